@@ -97,11 +97,23 @@ module TreeOfCodes {
     if c0 == 0 && c1 == 0 { return; }
     var l;
     ok, l := t.d.ReadAny(t.first + 2 * p, 2);
-    if !ok { return; }
+    if !ok { ok, b := Place(t, p, 0, c0, c1); if !ok { ok, b := Place(t, p, 1, c0, c1); } return; }
     b := l.BlkAt(0);
     ok := Matches(t, t.n + p, b, c0, c1);
     if ok { return; }
     b := l.BlkAt(1);
+    ok := Matches(t, t.n + p, b, c0, c1);
+  }
+  // ... from one of its places: the other cannot be read
+  method Place(t: Tree, p: uint64, place: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
+    requires t.Fits() && p < t.np && place < 2
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v))
+  {
+    b := ZeroBlk();
+    var l;
+    ok, l := t.d.ReadAny(t.first + 2 * p + place, 1);
+    if !ok { return; }
+    b := l.BlkAt(0);
     ok := Matches(t, t.n + p, b, c0, c1);
   }
   // version is the newest one of the tree, and r0, r1 is its root

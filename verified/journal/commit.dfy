@@ -322,6 +322,7 @@ module JournalCommit {
     }
     assert j.cdm.addrs[..n as int] == j.cdm.addrs;
     if j.tree.np == 0 { return; }
+    reveal Kept();
     j.tree.pages.HoldAll(c);
     forall x | x in j.tree.pages.held ensures x in old(j.tree.pages.held) || exists e :: e in c.s && e.x == x {
       if x !in old(j.tree.pages.held) { var k :| 0 <= k < |c.s| && c.s[k].x == x; assert c.s[k] in c.s; }
@@ -329,7 +330,7 @@ module JournalCommit {
     forall e | e in c.s ensures e.x in j.tree.pages.held { var k :| 0 <= k < |c.s| && c.s[k] == e; }
   }
   // h2 is h and the codes s
-  predicate Kept(h: map<int, CV>, s: seq<Code>, h2: map<int, CV>) {
+  predicate {:opaque} Kept(h: map<int, CV>, s: seq<Code>, h2: map<int, CV>) {
     (forall x :: x in h ==> x in h2) && (forall e :: e in s ==> e.x in h2) &&
     forall x :: x in h2 ==> (x in h && h2[x] == h[x]) || exists e :: e in s && e.x == x && e.c == h2[x]
   }
@@ -346,11 +347,8 @@ module JournalCommit {
     var e := NewBMap(); var f := NewBMap();
     ghost var g1 := Finished(j.g());
     FinishG(j); LogFacts(j); HeldApart(j);
-    HoldDirect(j, c);
+    var l, h := FinishMaps(j, c);
     j.d.SetOk(OkSet(j.geo, j.vs, j.cl, j.seal.signed));
-    var l := MergeOrSwap(j.lgm, j.cgm);
-    var h := j.cdm.Len();
-    assert h == 0 ==> j.cdm.m == map[];
     j.d.Leave(Logging);
     FinishFields(j, e, f, l, n, h);
     assert j.g() == g1;
@@ -358,6 +356,20 @@ module JournalCommit {
     assert j.OwnI() by { reveal j.OwnI(); }
     CacheFinish(j); HoldFinish(j); TreeFinish(j, c); RdFinish(j); LogIdle(j);
     NoteFinish(j);
+  }
+  // ... its direct blocks are held, and the others join those of the groups that are logged
+  method FinishMaps(j: Journal, c: Codes) returns (l: BMap, h: uint64)
+    requires j.mu.held && j.lgm.Ok() && j.cgm.Ok() && j.cdm.Ok() && j.lho.Ok() && j.lgm != j.cgm && j.lgm != j.cdm && j.lgm != j.lho && j.lho != j.cdm && j.lho != j.cgm
+    requires |j.lgm.addrs| + |j.cgm.addrs| < 0x4_0000_0000_0000
+    modifies j.lgm, j.lho, j.tree.pages`held
+    ensures (l == j.lgm || (l == j.cgm && j.lgm.m == old(j.lgm.m))) && j.lgm.Ok() && l.Ok() && l.m == Ov(old(j.lgm.m), j.cgm.m) && |l.addrs| <= |old(j.lgm.addrs)| + |j.cgm.addrs|
+    ensures h as int == |j.cdm.addrs| && (h == 0 ==> j.cdm.m == map[])
+    ensures j.lho.Ok() && forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in j.cdm.m
+    ensures j.tree.np > 0 ==> Kept(old(j.tree.pages.held), c.s, j.tree.pages.held)
+  {
+    HoldDirect(j, c);
+    l := MergeOrSwap(j.lgm, j.cgm);
+    h := j.cdm.Len();
   }
   // the codes of the direct blocks join those that are held
   twostate lemma TreeFinish(j: Journal, c: Codes)
@@ -368,7 +380,7 @@ module JournalCommit {
     requires j.tree.np > 0 ==> CodesOf(c.s, old(j.cdm.m), j.home as int, j.seal.key) && Kept(old(j.tree.pages.held), c.s, j.tree.pages.held)
     ensures j.TreeI()
   {
-    reveal j.TreeI();
+    reveal j.TreeI(); reveal Kept(); reveal CodesOf();
     if j.tree.np > 0 {
       forall x | x + j.home as int in old(j.cdm.m) ensures x in j.tree.pages.held { var a := x + j.home as int; var e :| e in c.s && e.x == a - j.home as int; }
     }

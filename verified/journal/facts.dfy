@@ -85,7 +85,7 @@ module JournalFacts {
   { reveal j.Inv(); }
 
   // s has the codes of the blocks m
-  predicate CodesOf(s: seq<Code>, m: BM, home: int, key: int) {
+  predicate {:opaque} CodesOf(s: seq<Code>, m: BM, home: int, key: int) {
     (forall e :: e in s ==> e.x + home in m && Vouches(key, e.x, e.c, m[e.x + home])) &&
     forall a :: a in m ==> exists e :: e in s && e.x == a - home
   }

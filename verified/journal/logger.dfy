@@ -39,6 +39,7 @@ module JournalLogger {
     requires m.Ok() && |s| == |m.addrs| && forall i :: 0 <= i < |s| ==> s[i].x == m.addrs[i] - home && Vouches(key, s[i].x, s[i].c, m.m[m.addrs[i]])
     ensures CodesOf(s, m.m, home, key)
   {
+    reveal CodesOf();
     forall a | a in m.m ensures exists e :: e in s && e.x == a - home { assert a in m.addrs; var i :| 0 <= i < |m.addrs| && m.addrs[i] == a; assert s[i] in s; }
     forall e | e in s ensures e.x + home in m.m && Vouches(key, e.x, e.c, m.m[e.x + home]) { var i :| 0 <= i < |s| && s[i] == e; }
   }

@@ -23,7 +23,7 @@ module LogSteps {
 
   // g changed to g2 in a way that says nothing new about logged groups and home blocks
   lemma KeepHome(poss: Poss, g: G, g2: G)
-    requires DInv(poss, g) && g2.p == g.p && g2.base == g.base && g2.im == g.im && g2.ip == g.ip
+    requires DInv(poss, g) && g2.p == g.p && g2.base == g.base && g2.im == g.im && g2.ip == g.ip && g2.torn == g.torn
     requires g.com ==> g2.com && g2.ch == g.ch
     ensures forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g2, a)
   { forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g2, a) { assert HomePoss(poss[a], g, a); } }

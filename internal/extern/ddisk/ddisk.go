@@ -126,20 +126,8 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	return true, l
 }
 
-// ReadAny is ReadRun, for those who believe nothing of what is read: if some of the blocks cannot be read, they are zeros.
-func (d *Disk) ReadAny(a, n uint64) (bool, *BList) {
-	if ok, l := d.ReadRun(a, n); ok {
-		return true, l
-	}
-	some, l := false, &BList{Blks: make([]*dbytes.Blk, n)}
-	for i := range n {
-		l.Blks[i] = dbytes.ZeroBlk()
-		if ok, one := d.ReadRun(a+i, 1); ok {
-			some, l.Blks[i] = true, one.Blks[0]
-		}
-	}
-	return some, l
-}
+// ReadAny is ReadRun, for those who believe nothing of what is read.
+func (d *Disk) ReadAny(a, n uint64) (bool, *BList) { return d.ReadRun(a, n) }
 
 // WriteRun writes blocks i to i+n-1 of l to the blocks from a on.
 func (d *Disk) WriteRun(a uint64, l *BList, i, n uint64) bool {

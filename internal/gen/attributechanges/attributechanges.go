@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _416_cs uint64
-	var _ = _416_cs
-	var _417_cns uint32
-	var _ = _417_cns
-	var _out578 uint64
-	var _ = _out578
-	var _out579 uint32
-	var _ = _out579
-	_out578, _out579 = inodeformat.Companion_Default___.GetCtime(ip)
-	_416_cs = _out578
-	_417_cns = _out579
-	if _416_cs < s || _416_cs == s && _417_cns < ns {
+	var _417_cs uint64
+	var _ = _417_cs
+	var _418_cns uint32
+	var _ = _418_cns
+	var _out589 uint64
+	var _ = _out589
+	var _out590 uint32
+	var _ = _out590
+	_out589, _out590 = inodeformat.Companion_Default___.GetCtime(ip)
+	_417_cs = _out589
+	_418_cns = _out590
+	if _417_cs < s || _417_cs == s && _418_cns < ns {
 		return ts, tns
 	}
-	if _417_cns < uint32(999999999) {
-		ts, tns = _416_cs, _417_cns+uint32(1)
-	} else if _416_cs < uint64(18446744073709551615) {
-		ts, tns = _416_cs+uint64(1), uint32(0)
+	if _418_cns < uint32(999999999) {
+		ts, tns = _417_cs, _418_cns+uint32(1)
+	} else if _417_cs < uint64(18446744073709551615) {
+		ts, tns = _417_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _416_cs, _417_cns
+		ts, tns = _417_cs, _418_cns
 	}
 	return ts, tns
 }

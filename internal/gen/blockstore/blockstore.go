@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out483 *dbytes.Bytes
-	var _ = _out483
-	_out483 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out483
+	var _out494 *dbytes.Bytes
+	var _ = _out494
+	_out494 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out494
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _315_tries uint64
-	var _ = _315_tries
-	_315_tries = uint64(0)
-	for _315_tries < uint64(16) {
-		var _316_got bool = false
-		var _ = _316_got
-		var _out484 bool
-		var _ = _out484
-		var _out485 uint64
-		var _ = _out485
-		_out484, _out485 = txn.AllocHint(uint64(1), near)
-		_316_got = _out484
-		ino = _out485
-		if !_316_got {
+	var _316_tries uint64
+	var _ = _316_tries
+	_316_tries = uint64(0)
+	for _316_tries < uint64(16) {
+		var _317_got bool = false
+		var _ = _317_got
+		var _out495 bool
+		var _ = _out495
+		var _out496 uint64
+		var _ = _out496
+		_out495, _out496 = txn.AllocHint(uint64(1), near)
+		_317_got = _out495
+		ino = _out496
+		if !_317_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _317_u bool
-			var _ = _317_u
-			var _out486 bool
-			var _ = _out486
-			_out486 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_317_u = _out486
-			if !_317_u {
+			var _318_u bool
+			var _ = _318_u
+			var _out497 bool
+			var _ = _out497
+			_out497 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_318_u = _out497
+			if !_318_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_315_tries = _315_tries + uint64(1)
+		_316_tries = _316_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out487 *dbytes.Blk
-	var _ = _out487
-	_out487 = txn.ReadBlock(bn, excl)
-	b = _out487
+	var _out498 *dbytes.Blk
+	var _ = _out498
+	_out498 = txn.ReadBlock(bn, excl)
+	b = _out498
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _318_tries uint64
-	var _ = _318_tries
-	_318_tries = uint64(0)
-	for _318_tries < uint64(16) {
-		var _319_got bool = false
-		var _ = _319_got
-		var _out488 bool
-		var _ = _out488
-		var _out489 uint64
-		var _ = _out489
-		_out488, _out489 = txn.AllocHint(uint64(0), near)
-		_319_got = _out488
-		bn = _out489
-		if !_319_got {
+	var _319_tries uint64
+	var _ = _319_tries
+	_319_tries = uint64(0)
+	for _319_tries < uint64(16) {
+		var _320_got bool = false
+		var _ = _320_got
+		var _out499 bool
+		var _ = _out499
+		var _out500 uint64
+		var _ = _out500
+		_out499, _out500 = txn.AllocHint(uint64(0), near)
+		_320_got = _out499
+		bn = _out500
+		if !_320_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _320_u bool
-			var _ = _320_u
-			var _out490 bool
-			var _ = _out490
-			_out490 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_320_u = _out490
-			if !_320_u {
+			var _321_u bool
+			var _ = _321_u
+			var _out501 bool
+			var _ = _out501
+			_out501 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_321_u = _out501
+			if !_321_u {
 				ok = true
 				goto L3
 			}
 		}
-		_318_tries = _318_tries + uint64(1)
+		_319_tries = _319_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _321_b uint64
-	var _ = _321_b
-	_321_b = lo
-	for _321_b < lo+n {
-		var _322___v0 bool
-		var _ = _322___v0
-		var _out491 bool
-		var _ = _out491
-		_out491 = _this.FreeBit(txn, _321_b)
-		_322___v0 = _out491
-		_321_b = _321_b + uint64(1)
+	var _322_b uint64
+	var _ = _322_b
+	_322_b = lo
+	for _322_b < lo+n {
+		var _323___v0 bool
+		var _ = _323___v0
+		var _out502 bool
+		var _ = _out502
+		_out502 = _this.FreeBit(txn, _322_b)
+		_323___v0 = _out502
+		_322_b = _322_b + uint64(1)
 	}
-	_321_b = lo
-	for _321_b < lo+n {
-		var _323_is bool
-		var _ = _323_is
-		var _out492 bool
-		var _ = _out492
-		_out492 = _this.FreeBit(txn, _321_b)
-		_323_is = _out492
-		if _323_is {
-			txn.Bulk(_321_b)
-			var _324_z *dbytes.Bytes
-			var _ = _324_z
-			var _out493 *dbytes.Bytes
-			var _ = _out493
-			_out493 = dbytes.NewBytes(uint64(4096))
-			_324_z = _out493
-			_this.WriteBlock(txn, _321_b, _324_z)
+	_322_b = lo
+	for _322_b < lo+n {
+		var _324_is bool
+		var _ = _324_is
+		var _out503 bool
+		var _ = _out503
+		_out503 = _this.FreeBit(txn, _322_b)
+		_324_is = _out503
+		if _324_is {
+			txn.Bulk(_322_b)
+			var _325_z *dbytes.Bytes
+			var _ = _325_z
+			var _out504 *dbytes.Bytes
+			var _ = _out504
+			_out504 = dbytes.NewBytes(uint64(4096))
+			_325_z = _out504
+			_this.WriteBlock(txn, _322_b, _325_z)
 		}
-		_321_b = _321_b + uint64(1)
+		_322_b = _322_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _325_u bool
-	var _ = _325_u
-	var _out494 bool
-	var _ = _out494
-	_out494 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_325_u = _out494
-	is = !_325_u
+	var _326_u bool
+	var _ = _326_u
+	var _out505 bool
+	var _ = _out505
+	_out505 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_326_u = _out505
+	is = !_326_u
 	return is
 }
 

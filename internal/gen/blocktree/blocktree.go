@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out495 uint64
-		var _ = _out495
-		_out495 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out495
+		var _out506 uint64
+		var _ = _out506
+		_out506 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out506
 		return bn
 	}
-	var _326_pb *dbytes.Blk
-	var _ = _326_pb
-	var _out496 *dbytes.Blk
-	var _ = _out496
-	_out496 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_326_pb = _out496
-	bn = _326_pb.U64(uint64(8) * (j % uint64(512)))
+	var _327_pb *dbytes.Blk
+	var _ = _327_pb
+	var _out507 *dbytes.Blk
+	var _ = _out507
+	_out507 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_327_pb = _out507
+	bn = _327_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _327_pn uint64
-	var _ = _327_pn
-	var _out497 uint64
-	var _ = _out497
-	_out497 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_327_pn = _out497
-	if _327_pn == uint64(0) {
-		var _out498 *dbytes.Blk
-		var _ = _out498
-		_out498 = dbytes.ZeroBlk()
-		pb = _out498
+	var _328_pn uint64
+	var _ = _328_pn
+	var _out508 uint64
+	var _ = _out508
+	_out508 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_328_pn = _out508
+	if _328_pn == uint64(0) {
+		var _out509 *dbytes.Blk
+		var _ = _out509
+		_out509 = dbytes.ZeroBlk()
+		pb = _out509
 	} else {
-		var _out499 *dbytes.Blk
-		var _ = _out499
-		_out499 = _this.Fs.ReadBlock(txn, _327_pn, excl)
-		pb = _out499
+		var _out510 *dbytes.Blk
+		var _ = _out510
+		_out510 = _this.Fs.ReadBlock(txn, _328_pn, excl)
+		pb = _out510
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out500 bool
-	var _ = _out500
-	var _out501 uint64
-	var _ = _out501
-	_out500, _out501 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out500
-	bn = _out501
+	var _out511 bool
+	var _ = _out511
+	var _out512 uint64
+	var _ = _out512
+	_out511, _out512 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out511
+	bn = _out512
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out502 bool
-	var _ = _out502
-	var _out503 uint64
-	var _ = _out503
-	_out502, _out503 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out502
-	bn = _out503
+	var _out513 bool
+	var _ = _out513
+	var _out514 uint64
+	var _ = _out514
+	_out513, _out514 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out513
+	bn = _out514
 	if !ok {
 		return ok, bn
 	}
@@ -154,76 +154,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out504 uint64
-		var _ = _out504
-		_out504 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out504
+		var _out515 uint64
+		var _ = _out515
+		_out515 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out515
 		if bn == uint64(0) {
-			var _328_near uint64
-			var _ = _328_near
-			var _out505 uint64
-			var _ = _out505
-			_out505 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_328_near = _out505
-			var _329_z *dbytes.Bytes
-			var _ = _329_z
-			var _out506 *dbytes.Bytes
-			var _ = _out506
-			_out506 = dbytes.NewBytes(uint64(4096))
-			_329_z = _out506
-			var _out507 bool
-			var _ = _out507
-			var _out508 uint64
-			var _ = _out508
-			_out507, _out508 = _this.AllocRoot(txn, ip, ino, k, _328_near, _329_z)
-			ok = _out507
-			bn = _out508
+			var _329_near uint64
+			var _ = _329_near
+			var _out516 uint64
+			var _ = _out516
+			_out516 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_329_near = _out516
+			var _330_z *dbytes.Bytes
+			var _ = _330_z
+			var _out517 *dbytes.Bytes
+			var _ = _out517
+			_out517 = dbytes.NewBytes(uint64(4096))
+			_330_z = _out517
+			var _out518 bool
+			var _ = _out518
+			var _out519 uint64
+			var _ = _out519
+			_out518, _out519 = _this.AllocRoot(txn, ip, ino, k, _329_near, _330_z)
+			ok = _out518
+			bn = _out519
 		}
 		return ok, bn
 	}
-	var _330_pn uint64 = 0
-	var _ = _330_pn
-	var _out509 bool
-	var _ = _out509
-	var _out510 uint64
-	var _ = _out510
-	_out509, _out510 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out509
-	_330_pn = _out510
+	var _331_pn uint64 = 0
+	var _ = _331_pn
+	var _out520 bool
+	var _ = _out520
+	var _out521 uint64
+	var _ = _out521
+	_out520, _out521 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out520
+	_331_pn = _out521
 	if !ok {
 		return ok, bn
 	}
-	var _331_pb *dbytes.Blk
-	var _ = _331_pb
-	var _out511 *dbytes.Blk
-	var _ = _out511
-	_out511 = _this.Fs.ReadBlock(txn, _330_pn, true)
-	_331_pb = _out511
-	bn = _331_pb.U64(uint64(8) * (j % uint64(512)))
+	var _332_pb *dbytes.Blk
+	var _ = _332_pb
+	var _out522 *dbytes.Blk
+	var _ = _out522
+	_out522 = _this.Fs.ReadBlock(txn, _331_pn, true)
+	_332_pb = _out522
+	bn = _332_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _332_t *dbytes.Bytes
-		var _ = _332_t
-		var _out512 *dbytes.Bytes
-		var _ = _out512
-		_out512 = _331_pb.Thaw()
-		_332_t = _out512
-		var _333_z *dbytes.Bytes
-		var _ = _333_z
-		var _out513 *dbytes.Bytes
-		var _ = _out513
-		_out513 = dbytes.NewBytes(uint64(4096))
-		_333_z = _out513
-		var _out514 bool
-		var _ = _out514
-		var _out515 uint64
-		var _ = _out515
-		_out514, _out515 = _this.AddChild(txn, ip, _332_t, _330_pn, j, _330_pn, _333_z)
-		ok = _out514
-		bn = _out515
+		var _333_t *dbytes.Bytes
+		var _ = _333_t
+		var _out523 *dbytes.Bytes
+		var _ = _out523
+		_out523 = _332_pb.Thaw()
+		_333_t = _out523
+		var _334_z *dbytes.Bytes
+		var _ = _334_z
+		var _out524 *dbytes.Bytes
+		var _ = _out524
+		_out524 = dbytes.NewBytes(uint64(4096))
+		_334_z = _out524
+		var _out525 bool
+		var _ = _out525
+		var _out526 uint64
+		var _ = _out526
+		_out525, _out526 = _this.AddChild(txn, ip, _333_t, _331_pn, j, _331_pn, _334_z)
+		ok = _out525
+		bn = _out526
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _330_pn, _332_t)
+		_this.CloseParent(txn, _331_pn, _333_t)
 	}
 	return ok, bn
 }
@@ -240,34 +240,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out516 *dbytes.Blk
-		var _ = _out516
-		_out516 = dbytes.ZeroBlk()
-		b = _out516
+		var _out527 *dbytes.Blk
+		var _ = _out527
+		_out527 = dbytes.ZeroBlk()
+		b = _out527
 	} else {
-		var _out517 *dbytes.Blk
-		var _ = _out517
-		_out517 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out517
+		var _out528 *dbytes.Blk
+		var _ = _out528
+		_out528 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out528
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _334_k uint64
-	var _ = _334_k
-	_334_k = positions.Companion_Default___.FlatK(n)
-	var _335_bn uint64
-	var _ = _335_bn
-	var _out518 uint64
-	var _ = _out518
-	_out518 = _this.Resolve(txn, ip, _334_k, positions.Companion_Default___.MaxLev(_334_k), positions.Companion_Default___.FlatJ(n), excl)
-	_335_bn = _out518
-	var _out519 *dbytes.Blk
-	var _ = _out519
-	_out519 = _this.ReadAt(txn, _335_bn, excl)
-	b = _out519
+	var _335_k uint64
+	var _ = _335_k
+	_335_k = positions.Companion_Default___.FlatK(n)
+	var _336_bn uint64
+	var _ = _336_bn
+	var _out529 uint64
+	var _ = _out529
+	_out529 = _this.Resolve(txn, ip, _335_k, positions.Companion_Default___.MaxLev(_335_k), positions.Companion_Default___.FlatJ(n), excl)
+	_336_bn = _out529
+	var _out530 *dbytes.Blk
+	var _ = _out530
+	_out530 = _this.ReadAt(txn, _336_bn, excl)
+	b = _out530
 	return b
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out580 *dbytes.Bytes
-	var _ = _out580
-	_out580 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out580
+	var _out591 *dbytes.Bytes
+	var _ = _out591
+	_out591 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out591
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _418_ip *dbytes.Bytes
-	var _ = _418_ip
-	var _out581 *dbytes.Bytes
-	var _ = _out581
-	_out581 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_418_ip = _out581
-	var _419_size uint64
-	var _ = _419_size
-	var _out582 uint64
-	var _ = _out582
-	_out582 = inodeformat.Companion_Default___.GetSize(_418_ip)
-	_419_size = _out582
-	if off >= _419_size {
-		var _out583 *dbytes.Bytes
-		var _ = _out583
-		_out583 = dbytes.NewBytes(uint64(0))
-		b = _out583
+	var _419_ip *dbytes.Bytes
+	var _ = _419_ip
+	var _out592 *dbytes.Bytes
+	var _ = _out592
+	_out592 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_419_ip = _out592
+	var _420_size uint64
+	var _ = _420_size
+	var _out593 uint64
+	var _ = _out593
+	_out593 = inodeformat.Companion_Default___.GetSize(_419_ip)
+	_420_size = _out593
+	if off >= _420_size {
+		var _out594 *dbytes.Bytes
+		var _ = _out594
+		_out594 = dbytes.NewBytes(uint64(0))
+		b = _out594
 		return b
 	}
-	var _420_n uint64
-	var _ = _420_n
-	var _out584 uint64
-	var _ = _out584
-	_out584 = reading.Companion_Default___.Min(len_, _419_size-off)
-	_420_n = _out584
-	var _out585 *dbytes.Bytes
-	var _ = _out585
-	_out585 = reading.Companion_Default___.Fetch(_this.Fs, txn, _418_ip, off, _420_n)
-	b = _out585
+	var _421_n uint64
+	var _ = _421_n
+	var _out595 uint64
+	var _ = _out595
+	_out595 = reading.Companion_Default___.Min(len_, _420_size-off)
+	_421_n = _out595
+	var _out596 *dbytes.Bytes
+	var _ = _out596
+	_out596 = reading.Companion_Default___.Fetch(_this.Fs, txn, _419_ip, off, _421_n)
+	b = _out596
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out586 *dbytes.Blk
-	var _ = _out586
-	_out586 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out586
+	var _out597 *dbytes.Blk
+	var _ = _out597
+	_out597 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out597
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _421_ip *dbytes.Bytes
-	var _ = _421_ip
-	var _out587 *dbytes.Bytes
-	var _ = _out587
-	_out587 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_421_ip = _out587
-	var _422_size uint64
-	var _ = _422_size
-	var _out588 uint64
-	var _ = _out588
-	_out588 = inodeformat.Companion_Default___.GetSize(_421_ip)
-	_422_size = _out588
-	var _423_shrink uint64
-	var _ = _423_shrink
-	var _out589 uint64
-	var _ = _out589
-	_out589 = inodeformat.Companion_Default___.GetShrink(_421_ip)
-	_423_shrink = _out589
-	if _423_shrink != uint64(0) && off+len_ > _422_size {
+	var _422_ip *dbytes.Bytes
+	var _ = _422_ip
+	var _out598 *dbytes.Bytes
+	var _ = _out598
+	_out598 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_422_ip = _out598
+	var _423_size uint64
+	var _ = _423_size
+	var _out599 uint64
+	var _ = _out599
+	_out599 = inodeformat.Companion_Default___.GetSize(_422_ip)
+	_423_size = _out599
+	var _424_shrink uint64
+	var _ = _424_shrink
+	var _out600 uint64
+	var _ = _out600
+	_out600 = inodeformat.Companion_Default___.GetShrink(_422_ip)
+	_424_shrink = _out600
+	if _424_shrink != uint64(0) && off+len_ > _423_size {
 		ok = false
 		return ok
 	}
-	var _424_used uint64
-	var _ = _424_used
-	var _out590 uint64
-	var _ = _out590
-	_out590 = inodeformat.Companion_Default___.GetUsed(_421_ip)
-	_424_used = _out590
-	var _out591 bool
-	var _ = _out591
-	_out591 = writing.Companion_Default___.Store(_this.Fs, txn, _421_ip, ino, off, src, so, len_)
-	ok = _out591
+	var _425_used uint64
+	var _ = _425_used
+	var _out601 uint64
+	var _ = _out601
+	_out601 = inodeformat.Companion_Default___.GetUsed(_422_ip)
+	_425_used = _out601
+	var _out602 bool
+	var _ = _out602
+	_out602 = writing.Companion_Default___.Store(_this.Fs, txn, _422_ip, ino, off, src, so, len_)
+	ok = _out602
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _425_used_k uint64
-	var _ = _425_used_k
-	var _out592 uint64
-	var _ = _out592
-	_out592 = inodeformat.Companion_Default___.GetUsed(_421_ip)
-	_425_used_k = _out592
-	if off+len_ > _422_size {
-		inodeformat.Companion_Default___.SetFileSize(_421_ip, off+len_)
+	var _426_used_k uint64
+	var _ = _426_used_k
+	var _out603 uint64
+	var _ = _out603
+	_out603 = inodeformat.Companion_Default___.GetUsed(_422_ip)
+	_426_used_k = _out603
+	if off+len_ > _423_size {
+		inodeformat.Companion_Default___.SetFileSize(_422_ip, off+len_)
 	}
-	if off+len_ > _422_size || _425_used_k != _424_used {
-		_this.Fs.SetMeta(txn, _421_ip, ino)
+	if off+len_ > _423_size || _426_used_k != _425_used {
+		_this.Fs.SetMeta(txn, _422_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _426_ip *dbytes.Bytes
-	var _ = _426_ip
-	var _out593 *dbytes.Bytes
-	var _ = _out593
-	_out593 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_426_ip = _out593
-	var _427_size uint64
-	var _ = _427_size
-	var _out594 uint64
-	var _ = _out594
-	_out594 = inodeformat.Companion_Default___.GetSize(_426_ip)
-	_427_size = _out594
-	var _428_shrink uint64
-	var _ = _428_shrink
-	var _out595 uint64
-	var _ = _out595
-	_out595 = inodeformat.Companion_Default___.GetShrink(_426_ip)
-	_428_shrink = _out595
+	var _427_ip *dbytes.Bytes
+	var _ = _427_ip
+	var _out604 *dbytes.Bytes
+	var _ = _out604
+	_out604 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_427_ip = _out604
+	var _428_size uint64
+	var _ = _428_size
+	var _out605 uint64
+	var _ = _out605
+	_out605 = inodeformat.Companion_Default___.GetSize(_427_ip)
+	_428_size = _out605
+	var _429_shrink uint64
+	var _ = _429_shrink
+	var _out606 uint64
+	var _ = _out606
+	_out606 = inodeformat.Companion_Default___.GetShrink(_427_ip)
+	_429_shrink = _out606
 	ok = true
-	if sz > _427_size {
-		if _428_shrink != uint64(0) {
+	if sz > _428_size {
+		if _429_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _427_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _426_ip, sz)
-		var _429_shrink_k uint64
-		var _ = _429_shrink_k
-		_429_shrink_k = _428_shrink
-		if _428_shrink < _427_size && (_428_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_427_size+uint64(4095))/uint64(4096)) {
-			_429_shrink_k = _427_size
+	} else if sz < _428_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _427_ip, sz)
+		var _430_shrink_k uint64
+		var _ = _430_shrink_k
+		_430_shrink_k = _429_shrink
+		if _429_shrink < _428_size && (_429_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_428_size+uint64(4095))/uint64(4096)) {
+			_430_shrink_k = _428_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_426_ip, _429_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_427_ip, _430_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_426_ip, sz)
-	_this.Fs.SetMeta(txn, _426_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_427_ip, sz)
+	_this.Fs.SetMeta(txn, _427_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _430_ip *dbytes.Bytes
-	var _ = _430_ip
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_430_ip = _out596
-	var _431_size uint64
-	var _ = _431_size
-	var _out597 uint64
-	var _ = _out597
-	_out597 = inodeformat.Companion_Default___.GetSize(_430_ip)
-	_431_size = _out597
-	var _432_shrink uint64
-	var _ = _432_shrink
-	var _out598 uint64
-	var _ = _out598
-	_out598 = inodeformat.Companion_Default___.GetShrink(_430_ip)
-	_432_shrink = _out598
-	if _432_shrink == uint64(0) {
+	var _431_ip *dbytes.Bytes
+	var _ = _431_ip
+	var _out607 *dbytes.Bytes
+	var _ = _out607
+	_out607 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_431_ip = _out607
+	var _432_size uint64
+	var _ = _432_size
+	var _out608 uint64
+	var _ = _out608
+	_out608 = inodeformat.Companion_Default___.GetSize(_431_ip)
+	_432_size = _out608
+	var _433_shrink uint64
+	var _ = _433_shrink
+	var _out609 uint64
+	var _ = _out609
+	_out609 = inodeformat.Companion_Default___.GetShrink(_431_ip)
+	_433_shrink = _out609
+	if _433_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _433_lo uint64
-	var _ = _433_lo
-	_433_lo = (_431_size + uint64(4095)) / uint64(4096)
-	var _434_n uint64
-	var _ = _434_n
-	_434_n = (_432_shrink + uint64(4095)) / uint64(4096)
-	if _434_n < _433_lo {
-		_434_n = _433_lo
+	var _434_lo uint64
+	var _ = _434_lo
+	_434_lo = (_432_size + uint64(4095)) / uint64(4096)
+	var _435_n uint64
+	var _ = _435_n
+	_435_n = (_433_shrink + uint64(4095)) / uint64(4096)
+	if _435_n < _434_lo {
+		_435_n = _434_lo
 	}
-	var _435_m uint64
-	var _ = _435_m
-	var _out599 uint64
-	var _ = _out599
-	_out599 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _430_ip, ino, _434_n, _433_lo, max)
-	_435_m = _out599
-	var _436_shrink_k uint64
-	var _ = _436_shrink_k
-	_436_shrink_k = uint64(4096) * _435_m
-	if _435_m == _433_lo {
-		_436_shrink_k = uint64(0)
+	var _436_m uint64
+	var _ = _436_m
+	var _out610 uint64
+	var _ = _out610
+	_out610 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _431_ip, ino, _435_n, _434_lo, max)
+	_436_m = _out610
+	var _437_shrink_k uint64
+	var _ = _437_shrink_k
+	_437_shrink_k = uint64(4096) * _436_m
+	if _436_m == _434_lo {
+		_437_shrink_k = uint64(0)
 	}
-	done = _436_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_430_ip, _436_shrink_k)
-	_this.Fs.SetMeta(txn, _430_ip, ino)
+	done = _437_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_431_ip, _437_shrink_k)
+	_this.Fs.SetMeta(txn, _431_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out600 bool
-	var _ = _out600
-	var _out601 uint64
-	var _ = _out601
-	_out600, _out601 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out600
-	ino = _out601
+	var _out611 bool
+	var _ = _out611
+	var _out612 uint64
+	var _ = _out612
+	_out611, _out612 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out611
+	ino = _out612
 	if !ok {
 		return ok, ino
 	}
-	var _437_ip *dbytes.Bytes
-	var _ = _437_ip
-	var _out602 *dbytes.Bytes
-	var _ = _out602
-	_out602 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_437_ip = _out602
-	var _438_size uint64
-	var _ = _438_size
-	var _out603 uint64
-	var _ = _out603
-	_out603 = inodeformat.Companion_Default___.GetSize(_437_ip)
-	_438_size = _out603
-	var _439_shrink uint64
-	var _ = _439_shrink
-	var _out604 uint64
-	var _ = _out604
-	_out604 = inodeformat.Companion_Default___.GetShrink(_437_ip)
-	_439_shrink = _out604
-	var _440_gen uint64
-	var _ = _440_gen
-	var _out605 uint64
-	var _ = _out605
-	_out605 = inodeformat.Companion_Default___.GetGen(_437_ip)
-	_440_gen = _out605
-	var _441_bare bool
-	var _ = _441_bare
-	var _out606 bool
-	var _ = _out606
-	_out606 = inodeformat.Companion_Default___.NoSlots(_437_ip)
-	_441_bare = _out606
-	if _438_size != uint64(0) || _439_shrink != uint64(0) || !_441_bare || _440_gen == uint64(18446744073709551615) {
+	var _438_ip *dbytes.Bytes
+	var _ = _438_ip
+	var _out613 *dbytes.Bytes
+	var _ = _out613
+	_out613 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_438_ip = _out613
+	var _439_size uint64
+	var _ = _439_size
+	var _out614 uint64
+	var _ = _out614
+	_out614 = inodeformat.Companion_Default___.GetSize(_438_ip)
+	_439_size = _out614
+	var _440_shrink uint64
+	var _ = _440_shrink
+	var _out615 uint64
+	var _ = _out615
+	_out615 = inodeformat.Companion_Default___.GetShrink(_438_ip)
+	_440_shrink = _out615
+	var _441_gen uint64
+	var _ = _441_gen
+	var _out616 uint64
+	var _ = _out616
+	_out616 = inodeformat.Companion_Default___.GetGen(_438_ip)
+	_441_gen = _out616
+	var _442_bare bool
+	var _ = _442_bare
+	var _out617 bool
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.NoSlots(_438_ip)
+	_442_bare = _out617
+	if _439_size != uint64(0) || _440_shrink != uint64(0) || !_442_bare || _441_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _437_ip, ino, ty, _440_gen+uint64(1))
+	_this.Blank(txn, _438_ip, ino, ty, _441_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _442_ip *dbytes.Bytes
-	var _ = _442_ip
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out607 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_442_ip = _out607
-	var _443_size uint64
-	var _ = _443_size
-	var _out608 uint64
-	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetSize(_442_ip)
-	_443_size = _out608
-	var _444_shrink uint64
-	var _ = _444_shrink
-	var _out609 uint64
-	var _ = _out609
-	_out609 = inodeformat.Companion_Default___.GetShrink(_442_ip)
-	_444_shrink = _out609
-	var _445_gen uint64
-	var _ = _445_gen
-	var _out610 uint64
-	var _ = _out610
-	_out610 = inodeformat.Companion_Default___.GetGen(_442_ip)
-	_445_gen = _out610
-	var _446_bare bool
-	var _ = _446_bare
-	var _out611 bool
-	var _ = _out611
-	_out611 = inodeformat.Companion_Default___.NoSlots(_442_ip)
-	_446_bare = _out611
-	if _443_size != uint64(0) || _444_shrink != uint64(0) || !_446_bare {
+	var _443_ip *dbytes.Bytes
+	var _ = _443_ip
+	var _out618 *dbytes.Bytes
+	var _ = _out618
+	_out618 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_443_ip = _out618
+	var _444_size uint64
+	var _ = _444_size
+	var _out619 uint64
+	var _ = _out619
+	_out619 = inodeformat.Companion_Default___.GetSize(_443_ip)
+	_444_size = _out619
+	var _445_shrink uint64
+	var _ = _445_shrink
+	var _out620 uint64
+	var _ = _out620
+	_out620 = inodeformat.Companion_Default___.GetShrink(_443_ip)
+	_445_shrink = _out620
+	var _446_gen uint64
+	var _ = _446_gen
+	var _out621 uint64
+	var _ = _out621
+	_out621 = inodeformat.Companion_Default___.GetGen(_443_ip)
+	_446_gen = _out621
+	var _447_bare bool
+	var _ = _447_bare
+	var _out622 bool
+	var _ = _out622
+	_out622 = inodeformat.Companion_Default___.NoSlots(_443_ip)
+	_447_bare = _out622
+	if _444_size != uint64(0) || _445_shrink != uint64(0) || !_447_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _442_ip, ino, uint32(0), _445_gen)
+	_this.Blank(txn, _443_ip, ino, uint32(0), _446_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _447_z *dbytes.Bytes
-	var _ = _447_z
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = dbytes.NewBytes(uint64(256))
-	_447_z = _out612
-	inodeformat.Companion_Default___.SetTy(_447_z, ty)
-	inodeformat.Companion_Default___.SetGen(_447_z, gen)
-	_this.Fs.SetInode(txn, _447_z, ino, ty != uint32(0))
+	var _448_z *dbytes.Bytes
+	var _ = _448_z
+	var _out623 *dbytes.Bytes
+	var _ = _out623
+	_out623 = dbytes.NewBytes(uint64(256))
+	_448_z = _out623
+	inodeformat.Companion_Default___.SetTy(_448_z, ty)
+	inodeformat.Companion_Default___.SetGen(_448_z, gen)
+	_this.Fs.SetInode(txn, _448_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _277_n uint64
-	var _ = _277_n
-	var _out447 uint64
-	var _ = _out447
-	_out447 = t.Buf.Len()
-	_277_n = _out447
+	var _278_n uint64
+	var _ = _278_n
+	var _out458 uint64
+	var _ = _out458
+	_out458 = t.Buf.Len()
+	_278_n = _out458
 	i = i0
-	var _278_go bool
-	var _ = _278_go
-	_278_go = true
-	for _278_go {
-		var _279_k uint64
-		var _ = _279_k
-		var _out448 uint64
-		var _ = _out448
-		_out448 = t.Buf.KeyAt(i)
-		_279_k = _out448
-		var _280_off uint64
-		var _ = _280_off
-		_280_off = objectsm.Companion_Default___.KeyOff(_279_k)
-		var _281_is bool
-		var _ = _281_is
-		var _282_v bool
-		var _ = _282_v
-		var _out449 bool
-		var _ = _out449
-		var _out450 bool
-		var _ = _out450
-		_out449, _out450 = t.Buf.BitAt(i)
-		_281_is = _out449
-		_282_v = _out450
-		if _281_is {
-			objectsm.Companion_Default___.PutBit(w, _280_off, _282_v)
+	var _279_go bool
+	var _ = _279_go
+	_279_go = true
+	for _279_go {
+		var _280_k uint64
+		var _ = _280_k
+		var _out459 uint64
+		var _ = _out459
+		_out459 = t.Buf.KeyAt(i)
+		_280_k = _out459
+		var _281_off uint64
+		var _ = _281_off
+		_281_off = objectsm.Companion_Default___.KeyOff(_280_k)
+		var _282_is bool
+		var _ = _282_is
+		var _283_v bool
+		var _ = _283_v
+		var _out460 bool
+		var _ = _out460
+		var _out461 bool
+		var _ = _out461
+		_out460, _out461 = t.Buf.BitAt(i)
+		_282_is = _out460
+		_283_v = _out461
+		if _282_is {
+			objectsm.Companion_Default___.PutBit(w, _281_off, _283_v)
 		} else {
-			t.Buf.CopyAt(i, w, _280_off/uint64(8))
+			t.Buf.CopyAt(i, w, _281_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _277_n {
-			_278_go = false
+		if i == _278_n {
+			_279_go = false
 		} else {
-			var _283_k2 uint64
-			var _ = _283_k2
-			var _out451 uint64
-			var _ = _out451
-			_out451 = t.Buf.KeyAt(i)
-			_283_k2 = _out451
-			_278_go = objectsm.Companion_Default___.KeyBlk(_283_k2) == a
+			var _284_k2 uint64
+			var _ = _284_k2
+			var _out462 uint64
+			var _ = _out462
+			_out462 = t.Buf.KeyAt(i)
+			_284_k2 = _out462
+			_279_go = objectsm.Companion_Default___.KeyBlk(_284_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _284_n uint64
-	var _ = _284_n
-	var _out452 uint64
-	var _ = _out452
-	_out452 = t.Buf.Len()
-	_284_n = _out452
-	var _285_i uint64
-	var _ = _285_i
-	_285_i = uint64(0)
+	var _285_n uint64
+	var _ = _285_n
+	var _out463 uint64
+	var _ = _out463
+	_out463 = t.Buf.Len()
+	_285_n = _out463
+	var _286_i uint64
+	var _ = _286_i
+	_286_i = uint64(0)
 	miss = uint64(0)
-	for _285_i < _284_n {
-		var _286_k uint64
-		var _ = _286_k
-		var _out453 uint64
-		var _ = _out453
-		_out453 = t.Buf.KeyAt(_285_i)
-		_286_k = _out453
-		var _287_a uint64
-		var _ = _287_a
-		_287_a = objectsm.Companion_Default___.KeyBlk(_286_k)
-		var _288_b *dbytes.Blk
-		var _ = _288_b
-		var _out454 *dbytes.Blk
-		var _ = _out454
-		_out454 = t.Buf.BlkAt(_285_i)
-		_288_b = _out454
-		if _288_b != (*dbytes.Blk)(nil) {
-			tx.Put(_287_a, _288_b)
-			_285_i = _285_i + uint64(1)
+	for _286_i < _285_n {
+		var _287_k uint64
+		var _ = _287_k
+		var _out464 uint64
+		var _ = _out464
+		_out464 = t.Buf.KeyAt(_286_i)
+		_287_k = _out464
+		var _288_a uint64
+		var _ = _288_a
+		_288_a = objectsm.Companion_Default___.KeyBlk(_287_k)
+		var _289_b *dbytes.Blk
+		var _ = _289_b
+		var _out465 *dbytes.Blk
+		var _ = _out465
+		_out465 = t.Buf.BlkAt(_286_i)
+		_289_b = _out465
+		if _289_b != (*dbytes.Blk)(nil) {
+			tx.Put(_288_a, _289_b)
+			_286_i = _286_i + uint64(1)
 		} else {
-			var _289_c *dbytes.Blk
-			var _ = _289_c
-			var _290___v0 uint64
-			var _ = _290___v0
-			var _out455 *dbytes.Blk
-			var _ = _out455
-			var _out456 uint64
-			var _ = _out456
-			_out455, _out456 = journalreader.Companion_Default___.Lookup(t.S.J, _287_a)
-			_289_c = _out455
-			_290___v0 = _out456
-			if _289_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _287_a
+			var _290_c *dbytes.Blk
+			var _ = _290_c
+			var _291___v0 uint64
+			var _ = _291___v0
+			var _out466 *dbytes.Blk
+			var _ = _out466
+			var _out467 uint64
+			var _ = _out467
+			_out466, _out467 = journalreader.Companion_Default___.Lookup(t.S.J, _288_a)
+			_290_c = _out466
+			_291___v0 = _out467
+			if _290_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _288_a
 				return ok, miss
 			}
-			var _291_w *dbytes.Bytes
-			var _ = _291_w
-			var _out457 *dbytes.Bytes
-			var _ = _out457
-			_out457 = _289_c.Thaw()
-			_291_w = _out457
-			var _out458 uint64
-			var _ = _out458
-			_out458 = Companion_Default___.Splice1(t, _285_i, _287_a, _291_w)
-			_285_i = _out458
-			var _292_f *dbytes.Blk
-			var _ = _292_f
-			var _out459 *dbytes.Blk
-			var _ = _out459
-			_out459 = dbytes.Freeze(_291_w)
-			_292_f = _out459
-			tx.Put(_287_a, _292_f)
+			var _292_w *dbytes.Bytes
+			var _ = _292_w
+			var _out468 *dbytes.Bytes
+			var _ = _out468
+			_out468 = _290_c.Thaw()
+			_292_w = _out468
+			var _out469 uint64
+			var _ = _out469
+			_out469 = Companion_Default___.Splice1(t, _286_i, _288_a, _292_w)
+			_286_i = _out469
+			var _293_f *dbytes.Blk
+			var _ = _293_f
+			var _out470 *dbytes.Blk
+			var _ = _out470
+			_out470 = dbytes.Freeze(_292_w)
+			_293_f = _out470
+			tx.Put(_288_a, _293_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _293_j *journalm.Journal
-	var _ = _293_j
-	_293_j = t.S.J
-	_293_j.Mu.Lock()
+	var _294_j *journalm.Journal
+	var _ = _294_j
+	_294_j = t.S.J
+	_294_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out460 uint32
-	var _ = _out460
-	var _out461 uint64
-	var _ = _out461
-	var _out462 bool
-	var _ = _out462
-	var _out463 uint64
-	var _ = _out463
-	_out460, _out461, _out462, _out463 = Companion_Default___.Point(t)
-	st = _out460
-	n = _out461
-	get = _out462
-	miss = _out463
+	var _out471 uint32
+	var _ = _out471
+	var _out472 uint64
+	var _ = _out472
+	var _out473 bool
+	var _ = _out473
+	var _out474 uint64
+	var _ = _out474
+	_out471, _out472, _out473, _out474 = Companion_Default___.Point(t)
+	st = _out471
+	n = _out472
+	get = _out473
+	miss = _out474
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_293_j.Mu.Unlock()
+	_294_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _294_j *journalm.Journal
-	var _ = _294_j
-	_294_j = t.S.J
+	var _295_j *journalm.Journal
+	var _ = _295_j
+	_295_j = t.S.J
 	n = uint64(0)
-	var _295_ok bool = false
-	var _ = _295_ok
-	var _out464 bool
-	var _ = _out464
-	var _out465 uint64
-	var _ = _out465
-	_out464, _out465 = Companion_Default___.Build(t, t.Tx)
-	_295_ok = _out464
-	miss = _out465
-	get = !_295_ok
-	if !_295_ok {
+	var _296_ok bool = false
+	var _ = _296_ok
+	var _out475 bool
+	var _ = _out475
+	var _out476 uint64
+	var _ = _out476
+	_out475, _out476 = Companion_Default___.Build(t, t.Tx)
+	_296_ok = _out475
+	miss = _out476
+	get = !_296_ok
+	if !_296_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out466 uint32
-	var _ = _out466
-	var _out467 uint64
-	var _ = _out467
-	_out466, _out467 = journalcommit.Companion_Default___.Append(_294_j, t.Tx)
-	st = _out466
-	n = _out467
+	var _out477 uint32
+	var _ = _out477
+	var _out478 uint64
+	var _ = _out478
+	_out477, _out478 = journalcommit.Companion_Default___.Append(_295_j, t.Tx)
+	st = _out477
+	n = _out478
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -289,38 +289,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _296_j *journalm.Journal
-	var _ = _296_j
-	_296_j = t.S.J
-	var _297_get bool = false
-	var _ = _297_get
-	var _298_miss uint64 = 0
-	var _ = _298_miss
+	var _297_j *journalm.Journal
+	var _ = _297_j
+	_297_j = t.S.J
+	var _298_get bool = false
+	var _ = _298_get
+	var _299_miss uint64 = 0
+	var _ = _299_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out468 uint32
-		var _ = _out468
-		var _out469 uint64
-		var _ = _out469
-		var _out470 bool
-		var _ = _out470
-		var _out471 uint64
-		var _ = _out471
-		_out468, _out469, _out470, _out471 = Companion_Default___.TryAppend(t)
-		st = _out468
-		n = _out469
-		_297_get = _out470
-		_298_miss = _out471
-		if _297_get {
-			var _299_b *dbytes.Blk
-			var _ = _299_b
-			var _out472 *dbytes.Blk
-			var _ = _out472
-			_out472 = txnsysm.Companion_Default___.Latest(t.S, _298_miss)
-			_299_b = _out472
-			if _299_b == (*dbytes.Blk)(nil) {
+		var _out479 uint32
+		var _ = _out479
+		var _out480 uint64
+		var _ = _out480
+		var _out481 bool
+		var _ = _out481
+		var _out482 uint64
+		var _ = _out482
+		_out479, _out480, _out481, _out482 = Companion_Default___.TryAppend(t)
+		st = _out479
+		n = _out480
+		_298_get = _out481
+		_299_miss = _out482
+		if _298_get {
+			var _300_b *dbytes.Blk
+			var _ = _300_b
+			var _out483 *dbytes.Blk
+			var _ = _out483
+			_out483 = txnsysm.Companion_Default___.Latest(t.S, _299_miss)
+			_300_b = _out483
+			if _300_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _300_w uint64
-	var _ = _300_w
-	var _out473 uint64
-	var _ = _out473
-	_out473 = t.Buf.Len()
-	_300_w = _out473
-	var _301_n uint64
-	var _ = _301_n
-	_301_n = uint64(0)
-	if _300_w > uint64(0) {
+	var _301_w uint64
+	var _ = _301_w
+	var _out484 uint64
+	var _ = _out484
+	_out484 = t.Buf.Len()
+	_301_w = _out484
+	var _302_n uint64
+	var _ = _302_n
+	_302_n = uint64(0)
+	if _301_w > uint64(0) {
 		t.Buf.Sort()
-		var _out474 uint32
-		var _ = _out474
-		var _out475 uint64
-		var _ = _out475
-		_out474, _out475 = Companion_Default___.AppendAll(t)
-		st = _out474
-		_301_n = _out475
+		var _out485 uint32
+		var _ = _out485
+		var _out486 uint64
+		var _ = _out486
+		_out485, _out486 = Companion_Default___.AppendAll(t)
+		st = _out485
+		_302_n = _out486
 		if st != txnm.Companion_Default___.OK() {
-			var _out476 uint64
-			var _ = _out476
-			_out476 = Companion_Default___.Abort(t)
-			need = _out476
+			var _out487 uint64
+			var _ = _out487
+			_out487 = Companion_Default___.Abort(t)
+			need = _out487
 			return st, need
 		}
 		if !stable {
-			_301_n = uint64(0)
+			_302_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _301_n)
-	if _301_n > need {
-		need = _301_n
+	Companion_Default___.Drop(t, _302_n)
+	if _302_n > need {
+		need = _302_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _302_need uint64 = 0
-	var _ = _302_need
-	var _out477 uint32
-	var _ = _out477
-	var _out478 uint64
-	var _ = _out478
-	_out477, _out478 = Companion_Default___.Finish(t, stable)
-	st = _out477
-	_302_need = _out478
-	if st == txnm.Companion_Default___.OK() && _302_need > uint64(0) {
+	var _303_need uint64 = 0
+	var _ = _303_need
+	var _out488 uint32
+	var _ = _out488
+	var _out489 uint64
+	var _ = _out489
+	_out488, _out489 = Companion_Default___.Finish(t, stable)
+	st = _out488
+	_303_need = _out489
+	if st == txnm.Companion_Default___.OK() && _303_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _303_ok bool
-		var _ = _303_ok
-		var _out479 bool
-		var _ = _out479
-		_out479 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _302_need)
-		_303_ok = _out479
+		var _304_ok bool
+		var _ = _304_ok
+		var _out490 bool
+		var _ = _out490
+		_out490 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _303_need)
+		_304_ok = _out490
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_303_ok {
+		if !_304_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

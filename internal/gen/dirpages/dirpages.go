@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _454_step uint64
-	var _ = _454_step
-	var _455_cap uint64
-	var _ = _455_cap
-	_454_step, _455_cap = uint64(1), uint64(56)
-	var _456_i uint64
-	var _ = _456_i
-	_456_i = from
+	var _455_step uint64
+	var _ = _455_step
+	var _456_cap uint64
+	var _ = _456_cap
+	_455_step, _456_cap = uint64(1), uint64(56)
+	var _457_i uint64
+	var _ = _457_i
+	_457_i = from
 	if blk%uint64(2) == uint64(1) {
-		_454_step, _455_cap = uint64(8), uint64(255)
-		_456_i = (_456_i + uint64(7)) / uint64(8) * uint64(8)
+		_455_step, _456_cap = uint64(8), uint64(255)
+		_457_i = (_457_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _456_i < uint64(64) {
-		var _457_w uint64
-		var _ = _457_w
-		_457_w = b.U64(uint64(64) * _456_i)
-		if _457_w != uint64(0) {
-			var _458_l uint64
-			var _ = _458_l
-			_458_l = _457_w / uint64(281474976710656) % uint64(256)
-			if _458_l > _455_cap {
-				_458_l = _455_cap
+	for _457_i < uint64(64) {
+		var _458_w uint64
+		var _ = _458_w
+		_458_w = b.U64(uint64(64) * _457_i)
+		if _458_w != uint64(0) {
+			var _459_l uint64
+			var _ = _459_l
+			_459_l = _458_w / uint64(281474976710656) % uint64(256)
+			if _459_l > _456_cap {
+				_459_l = _456_cap
 			}
-			var _out615 bool
-			var _ = _out615
-			_out615 = out.Offer(_457_w%uint64(281474976710656), b, uint64(64)*_456_i+uint64(8), _458_l, uint64(64)*blk+_456_i+uint64(3))
-			fits = _out615
+			var _out626 bool
+			var _ = _out626
+			_out626 = out.Offer(_458_w%uint64(281474976710656), b, uint64(64)*_457_i+uint64(8), _459_l, uint64(64)*blk+_457_i+uint64(3))
+			fits = _out626
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_456_i = _456_i + _454_step
+		_457_i = _457_i + _455_step
 	}
 	fits = true
 	return fits

@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _689_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _689_ip
-	var _out916 uint32
-	var _ = _out916
-	var _out917 *dbytes.Bytes
-	var _ = _out917
-	_out916, _out917 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out916
-	_689_ip = _out917
+	var _690_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _690_ip
+	var _out927 uint32
+	var _ = _out927
+	var _out928 *dbytes.Bytes
+	var _ = _out928
+	_out927, _out928 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out927
+	_690_ip = _out928
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _689_ip
-	var _690_ty uint32
-	var _ = _690_ty
-	var _out918 uint32
-	var _ = _out918
-	_out918 = inodeformat.Companion_Default___.GetTy(_689_ip)
-	_690_ty = _out918
-	if _690_ty != permissions.Companion_Default___.REG() {
+	after = _690_ip
+	var _691_ty uint32
+	var _ = _691_ty
+	var _out929 uint32
+	var _ = _out929
+	_out929 = inodeformat.Companion_Default___.GetTy(_690_ip)
+	_691_ty = _out929
+	if _691_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _691_r bool
-	var _ = _691_r
-	var _out919 bool
-	var _ = _out919
-	_out919 = permissions.Companion_Default___.MayData(c, _689_ip, permissions.Companion_Default___.MAYR())
-	_691_r = _out919
-	var _692_x bool
-	var _ = _692_x
-	var _out920 bool
-	var _ = _out920
-	_out920 = permissions.Companion_Default___.May(c, _689_ip, permissions.Companion_Default___.MAYX())
-	_692_x = _out920
-	if !_691_r && !_692_x {
+	var _692_r bool
+	var _ = _692_r
+	var _out930 bool
+	var _ = _out930
+	_out930 = permissions.Companion_Default___.MayData(c, _690_ip, permissions.Companion_Default___.MAYR())
+	_692_r = _out930
+	var _693_x bool
+	var _ = _693_x
+	var _out931 bool
+	var _ = _out931
+	_out931 = permissions.Companion_Default___.May(c, _690_ip, permissions.Companion_Default___.MAYX())
+	_693_x = _out931
+	if !_692_r && !_693_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _693_size uint64
-	var _ = _693_size
-	var _out921 uint64
-	var _ = _out921
-	_out921 = inodeformat.Companion_Default___.GetSize(_689_ip)
-	_693_size = _out921
-	eof = off >= _693_size || len_ >= _693_size-off
-	var _out922 *dbytes.Bytes
-	var _ = _out922
-	_out922 = d.Fs.Read(txn, ino, off, len_)
-	data = _out922
+	var _694_size uint64
+	var _ = _694_size
+	var _out932 uint64
+	var _ = _out932
+	_out932 = inodeformat.Companion_Default___.GetSize(_690_ip)
+	_694_size = _out932
+	eof = off >= _694_size || len_ >= _694_size-off
+	var _out933 *dbytes.Bytes
+	var _ = _out933
+	_out933 = d.Fs.Read(txn, ino, off, len_)
+	data = _out933
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _694_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _694_ip
-	var _out923 uint32
-	var _ = _out923
-	var _out924 *dbytes.Bytes
-	var _ = _out924
-	_out923, _out924 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out923
-	_694_ip = _out924
+	var _695_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _695_ip
+	var _out934 uint32
+	var _ = _out934
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	_out934, _out935 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out934
+	_695_ip = _out935
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _694_ip
-	var _695_ty uint32
-	var _ = _695_ty
-	var _out925 uint32
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetTy(_694_ip)
-	_695_ty = _out925
-	if _695_ty != permissions.Companion_Default___.REG() {
+	before = _695_ip
+	var _696_ty uint32
+	var _ = _696_ty
+	var _out936 uint32
+	var _ = _out936
+	_out936 = inodeformat.Companion_Default___.GetTy(_695_ip)
+	_696_ty = _out936
+	if _696_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _696_w bool
-	var _ = _696_w
-	var _out926 bool
-	var _ = _out926
-	_out926 = permissions.Companion_Default___.MayData(c, _694_ip, permissions.Companion_Default___.MAYW())
-	_696_w = _out926
-	if !_696_w {
+	var _697_w bool
+	var _ = _697_w
+	var _out937 bool
+	var _ = _out937
+	_out937 = permissions.Companion_Default___.MayData(c, _695_ip, permissions.Companion_Default___.MAYW())
+	_697_w = _out937
+	if !_697_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _694_ip
+		after = _695_ip
 		return st, before, after
 	}
-	var _697_size uint64
-	var _ = _697_size
-	var _out927 uint64
-	var _ = _out927
-	_out927 = inodeformat.Companion_Default___.GetSize(_694_ip)
-	_697_size = _out927
-	var _698_shrink uint64
-	var _ = _698_shrink
-	var _out928 uint64
-	var _ = _out928
-	_out928 = inodeformat.Companion_Default___.GetShrink(_694_ip)
-	_698_shrink = _out928
-	if _698_shrink != uint64(0) && off+len_ > _697_size {
+	var _698_size uint64
+	var _ = _698_size
+	var _out938 uint64
+	var _ = _out938
+	_out938 = inodeformat.Companion_Default___.GetSize(_695_ip)
+	_698_size = _out938
+	var _699_shrink uint64
+	var _ = _699_shrink
+	var _out939 uint64
+	var _ = _out939
+	_out939 = inodeformat.Companion_Default___.GetShrink(_695_ip)
+	_699_shrink = _out939
+	if _699_shrink != uint64(0) && off+len_ > _698_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out929 uint32
-	var _ = _out929
-	var _out930 *dbytes.Bytes
-	var _ = _out930
-	_out929, _out930 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out929
-	after = _out930
+	var _out940 uint32
+	var _ = _out940
+	var _out941 *dbytes.Bytes
+	var _ = _out941
+	_out940, _out941 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out940
+	after = _out941
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _699_ok bool
-	var _ = _699_ok
-	var _out931 bool
-	var _ = _out931
-	_out931 = d.Write(txn, ino, off, src, so, len_)
-	_699_ok = _out931
-	if !_699_ok {
+	var _700_ok bool
+	var _ = _700_ok
+	var _out942 bool
+	var _ = _out942
+	_out942 = d.Write(txn, ino, off, src, so, len_)
+	_700_ok = _out942
+	if !_700_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _700_np *dbytes.Bytes
-	var _ = _700_np
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out932 = d.Fs.GetInode(txn, ino, true)
-	_700_np = _out932
-	var _701_ts uint64
-	var _ = _701_ts
-	var _702_tns uint32
-	var _ = _702_tns
-	var _out933 uint64
-	var _ = _out933
-	var _out934 uint32
-	var _ = _out934
-	_out933, _out934 = attributechanges.Companion_Default___.Stamp(_700_np, s, ns)
-	_701_ts = _out933
-	_702_tns = _out934
-	inodeformat.Companion_Default___.SetMtime(_700_np, _701_ts, _702_tns)
-	inodeformat.Companion_Default___.SetCtime(_700_np, _701_ts, _702_tns)
+	var _701_np *dbytes.Bytes
+	var _ = _701_np
+	var _out943 *dbytes.Bytes
+	var _ = _out943
+	_out943 = d.Fs.GetInode(txn, ino, true)
+	_701_np = _out943
+	var _702_ts uint64
+	var _ = _702_ts
+	var _703_tns uint32
+	var _ = _703_tns
+	var _out944 uint64
+	var _ = _out944
+	var _out945 uint32
+	var _ = _out945
+	_out944, _out945 = attributechanges.Companion_Default___.Stamp(_701_np, s, ns)
+	_702_ts = _out944
+	_703_tns = _out945
+	inodeformat.Companion_Default___.SetMtime(_701_np, _702_ts, _703_tns)
+	inodeformat.Companion_Default___.SetCtime(_701_np, _702_ts, _703_tns)
 	if c.Uid != uint32(0) {
-		var _703_mode uint32
-		var _ = _703_mode
-		var _out935 uint32
-		var _ = _out935
-		_out935 = inodeformat.Companion_Default___.GetMode(_700_np)
-		_703_mode = _out935
-		inodeformat.Companion_Default___.SetMode(_700_np, permissions.Companion_Default___.KillPriv(_703_mode))
+		var _704_mode uint32
+		var _ = _704_mode
+		var _out946 uint32
+		var _ = _out946
+		_out946 = inodeformat.Companion_Default___.GetMode(_701_np)
+		_704_mode = _out946
+		inodeformat.Companion_Default___.SetMode(_701_np, permissions.Companion_Default___.KillPriv(_704_mode))
 	}
-	d.PutInode(txn, ino, _700_np)
-	after = _700_np
+	d.PutInode(txn, ino, _701_np)
+	after = _701_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _704_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _704_ip
-	var _out936 uint32
-	var _ = _out936
-	var _out937 *dbytes.Bytes
-	var _ = _out937
-	_out936, _out937 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out936
-	_704_ip = _out937
+	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _705_ip
+	var _out947 uint32
+	var _ = _out947
+	var _out948 *dbytes.Bytes
+	var _ = _out948
+	_out947, _out948 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out947
+	_705_ip = _out948
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _704_ip
-	var _705_ty uint32
-	var _ = _705_ty
-	var _out938 uint32
-	var _ = _out938
-	_out938 = inodeformat.Companion_Default___.GetTy(_704_ip)
-	_705_ty = _out938
-	if _705_ty != permissions.Companion_Default___.LNK() {
+	after = _705_ip
+	var _706_ty uint32
+	var _ = _706_ty
+	var _out949 uint32
+	var _ = _out949
+	_out949 = inodeformat.Companion_Default___.GetTy(_705_ip)
+	_706_ty = _out949
+	if _706_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _706_size uint64
-	var _ = _706_size
-	var _out939 uint64
-	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetSize(_704_ip)
-	_706_size = _out939
-	if _706_size > uint64(4096) {
+	var _707_size uint64
+	var _ = _707_size
+	var _out950 uint64
+	var _ = _out950
+	_out950 = inodeformat.Companion_Default___.GetSize(_705_ip)
+	_707_size = _out950
+	if _707_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out940 *dbytes.Bytes
-	var _ = _out940
-	_out940 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out940
+	var _out951 *dbytes.Bytes
+	var _ = _out951
+	_out951 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out951
 	return st, target, after
 }
 

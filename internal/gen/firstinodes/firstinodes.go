@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _518_bf *blockstore.BlockFs
-	var _ = _518_bf
+	var _519_bf *blockstore.BlockFs
+	var _ = _519_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_518_bf = _nw2
-	var _519_xf *blocktree.BlockTreeFs
-	var _ = _519_xf
+	_519_bf = _nw2
+	var _520_xf *blocktree.BlockTreeFs
+	var _ = _520_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_518_bf)
-	_519_xf = _nw3
+	_nw3.Recover(_519_bf)
+	_520_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_519_xf, geo, jrnl)
+	_nw4.Recover(_520_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out678 *bytefiles.ByteFs
-	var _ = _out678
-	_out678 = Companion_Default___.Blank(geo, jrnl)
-	f = _out678
-	var _520_z *dbytes.Bytes
-	var _ = _520_z
-	var _out679 *dbytes.Bytes
-	var _ = _out679
-	_out679 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_520_z = _out679
-	f.Blank(txn, _520_z, uint64(2), uint32(8), uint64(1))
-	var _out680 *dbytes.Bytes
-	var _ = _out680
-	_out680 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_520_z = _out680
-	f.Blank(txn, _520_z, uint64(1), uint32(2), uint64(1))
-	var _521_ip *dbytes.Bytes
-	var _ = _521_ip
-	var _out681 *dbytes.Bytes
-	var _ = _out681
-	_out681 = f.GetInode(txn, uint64(1), true)
-	_521_ip = _out681
-	inodeformat.Companion_Default___.SetMode(_521_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_521_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_521_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_521_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_521_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_521_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_521_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_521_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _521_ip)
+	var _out689 *bytefiles.ByteFs
+	var _ = _out689
+	_out689 = Companion_Default___.Blank(geo, jrnl)
+	f = _out689
+	var _521_z *dbytes.Bytes
+	var _ = _521_z
+	var _out690 *dbytes.Bytes
+	var _ = _out690
+	_out690 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_521_z = _out690
+	f.Blank(txn, _521_z, uint64(2), uint32(8), uint64(1))
+	var _out691 *dbytes.Bytes
+	var _ = _out691
+	_out691 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_521_z = _out691
+	f.Blank(txn, _521_z, uint64(1), uint32(2), uint64(1))
+	var _522_ip *dbytes.Bytes
+	var _ = _522_ip
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	_out692 = f.GetInode(txn, uint64(1), true)
+	_522_ip = _out692
+	inodeformat.Companion_Default___.SetMode(_522_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_522_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_522_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_522_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_522_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_522_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_522_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_522_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _522_ip)
 	return f
 }
 

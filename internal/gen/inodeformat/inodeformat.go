@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _311_k uint64
-	var _ = _311_k
-	_311_k = uint64(0)
-	for _311_k < uint64(15) {
-		var _312_x uint64
-		var _ = _312_x
-		var _out480 uint64
-		var _ = _out480
-		_out480 = Companion_Default___.GetSlot(b, _311_k)
-		_312_x = _out480
-		if _312_x != uint64(0) {
+	var _312_k uint64
+	var _ = _312_k
+	_312_k = uint64(0)
+	for _312_k < uint64(15) {
+		var _313_x uint64
+		var _ = _313_x
+		var _out491 uint64
+		var _ = _out491
+		_out491 = Companion_Default___.GetSlot(b, _312_k)
+		_313_x = _out491
+		if _313_x != uint64(0) {
 			r = false
 			return r
 		}
-		_311_k = _311_k + uint64(1)
+		_312_k = _312_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _313_u uint64
-	var _ = _313_u
-	var _out481 uint64
-	var _ = _out481
-	_out481 = Companion_Default___.GetUsed(b)
-	_313_u = _out481
-	if _313_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _313_u+uint64(1))
+	var _314_u uint64
+	var _ = _314_u
+	var _out492 uint64
+	var _ = _out492
+	_out492 = Companion_Default___.GetUsed(b)
+	_314_u = _out492
+	if _314_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _314_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _314_u uint64
-	var _ = _314_u
-	var _out482 uint64
-	var _ = _out482
-	_out482 = Companion_Default___.GetUsed(b)
-	_314_u = _out482
-	if uint64(0) < _314_u {
-		Companion_Default___.SetUsed(b, _314_u-uint64(1))
+	var _315_u uint64
+	var _ = _315_u
+	var _out493 uint64
+	var _ = _out493
+	_out493 = Companion_Default___.GetUsed(b)
+	_315_u = _out493
+	if uint64(0) < _315_u {
+		Companion_Default___.SetUsed(b, _315_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

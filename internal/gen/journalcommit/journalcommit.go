@@ -78,38 +78,38 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _88_k uint64
-	var _ = _88_k
-	var _out112 uint64
-	var _ = _out112
-	_out112 = j.Running.Len()
-	_88_k = _out112
-	var _89_l uint64
-	var _ = _89_l
-	var _out113 uint64
-	var _ = _out113
-	_out113 = tx.Len()
-	_89_l = _out113
-	var _90_failed uint64
-	var _ = _90_failed
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_90_failed = _out114
-	if _90_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
+	var _89_k uint64
+	var _ = _89_k
+	var _out121 uint64
+	var _ = _out121
+	_out121 = j.Running.Len()
+	_89_k = _out121
+	var _90_l uint64
+	var _ = _90_l
+	var _out122 uint64
+	var _ = _out122
+	_out122 = tx.Len()
+	_90_l = _out122
+	var _91_failed uint64
+	var _ = _91_failed
+	var _out123 uint64
+	var _ = _out123
+	_out123 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_91_failed = _out123
+	if _91_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _89_l > uint64(500) {
+	if _90_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _88_k+_89_l > uint64(500) {
+	if _89_k+_90_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _88_k < uint64(250) && _88_k+_89_l >= uint64(250) && !j.Busy {
+	if _89_k < uint64(250) && _89_k+_90_l >= uint64(250) && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -135,68 +135,68 @@ func (_this *CompanionStruct_Default___) Newest(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _91_w bool
-	var _ = _91_w
-	var _out115 bool
-	var _ = _out115
-	_out115 = journalpolicy.Companion_Default___.WantCommit(j)
-	_91_w = _out115
-	var _92_failed uint64
-	var _ = _92_failed
-	var _out116 uint64
-	var _ = _out116
-	_out116 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_92_failed = _out116
-	if j.Busy || _92_failed != uint64(0) || !_91_w {
+	var _92_w bool
+	var _ = _92_w
+	var _out124 bool
+	var _ = _out124
+	_out124 = journalpolicy.Companion_Default___.WantCommit(j)
+	_92_w = _out124
+	var _93_failed uint64
+	var _ = _93_failed
+	var _out125 uint64
+	var _ = _out125
+	_out125 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
+	_93_failed = _out125
+	if j.Busy || _93_failed != uint64(0) || !_92_w {
 		ok = false
 		return ok
 	}
-	var _93_k uint64
-	var _ = _93_k
-	var _out117 uint64
-	var _ = _out117
-	_out117 = j.Running.Len()
-	_93_k = _out117
-	var _94_pinned uint64
-	var _ = _94_pinned
-	var _out118 uint64
-	var _ = _out118
-	_out118 = j.Lgm.Len()
-	_94_pinned = _out118
-	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_93_k > j.Lo+j.Nr || _94_pinned+_93_k > j.MaxPin {
+	var _94_k uint64
+	var _ = _94_k
+	var _out126 uint64
+	var _ = _out126
+	_out126 = j.Running.Len()
+	_94_k = _out126
+	var _95_pinned uint64
+	var _ = _95_pinned
+	var _out127 uint64
+	var _ = _out127
+	_out127 = j.Lgm.Len()
+	_95_pinned = _out127
+	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_94_k > j.Lo+j.Nr || _95_pinned+_94_k > j.MaxPin {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
 		return ok
 	}
-	var _95_clash bool
-	var _ = _95_clash
-	var _out119 bool
-	var _ = _out119
-	_out119 = Companion_Default___.Clash(j)
-	_95_clash = _out119
-	if _95_clash {
+	var _96_clash bool
+	var _ = _96_clash
+	var _out128 bool
+	var _ = _out128
+	_out128 = Companion_Default___.Clash(j)
+	_96_clash = _out128
+	if _96_clash {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
 		return ok
 	}
-	var _96_ring *dlog.BMap
-	var _ = _96_ring
-	var _97_dir *dlog.BMap
-	var _ = _97_dir
-	var _out120 *dlog.BMap
-	var _ = _out120
-	var _out121 *dlog.BMap
-	var _ = _out121
-	_out120, _out121 = Companion_Default___.Split(j)
-	_96_ring = _out120
-	_97_dir = _out121
-	var _98_r *dlog.BMap
-	var _ = _98_r
-	var _out122 *dlog.BMap
-	var _ = _out122
-	_out122 = dlog.NewBMap()
-	_98_r = _out122
-	Companion_Default___.StartFields(j, _98_r, _96_ring, _97_dir)
+	var _97_ring *dlog.BMap
+	var _ = _97_ring
+	var _98_dir *dlog.BMap
+	var _ = _98_dir
+	var _out129 *dlog.BMap
+	var _ = _out129
+	var _out130 *dlog.BMap
+	var _ = _out130
+	_out129, _out130 = Companion_Default___.Split(j)
+	_97_ring = _out129
+	_98_dir = _out130
+	var _99_r *dlog.BMap
+	var _ = _99_r
+	var _out131 *dlog.BMap
+	var _ = _out131
+	_out131 = dlog.NewBMap()
+	_99_r = _out131
+	Companion_Default___.StartFields(j, _99_r, _97_ring, _98_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
 	ok = true
 	return ok
@@ -205,41 +205,41 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _99_n uint64
-	var _ = _99_n
-	var _out123 uint64
-	var _ = _out123
-	_out123 = j.Running.Len()
-	_99_n = _out123
-	var _100_i uint64
-	var _ = _100_i
-	_100_i = uint64(0)
-	for _100_i < _99_n {
-		var _101_a uint64
-		var _ = _101_a
-		var _out124 uint64
-		var _ = _out124
-		_out124 = j.Running.AddrAt(_100_i)
-		_101_a = _out124
-		var _102_x *dbytes.Blk
-		var _ = _102_x
-		var _out125 *dbytes.Blk
-		var _ = _out125
-		_out125 = j.Lho.Get(_101_a)
-		_102_x = _out125
-		if _102_x != (*dbytes.Blk)(nil) {
+	var _100_n uint64
+	var _ = _100_n
+	var _out132 uint64
+	var _ = _out132
+	_out132 = j.Running.Len()
+	_100_n = _out132
+	var _101_i uint64
+	var _ = _101_i
+	_101_i = uint64(0)
+	for _101_i < _100_n {
+		var _102_a uint64
+		var _ = _102_a
+		var _out133 uint64
+		var _ = _out133
+		_out133 = j.Running.AddrAt(_101_i)
+		_102_a = _out133
+		var _103_x *dbytes.Blk
+		var _ = _103_x
+		var _out134 *dbytes.Blk
+		var _ = _out134
+		_out134 = j.Lho.Get(_102_a)
+		_103_x = _out134
+		if _103_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		var _out126 *dbytes.Blk
-		var _ = _out126
-		_out126 = j.Iho.Get(_101_a)
-		_102_x = _out126
-		if _102_x != (*dbytes.Blk)(nil) {
+		var _out135 *dbytes.Blk
+		var _ = _out135
+		_out135 = j.Iho.Get(_102_a)
+		_103_x = _out135
+		if _103_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_100_i = _100_i + uint64(1)
+		_101_i = _101_i + uint64(1)
 	}
 	b = false
 	return b
@@ -250,48 +250,48 @@ func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64)
 	var _ = w
 	var b bool = false
 	var _ = b
-	var _out127 bool
-	var _ = _out127
-	_out127 = j.Notes.Bulk(a)
-	w = _out127
+	var _out136 bool
+	var _ = _out136
+	_out136 = j.Notes.Bulk(a)
+	w = _out136
 	b = false
 	if !w || a < j.Flo || j.Fhi <= a {
 		return w, b
 	}
-	var _103_x *dbytes.Blk
-	var _ = _103_x
-	var _out128 *dbytes.Blk
-	var _ = _out128
-	_out128 = j.Lgm.Get(a)
-	_103_x = _out128
-	if _103_x != (*dbytes.Blk)(nil) {
+	var _104_x *dbytes.Blk
+	var _ = _104_x
+	var _out137 *dbytes.Blk
+	var _ = _out137
+	_out137 = j.Lgm.Get(a)
+	_104_x = _out137
+	if _104_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _out129 *dbytes.Blk
-	var _ = _out129
-	_out129 = j.Inm.Get(a)
-	_103_x = _out129
-	if _103_x != (*dbytes.Blk)(nil) {
+	var _out138 *dbytes.Blk
+	var _ = _out138
+	_out138 = j.Inm.Get(a)
+	_104_x = _out138
+	if _104_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _104_known bool
-	var _ = _104_known
-	var _105_v *dbytes.Blk
-	var _ = _105_v
-	var _out130 bool
-	var _ = _out130
-	var _out131 *dbytes.Blk
-	var _ = _out131
-	_out130, _out131 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_104_known = _out130
-	_105_v = _out131
-	if !_104_known {
+	var _105_known bool
+	var _ = _105_known
+	var _106_v *dbytes.Blk
+	var _ = _106_v
+	var _out139 bool
+	var _ = _out139
+	var _out140 *dbytes.Blk
+	var _ = _out140
+	_out139, _out140 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_105_known = _out139
+	_106_v = _out140
+	if !_105_known {
 		return w, b
 	}
-	var _106_set__ bool
-	var _ = _106_set__
-	_106_set__ = bits.Companion_Default___.BitOf(_105_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _106_set__ {
+	var _107_set__ bool
+	var _ = _107_set__
+	_107_set__ = bits.Companion_Default___.BitOf(_106_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _107_set__ {
 		return w, b
 	}
 	b = true
@@ -302,48 +302,48 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _107_x *dbytes.Blk
-	var _ = _107_x
-	var _out132 *dbytes.Blk
-	var _ = _out132
-	_out132 = j.Lgm.Get(a)
-	_107_x = _out132
-	if _107_x == (*dbytes.Blk)(nil) {
-		var _out133 *dbytes.Blk
-		var _ = _out133
-		_out133 = j.Inm.Get(a)
-		_107_x = _out133
+	var _108_x *dbytes.Blk
+	var _ = _108_x
+	var _out141 *dbytes.Blk
+	var _ = _out141
+	_out141 = j.Lgm.Get(a)
+	_108_x = _out141
+	if _108_x == (*dbytes.Blk)(nil) {
+		var _out142 *dbytes.Blk
+		var _ = _out142
+		_out142 = j.Inm.Get(a)
+		_108_x = _out142
 	}
-	if _107_x == (*dbytes.Blk)(nil) {
-		var _out134 *dbytes.Blk
-		var _ = _out134
-		_out134 = j.Cache.Get(a)
-		_107_x = _out134
+	if _108_x == (*dbytes.Blk)(nil) {
+		var _out143 *dbytes.Blk
+		var _ = _out143
+		_out143 = j.Cache.Get(a)
+		_108_x = _out143
 	}
-	known = _107_x != (*dbytes.Blk)(nil) /* dircomp */
+	known = _108_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
-		b = _107_x
+		b = _108_x
 	} else {
-		var _out135 *dbytes.Blk
-		var _ = _out135
-		_out135 = dbytes.ZeroBlk()
-		b = _out135
+		var _out144 *dbytes.Blk
+		var _ = _out144
+		_out144 = dbytes.ZeroBlk()
+		b = _out144
 	}
 	return known, b
 }
 func (_this *CompanionStruct_Default___) Own(b *dbytes.Blk) *dbytes.Blk {
 	var c *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = c
-	var _108_t *dbytes.Bytes
-	var _ = _108_t
-	var _out136 *dbytes.Bytes
-	var _ = _out136
-	_out136 = b.Thaw()
-	_108_t = _out136
-	var _out137 *dbytes.Blk
-	var _ = _out137
-	_out137 = dbytes.Freeze(_108_t)
-	c = _out137
+	var _109_t *dbytes.Bytes
+	var _ = _109_t
+	var _out145 *dbytes.Bytes
+	var _ = _out145
+	_out145 = b.Thaw()
+	_109_t = _out145
+	var _out146 *dbytes.Blk
+	var _ = _out146
+	_out146 = dbytes.Freeze(_109_t)
+	c = _out146
 	return c
 }
 func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
@@ -351,81 +351,81 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out138 *dlog.BMap
-	var _ = _out138
-	_out138 = dlog.NewBMap()
-	dir = _out138
-	var _out139 *dlog.BMap
-	var _ = _out139
-	_out139 = dlog.NewBMap()
-	ring = _out139
-	var _109_n uint64
-	var _ = _109_n
-	var _out140 uint64
-	var _ = _out140
-	_out140 = j.Running.Len()
-	_109_n = _out140
-	var _110_i uint64
-	var _ = _110_i
-	_110_i = uint64(0)
-	for _110_i < _109_n {
-		var _111_a uint64
-		var _ = _111_a
-		var _out141 uint64
-		var _ = _out141
-		_out141 = j.Running.AddrAt(_110_i)
-		_111_a = _out141
-		var _112_b *dbytes.Blk
-		var _ = _112_b
-		var _out142 *dbytes.Blk
-		var _ = _out142
-		_out142 = j.Running.BlkAt(_110_i)
-		_112_b = _out142
-		var _113_w bool
-		var _ = _113_w
-		var _114_s bool
-		var _ = _114_s
-		var _out143 bool
-		var _ = _out143
-		var _out144 bool
-		var _ = _out144
-		_out143, _out144 = Companion_Default___.Straight(j, _111_a)
-		_113_w = _out143
-		_114_s = _out144
-		if _114_s {
-			dir.Put(_111_a, _112_b)
+	var _out147 *dlog.BMap
+	var _ = _out147
+	_out147 = dlog.NewBMap()
+	dir = _out147
+	var _out148 *dlog.BMap
+	var _ = _out148
+	_out148 = dlog.NewBMap()
+	ring = _out148
+	var _110_n uint64
+	var _ = _110_n
+	var _out149 uint64
+	var _ = _out149
+	_out149 = j.Running.Len()
+	_110_n = _out149
+	var _111_i uint64
+	var _ = _111_i
+	_111_i = uint64(0)
+	for _111_i < _110_n {
+		var _112_a uint64
+		var _ = _112_a
+		var _out150 uint64
+		var _ = _out150
+		_out150 = j.Running.AddrAt(_111_i)
+		_112_a = _out150
+		var _113_b *dbytes.Blk
+		var _ = _113_b
+		var _out151 *dbytes.Blk
+		var _ = _out151
+		_out151 = j.Running.BlkAt(_111_i)
+		_113_b = _out151
+		var _114_w bool
+		var _ = _114_w
+		var _115_s bool
+		var _ = _115_s
+		var _out152 bool
+		var _ = _out152
+		var _out153 bool
+		var _ = _out153
+		_out152, _out153 = Companion_Default___.Straight(j, _112_a)
+		_114_w = _out152
+		_115_s = _out153
+		if _115_s {
+			dir.Put(_112_a, _113_b)
 		} else {
-			if _113_w {
-				var _out145 *dbytes.Blk
-				var _ = _out145
-				_out145 = Companion_Default___.Own(_112_b)
-				_112_b = _out145
+			if _114_w {
+				var _out154 *dbytes.Blk
+				var _ = _out154
+				_out154 = Companion_Default___.Own(_113_b)
+				_113_b = _out154
 			}
-			ring.Put(_111_a, _112_b)
+			ring.Put(_112_a, _113_b)
 		}
-		_110_i = _110_i + uint64(1)
+		_111_i = _111_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _115_n uint64
-	var _ = _115_n
-	var _out146 uint64
-	var _ = _out146
-	_out146 = dir.Len()
-	_115_n = _out146
-	var _116_i uint64
-	var _ = _116_i
-	_116_i = uint64(0)
-	for _116_i < _115_n {
-		var _117_a uint64
-		var _ = _117_a
-		var _out147 uint64
-		var _ = _out147
-		_out147 = dir.AddrAt(_116_i)
-		_117_a = _out147
-		j.Cache.Forget(_117_a)
-		_116_i = _116_i + uint64(1)
+	var _116_n uint64
+	var _ = _116_n
+	var _out155 uint64
+	var _ = _out155
+	_out155 = dir.Len()
+	_116_n = _out155
+	var _117_i uint64
+	var _ = _117_i
+	_117_i = uint64(0)
+	for _117_i < _116_n {
+		var _118_a uint64
+		var _ = _118_a
+		var _out156 uint64
+		var _ = _out156
+		_out156 = dir.AddrAt(_117_i)
+		_118_a = _out156
+		j.Cache.Forget(_118_a)
+		_117_i = _117_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -438,30 +438,30 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 	j.Ncl = j.Nvs
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _118_n uint64
-	var _ = _118_n
-	var _out148 uint64
-	var _ = _out148
-	_out148 = j.Cdm.Len()
-	_118_n = _out148
-	var _119_i uint64
-	var _ = _119_i
-	_119_i = uint64(0)
-	var _120_z *dbytes.Blk
-	var _ = _120_z
-	var _out149 *dbytes.Blk
-	var _ = _out149
-	_out149 = dbytes.ZeroBlk()
-	_120_z = _out149
-	for _119_i < _118_n {
-		var _121_a uint64
-		var _ = _121_a
-		var _out150 uint64
-		var _ = _out150
-		_out150 = j.Cdm.AddrAt(_119_i)
-		_121_a = _out150
-		j.Lho.Put(_121_a, _120_z)
-		_119_i = _119_i + uint64(1)
+	var _119_n uint64
+	var _ = _119_n
+	var _out157 uint64
+	var _ = _out157
+	_out157 = j.Cdm.Len()
+	_119_n = _out157
+	var _120_i uint64
+	var _ = _120_i
+	_120_i = uint64(0)
+	var _121_z *dbytes.Blk
+	var _ = _121_z
+	var _out158 *dbytes.Blk
+	var _ = _out158
+	_out158 = dbytes.ZeroBlk()
+	_121_z = _out158
+	for _120_i < _119_n {
+		var _122_a uint64
+		var _ = _122_a
+		var _out159 uint64
+		var _ = _out159
+		_out159 = j.Cdm.AddrAt(_120_i)
+		_122_a = _out159
+		j.Lho.Put(_122_a, _121_z)
+		_120_i = _120_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -469,39 +469,53 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal, c *dlog.Codes) {
-	var _122_n uint64
-	var _ = _122_n
-	var _out151 uint64
-	var _ = _out151
-	_out151 = j.Cgm.Len()
-	_122_n = _out151
-	var _123_e *dlog.BMap
-	var _ = _123_e
-	var _out152 *dlog.BMap
-	var _ = _out152
-	_out152 = dlog.NewBMap()
-	_123_e = _out152
-	var _124_f *dlog.BMap
-	var _ = _124_f
-	var _out153 *dlog.BMap
-	var _ = _out153
-	_out153 = dlog.NewBMap()
-	_124_f = _out153
-	Companion_Default___.HoldDirect(j, c)
-	var _125_l *dlog.BMap
-	var _ = _125_l
-	var _out154 *dlog.BMap
-	var _ = _out154
-	_out154 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	_125_l = _out154
-	var _126_h uint64
-	var _ = _126_h
-	var _out155 uint64
-	var _ = _out155
-	_out155 = j.Cdm.Len()
-	_126_h = _out155
-	Companion_Default___.FinishFields(j, _123_e, _124_f, _125_l, _122_n, _126_h)
+	var _123_n uint64
+	var _ = _123_n
+	var _out160 uint64
+	var _ = _out160
+	_out160 = j.Cgm.Len()
+	_123_n = _out160
+	var _124_e *dlog.BMap
+	var _ = _124_e
+	var _out161 *dlog.BMap
+	var _ = _out161
+	_out161 = dlog.NewBMap()
+	_124_e = _out161
+	var _125_f *dlog.BMap
+	var _ = _125_f
+	var _out162 *dlog.BMap
+	var _ = _out162
+	_out162 = dlog.NewBMap()
+	_125_f = _out162
+	var _126_l *dlog.BMap
+	var _ = _126_l
+	var _127_h uint64
+	var _ = _127_h
+	var _out163 *dlog.BMap
+	var _ = _out163
+	var _out164 uint64
+	var _ = _out164
+	_out163, _out164 = Companion_Default___.FinishMaps(j, c)
+	_126_l = _out163
+	_127_h = _out164
+	Companion_Default___.FinishFields(j, _124_e, _125_f, _126_l, _123_n, _127_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
+}
+func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
+	var l *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = l
+	var h uint64 = 0
+	var _ = h
+	Companion_Default___.HoldDirect(j, c)
+	var _out165 *dlog.BMap
+	var _ = _out165
+	_out165 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out165
+	var _out166 uint64
+	var _ = _out166
+	_out166 = j.Cdm.Len()
+	h = _out166
+	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {
 	j.Cgm = e

@@ -238,13 +238,13 @@ func (_this type_Journal_) String() string {
 	return "journalm.Journal"
 }
 func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, cache0 *dlog.Cache, tree0 *treeofcodes.Tree, n uint64, at0 uint64, nd0 uint64, nr0 uint64, bit0 uint64, flo0 uint64, fhi0 uint64, q uint64, maxPin0 uint64, instAt0 uint64, ins0 *Installer) {
-	var _51_nt *dlog.Notes
-	var _ = _51_nt
-	var _out76 *dlog.Notes
-	var _ = _out76
-	_out76 = dlog.NewNotes()
-	_51_nt = _out76
-	_this.Notes = _51_nt
+	var _52_nt *dlog.Notes
+	var _ = _52_nt
+	var _out85 *dlog.Notes
+	var _ = _out85
+	_out85 = dlog.NewNotes()
+	_52_nt = _out85
+	_this.Notes = _52_nt
 	var _nw0 = New_Logger_()
 	var _ = _nw0
 	_nw0.Ctor__()
@@ -265,55 +265,55 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Home = at0 + uint64(2) + uint64(16)*nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
-	var _52_m1 *dlog.BMap
-	var _ = _52_m1
-	var _out77 *dlog.BMap
-	var _ = _out77
-	_out77 = dlog.NewBMap()
-	_52_m1 = _out77
-	var _53_m2 *dlog.BMap
-	var _ = _53_m2
-	var _out78 *dlog.BMap
-	var _ = _out78
-	_out78 = dlog.NewBMap()
-	_53_m2 = _out78
-	var _54_m3 *dlog.BMap
-	var _ = _54_m3
-	var _out79 *dlog.BMap
-	var _ = _out79
-	_out79 = dlog.NewBMap()
-	_54_m3 = _out79
-	var _55_m4 *dlog.BMap
-	var _ = _55_m4
-	var _out80 *dlog.BMap
-	var _ = _out80
-	_out80 = dlog.NewBMap()
-	_55_m4 = _out80
-	var _56_m5 *dlog.BMap
-	var _ = _56_m5
-	var _out81 *dlog.BMap
-	var _ = _out81
-	_out81 = dlog.NewBMap()
-	_56_m5 = _out81
-	var _57_m6 *dlog.BMap
-	var _ = _57_m6
-	var _out82 *dlog.BMap
-	var _ = _out82
-	_out82 = dlog.NewBMap()
-	_57_m6 = _out82
-	var _58_m7 *dlog.BMap
-	var _ = _58_m7
-	var _out83 *dlog.BMap
-	var _ = _out83
-	_out83 = dlog.NewBMap()
-	_58_m7 = _out83
-	_this.Running = _52_m1
-	_this.Lgm = _53_m2
-	_this.Cgm = _54_m3
-	_this.Inm = _55_m4
-	_this.Cdm = _56_m5
-	_this.Lho = _57_m6
-	_this.Iho = _58_m7
+	var _53_m1 *dlog.BMap
+	var _ = _53_m1
+	var _out86 *dlog.BMap
+	var _ = _out86
+	_out86 = dlog.NewBMap()
+	_53_m1 = _out86
+	var _54_m2 *dlog.BMap
+	var _ = _54_m2
+	var _out87 *dlog.BMap
+	var _ = _out87
+	_out87 = dlog.NewBMap()
+	_54_m2 = _out87
+	var _55_m3 *dlog.BMap
+	var _ = _55_m3
+	var _out88 *dlog.BMap
+	var _ = _out88
+	_out88 = dlog.NewBMap()
+	_55_m3 = _out88
+	var _56_m4 *dlog.BMap
+	var _ = _56_m4
+	var _out89 *dlog.BMap
+	var _ = _out89
+	_out89 = dlog.NewBMap()
+	_56_m4 = _out89
+	var _57_m5 *dlog.BMap
+	var _ = _57_m5
+	var _out90 *dlog.BMap
+	var _ = _out90
+	_out90 = dlog.NewBMap()
+	_57_m5 = _out90
+	var _58_m6 *dlog.BMap
+	var _ = _58_m6
+	var _out91 *dlog.BMap
+	var _ = _out91
+	_out91 = dlog.NewBMap()
+	_58_m6 = _out91
+	var _59_m7 *dlog.BMap
+	var _ = _59_m7
+	var _out92 *dlog.BMap
+	var _ = _out92
+	_out92 = dlog.NewBMap()
+	_59_m7 = _out92
+	_this.Running = _53_m1
+	_this.Lgm = _54_m2
+	_this.Cgm = _55_m3
+	_this.Inm = _56_m4
+	_this.Cdm = _57_m5
+	_this.Lho = _58_m6
+	_this.Iho = _59_m7
 	_this.Icnr = uint64(0)
 	_this.Hq = q
 	_this.Eq = q

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _230_t uint64
-	var _ = _230_t
-	var _out383 uint64
-	var _ = _out383
-	_out383 = journalscrub.Companion_Default___.Ticket(j)
-	_230_t = _out383
+	var _231_t uint64
+	var _ = _231_t
+	var _out394 uint64
+	var _ = _out394
+	_out394 = journalscrub.Companion_Default___.Ticket(j)
+	_231_t = _out394
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _231_ok bool
-	var _ = _231_ok
-	var _232_l *ddisk.BList
-	var _ = _232_l
-	var _out384 bool
-	var _ = _out384
-	var _out385 *ddisk.BList
-	var _ = _out385
-	_out384, _out385 = journalreader.Companion_Default___.ReadHome(j, a, n, _230_t)
-	_231_ok = _out384
-	_232_l = _out385
-	if !_231_ok {
-		var _out386 uint32
-		var _ = _out386
-		_out386 = Companion_Default___.Judge(j, a, _230_t, a, true)
-		st = _out386
+	var _232_ok bool
+	var _ = _232_ok
+	var _233_l *ddisk.BList
+	var _ = _233_l
+	var _out395 bool
+	var _ = _out395
+	var _out396 *ddisk.BList
+	var _ = _out396
+	_out395, _out396 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
+	_232_ok = _out395
+	_233_l = _out396
+	if !_232_ok {
+		var _out397 uint32
+		var _ = _out397
+		_out397 = Companion_Default___.Judge(j, a, _231_t, a, true)
+		st = _out397
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -113,22 +113,22 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	for m < n {
 		journalthreads.Companion_Default___.CYield(j)
-		var _233_k uint64 = 0
-		var _ = _233_k
-		var _out387 uint64
-		var _ = _out387
-		var _out388 uint64
-		var _ = _out388
-		_out387, _out388 = journalscrub.Companion_Default___.CheckFrom(j, a, _232_l, m)
-		_233_k = _out387
-		bad = _out388
-		good = good + (_233_k - m)
-		m = _233_k
+		var _234_k uint64 = 0
+		var _ = _234_k
+		var _out398 uint64
+		var _ = _out398
+		var _out399 uint64
+		var _ = _out399
+		_out398, _out399 = journalscrub.Companion_Default___.CheckFrom(j, a, _233_l, m)
+		_234_k = _out398
+		bad = _out399
+		good = good + (_234_k - m)
+		m = _234_k
 		if m < n {
-			var _out389 uint32
-			var _ = _out389
-			_out389 = Companion_Default___.Judge(j, a+m, _230_t, bad, false)
-			st = _out389
+			var _out400 uint32
+			var _ = _out400
+			_out400 = Companion_Default___.Judge(j, a+m, _231_t, bad, false)
+			st = _out400
 			if st != journalscrub.Companion_Default___.SGood() {
 				return st, m, good, bad
 			}
@@ -143,16 +143,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out390 uint32
-	var _ = _out390
-	_out390 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out390
+	var _out401 uint32
+	var _ = _out401
+	_out401 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out401
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out391 uint32
-		var _ = _out391
-		_out391 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out391
+		var _out402 uint32
+		var _ = _out402
+		_out402 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out402
 	}
 	return st
 }
@@ -160,23 +160,23 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _234_ours bool
-	var _ = _234_ours
-	var _out392 bool
-	var _ = _out392
-	_out392 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_234_ours = _out392
+	var _235_ours bool
+	var _ = _235_ours
+	var _out403 bool
+	var _ = _out403
+	_out403 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_235_ours = _out403
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out393 uint32
-	var _ = _out393
-	_out393 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out393
-	var _out394 uint32
-	var _ = _out394
-	_out394 = journalscrub.Companion_Default___.Tell(j, st, _234_ours, unread, bad)
-	st = _out394
+	var _out404 uint32
+	var _ = _out404
+	_out404 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out404
+	var _out405 uint32
+	var _ = _out405
+	_out405 = journalscrub.Companion_Default___.Tell(j, st, _235_ours, unread, bad)
+	st = _out405
 	j.Mu.Unlock()
 	return st
 }
@@ -189,42 +189,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _235_t uint64
-	var _ = _235_t
-	var _out395 uint64
-	var _ = _out395
-	_out395 = journalscrub.Companion_Default___.Ticket(j)
-	_235_t = _out395
+	var _236_t uint64
+	var _ = _236_t
+	var _out406 uint64
+	var _ = _out406
+	_out406 = journalscrub.Companion_Default___.Ticket(j)
+	_236_t = _out406
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _236_ok bool = false
-	var _ = _236_ok
-	var _237_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _237_b
-	var _238_mem bool = false
-	var _ = _238_mem
-	var _out396 bool
-	var _ = _out396
-	var _out397 *dbytes.Blk
-	var _ = _out397
-	var _out398 bool
-	var _ = _out398
-	var _out399 bool
-	var _ = _out399
-	var _out400 uint64
-	var _ = _out400
-	_out396, _out397, _out398, _out399, _out400 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_236_ok = _out396
-	_237_b = _out397
-	_238_mem = _out398
-	blank = _out399
-	bad = _out400
+	var _237_ok bool = false
+	var _ = _237_ok
+	var _238_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _238_b
+	var _239_mem bool = false
+	var _ = _239_mem
+	var _out407 bool
+	var _ = _out407
+	var _out408 *dbytes.Blk
+	var _ = _out408
+	var _out409 bool
+	var _ = _out409
+	var _out410 bool
+	var _ = _out410
+	var _out411 uint64
+	var _ = _out411
+	_out407, _out408, _out409, _out410, _out411 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_237_ok = _out407
+	_238_b = _out408
+	_239_mem = _out409
+	blank = _out410
+	bad = _out411
 	st = journalscrub.Companion_Default___.SGood()
-	if !_236_ok {
-		var _out401 uint32
-		var _ = _out401
-		_out401 = Companion_Default___.SentencePage(j, _235_t, _238_mem, bad)
-		st = _out401
+	if !_237_ok {
+		var _out412 uint32
+		var _ = _out412
+		_out412 = Companion_Default___.SentencePage(j, _236_t, _239_mem, bad)
+		st = _out412
 	}
 	return st, blank, bad
 }
@@ -232,23 +232,23 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _239_ours bool
-	var _ = _239_ours
-	var _out402 bool
-	var _ = _out402
-	_out402 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_239_ours = _out402
+	var _240_ours bool
+	var _ = _240_ours
+	var _out413 bool
+	var _ = _out413
+	_out413 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_240_ours = _out413
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out403 uint32
-	var _ = _out403
-	_out403 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out403
-	var _out404 uint32
-	var _ = _out404
-	_out404 = journalscrub.Companion_Default___.Tell(j, st, _239_ours, false, bad)
-	st = _out404
+	var _out414 uint32
+	var _ = _out414
+	_out414 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out414
+	var _out415 uint32
+	var _ = _out415
+	_out415 = journalscrub.Companion_Default___.Tell(j, st, _240_ours, false, bad)
+	st = _out415
 	j.Mu.Unlock()
 	return st
 }

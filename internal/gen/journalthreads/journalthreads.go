@@ -72,39 +72,39 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _172_l *ddisk.BList
-	var _ = _172_l
-	_172_l = j.Lg.Dirs
-	var _173_n uint64
-	var _ = _173_n
-	var _out248 uint64
-	var _ = _out248
-	_out248 = _172_l.Len()
-	_173_n = _out248
-	var _174_i uint64
-	var _ = _174_i
-	_174_i = uint64(0)
+	var _173_l *ddisk.BList
+	var _ = _173_l
+	_173_l = j.Lg.Dirs
+	var _174_n uint64
+	var _ = _174_n
+	var _out259 uint64
+	var _ = _out259
+	_out259 = _173_l.Len()
+	_174_n = _out259
+	var _175_i uint64
+	var _ = _175_i
+	_175_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
-		var _out249 bool
-		var _ = _out249
-		_out249 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out249
+		var _out260 bool
+		var _ = _out260
+		_out260 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out260
 	}
-	for ok && _174_i < _173_n {
+	for ok && _175_i < _174_n {
 		Companion_Default___.LYield(j)
-		var _175_m uint64 = 0
-		var _ = _175_m
-		var _out250 bool
-		var _ = _out250
-		var _out251 uint64
-		var _ = _out251
-		_out250, _out251 = journallogger.Companion_Default___.DirWrite(j, _174_i)
-		ok = _out250
-		_175_m = _out251
+		var _176_m uint64 = 0
+		var _ = _176_m
+		var _out261 bool
+		var _ = _out261
+		var _out262 uint64
+		var _ = _out262
+		_out261, _out262 = journallogger.Companion_Default___.DirWrite(j, _175_i)
+		ok = _out261
+		_176_m = _out262
 		if ok {
-			_174_i = _174_i + _175_m
+			_175_i = _175_i + _176_m
 		}
 	}
 	return ok
@@ -113,29 +113,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _176_n uint64
-	var _ = _176_n
-	var _out252 uint64
-	var _ = _out252
-	_out252 = j.Cgm.Len()
-	_176_n = _out252
-	var _177_i uint64
-	var _ = _177_i
-	_177_i = uint64(0)
+	var _177_n uint64
+	var _ = _177_n
+	var _out263 uint64
+	var _ = _out263
+	_out263 = j.Cgm.Len()
+	_177_n = _out263
+	var _178_i uint64
+	var _ = _178_i
+	_178_i = uint64(0)
 	ok = true
-	for ok && _177_i < _176_n {
+	for ok && _178_i < _177_n {
 		Companion_Default___.LYield(j)
-		var _178_m uint64 = 0
-		var _ = _178_m
-		var _out253 bool
-		var _ = _out253
-		var _out254 uint64
-		var _ = _out254
-		_out253, _out254 = journallogger.Companion_Default___.LogWrite(j, _177_i)
-		ok = _out253
-		_178_m = _out254
+		var _179_m uint64 = 0
+		var _ = _179_m
+		var _out264 bool
+		var _ = _out264
+		var _out265 uint64
+		var _ = _out265
+		_out264, _out265 = journallogger.Companion_Default___.LogWrite(j, _178_i)
+		ok = _out264
+		_179_m = _out265
 		if ok {
-			_177_i = _177_i + _178_m
+			_178_i = _178_i + _179_m
 		}
 	}
 	return ok
@@ -144,78 +144,78 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _179_small bool
-	var _ = _179_small
-	var _out255 bool
-	var _ = _out255
-	_out255 = journallogger.Companion_Default___.Small(j)
-	_179_small = _out255
-	if _179_small {
-		var _out256 bool
-		var _ = _out256
-		_out256 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out256
+	var _180_small bool
+	var _ = _180_small
+	var _out266 bool
+	var _ = _out266
+	_out266 = journallogger.Companion_Default___.Small(j)
+	_180_small = _out266
+	if _180_small {
+		var _out267 bool
+		var _ = _out267
+		_out267 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out267
 		return ok
 	}
-	var _out257 bool
-	var _ = _out257
-	_out257 = Companion_Default___.WriteRing(j)
-	ok = _out257
+	var _out268 bool
+	var _ = _out268
+	_out268 = Companion_Default___.WriteRing(j)
+	ok = _out268
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out258 bool
-	var _ = _out258
-	_out258 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out258
+	var _out269 bool
+	var _ = _out269
+	_out269 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out269
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out259 bool
-	var _ = _out259
-	_out259 = Companion_Default___.WriteRecord(j)
-	ok = _out259
+	var _out270 bool
+	var _ = _out270
+	_out270 = Companion_Default___.WriteRecord(j)
+	ok = _out270
 	if !ok {
 		return ok
 	}
-	var _out260 bool
-	var _ = _out260
-	_out260 = Companion_Default___.WriteDirect(j, look)
-	ok = _out260
+	var _out271 bool
+	var _ = _out271
+	_out271 = Companion_Default___.WriteDirect(j, look)
+	ok = _out271
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out261 bool
-	var _ = _out261
-	_out261 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out261
+	var _out272 bool
+	var _ = _out272
+	_out272 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out272
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _180_look bool
-	var _ = _180_look
-	var _out262 bool
-	var _ = _out262
-	_out262 = journalpolicy.Companion_Default___.LookDue(j)
-	_180_look = _out262
+	var _181_look bool
+	var _ = _181_look
+	var _out273 bool
+	var _ = _out273
+	_out273 = journalpolicy.Companion_Default___.LookDue(j)
+	_181_look = _out273
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _181_cs *dlog.Codes
-	var _ = _181_cs
-	var _out263 *dlog.Codes
-	var _ = _out263
-	_out263 = journallogger.Companion_Default___.LogEnc(j)
-	_181_cs = _out263
-	var _out264 bool
-	var _ = _out264
-	_out264 = Companion_Default___.WriteGroup(j, _180_look)
-	ok = _out264
+	var _182_cs *dlog.Codes
+	var _ = _182_cs
+	var _out274 *dlog.Codes
+	var _ = _out274
+	_out274 = journallogger.Companion_Default___.LogEnc(j)
+	_182_cs = _out274
+	var _out275 bool
+	var _ = _out275
+	_out275 = Companion_Default___.WriteGroup(j, _181_look)
+	ok = _out275
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -224,53 +224,53 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.FinishCommit(j, _181_cs)
+	journalcommit.Companion_Default___.FinishCommit(j, _182_cs)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _182_alive bool
-	var _ = _182_alive
-	var _out265 bool
-	var _ = _out265
-	_out265 = journalpolicy.Companion_Default___.Alive(j)
-	_182_alive = _out265
-	for _182_alive {
-		var _183_go bool
-		var _ = _183_go
-		var _out266 bool
-		var _ = _out266
-		_out266 = journalcommit.Companion_Default___.StartCommit(j)
-		_183_go = _out266
-		if _183_go {
-			var _184_ok bool
-			var _ = _184_ok
-			var _out267 bool
-			var _ = _out267
-			_out267 = Companion_Default___.LogGroup(j)
-			_184_ok = _out267
+	var _183_alive bool
+	var _ = _183_alive
+	var _out276 bool
+	var _ = _out276
+	_out276 = journalpolicy.Companion_Default___.Alive(j)
+	_183_alive = _out276
+	for _183_alive {
+		var _184_go bool
+		var _ = _184_go
+		var _out277 bool
+		var _ = _out277
+		_out277 = journalcommit.Companion_Default___.StartCommit(j)
+		_184_go = _out277
+		if _184_go {
+			var _185_ok bool
+			var _ = _185_ok
+			var _out278 bool
+			var _ = _out278
+			_out278 = Companion_Default___.LogGroup(j)
+			_185_ok = _out278
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out268 bool
-		var _ = _out268
-		_out268 = journalpolicy.Companion_Default___.Alive(j)
-		_182_alive = _out268
+		var _out279 bool
+		var _ = _out279
+		_out279 = journalpolicy.Companion_Default___.Alive(j)
+		_183_alive = _out279
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _185_i uint64
-	var _ = _185_i
-	_185_i = uint64(0)
-	for _185_i < n {
+	var _186_i uint64
+	var _ = _186_i
+	_186_i = uint64(0)
+	for _186_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_185_i = _185_i + uint64(1)
-		if _185_i%uint64(128) == uint64(0) {
+		_186_i = _186_i + uint64(1)
+		if _186_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -290,50 +290,50 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out269 bool
-	var _ = _out269
-	var _out270 *dlog.Codes
-	var _ = _out270
-	_out269, _out270 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out269
-	c = _out270
-	var _out271 uint64
-	var _ = _out271
-	var _out272 uint64
-	var _ = _out272
-	_out271, _out272 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out271
-	r1 = _out272
+	var _out280 bool
+	var _ = _out280
+	var _out281 *dlog.Codes
+	var _ = _out281
+	_out280, _out281 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out280
+	c = _out281
+	var _out282 uint64
+	var _ = _out282
+	var _out283 uint64
+	var _ = _out283
+	_out282, _out283 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out282
+	r1 = _out283
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _186_i uint64
-	var _ = _186_i
-	_186_i = uint64(0)
-	var _187_n uint64
-	var _ = _187_n
-	var _out273 uint64
-	var _ = _out273
-	_out273 = c.Len()
-	_187_n = _out273
-	for ok && _186_i < _187_n {
-		var _out274 bool
-		var _ = _out274
-		var _out275 uint64
-		var _ = _out275
-		var _out276 uint64
-		var _ = _out276
-		var _out277 uint64
-		var _ = _out277
-		_out274, _out275, _out276, _out277 = Companion_Default___.WritePage(j, c, _186_i, r0, r1)
-		ok = _out274
-		_186_i = _out275
-		r0 = _out276
-		r1 = _out277
-		var _out278 uint64
-		var _ = _out278
-		_out278 = c.Len()
-		_187_n = _out278
+	var _187_i uint64
+	var _ = _187_i
+	_187_i = uint64(0)
+	var _188_n uint64
+	var _ = _188_n
+	var _out284 uint64
+	var _ = _out284
+	_out284 = c.Len()
+	_188_n = _out284
+	for ok && _187_i < _188_n {
+		var _out285 bool
+		var _ = _out285
+		var _out286 uint64
+		var _ = _out286
+		var _out287 uint64
+		var _ = _out287
+		var _out288 uint64
+		var _ = _out288
+		_out285, _out286, _out287, _out288 = Companion_Default___.WritePage(j, c, _187_i, r0, r1)
+		ok = _out285
+		_187_i = _out286
+		r0 = _out287
+		r1 = _out288
+		var _out289 uint64
+		var _ = _out289
+		_out289 = c.Len()
+		_188_n = _out289
 	}
 	return ok, c, r0, r1
 }
@@ -348,58 +348,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _188_p uint64 = 0
-	var _ = _188_p
-	var _189_a uint64 = 0
-	var _ = _189_a
-	var _190_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _190_b
-	var _out279 bool
-	var _ = _out279
-	var _out280 uint64
-	var _ = _out280
-	var _out281 uint64
-	var _ = _out281
-	var _out282 *dbytes.Blk
-	var _ = _out282
-	var _out283 uint64
-	var _ = _out283
-	_out279, _out280, _out281, _out282, _out283 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out279
-	_188_p = _out280
-	_189_a = _out281
-	_190_b = _out282
-	i1 = _out283
+	var _189_p uint64 = 0
+	var _ = _189_p
+	var _190_a uint64 = 0
+	var _ = _190_a
+	var _191_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _191_b
+	var _out290 bool
+	var _ = _out290
+	var _out291 uint64
+	var _ = _out291
+	var _out292 uint64
+	var _ = _out292
+	var _out293 *dbytes.Blk
+	var _ = _out293
+	var _out294 uint64
+	var _ = _out294
+	_out290, _out291, _out292, _out293, _out294 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out290
+	_189_p = _out291
+	_190_a = _out292
+	_191_b = _out293
+	i1 = _out294
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _out284 bool
-	var _ = _out284
-	_out284 = journalinstaller.Companion_Default___.PageWrite(j, _189_a, _190_b)
-	ok = _out284
+	var _out295 bool
+	var _ = _out295
+	_out295 = journalinstaller.Companion_Default___.PageWrite(j, _190_a, _191_b)
+	ok = _out295
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _191_root bool
-	var _ = _191_root
-	var _192_c0 uint64
-	var _ = _192_c0
-	var _193_c1 uint64
-	var _ = _193_c1
-	var _out285 bool
-	var _ = _out285
-	var _out286 uint64
-	var _ = _out286
-	var _out287 uint64
-	var _ = _out287
-	_out285, _out286, _out287 = journalinstaller.Companion_Default___.PageUp(j, c, _188_p, _190_b)
-	_191_root = _out285
-	_192_c0 = _out286
-	_193_c1 = _out287
-	if _191_root {
-		r0, r1 = _192_c0, _193_c1
+	var _192_root bool
+	var _ = _192_root
+	var _193_c0 uint64
+	var _ = _193_c0
+	var _194_c1 uint64
+	var _ = _194_c1
+	var _out296 bool
+	var _ = _out296
+	var _out297 uint64
+	var _ = _out297
+	var _out298 uint64
+	var _ = _out298
+	_out296, _out297, _out298 = journalinstaller.Companion_Default___.PageUp(j, c, _189_p, _191_b)
+	_192_root = _out296
+	_193_c0 = _out297
+	_194_c1 = _out298
+	if _192_root {
+		r0, r1 = _193_c0, _194_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -416,66 +416,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out288 *dlog.Codes
-	var _ = _out288
-	_out288 = dlog.NewCodes()
-	c = _out288
+	var _out299 *dlog.Codes
+	var _ = _out299
+	_out299 = dlog.NewCodes()
+	c = _out299
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out289 *ddisk.BList
-	var _ = _out289
-	_out289 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out289
+	var _out300 *ddisk.BList
+	var _ = _out300
+	_out300 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out300
 	Companion_Default___.IYield(j)
-	var _out290 bool
-	var _ = _out290
-	_out290 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out290
-	var _out291 uint64
-	var _ = _out291
-	_out291 = l.Len()
-	n = _out291
-	var _194_i uint64
-	var _ = _194_i
-	_194_i = uint64(0)
-	for ok && _194_i < n {
+	var _out301 bool
+	var _ = _out301
+	_out301 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out301
+	var _out302 uint64
+	var _ = _out302
+	_out302 = l.Len()
+	n = _out302
+	var _195_i uint64
+	var _ = _195_i
+	_195_i = uint64(0)
+	for ok && _195_i < n {
 		Companion_Default___.IYield(j)
-		var _195_m uint64 = 0
-		var _ = _195_m
-		var _out292 bool
-		var _ = _out292
-		var _out293 uint64
-		var _ = _out293
-		_out292, _out293 = journalinstaller.Companion_Default___.InstWrite(j, _194_i)
-		ok = _out292
-		_195_m = _out293
+		var _196_m uint64 = 0
+		var _ = _196_m
+		var _out303 bool
+		var _ = _out303
+		var _out304 uint64
+		var _ = _out304
+		_out303, _out304 = journalinstaller.Companion_Default___.InstWrite(j, _195_i)
+		ok = _out303
+		_196_m = _out304
 		if ok {
-			_194_i = _194_i + _195_m
+			_195_i = _195_i + _196_m
 		}
 	}
 	if ok {
-		var _out294 bool
-		var _ = _out294
-		var _out295 *dlog.Codes
-		var _ = _out295
-		var _out296 uint64
-		var _ = _out296
-		var _out297 uint64
-		var _ = _out297
-		_out294, _out295, _out296, _out297 = Companion_Default___.WritePages(j)
-		ok = _out294
-		c = _out295
-		r0 = _out296
-		r1 = _out297
+		var _out305 bool
+		var _ = _out305
+		var _out306 *dlog.Codes
+		var _ = _out306
+		var _out307 uint64
+		var _ = _out307
+		var _out308 uint64
+		var _ = _out308
+		_out305, _out306, _out307, _out308 = Companion_Default___.WritePages(j)
+		ok = _out305
+		c = _out306
+		r0 = _out307
+		r1 = _out308
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out298 bool
-		var _ = _out298
-		_out298 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out298
+		var _out309 bool
+		var _ = _out309
+		_out309 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out309
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -492,81 +492,6 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out299 bool
-	var _ = _out299
-	var _out300 *ddisk.BList
-	var _ = _out300
-	var _out301 uint64
-	var _ = _out301
-	var _out302 *dlog.Codes
-	var _ = _out302
-	var _out303 uint64
-	var _ = _out303
-	var _out304 uint64
-	var _ = _out304
-	_out299, _out300, _out301, _out302, _out303, _out304 = Companion_Default___.WriteHome(j)
-	ok = _out299
-	l = _out300
-	n = _out301
-	c = _out302
-	r0 = _out303
-	r1 = _out304
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out305 bool
-	var _ = _out305
-	_out305 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out305
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out306 bool
-	var _ = _out306
-	_out306 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out306
-	return ok, l, n, c, r0, r1
-}
-func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
-	var ok bool = false
-	var _ = ok
-	Companion_Default___.IYield(j)
-	var _out307 bool
-	var _ = _out307
-	_out307 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out307
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out308 bool
-	var _ = _out308
-	_out308 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out308
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out309 bool
-	var _ = _out309
-	_out309 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out309
-	return ok
-}
-func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
-	var ok bool = false
-	var _ = ok
-	j.Mu.Unlock()
-	var _196_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _196_l
-	var _197_n uint64 = 0
-	var _ = _197_n
-	var _198_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _198_c
-	var _199_r0 uint64 = 0
-	var _ = _199_r0
-	var _200_r1 uint64 = 0
-	var _ = _200_r1
 	var _out310 bool
 	var _ = _out310
 	var _out311 *ddisk.BList
@@ -579,13 +504,88 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var _ = _out314
 	var _out315 uint64
 	var _ = _out315
-	_out310, _out311, _out312, _out313, _out314, _out315 = Companion_Default___.WriteInst(j)
+	_out310, _out311, _out312, _out313, _out314, _out315 = Companion_Default___.WriteHome(j)
 	ok = _out310
-	_196_l = _out311
-	_197_n = _out312
-	_198_c = _out313
-	_199_r0 = _out314
-	_200_r1 = _out315
+	l = _out311
+	n = _out312
+	c = _out313
+	r0 = _out314
+	r1 = _out315
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out316 bool
+	var _ = _out316
+	_out316 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out316
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out317 bool
+	var _ = _out317
+	_out317 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out317
+	return ok, l, n, c, r0, r1
+}
+func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
+	var ok bool = false
+	var _ = ok
+	Companion_Default___.IYield(j)
+	var _out318 bool
+	var _ = _out318
+	_out318 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out318
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out319 bool
+	var _ = _out319
+	_out319 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out319
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out320 bool
+	var _ = _out320
+	_out320 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out320
+	return ok
+}
+func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	j.Mu.Unlock()
+	var _197_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _197_l
+	var _198_n uint64 = 0
+	var _ = _198_n
+	var _199_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _199_c
+	var _200_r0 uint64 = 0
+	var _ = _200_r0
+	var _201_r1 uint64 = 0
+	var _ = _201_r1
+	var _out321 bool
+	var _ = _out321
+	var _out322 *ddisk.BList
+	var _ = _out322
+	var _out323 uint64
+	var _ = _out323
+	var _out324 *dlog.Codes
+	var _ = _out324
+	var _out325 uint64
+	var _ = _out325
+	var _out326 uint64
+	var _ = _out326
+	_out321, _out322, _out323, _out324, _out325, _out326 = Companion_Default___.WriteInst(j)
+	ok = _out321
+	_197_l = _out322
+	_198_n = _out323
+	_199_c = _out324
+	_200_r0 = _out325
+	_201_r1 = _out326
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -593,53 +593,53 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out316 bool
-	var _ = _out316
-	_out316 = Companion_Default___.CacheAll(j, _196_l, _197_n)
-	ok = _out316
+	var _out327 bool
+	var _ = _out327
+	_out327 = Companion_Default___.CacheAll(j, _197_l, _198_n)
+	ok = _out327
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _198_c, _199_r0, _200_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _199_c, _200_r0, _201_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _201_alive bool
-	var _ = _201_alive
-	var _out317 bool
-	var _ = _out317
-	_out317 = journalpolicy.Companion_Default___.Alive(j)
-	_201_alive = _out317
-	for _201_alive {
-		var _202_go bool
-		var _ = _202_go
-		var _out318 bool
-		var _ = _out318
-		_out318 = journalinstaller.Companion_Default___.StartInstall(j)
-		_202_go = _out318
-		if _202_go {
-			var _203_ok bool
-			var _ = _203_ok
-			var _out319 bool
-			var _ = _out319
-			_out319 = Companion_Default___.Install(j)
-			_203_ok = _out319
-			if !_203_ok {
+	var _202_alive bool
+	var _ = _202_alive
+	var _out328 bool
+	var _ = _out328
+	_out328 = journalpolicy.Companion_Default___.Alive(j)
+	_202_alive = _out328
+	for _202_alive {
+		var _203_go bool
+		var _ = _203_go
+		var _out329 bool
+		var _ = _out329
+		_out329 = journalinstaller.Companion_Default___.StartInstall(j)
+		_203_go = _out329
+		if _203_go {
+			var _204_ok bool
+			var _ = _204_ok
+			var _out330 bool
+			var _ = _out330
+			_out330 = Companion_Default___.Install(j)
+			_204_ok = _out330
+			if !_204_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out320 bool
-		var _ = _out320
-		_out320 = journalpolicy.Companion_Default___.Alive(j)
-		_201_alive = _out320
+		var _out331 bool
+		var _ = _out331
+		_out331 = journalpolicy.Companion_Default___.Alive(j)
+		_202_alive = _out331
 	}
 L2:
 	j.Mu.Unlock()
@@ -654,49 +654,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out321 bool
-	var _ = _out321
-	_out321 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out321
-	var _204_failed bool
-	var _ = _204_failed
-	var _out322 bool
-	var _ = _out322
-	_out322 = journalpolicy.Companion_Default___.Failed(j)
-	_204_failed = _out322
-	for !ok && !_204_failed {
+	var _out332 bool
+	var _ = _out332
+	_out332 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out332
+	var _205_failed bool
+	var _ = _205_failed
+	var _out333 bool
+	var _ = _out333
+	_out333 = journalpolicy.Companion_Default___.Failed(j)
+	_205_failed = _out333
+	for !ok && !_205_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _205_go bool
-		var _ = _205_go
-		var _out323 bool
-		var _ = _out323
-		_out323 = journalcommit.Companion_Default___.StartCommit(j)
-		_205_go = _out323
-		if _205_go {
-			var _206_done bool
-			var _ = _206_done
-			var _out324 bool
-			var _ = _out324
-			_out324 = Companion_Default___.LogGroup(j)
-			_206_done = _out324
+		var _206_go bool
+		var _ = _206_go
+		var _out334 bool
+		var _ = _out334
+		_out334 = journalcommit.Companion_Default___.StartCommit(j)
+		_206_go = _out334
+		if _206_go {
+			var _207_done bool
+			var _ = _207_done
+			var _out335 bool
+			var _ = _out335
+			_out335 = Companion_Default___.LogGroup(j)
+			_207_done = _out335
 		} else {
-			var _207_c uint32
-			var _ = _207_c
-			var _out325 uint32
-			var _ = _out325
-			_out325 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_207_c = _out325
-			j.Mu.Wait(_207_c)
+			var _208_c uint32
+			var _ = _208_c
+			var _out336 uint32
+			var _ = _out336
+			_out336 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_208_c = _out336
+			j.Mu.Wait(_208_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out326 bool
-		var _ = _out326
-		_out326 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out326
-		var _out327 bool
-		var _ = _out327
-		_out327 = journalpolicy.Companion_Default___.Failed(j)
-		_204_failed = _out327
+		var _out337 bool
+		var _ = _out337
+		_out337 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out337
+		var _out338 bool
+		var _ = _out338
+		_out338 = journalpolicy.Companion_Default___.Failed(j)
+		_205_failed = _out338
 	}
 	j.Mu.Unlock()
 	return ok
@@ -708,33 +708,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out328 uint32
-	var _ = _out328
-	var _out329 uint64
-	var _ = _out329
-	_out328, _out329 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out328
-	n = _out329
+	var _out339 uint32
+	var _ = _out339
+	var _out340 uint64
+	var _ = _out340
+	_out339, _out340 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out339
+	n = _out340
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out330 uint32
-		var _ = _out330
-		var _out331 uint64
-		var _ = _out331
-		_out330, _out331 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out330
-		n = _out331
+		var _out341 uint32
+		var _ = _out341
+		var _out342 uint64
+		var _ = _out342
+		_out341, _out342 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out341
+		n = _out342
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _208_ok bool
-		var _ = _208_ok
-		var _out332 bool
-		var _ = _out332
-		_out332 = Companion_Default___.WaitDurable(j, n)
-		_208_ok = _out332
-		if !_208_ok {
+		var _209_ok bool
+		var _ = _209_ok
+		var _out343 bool
+		var _ = _out343
+		_out343 = Companion_Default___.WaitDurable(j, n)
+		_209_ok = _out343
+		if !_209_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -750,33 +750,33 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _209_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _209_l
-	var _out333 bool
-	var _ = _out333
-	var _out334 *ddisk.BList
-	var _ = _out334
-	_out333, _out334 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out333
-	_209_l = _out334
+	var _210_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _210_l
+	var _out344 bool
+	var _ = _out344
+	var _out345 *ddisk.BList
+	var _ = _out345
+	_out344, _out345 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out344
+	_210_l = _out345
 	if !ok {
 		return ok, c, bad
 	}
 	Companion_Default___.CYield(j)
-	var _210_m uint64 = 0
-	var _ = _210_m
-	var _out335 uint64
-	var _ = _out335
-	var _out336 uint64
-	var _ = _out336
-	_out335, _out336 = journalreader.Companion_Default___.CheckHome(j, a, _209_l, t)
-	_210_m = _out335
-	bad = _out336
-	if _210_m > uint64(0) {
-		var _out337 *dbytes.Blk
-		var _ = _out337
-		_out337 = _209_l.BlkAt(uint64(0))
-		c = _out337
+	var _211_m uint64 = 0
+	var _ = _211_m
+	var _out346 uint64
+	var _ = _out346
+	var _out347 uint64
+	var _ = _out347
+	_out346, _out347 = journalreader.Companion_Default___.CheckHome(j, a, _210_l, t)
+	_211_m = _out346
+	bad = _out347
+	if _211_m > uint64(0) {
+		var _out348 *dbytes.Blk
+		var _ = _out348
+		_out348 = _210_l.BlkAt(uint64(0))
+		c = _out348
 	}
 	return ok, c, bad
 }
@@ -786,44 +786,44 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _211_t uint64 = 0
-		var _ = _211_t
-		var _out338 *dbytes.Blk
-		var _ = _out338
-		var _out339 uint64
-		var _ = _out339
-		_out338, _out339 = Companion_Default___.LookOnce(j, a)
-		b = _out338
-		_211_t = _out339
+		var _212_t uint64 = 0
+		var _ = _212_t
+		var _out349 *dbytes.Blk
+		var _ = _out349
+		var _out350 uint64
+		var _ = _out350
+		_out349, _out350 = Companion_Default___.LookOnce(j, a)
+		b = _out349
+		_212_t = _out350
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _212_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _212_c
-		var _213_bad uint64 = 0
-		var _ = _213_bad
-		var _out340 bool
-		var _ = _out340
-		var _out341 *dbytes.Blk
-		var _ = _out341
-		var _out342 uint64
-		var _ = _out342
-		_out340, _out341, _out342 = Companion_Default___.Fetch(j, a, _211_t)
-		ok = _out340
-		_212_c = _out341
-		_213_bad = _out342
+		var _213_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _213_c
+		var _214_bad uint64 = 0
+		var _ = _214_bad
+		var _out351 bool
+		var _ = _out351
+		var _out352 *dbytes.Blk
+		var _ = _out352
+		var _out353 uint64
+		var _ = _out353
+		_out351, _out352, _out353 = Companion_Default___.Fetch(j, a, _212_t)
+		ok = _out351
+		_213_c = _out352
+		_214_bad = _out353
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _out343 bool
-		var _ = _out343
-		var _out344 *dbytes.Blk
-		var _ = _out344
-		_out343, _out344 = Companion_Default___.Decide(j, a, _211_t, _212_c, _213_bad)
-		ok = _out343
-		b = _out344
+		var _out354 bool
+		var _ = _out354
+		var _out355 *dbytes.Blk
+		var _ = _out355
+		_out354, _out355 = Companion_Default___.Decide(j, a, _212_t, _213_c, _214_bad)
+		ok = _out354
+		b = _out355
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -838,13 +838,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, a uint64)
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out345 *dbytes.Blk
-	var _ = _out345
-	var _out346 uint64
-	var _ = _out346
-	_out345, _out346 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out345
-	t = _out346
+	var _out356 *dbytes.Blk
+	var _ = _out356
+	var _out357 uint64
+	var _ = _out357
+	_out356, _out357 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out356
+	t = _out357
 	j.Mu.Unlock()
 	return b, t
 }
@@ -858,18 +858,18 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, a uint64, t
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out347 *dbytes.Blk
-		var _ = _out347
-		_out347 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out347
+		var _out358 *dbytes.Blk
+		var _ = _out358
+		_out358 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out358
 	} else {
-		var _214_damaged bool
-		var _ = _214_damaged
-		var _out348 bool
-		var _ = _out348
-		_out348 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_214_damaged = _out348
-		ok = !_214_damaged
+		var _215_damaged bool
+		var _ = _215_damaged
+		var _out359 bool
+		var _ = _out359
+		_out359 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_215_damaged = _out359
+		ok = !_215_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -881,16 +881,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out349 uint64
-	var _ = _out349
-	_out349 = journalcommit.Companion_Default___.Newest(j)
-	n = _out349
+	var _out360 uint64
+	var _ = _out360
+	_out360 = journalcommit.Companion_Default___.Newest(j)
+	n = _out360
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out350 bool
-	var _ = _out350
-	_out350 = Companion_Default___.WaitDurable(j, n)
-	ok = _out350
+	var _out361 bool
+	var _ = _out361
+	_out361 = Companion_Default___.WaitDurable(j, n)
+	ok = _out361
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -902,31 +902,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _215_e bool
-	var _ = _215_e
-	var _out351 bool
-	var _ = _out351
-	_out351 = journalpolicy.Companion_Default___.Drained(j)
-	_215_e = _out351
-	var _216_failed bool
-	var _ = _216_failed
-	var _out352 bool
-	var _ = _out352
-	_out352 = journalpolicy.Companion_Default___.Failed(j)
-	_216_failed = _out352
-	for !_215_e && !_216_failed {
+	var _216_e bool
+	var _ = _216_e
+	var _out362 bool
+	var _ = _out362
+	_out362 = journalpolicy.Companion_Default___.Drained(j)
+	_216_e = _out362
+	var _217_failed bool
+	var _ = _217_failed
+	var _out363 bool
+	var _ = _out363
+	_out363 = journalpolicy.Companion_Default___.Failed(j)
+	_217_failed = _out363
+	for !_216_e && !_217_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out353 bool
-		var _ = _out353
-		_out353 = journalpolicy.Companion_Default___.Drained(j)
-		_215_e = _out353
-		var _out354 bool
-		var _ = _out354
-		_out354 = journalpolicy.Companion_Default___.Failed(j)
-		_216_failed = _out354
+		var _out364 bool
+		var _ = _out364
+		_out364 = journalpolicy.Companion_Default___.Drained(j)
+		_216_e = _out364
+		var _out365 bool
+		var _ = _out365
+		_out365 = journalpolicy.Companion_Default___.Failed(j)
+		_217_failed = _out365
 	}
 	j.Mu.Unlock()
 }
@@ -934,10 +934,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out355 bool
-	var _ = _out355
-	_out355 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out355
+	var _out366 bool
+	var _ = _out366
+	_out366 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out366
 	if ok {
 		return ok
 	}

@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _527_s uint64
-	var _ = _527_s
-	var _out688 uint64
-	var _ = _out688
-	_out688 = ring.Companion_Default___.SlotOf(q, nd)
-	_527_s = _out688
-	var _528_a uint64
-	var _ = _528_a
-	_528_a = at + uint64(2) + uint64(16)*_527_s
-	var _529_k uint64
-	var _ = _529_k
-	_529_k = n
+	var _528_s uint64
+	var _ = _528_s
+	var _out699 uint64
+	var _ = _out699
+	_out699 = ring.Companion_Default___.SlotOf(q, nd)
+	_528_s = _out699
+	var _529_a uint64
+	var _ = _529_a
+	_529_a = at + uint64(2) + uint64(16)*_528_s
+	var _530_k uint64
+	var _ = _530_k
+	_530_k = n
 	if n > uint64(15) {
-		var _out689 uint64
-		var _ = _out689
-		_out689 = ring.Companion_Default___.SlotOf(pos, nr)
-		_527_s = _out689
-		_528_a = at + uint64(1) + uint64(16)*nd + _527_s
-		if _529_k > nr-_527_s {
-			_529_k = nr - _527_s
+		var _out700 uint64
+		var _ = _out700
+		_out700 = ring.Companion_Default___.SlotOf(pos, nr)
+		_528_s = _out700
+		_529_a = at + uint64(1) + uint64(16)*nd + _528_s
+		if _530_k > nr-_528_s {
+			_530_k = nr - _528_s
 		}
 	}
-	var _out690 bool
-	var _ = _out690
-	var _out691 *ddisk.BList
-	var _ = _out691
-	_out690, _out691 = d.ReadRun(_528_a, _529_k)
-	io = _out690
-	x = _out691
+	var _out701 bool
+	var _ = _out701
+	var _out702 *ddisk.BList
+	var _ = _out702
+	_out701, _out702 = d.ReadRun(_529_a, _530_k)
+	io = _out701
+	x = _out702
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out692 bool
-	var _ = _out692
-	var _out693 *ddisk.BList
-	var _ = _out693
-	_out692, _out693 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_529_k)
-	io = _out692
-	y = _out693
+	var _out703 bool
+	var _ = _out703
+	var _out704 *ddisk.BList
+	var _ = _out704
+	_out703, _out704 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_530_k)
+	io = _out703
+	y = _out704
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _530_hm *dlog.BMap
-	var _ = _530_hm
-	var _out694 *dlog.BMap
-	var _ = _out694
-	_out694 = dlog.NewBMap()
-	_530_hm = _out694
-	var _531_i uint64
-	var _ = _531_i
-	_531_i = uint64(0)
-	for _531_i < m {
-		var _532_a uint64
-		var _ = _532_a
-		var _533_n uint64
-		var _ = _533_n
-		var _out695 uint64
-		var _ = _out695
-		var _out696 uint64
-		var _ = _out696
-		_out695, _out696 = Companion_Default___.DirRun(r, _531_i, m)
-		_532_a = _out695
-		_533_n = _out696
-		var _534_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _534_l
-		var _out697 bool
-		var _ = _out697
-		var _out698 *ddisk.BList
-		var _ = _out698
-		_out697, _out698 = d.ReadRun(_532_a, _533_n)
-		io = _out697
-		_534_l = _out698
+	var _531_hm *dlog.BMap
+	var _ = _531_hm
+	var _out705 *dlog.BMap
+	var _ = _out705
+	_out705 = dlog.NewBMap()
+	_531_hm = _out705
+	var _532_i uint64
+	var _ = _532_i
+	_532_i = uint64(0)
+	for _532_i < m {
+		var _533_a uint64
+		var _ = _533_a
+		var _534_n uint64
+		var _ = _534_n
+		var _out706 uint64
+		var _ = _out706
+		var _out707 uint64
+		var _ = _out707
+		_out706, _out707 = Companion_Default___.DirRun(r, _532_i, m)
+		_533_a = _out706
+		_534_n = _out707
+		var _535_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _535_l
+		var _out708 bool
+		var _ = _out708
+		var _out709 *ddisk.BList
+		var _ = _out709
+		_out708, _out709 = d.ReadRun(_533_a, _534_n)
+		io = _out708
+		_535_l = _out709
 		if !io {
 			return io, z
 		}
-		var _535_ok bool
-		var _ = _535_ok
-		var _out699 bool
-		var _ = _out699
-		_out699 = Companion_Default___.PutRun(_530_hm, r, _531_i, _533_n, _534_l)
-		_535_ok = _out699
-		if !_535_ok {
+		var _536_ok bool
+		var _ = _536_ok
+		var _out710 bool
+		var _ = _out710
+		_out710 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
+		_536_ok = _out710
+		if !_536_ok {
 			return io, z
 		}
-		_531_i = _531_i + _533_n
+		_532_i = _532_i + _534_n
 	}
-	var _out700 *ddisk.BList
-	var _ = _out700
-	_out700 = _530_hm.List()
-	z = _out700
+	var _out711 *ddisk.BList
+	var _ = _out711
+	_out711 = _531_hm.List()
+	z = _out711
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out701 uint64
-	var _ = _out701
-	_out701 = r.Dir(i)
-	a = _out701
+	var _out712 uint64
+	var _ = _out712
+	_out712 = r.Dir(i)
+	a = _out712
 	n = uint64(1)
 	for i+n < m {
-		var _536_b uint64
-		var _ = _536_b
-		var _out702 uint64
-		var _ = _out702
-		_out702 = r.Dir(i + n)
-		_536_b = _out702
-		if _536_b != a+n {
+		var _537_b uint64
+		var _ = _537_b
+		var _out713 uint64
+		var _ = _out713
+		_out713 = r.Dir(i + n)
+		_537_b = _out713
+		if _537_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _537_k uint64
-	var _ = _537_k
-	_537_k = uint64(0)
-	for _537_k < n {
-		var _538_a uint64
-		var _ = _538_a
-		var _out703 uint64
-		var _ = _out703
-		_out703 = r.Dir(i + _537_k)
-		_538_a = _out703
-		var _539_o *dbytes.Blk
-		var _ = _539_o
-		var _out704 *dbytes.Blk
-		var _ = _out704
-		_out704 = hm.Get(_538_a)
-		_539_o = _out704
-		if _539_o != (*dbytes.Blk)(nil) {
+	var _538_k uint64
+	var _ = _538_k
+	_538_k = uint64(0)
+	for _538_k < n {
+		var _539_a uint64
+		var _ = _539_a
+		var _out714 uint64
+		var _ = _out714
+		_out714 = r.Dir(i + _538_k)
+		_539_a = _out714
+		var _540_o *dbytes.Blk
+		var _ = _540_o
+		var _out715 *dbytes.Blk
+		var _ = _out715
+		_out715 = hm.Get(_539_a)
+		_540_o = _out715
+		if _540_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _540_b *dbytes.Blk
-		var _ = _540_b
-		var _out705 *dbytes.Blk
-		var _ = _out705
-		_out705 = l.BlkAt(_537_k)
-		_540_b = _out705
-		hm.Put(_538_a, _540_b)
-		_537_k = _537_k + uint64(1)
+		var _541_b *dbytes.Blk
+		var _ = _541_b
+		var _out716 *dbytes.Blk
+		var _ = _out716
+		_out716 = l.BlkAt(_538_k)
+		_541_b = _out716
+		hm.Put(_539_a, _541_b)
+		_538_k = _538_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,154 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _541_s uint64
-	var _ = _541_s
-	var _out706 uint64
-	var _ = _out706
-	_out706 = ring.Companion_Default___.SlotOf(q, nd)
-	_541_s = _out706
-	var _542_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _542_b
-	var _out707 bool
-	var _ = _out707
-	var _out708 *dbytes.Blk
-	var _ = _out708
-	_out707, _out708 = d.Read(at + uint64(1) + uint64(16)*_541_s)
-	io = _out707
-	_542_b = _out708
-	if !io {
-		return io, gm
-	}
-	var _543_r *dlog.DescR
-	var _ = _543_r
-	var _out709 *dlog.DescR
-	var _ = _out709
-	_out709 = dlog.Parse(_542_b)
-	_543_r = _out709
-	if _543_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _544_q2 uint64
-	var _ = _544_q2
-	var _out710 uint64
-	var _ = _out710
-	_out710 = _543_r.Sq()
-	_544_q2 = _out710
-	var _545_pos uint64
-	var _ = _545_pos
-	var _out711 uint64
-	var _ = _out711
-	_out711 = _543_r.Pos()
-	_545_pos = _out711
-	var _546_n uint64
-	var _ = _546_n
-	var _out712 uint64
-	var _ = _out712
-	_out712 = _543_r.N()
-	_546_n = _out712
-	var _547_dn uint64
-	var _ = _547_dn
-	var _out713 uint64
-	var _ = _out713
-	_out713 = _543_r.M()
-	_547_dn = _out713
-	if _544_q2 != q || _545_pos >= uint64(2305843009213693952) || _546_n > uint64(500) || _547_dn > uint64(500)-_546_n {
-		return io, gm
-	}
-	var _548_same bool
-	var _ = _548_same
-	var _out714 bool
-	var _ = _out714
-	_out714 = seal.Under(_543_r, hb)
-	_548_same = _out714
-	if !_548_same {
-		return io, gm
-	}
-	var _549_inside bool
-	var _ = _549_inside
-	var _out715 bool
-	var _ = _out715
-	_out715 = Companion_Default___.AddrsIn(_543_r, _546_n, _547_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_549_inside = _out715
-	if !_549_inside {
-		return io, gm
-	}
-	var _550_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _550_x
-	var _551_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _551_y
-	var _out716 bool
-	var _ = _out716
-	var _out717 *ddisk.BList
+	var _542_s uint64
+	var _ = _542_s
+	var _out717 uint64
 	var _ = _out717
-	var _out718 *ddisk.BList
+	_out717 = ring.Companion_Default___.SlotOf(q, nd)
+	_542_s = _out717
+	var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _543_b
+	var _out718 bool
 	var _ = _out718
-	_out716, _out717, _out718 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _545_pos, _546_n)
-	io = _out716
-	_550_x = _out717
-	_551_y = _out718
+	var _out719 *dbytes.Blk
+	var _ = _out719
+	_out718, _out719 = d.Read(at + uint64(1) + uint64(16)*_542_s)
+	io = _out718
+	_543_b = _out719
 	if !io {
 		return io, gm
 	}
-	var _552_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _552_z
-	var _out719 bool
-	var _ = _out719
-	var _out720 *ddisk.BList
+	var _544_r *dlog.DescR
+	var _ = _544_r
+	var _out720 *dlog.DescR
 	var _ = _out720
-	_out719, _out720 = Companion_Default___.ReadDirect(d, _543_r, _547_dn)
-	io = _out719
-	_552_z = _out720
-	if !io || _552_z == (*ddisk.BList)(nil) {
+	_out720 = dlog.Parse(_543_b)
+	_544_r = _out720
+	if _544_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _553_ok bool
-	var _ = _553_ok
-	var _out721 bool
+	var _545_q2 uint64
+	var _ = _545_q2
+	var _out721 uint64
 	var _ = _out721
-	_out721 = seal.Check(_543_r, _550_x, _551_y, _552_z, cs)
-	_553_ok = _out721
-	if !_553_ok {
+	_out721 = _544_r.Sq()
+	_545_q2 = _out721
+	var _546_pos uint64
+	var _ = _546_pos
+	var _out722 uint64
+	var _ = _out722
+	_out722 = _544_r.Pos()
+	_546_pos = _out722
+	var _547_n uint64
+	var _ = _547_n
+	var _out723 uint64
+	var _ = _out723
+	_out723 = _544_r.N()
+	_547_n = _out723
+	var _548_dn uint64
+	var _ = _548_dn
+	var _out724 uint64
+	var _ = _out724
+	_out724 = _544_r.M()
+	_548_dn = _out724
+	if _545_q2 != q || _546_pos >= uint64(2305843009213693952) || _547_n > uint64(500) || _548_dn > uint64(500)-_547_n {
 		return io, gm
 	}
-	var _out722 *dlog.BMap
-	var _ = _out722
-	_out722 = Companion_Default___.GroupMap(_543_r, _546_n, _550_x, _551_y)
-	gm = _out722
+	var _549_same bool
+	var _ = _549_same
+	var _out725 bool
+	var _ = _out725
+	_out725 = seal.Under(_544_r, hb)
+	_549_same = _out725
+	if !_549_same {
+		return io, gm
+	}
+	var _550_inside bool
+	var _ = _550_inside
+	var _out726 bool
+	var _ = _out726
+	_out726 = Companion_Default___.AddrsIn(_544_r, _547_n, _548_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_550_inside = _out726
+	if !_550_inside {
+		return io, gm
+	}
+	var _551_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _551_x
+	var _552_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _552_y
+	var _out727 bool
+	var _ = _out727
+	var _out728 *ddisk.BList
+	var _ = _out728
+	var _out729 *ddisk.BList
+	var _ = _out729
+	_out727, _out728, _out729 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _546_pos, _547_n)
+	io = _out727
+	_551_x = _out728
+	_552_y = _out729
+	if !io {
+		return io, gm
+	}
+	var _553_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _553_z
+	var _out730 bool
+	var _ = _out730
+	var _out731 *ddisk.BList
+	var _ = _out731
+	_out730, _out731 = Companion_Default___.ReadDirect(d, _544_r, _548_dn)
+	io = _out730
+	_553_z = _out731
+	if !io || _553_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _554_ok bool
+	var _ = _554_ok
+	var _out732 bool
+	var _ = _out732
+	_out732 = seal.Check(_544_r, _551_x, _552_y, _553_z, cs)
+	_554_ok = _out732
+	if !_554_ok {
+		return io, gm
+	}
+	var _out733 *dlog.BMap
+	var _ = _out733
+	_out733 = Companion_Default___.GroupMap(_544_r, _547_n, _551_x, _552_y)
+	gm = _out733
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _554_i uint64
-	var _ = _554_i
-	_554_i = uint64(0)
-	for _554_i < n {
-		var _555_a uint64
-		var _ = _555_a
-		var _out723 uint64
-		var _ = _out723
-		_out723 = r.Addr(_554_i)
-		_555_a = _out723
-		if _555_a < lo || _555_a >= hi {
-			ok = false
-			return ok
-		}
-		_554_i = _554_i + uint64(1)
-	}
-	_554_i = uint64(0)
-	for _554_i < m {
+	var _555_i uint64
+	var _ = _555_i
+	_555_i = uint64(0)
+	for _555_i < n {
 		var _556_a uint64
 		var _ = _556_a
-		var _out724 uint64
-		var _ = _out724
-		_out724 = r.Dir(_554_i)
-		_556_a = _out724
+		var _out734 uint64
+		var _ = _out734
+		_out734 = r.Addr(_555_i)
+		_556_a = _out734
 		if _556_a < lo || _556_a >= hi {
 			ok = false
 			return ok
 		}
-		_554_i = _554_i + uint64(1)
+		_555_i = _555_i + uint64(1)
+	}
+	_555_i = uint64(0)
+	for _555_i < m {
+		var _557_a uint64
+		var _ = _557_a
+		var _out735 uint64
+		var _ = _out735
+		_out735 = r.Dir(_555_i)
+		_557_a = _out735
+		if _557_a < lo || _557_a >= hi {
+			ok = false
+			return ok
+		}
+		_555_i = _555_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -392,41 +392,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out725 *dlog.BMap
-	var _ = _out725
-	_out725 = dlog.NewBMap()
-	gm = _out725
-	var _557_k uint64
-	var _ = _557_k
-	var _out726 uint64
-	var _ = _out726
-	_out726 = x.Len()
-	_557_k = _out726
-	var _558_i uint64
-	var _ = _558_i
-	_558_i = uint64(0)
-	for _558_i < n {
-		var _559_a uint64
-		var _ = _559_a
-		var _out727 uint64
-		var _ = _out727
-		_out727 = r.Addr(_558_i)
-		_559_a = _out727
-		var _560_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _560_b
-		if _558_i < _557_k {
-			var _out728 *dbytes.Blk
-			var _ = _out728
-			_out728 = x.BlkAt(_558_i)
-			_560_b = _out728
+	var _out736 *dlog.BMap
+	var _ = _out736
+	_out736 = dlog.NewBMap()
+	gm = _out736
+	var _558_k uint64
+	var _ = _558_k
+	var _out737 uint64
+	var _ = _out737
+	_out737 = x.Len()
+	_558_k = _out737
+	var _559_i uint64
+	var _ = _559_i
+	_559_i = uint64(0)
+	for _559_i < n {
+		var _560_a uint64
+		var _ = _560_a
+		var _out738 uint64
+		var _ = _out738
+		_out738 = r.Addr(_559_i)
+		_560_a = _out738
+		var _561_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _561_b
+		if _559_i < _558_k {
+			var _out739 *dbytes.Blk
+			var _ = _out739
+			_out739 = x.BlkAt(_559_i)
+			_561_b = _out739
 		} else {
-			var _out729 *dbytes.Blk
-			var _ = _out729
-			_out729 = y.BlkAt(_558_i - _557_k)
-			_560_b = _out729
+			var _out740 *dbytes.Blk
+			var _ = _out740
+			_out740 = y.BlkAt(_559_i - _558_k)
+			_561_b = _out740
 		}
-		gm.Put(_559_a, _560_b)
-		_558_i = _558_i + uint64(1)
+		gm.Put(_560_a, _561_b)
+		_559_i = _559_i + uint64(1)
 	}
 	return gm
 }
@@ -437,36 +437,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out730 *dlog.BMap
-	var _ = _out730
-	_out730 = dlog.NewBMap()
-	mm = _out730
+	var _out741 *dlog.BMap
+	var _ = _out741
+	_out741 = dlog.NewBMap()
+	mm = _out741
 	i = uint64(0)
 	io = true
-	var _561_done bool
-	var _ = _561_done
-	_561_done = false
-	for !_561_done {
+	var _562_done bool
+	var _ = _562_done
+	_562_done = false
+	for !_562_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _562_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _562_gm
-		var _out731 bool
-		var _ = _out731
-		var _out732 *dlog.BMap
-		var _ = _out732
-		_out731, _out732 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out731
-		_562_gm = _out732
+		var _563_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _563_gm
+		var _out742 bool
+		var _ = _out742
+		var _out743 *dlog.BMap
+		var _ = _out743
+		_out742, _out743 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out742
+		_563_gm = _out743
 		if !io {
 			return io, mm, i
 		}
-		if _562_gm == (*dlog.BMap)(nil) {
-			_561_done = true
+		if _563_gm == (*dlog.BMap)(nil) {
+			_562_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _562_gm)
+			groups.Companion_Default___.MergeInto(mm, _563_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -477,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _563_s uint64
-	var _ = _563_s
-	_563_s = uint64(0)
+	var _564_s uint64
+	var _ = _564_s
+	_564_s = uint64(0)
 	io = true
 	found = false
-	for _563_s < nd {
-		var _564_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _564_b
-		var _out733 bool
-		var _ = _out733
-		var _out734 *dbytes.Blk
-		var _ = _out734
-		_out733, _out734 = d.Read(at + uint64(1) + uint64(16)*_563_s)
-		io = _out733
-		_564_b = _out734
+	for _564_s < nd {
+		var _565_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _565_b
+		var _out744 bool
+		var _ = _out744
+		var _out745 *dbytes.Blk
+		var _ = _out745
+		_out744, _out745 = d.Read(at + uint64(1) + uint64(16)*_564_s)
+		io = _out744
+		_565_b = _out745
 		if !io {
 			return io, found
 		}
-		var _565_r *dlog.DescR
-		var _ = _565_r
-		var _out735 *dlog.DescR
-		var _ = _out735
-		_out735 = dlog.Parse(_564_b)
-		_565_r = _out735
-		if _565_r != (*dlog.DescR)(nil) {
-			var _566_q uint64
-			var _ = _566_q
-			var _out736 uint64
-			var _ = _out736
-			_out736 = _565_r.Sq()
-			_566_q = _out736
-			var _567_ok bool
-			var _ = _567_ok
-			var _out737 bool
-			var _ = _out737
-			_out737 = seal.Vouch(_565_r)
-			_567_ok = _out737
-			if _566_q > e && _567_ok {
+		var _566_r *dlog.DescR
+		var _ = _566_r
+		var _out746 *dlog.DescR
+		var _ = _out746
+		_out746 = dlog.Parse(_565_b)
+		_566_r = _out746
+		if _566_r != (*dlog.DescR)(nil) {
+			var _567_q uint64
+			var _ = _567_q
+			var _out747 uint64
+			var _ = _out747
+			_out747 = _566_r.Sq()
+			_567_q = _out747
+			var _568_ok bool
+			var _ = _568_ok
+			var _out748 bool
+			var _ = _out748
+			_out748 = seal.Vouch(_566_r)
+			_568_ok = _out748
+			if _567_q > e && _568_ok {
 				found = true
 				return io, found
 			}
 		}
-		_563_s = _563_s + uint64(1)
+		_564_s = _564_s + uint64(1)
 	}
 	return io, found
 }

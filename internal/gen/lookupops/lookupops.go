@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _707_dots uint32 = 0
-	var _ = _707_dots
-	var _out941 uint32
-	var _ = _out941
-	var _out942 *dbytes.Bytes
-	var _ = _out942
-	var _out943 uint32
-	var _ = _out943
-	_out941, _out942, _out943 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out941
-	dir = _out942
-	_707_dots = _out943
+	var _708_dots uint32 = 0
+	var _ = _708_dots
+	var _out952 uint32
+	var _ = _out952
+	var _out953 *dbytes.Bytes
+	var _ = _out953
+	var _out954 uint32
+	var _ = _out954
+	_out952, _out953, _out954 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out952
+	dir = _out953
+	_708_dots = _out954
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _708_ok bool
-	var _ = _708_ok
-	var _out944 bool
-	var _ = _out944
-	_out944 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_708_ok = _out944
-	if !_708_ok {
+	var _709_ok bool
+	var _ = _709_ok
+	var _out955 bool
+	var _ = _out955
+	_out955 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_709_ok = _out955
+	if !_709_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _709_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _709_ip
-	if _707_dots == uint32(1) {
+	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _710_ip
+	if _708_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _707_dots == uint32(2) {
-		var _out945 uint64
-		var _ = _out945
-		_out945 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out945
+	if _708_dots == uint32(2) {
+		var _out956 uint64
+		var _ = _out956
+		_out956 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out956
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out946 *dbytes.Bytes
-		var _ = _out946
-		_out946 = d.Fs.GetInode(txn, ino, false)
-		_709_ip = _out946
-		node = _709_ip
+		var _out957 *dbytes.Bytes
+		var _ = _out957
+		_out957 = d.Fs.GetInode(txn, ino, false)
+		_710_ip = _out957
+		node = _710_ip
 		return st, ino, node, dir
 	}
-	var _710_found bool = false
-	var _ = _710_found
-	var _out947 bool
-	var _ = _out947
-	var _out948 uint64
-	var _ = _out948
-	_out947, _out948 = d.Lookup(txn, dino, name, false)
-	_710_found = _out947
-	ino = _out948
-	if !_710_found {
+	var _711_found bool = false
+	var _ = _711_found
+	var _out958 bool
+	var _ = _out958
+	var _out959 uint64
+	var _ = _out959
+	_out958, _out959 = d.Lookup(txn, dino, name, false)
+	_711_found = _out958
+	ino = _out959
+	if !_711_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out949 uint32
-	var _ = _out949
-	var _out950 *dbytes.Bytes
-	var _ = _out950
-	_out949, _out950 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out949
-	_709_ip = _out950
+	var _out960 uint32
+	var _ = _out960
+	var _out961 *dbytes.Bytes
+	var _ = _out961
+	_out960, _out961 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out960
+	_710_ip = _out961
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _709_ip
+	node = _710_ip
 	return st, ino, node, dir
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _240_b uint8
-	var _ = _240_b
-	_240_b = w.Get(off / uint64(8))
-	var _241_i uint64
-	var _ = _241_i
-	_241_i = off % uint64(8)
-	var _242_is bool
-	var _ = _242_is
-	_242_is = bits.Companion_Default___.BitOf(_240_b, _241_i)
-	if _242_is != v {
-		var _243_c uint8 = 0
-		var _ = _243_c
+	var _241_b uint8
+	var _ = _241_b
+	_241_b = w.Get(off / uint64(8))
+	var _242_i uint64
+	var _ = _242_i
+	_242_i = off % uint64(8)
+	var _243_is bool
+	var _ = _243_is
+	_243_is = bits.Companion_Default___.BitOf(_241_b, _242_i)
+	if _243_is != v {
+		var _244_c uint8 = 0
+		var _ = _244_c
 		if v {
-			_243_c = _240_b + Companion_Default___.Pow2(_241_i)
+			_244_c = _241_b + Companion_Default___.Pow2(_242_i)
 		} else {
-			_243_c = _240_b - Companion_Default___.Pow2(_241_i)
+			_244_c = _241_b - Companion_Default___.Pow2(_242_i)
 		}
-		w.Set(off/uint64(8), _243_c)
+		w.Set(off/uint64(8), _244_c)
 	}
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _607_n uint64
-	var _ = _607_n
-	_607_n = c.Gids.Len()
-	var _608_i uint64
-	var _ = _608_i
-	_608_i = uint64(0)
-	for _607_n-_608_i >= uint64(4) {
-		var _609_x uint32
-		var _ = _609_x
-		_609_x = c.Gids.U32(_608_i)
-		if _609_x == g {
+	var _608_n uint64
+	var _ = _608_n
+	_608_n = c.Gids.Len()
+	var _609_i uint64
+	var _ = _609_i
+	_609_i = uint64(0)
+	for _608_n-_609_i >= uint64(4) {
+		var _610_x uint32
+		var _ = _610_x
+		_610_x = c.Gids.U32(_609_i)
+		if _610_x == g {
 			r = true
 			return r
 		}
-		_608_i = _608_i + uint64(4)
+		_609_i = _609_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _610_mode uint32
-	var _ = _610_mode
-	var _out808 uint32
-	var _ = _out808
-	_out808 = inodeformat.Companion_Default___.GetMode(ip)
-	_610_mode = _out808
-	var _611_u uint32
-	var _ = _611_u
-	var _out809 uint32
-	var _ = _out809
-	_out809 = inodeformat.Companion_Default___.GetUid(ip)
-	_611_u = _out809
-	if c.Uid == _611_u {
-		p = _610_mode / uint32(64) % uint32(8)
+	var _611_mode uint32
+	var _ = _611_mode
+	var _out819 uint32
+	var _ = _out819
+	_out819 = inodeformat.Companion_Default___.GetMode(ip)
+	_611_mode = _out819
+	var _612_u uint32
+	var _ = _612_u
+	var _out820 uint32
+	var _ = _out820
+	_out820 = inodeformat.Companion_Default___.GetUid(ip)
+	_612_u = _out820
+	if c.Uid == _612_u {
+		p = _611_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _612_g uint32
-	var _ = _612_g
-	var _out810 uint32
-	var _ = _out810
-	_out810 = inodeformat.Companion_Default___.GetGid(ip)
-	_612_g = _out810
-	var _613_m bool
-	var _ = _613_m
-	var _out811 bool
-	var _ = _out811
-	_out811 = Companion_Default___.InGroup(c, _612_g)
-	_613_m = _out811
-	if _613_m {
-		p = _610_mode / uint32(8) % uint32(8)
+	var _613_g uint32
+	var _ = _613_g
+	var _out821 uint32
+	var _ = _out821
+	_out821 = inodeformat.Companion_Default___.GetGid(ip)
+	_613_g = _out821
+	var _614_m bool
+	var _ = _614_m
+	var _out822 bool
+	var _ = _out822
+	_out822 = Companion_Default___.InGroup(c, _613_g)
+	_614_m = _out822
+	if _614_m {
+		p = _611_mode / uint32(8) % uint32(8)
 	} else {
-		p = _610_mode % uint32(8)
+		p = _611_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _614_ty uint32
-		var _ = _614_ty
-		var _out812 uint32
-		var _ = _out812
-		_out812 = inodeformat.Companion_Default___.GetTy(ip)
-		_614_ty = _out812
-		var _615_mode uint32
-		var _ = _615_mode
-		var _out813 uint32
-		var _ = _out813
-		_out813 = inodeformat.Companion_Default___.GetMode(ip)
-		_615_mode = _out813
-		if _614_ty == Companion_Default___.DIR() || _615_mode%uint32(2) == uint32(1) || _615_mode/uint32(8)%uint32(2) == uint32(1) || _615_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _615_ty uint32
+		var _ = _615_ty
+		var _out823 uint32
+		var _ = _out823
+		_out823 = inodeformat.Companion_Default___.GetTy(ip)
+		_615_ty = _out823
+		var _616_mode uint32
+		var _ = _616_mode
+		var _out824 uint32
+		var _ = _out824
+		_out824 = inodeformat.Companion_Default___.GetMode(ip)
+		_616_mode = _out824
+		if _615_ty == Companion_Default___.DIR() || _616_mode%uint32(2) == uint32(1) || _616_mode/uint32(8)%uint32(2) == uint32(1) || _616_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out814 uint32
-	var _ = _out814
-	_out814 = Companion_Default___.ClassBits(c, ip)
-	p = _out814
+	var _out825 uint32
+	var _ = _out825
+	_out825 = Companion_Default___.ClassBits(c, ip)
+	p = _out825
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _616_p uint32
-	var _ = _616_p
-	var _out815 uint32
-	var _ = _out815
-	_out815 = Companion_Default___.Granted(c, ip)
-	_616_p = _out815
-	ok = (want%uint32(2) == uint32(0) || _616_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _616_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _616_p/uint32(4) == uint32(1))
+	var _617_p uint32
+	var _ = _617_p
+	var _out826 uint32
+	var _ = _out826
+	_out826 = Companion_Default___.Granted(c, ip)
+	_617_p = _out826
+	ok = (want%uint32(2) == uint32(0) || _617_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _617_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _617_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _617_u uint32
-	var _ = _617_u
-	var _out816 uint32
-	var _ = _out816
-	_out816 = inodeformat.Companion_Default___.GetUid(ip)
-	_617_u = _out816
-	if c.Uid == _617_u {
+	var _618_u uint32
+	var _ = _618_u
+	var _out827 uint32
+	var _ = _out827
+	_out827 = inodeformat.Companion_Default___.GetUid(ip)
+	_618_u = _out827
+	if c.Uid == _618_u {
 		ok = true
 		return ok
 	}
-	var _out817 bool
-	var _ = _out817
-	_out817 = Companion_Default___.May(c, ip, want)
-	ok = _out817
+	var _out828 bool
+	var _ = _out828
+	_out828 = Companion_Default___.May(c, ip, want)
+	ok = _out828
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _618_u uint32
-	var _ = _618_u
-	var _out818 uint32
-	var _ = _out818
-	_out818 = inodeformat.Companion_Default___.GetUid(ip)
-	_618_u = _out818
-	ok = c.Uid == uint32(0) || c.Uid == _618_u
+	var _619_u uint32
+	var _ = _619_u
+	var _out829 uint32
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetUid(ip)
+	_619_u = _out829
+	ok = c.Uid == uint32(0) || c.Uid == _619_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _619_mode uint32
-	var _ = _619_mode
-	var _out819 uint32
-	var _ = _out819
-	_out819 = inodeformat.Companion_Default___.GetMode(dp)
-	_619_mode = _out819
-	if _619_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _620_mode uint32
+	var _ = _620_mode
+	var _out830 uint32
+	var _ = _out830
+	_out830 = inodeformat.Companion_Default___.GetMode(dp)
+	_620_mode = _out830
+	if _620_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _620_a bool
-	var _ = _620_a
-	var _out820 bool
-	var _ = _out820
-	_out820 = Companion_Default___.IsOwner(c, dp)
-	_620_a = _out820
-	var _621_b bool
-	var _ = _621_b
-	var _out821 bool
-	var _ = _out821
-	_out821 = Companion_Default___.IsOwner(c, ip)
-	_621_b = _out821
-	refuse = !_620_a && !_621_b
+	var _621_a bool
+	var _ = _621_a
+	var _out831 bool
+	var _ = _out831
+	_out831 = Companion_Default___.IsOwner(c, dp)
+	_621_a = _out831
+	var _622_b bool
+	var _ = _622_b
+	var _out832 bool
+	var _ = _out832
+	_out832 = Companion_Default___.IsOwner(c, ip)
+	_622_b = _out832
+	refuse = !_621_a && !_622_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _622_p uint32
-	var _ = _622_p
-	var _out822 uint32
-	var _ = _out822
-	_out822 = Companion_Default___.Granted(c, ip)
-	_622_p = _out822
-	var _623_ty uint32
-	var _ = _623_ty
-	var _out823 uint32
-	var _ = _out823
-	_out823 = inodeformat.Companion_Default___.GetTy(ip)
-	_623_ty = _out823
+	var _623_p uint32
+	var _ = _623_p
+	var _out833 uint32
+	var _ = _out833
+	_out833 = Companion_Default___.Granted(c, ip)
+	_623_p = _out833
+	var _624_ty uint32
+	var _ = _624_ty
+	var _out834 uint32
+	var _ = _out834
+	_out834 = inodeformat.Companion_Default___.GetTy(ip)
+	_624_ty = _out834
 	bits = uint32(0)
-	if _622_p/uint32(4) == uint32(1) {
+	if _623_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _623_ty == Companion_Default___.DIR() {
-		if _622_p%uint32(2) == uint32(1) {
+	if _624_ty == Companion_Default___.DIR() {
+		if _623_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _622_p%uint32(2) == uint32(1) && _622_p/uint32(2)%uint32(2) == uint32(1) {
+		if _623_p%uint32(2) == uint32(1) && _623_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _622_p/uint32(2)%uint32(2) == uint32(1) {
+		if _623_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _622_p%uint32(2) == uint32(1) {
+		if _623_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _624_a uint32 = func() uint32 {
+	var _625_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _624_a
+	var _ = _625_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _624_a - uint32(1024)
+		return _625_a - uint32(1024)
 	} else {
-		return _624_a
+		return _625_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _625_len uint64
-	var _ = _625_len
-	_625_len = n.Len()
-	if _625_len == uint64(0) {
+	var _626_len uint64
+	var _ = _626_len
+	_626_len = n.Len()
+	if _626_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _625_len > uint64(255) {
+	if _626_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _626_i uint64
-	var _ = _626_i
-	_626_i = uint64(0)
-	for _626_i < _625_len {
-		var _627_b uint8
-		var _ = _627_b
-		_627_b = n.Get(_626_i)
-		if _627_b == uint8(0) || _627_b == uint8(47) {
+	var _627_i uint64
+	var _ = _627_i
+	_627_i = uint64(0)
+	for _627_i < _626_len {
+		var _628_b uint8
+		var _ = _628_b
+		_628_b = n.Get(_627_i)
+		if _628_b == uint8(0) || _628_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_626_i = _626_i + uint64(1)
+		_627_i = _627_i + uint64(1)
 	}
 	st = uint32(0)
-	if _625_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _626_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _625_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _626_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

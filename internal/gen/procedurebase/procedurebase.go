@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out824 *dbytes.Bytes
-		var _ = _out824
-		_out824 = dbytes.NewBytes(uint64(256))
-		ip = _out824
+		var _out835 *dbytes.Bytes
+		var _ = _out835
+		_out835 = dbytes.NewBytes(uint64(256))
+		ip = _out835
 		return st, ip
 	}
-	var _out825 *dbytes.Bytes
-	var _ = _out825
-	_out825 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out825
-	var _628_ty uint32
-	var _ = _628_ty
-	var _out826 uint32
-	var _ = _out826
-	_out826 = inodeformat.Companion_Default___.GetTy(ip)
-	_628_ty = _out826
-	var _629_nl uint32
-	var _ = _629_nl
-	var _out827 uint32
-	var _ = _out827
-	_out827 = inodeformat.Companion_Default___.GetNlink(ip)
-	_629_nl = _out827
-	var _630_g uint64
-	var _ = _630_g
-	var _out828 uint64
-	var _ = _out828
-	_out828 = inodeformat.Companion_Default___.GetGen(ip)
-	_630_g = _out828
-	if _628_ty == uint32(0) || _629_nl == uint32(0) || _630_g != gen {
+	var _out836 *dbytes.Bytes
+	var _ = _out836
+	_out836 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out836
+	var _629_ty uint32
+	var _ = _629_ty
+	var _out837 uint32
+	var _ = _out837
+	_out837 = inodeformat.Companion_Default___.GetTy(ip)
+	_629_ty = _out837
+	var _630_nl uint32
+	var _ = _630_nl
+	var _out838 uint32
+	var _ = _out838
+	_out838 = inodeformat.Companion_Default___.GetNlink(ip)
+	_630_nl = _out838
+	var _631_g uint64
+	var _ = _631_g
+	var _out839 uint64
+	var _ = _out839
+	_out839 = inodeformat.Companion_Default___.GetGen(ip)
+	_631_g = _out839
+	if _629_ty == uint32(0) || _630_nl == uint32(0) || _631_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out829 *dbytes.Bytes
-	var _ = _out829
-	_out829 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out829
-	var _631_ty uint32
-	var _ = _631_ty
-	var _out830 uint32
-	var _ = _out830
-	_out830 = inodeformat.Companion_Default___.GetTy(ip)
-	_631_ty = _out830
-	var _632_nl uint32
-	var _ = _632_nl
-	var _out831 uint32
-	var _ = _out831
-	_out831 = inodeformat.Companion_Default___.GetNlink(ip)
-	_632_nl = _out831
+	var _out840 *dbytes.Bytes
+	var _ = _out840
+	_out840 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out840
+	var _632_ty uint32
+	var _ = _632_ty
+	var _out841 uint32
+	var _ = _out841
+	_out841 = inodeformat.Companion_Default___.GetTy(ip)
+	_632_ty = _out841
+	var _633_nl uint32
+	var _ = _633_nl
+	var _out842 uint32
+	var _ = _out842
+	_out842 = inodeformat.Companion_Default___.GetNlink(ip)
+	_633_nl = _out842
 	st = func() uint32 {
-		if _631_ty == uint32(0) || _632_nl == uint32(0) || ino <= uint64(2) {
+		if _632_ty == uint32(0) || _633_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out832 uint32
-	var _ = _out832
-	var _out833 *dbytes.Bytes
-	var _ = _out833
-	_out832, _out833 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out832
-	ip = _out833
+	var _out843 uint32
+	var _ = _out843
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	_out843, _out844 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out843
+	ip = _out844
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out834 uint32
-	var _ = _out834
-	var _out835 uint32
-	var _ = _out835
-	_out834, _out835 = permissions.Companion_Default___.NameStatus(name)
-	st = _out834
-	dots = _out835
+	var _out845 uint32
+	var _ = _out845
+	var _out846 uint32
+	var _ = _out846
+	_out845, _out846 = permissions.Companion_Default___.NameStatus(name)
+	st = _out845
+	dots = _out846
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _633_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _633_p
-	var _out836 uint32
-	var _ = _out836
-	var _out837 *dbytes.Bytes
-	var _ = _out837
-	_out836, _out837 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out836
-	_633_p = _out837
+	var _634_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _634_p
+	var _out847 uint32
+	var _ = _out847
+	var _out848 *dbytes.Bytes
+	var _ = _out848
+	_out847, _out848 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out847
+	_634_p = _out848
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _633_p
-	var _634_ty uint32
-	var _ = _634_ty
-	var _out838 uint32
-	var _ = _out838
-	_out838 = inodeformat.Companion_Default___.GetTy(_633_p)
-	_634_ty = _out838
-	if _634_ty != permissions.Companion_Default___.DIR() {
+	ip = _634_p
+	var _635_ty uint32
+	var _ = _635_ty
+	var _out849 uint32
+	var _ = _out849
+	_out849 = inodeformat.Companion_Default___.GetTy(_634_p)
+	_635_ty = _out849
+	if _635_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out839 *dbytes.Bytes
-	var _ = _out839
-	_out839 = d.Fs.GetInode(txn, ino, true)
-	ip = _out839
-	var _635_ts uint64
-	var _ = _635_ts
-	var _636_tns uint32
-	var _ = _636_tns
-	var _out840 uint64
-	var _ = _out840
-	var _out841 uint32
-	var _ = _out841
-	_out840, _out841 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_635_ts = _out840
-	_636_tns = _out841
-	inodeformat.Companion_Default___.SetMtime(ip, _635_ts, _636_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _635_ts, _636_tns)
+	var _out850 *dbytes.Bytes
+	var _ = _out850
+	_out850 = d.Fs.GetInode(txn, ino, true)
+	ip = _out850
+	var _636_ts uint64
+	var _ = _636_ts
+	var _637_tns uint32
+	var _ = _637_tns
+	var _out851 uint64
+	var _ = _out851
+	var _out852 uint32
+	var _ = _out852
+	_out851, _out852 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_636_ts = _out851
+	_637_tns = _out852
+	inodeformat.Companion_Default___.SetMtime(ip, _636_ts, _637_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _636_ts, _637_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out842 = d.Fs.GetInode(txn, ino, true)
-	ip = _out842
+	var _out853 *dbytes.Bytes
+	var _ = _out853
+	_out853 = d.Fs.GetInode(txn, ino, true)
+	ip = _out853
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _637_ts uint64
-	var _ = _637_ts
-	var _638_tns uint32
-	var _ = _638_tns
-	var _out843 uint64
-	var _ = _out843
-	var _out844 uint32
-	var _ = _out844
-	_out843, _out844 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_637_ts = _out843
-	_638_tns = _out844
-	inodeformat.Companion_Default___.SetCtime(ip, _637_ts, _638_tns)
+	var _638_ts uint64
+	var _ = _638_ts
+	var _639_tns uint32
+	var _ = _639_tns
+	var _out854 uint64
+	var _ = _out854
+	var _out855 uint32
+	var _ = _out855
+	_out854, _out855 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_638_ts = _out854
+	_639_tns = _out855
+	inodeformat.Companion_Default___.SetCtime(ip, _638_ts, _639_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _639_ip *dbytes.Bytes
-	var _ = _639_ip
-	var _out845 *dbytes.Bytes
-	var _ = _out845
-	_out845 = d.Fs.GetInode(txn, ino, true)
-	_639_ip = _out845
-	var _640_nl uint32
-	var _ = _640_nl
-	var _out846 uint32
-	var _ = _out846
-	_out846 = inodeformat.Companion_Default___.GetNlink(_639_ip)
-	_640_nl = _out846
-	if up && _640_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _640_ip *dbytes.Bytes
+	var _ = _640_ip
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out856 = d.Fs.GetInode(txn, ino, true)
+	_640_ip = _out856
+	var _641_nl uint32
+	var _ = _641_nl
+	var _out857 uint32
+	var _ = _out857
+	_out857 = inodeformat.Companion_Default___.GetNlink(_640_ip)
+	_641_nl = _out857
+	if up && _641_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _640_nl <= uint32(2) {
+	if !up && _641_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_639_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_640_ip, func() uint32 {
 		if up {
-			return _640_nl + uint32(1)
+			return _641_nl + uint32(1)
 		}
-		return _640_nl - uint32(1)
+		return _641_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _639_ip)
+	d.PutInode(txn, ino, _640_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _641_ip *dbytes.Bytes
-	var _ = _641_ip
-	var _out847 *dbytes.Bytes
-	var _ = _out847
-	_out847 = d.Fs.GetInode(txn, ino, true)
-	_641_ip = _out847
-	var _642_fl uint32
-	var _ = _642_fl
-	var _out848 uint32
-	var _ = _out848
-	_out848 = inodeformat.Companion_Default___.GetFlags(_641_ip)
-	_642_fl = _out848
-	if _642_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _642_ip *dbytes.Bytes
+	var _ = _642_ip
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out858 = d.Fs.GetInode(txn, ino, true)
+	_642_ip = _out858
+	var _643_fl uint32
+	var _ = _643_fl
+	var _out859 uint32
+	var _ = _out859
+	_out859 = inodeformat.Companion_Default___.GetFlags(_642_ip)
+	_643_fl = _out859
+	if _643_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _643_hp *dbytes.Bytes
-	var _ = _643_hp
-	var _out849 *dbytes.Bytes
-	var _ = _out849
-	_out849 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_643_hp = _out849
-	var _644_h uint64
-	var _ = _644_h
-	var _out850 uint64
-	var _ = _out850
-	_out850 = inodeformat.Companion_Default___.GetNext(_643_hp)
-	_644_h = _out850
-	inodeformat.Companion_Default___.SetNext(_641_ip, _644_h)
-	inodeformat.Companion_Default___.SetFlags(_641_ip, _642_fl+uint32(1))
-	d.PutInode(txn, ino, _641_ip)
-	var _out851 *dbytes.Bytes
-	var _ = _out851
-	_out851 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_643_hp = _out851
-	inodeformat.Companion_Default___.SetNext(_643_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _643_hp)
+	var _644_hp *dbytes.Bytes
+	var _ = _644_hp
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out860 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_644_hp = _out860
+	var _645_h uint64
+	var _ = _645_h
+	var _out861 uint64
+	var _ = _out861
+	_out861 = inodeformat.Companion_Default___.GetNext(_644_hp)
+	_645_h = _out861
+	inodeformat.Companion_Default___.SetNext(_642_ip, _645_h)
+	inodeformat.Companion_Default___.SetFlags(_642_ip, _643_fl+uint32(1))
+	d.PutInode(txn, ino, _642_ip)
+	var _out862 *dbytes.Bytes
+	var _ = _out862
+	_out862 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_644_hp = _out862
+	inodeformat.Companion_Default___.SetNext(_644_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _644_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out852 bool
-		var _ = _out852
-		_out852 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out852
+		var _out863 bool
+		var _ = _out863
+		_out863 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out863
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _645_ip *dbytes.Bytes
-	var _ = _645_ip
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = d.Fs.GetInode(txn, ino, true)
-	_645_ip = _out853
-	var _646_nl uint32
-	var _ = _646_nl
-	var _out854 uint32
-	var _ = _out854
-	_out854 = inodeformat.Companion_Default___.GetNlink(_645_ip)
-	_646_nl = _out854
-	var _647_ty uint32
-	var _ = _647_ty
-	var _out855 uint32
-	var _ = _out855
-	_out855 = inodeformat.Companion_Default___.GetTy(_645_ip)
-	_647_ty = _out855
-	var _648_size uint64
-	var _ = _648_size
-	var _out856 uint64
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetSize(_645_ip)
-	_648_size = _out856
-	var _649_fl uint32
-	var _ = _649_fl
-	var _out857 uint32
-	var _ = _out857
-	_out857 = inodeformat.Companion_Default___.GetFlags(_645_ip)
-	_649_fl = _out857
-	if _646_nl == uint32(0) {
+	var _646_ip *dbytes.Bytes
+	var _ = _646_ip
+	var _out864 *dbytes.Bytes
+	var _ = _out864
+	_out864 = d.Fs.GetInode(txn, ino, true)
+	_646_ip = _out864
+	var _647_nl uint32
+	var _ = _647_nl
+	var _out865 uint32
+	var _ = _out865
+	_out865 = inodeformat.Companion_Default___.GetNlink(_646_ip)
+	_647_nl = _out865
+	var _648_ty uint32
+	var _ = _648_ty
+	var _out866 uint32
+	var _ = _out866
+	_out866 = inodeformat.Companion_Default___.GetTy(_646_ip)
+	_648_ty = _out866
+	var _649_size uint64
+	var _ = _649_size
+	var _out867 uint64
+	var _ = _out867
+	_out867 = inodeformat.Companion_Default___.GetSize(_646_ip)
+	_649_size = _out867
+	var _650_fl uint32
+	var _ = _650_fl
+	var _out868 uint32
+	var _ = _out868
+	_out868 = inodeformat.Companion_Default___.GetFlags(_646_ip)
+	_650_fl = _out868
+	if _647_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _647_ty != permissions.Companion_Default___.DIR() && _646_nl > uint32(1) {
-		var _out858 *dbytes.Bytes
-		var _ = _out858
-		_out858 = Companion_Default___.SetLinks(txn, d, ino, _646_nl-uint32(1), s, ns)
-		_645_ip = _out858
+	if _648_ty != permissions.Companion_Default___.DIR() && _647_nl > uint32(1) {
+		var _out869 *dbytes.Bytes
+		var _ = _out869
+		_out869 = Companion_Default___.SetLinks(txn, d, ino, _647_nl-uint32(1), s, ns)
+		_646_ip = _out869
 		return st, freed, later
 	}
-	var _out859 *dbytes.Bytes
-	var _ = _out859
-	_out859 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_645_ip = _out859
-	var _650_ok bool
-	var _ = _650_ok
-	var _out860 bool
-	var _ = _out860
-	_out860 = d.SetSize(txn, ino, uint64(0))
-	_650_ok = _out860
-	if !_650_ok {
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out870 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_646_ip = _out870
+	var _651_ok bool
+	var _ = _651_ok
+	var _out871 bool
+	var _ = _out871
+	_out871 = d.SetSize(txn, ino, uint64(0))
+	_651_ok = _out871
+	if !_651_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _649_fl%uint32(2) == uint32(1) {
+	if _650_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _651_done bool
-	var _ = _651_done
-	var _out861 bool
-	var _ = _out861
-	_out861 = Companion_Default___.Release(txn, d, ino, _648_size)
-	_651_done = _out861
-	if _651_done {
-		var _out862 bool
-		var _ = _out862
-		_out862 = d.FreeInode(txn, ino)
-		_650_ok = _out862
-		if !_650_ok {
+	var _652_done bool
+	var _ = _652_done
+	var _out872 bool
+	var _ = _out872
+	_out872 = Companion_Default___.Release(txn, d, ino, _649_size)
+	_652_done = _out872
+	if _652_done {
+		var _out873 bool
+		var _ = _out873
+		_out873 = d.FreeInode(txn, ino)
+		_651_ok = _out873
+		if !_651_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _652_hp *dbytes.Bytes
-	var _ = _652_hp
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_652_hp = _out863
-	var _653_h uint64
-	var _ = _653_h
-	var _out864 uint64
-	var _ = _out864
-	_out864 = inodeformat.Companion_Default___.GetNext(_652_hp)
-	_653_h = _out864
+	var _653_hp *dbytes.Bytes
+	var _ = _653_hp
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out874 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_653_hp = _out874
+	var _654_h uint64
+	var _ = _654_h
+	var _out875 uint64
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetNext(_653_hp)
+	_654_h = _out875
 	st, more = uint32(0), false
-	if _653_h == uint64(0) {
+	if _654_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _653_h) || _653_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _654_h) || _654_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _654_done bool
-	var _ = _654_done
-	var _out865 bool
-	var _ = _out865
-	_out865 = d.FreeSome(txn, _653_h, max)
-	_654_done = _out865
-	if !_654_done {
+	var _655_done bool
+	var _ = _655_done
+	var _out876 bool
+	var _ = _out876
+	_out876 = d.FreeSome(txn, _654_h, max)
+	_655_done = _out876
+	if !_655_done {
 		return st, more
 	}
-	var _out866 uint32
-	var _ = _out866
-	var _out867 bool
-	var _ = _out867
-	_out866, _out867 = Companion_Default___.OffList(txn, d, _653_h)
-	st = _out866
-	more = _out867
+	var _out877 uint32
+	var _ = _out877
+	var _out878 bool
+	var _ = _out878
+	_out877, _out878 = Companion_Default___.OffList(txn, d, _654_h)
+	st = _out877
+	more = _out878
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _655_ip *dbytes.Bytes
-	var _ = _655_ip
-	var _out868 *dbytes.Bytes
-	var _ = _out868
-	_out868 = d.Fs.GetInode(txn, h, true)
-	_655_ip = _out868
-	var _656_fl uint32
-	var _ = _656_fl
-	var _out869 uint32
-	var _ = _out869
-	_out869 = inodeformat.Companion_Default___.GetFlags(_655_ip)
-	_656_fl = _out869
-	var _657_nl uint32
-	var _ = _657_nl
-	var _out870 uint32
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetNlink(_655_ip)
-	_657_nl = _out870
-	var _658_next uint64
-	var _ = _658_next
-	var _out871 uint64
-	var _ = _out871
-	_out871 = inodeformat.Companion_Default___.GetNext(_655_ip)
-	_658_next = _out871
-	if _656_fl%uint32(2) == uint32(0) {
+	var _656_ip *dbytes.Bytes
+	var _ = _656_ip
+	var _out879 *dbytes.Bytes
+	var _ = _out879
+	_out879 = d.Fs.GetInode(txn, h, true)
+	_656_ip = _out879
+	var _657_fl uint32
+	var _ = _657_fl
+	var _out880 uint32
+	var _ = _out880
+	_out880 = inodeformat.Companion_Default___.GetFlags(_656_ip)
+	_657_fl = _out880
+	var _658_nl uint32
+	var _ = _658_nl
+	var _out881 uint32
+	var _ = _out881
+	_out881 = inodeformat.Companion_Default___.GetNlink(_656_ip)
+	_658_nl = _out881
+	var _659_next uint64
+	var _ = _659_next
+	var _out882 uint64
+	var _ = _out882
+	_out882 = inodeformat.Companion_Default___.GetNext(_656_ip)
+	_659_next = _out882
+	if _657_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_655_ip, _656_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_655_ip, uint64(0))
-	d.PutInode(txn, h, _655_ip)
-	var _659_hp *dbytes.Bytes
-	var _ = _659_hp
-	var _out872 *dbytes.Bytes
-	var _ = _out872
-	_out872 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out872
-	inodeformat.Companion_Default___.SetNext(_659_hp, _658_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _659_hp)
-	if _657_nl == uint32(0) {
-		var _660_ok bool
-		var _ = _660_ok
-		var _out873 bool
-		var _ = _out873
-		_out873 = d.FreeInode(txn, h)
-		_660_ok = _out873
-		if !_660_ok {
+	inodeformat.Companion_Default___.SetFlags(_656_ip, _657_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_656_ip, uint64(0))
+	d.PutInode(txn, h, _656_ip)
+	var _660_hp *dbytes.Bytes
+	var _ = _660_hp
+	var _out883 *dbytes.Bytes
+	var _ = _out883
+	_out883 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_660_hp = _out883
+	inodeformat.Companion_Default___.SetNext(_660_hp, _659_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _660_hp)
+	if _658_nl == uint32(0) {
+		var _661_ok bool
+		var _ = _661_ok
+		var _out884 bool
+		var _ = _out884
+		_out884 = d.FreeInode(txn, h)
+		_661_ok = _out884
+		if !_661_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _658_next != uint64(0) /* dircomp */
+	more = _659_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out874 bool
-	var _ = _out874
-	_out874 = d.FreeSome(txn, ino, max)
-	done = _out874
+	var _out885 bool
+	var _ = _out885
+	_out885 = d.FreeSome(txn, ino, max)
+	done = _out885
 	return done
 }
 

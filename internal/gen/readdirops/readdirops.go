@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _711_w *dbytes.Bytes
-	var _ = _711_w
-	var _out951 *dbytes.Bytes
-	var _ = _out951
-	_out951 = dbytes.NewBytes(uint64(4096))
-	_711_w = _out951
-	_711_w.Set(uint64(0), uint8(46))
-	_711_w.Set(uint64(1), uint8(46))
-	var _out952 *dbytes.Blk
-	var _ = _out952
-	_out952 = dbytes.Freeze(_711_w)
-	b = _out952
+	var _712_w *dbytes.Bytes
+	var _ = _712_w
+	var _out962 *dbytes.Bytes
+	var _ = _out962
+	_out962 = dbytes.NewBytes(uint64(4096))
+	_712_w = _out962
+	_712_w.Set(uint64(0), uint8(46))
+	_712_w.Set(uint64(1), uint8(46))
+	var _out963 *dbytes.Blk
+	var _ = _out963
+	_out963 = dbytes.Freeze(_712_w)
+	b = _out963
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _712_dots *dbytes.Blk
-	var _ = _712_dots
-	var _out953 *dbytes.Blk
-	var _ = _out953
-	_out953 = Companion_Default___.DotNames()
-	_712_dots = _out953
+	var _713_dots *dbytes.Blk
+	var _ = _713_dots
+	var _out964 *dbytes.Blk
+	var _ = _out964
+	_out964 = Companion_Default___.DotNames()
+	_713_dots = _out964
 	if cookie == uint64(0) {
-		var _out954 bool
-		var _ = _out954
-		_out954 = out.Offer(ino, _712_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out954
+		var _out965 bool
+		var _ = _out965
+		_out965 = out.Offer(ino, _713_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out965
 	}
 	if fits {
-		var _out955 bool
-		var _ = _out955
-		_out955 = out.Offer(up, _712_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out955
+		var _out966 bool
+		var _ = _out966
+		_out966 = out.Offer(up, _713_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out966
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _713_up uint64
-	var _ = _713_up
-	var _out956 uint64
-	var _ = _out956
-	_out956 = inodeformat.Companion_Default___.GetParent(dp)
-	_713_up = _out956
-	var _714_fits bool
-	var _ = _714_fits
-	var _out957 bool
-	var _ = _out957
-	_out957 = Companion_Default___.Offer2(ino, _713_up, cookie, out)
-	_714_fits = _out957
-	if !_714_fits {
+	var _714_up uint64
+	var _ = _714_up
+	var _out967 uint64
+	var _ = _out967
+	_out967 = inodeformat.Companion_Default___.GetParent(dp)
+	_714_up = _out967
+	var _715_fits bool
+	var _ = _715_fits
+	var _out968 bool
+	var _ = _out968
+	_out968 = Companion_Default___.Offer2(ino, _714_up, cookie, out)
+	_715_fits = _out968
+	if !_715_fits {
 		return eof
 	}
-	var _out958 bool
-	var _ = _out958
-	_out958 = d.List(txn, ino, func() uint64 {
+	var _out969 bool
+	var _ = _out969
+	_out969 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out958
+	eof = _out969
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out959 uint32
-	var _ = _out959
-	var _out960 *dbytes.Bytes
-	var _ = _out960
-	_out959, _out960 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out959
-	dir = _out960
+	var _out970 uint32
+	var _ = _out970
+	var _out971 *dbytes.Bytes
+	var _ = _out971
+	_out970, _out971 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out970
+	dir = _out971
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _715_ok bool
-	var _ = _715_ok
-	var _out961 bool
-	var _ = _out961
-	_out961 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_715_ok = _out961
-	if !_715_ok {
+	var _716_ok bool
+	var _ = _716_ok
+	var _out972 bool
+	var _ = _out972
+	_out972 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_716_ok = _out972
+	if !_716_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _716_room bool
-	var _ = _716_room
-	var _out962 bool
-	var _ = _out962
-	_out962 = out.Fits()
-	_716_room = _out962
-	if !_716_room {
+	var _717_room bool
+	var _ = _717_room
+	var _out973 bool
+	var _ = _out973
+	_out973 = out.Fits()
+	_717_room = _out973
+	if !_717_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out963 bool
-	var _ = _out963
-	_out963 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out963
-	var _717_n uint64
-	var _ = _717_n
-	var _out964 uint64
-	var _ = _out964
-	_out964 = out.Len()
-	_717_n = _out964
-	if _717_n == uint64(0) && !eof {
+	var _out974 bool
+	var _ = _out974
+	_out974 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out974
+	var _718_n uint64
+	var _ = _718_n
+	var _out975 uint64
+	var _ = _out975
+	_out975 = out.Len()
+	_718_n = _out975
+	if _718_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _718_n uint64
-	var _ = _718_n
-	var _out965 uint64
-	var _ = _out965
-	_out965 = out.Len()
-	_718_n = _out965
-	var _719_i uint64
-	var _ = _719_i
-	_719_i = uint64(0)
-	for _719_i < _718_n {
-		var _720_x uint64
-		var _ = _720_x
-		var _out966 uint64
-		var _ = _out966
-		_out966 = out.InoAt(_719_i)
-		_720_x = _out966
-		var _721_p *dbytes.Bytes
-		var _ = _721_p
-		var _out967 *dbytes.Bytes
-		var _ = _out967
-		_out967 = d.Fs.GetInode(txn, _720_x, false)
-		_721_p = _out967
-		out.AttrAt(_719_i, _721_p)
-		_719_i = _719_i + uint64(1)
+	var _719_n uint64
+	var _ = _719_n
+	var _out976 uint64
+	var _ = _out976
+	_out976 = out.Len()
+	_719_n = _out976
+	var _720_i uint64
+	var _ = _720_i
+	_720_i = uint64(0)
+	for _720_i < _719_n {
+		var _721_x uint64
+		var _ = _721_x
+		var _out977 uint64
+		var _ = _out977
+		_out977 = out.InoAt(_720_i)
+		_721_x = _out977
+		var _722_p *dbytes.Bytes
+		var _ = _722_p
+		var _out978 *dbytes.Bytes
+		var _ = _out978
+		_out978 = d.Fs.GetInode(txn, _721_x, false)
+		_722_p = _out978
+		out.AttrAt(_720_i, _722_p)
+		_720_i = _720_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out968 uint32
-	var _ = _out968
-	var _out969 bool
-	var _ = _out969
-	var _out970 *dbytes.Bytes
-	var _ = _out970
-	_out968, _out969, _out970 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out968
-	eof = _out969
-	dir = _out970
+	var _out979 uint32
+	var _ = _out979
+	var _out980 bool
+	var _ = _out980
+	var _out981 *dbytes.Bytes
+	var _ = _out981
+	_out979, _out980, _out981 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out979
+	eof = _out980
+	dir = _out981
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _722_ok bool
-	var _ = _722_ok
-	var _out971 bool
-	var _ = _out971
-	_out971 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_722_ok = _out971
-	if !_722_ok {
+	var _723_ok bool
+	var _ = _723_ok
+	var _out982 bool
+	var _ = _out982
+	_out982 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_723_ok = _out982
+	if !_723_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

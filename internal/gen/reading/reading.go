@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _336_k uint64
-	var _ = _336_k
-	var _337_j uint64
-	var _ = _337_j
-	_336_k, _337_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _337_k uint64
+	var _ = _337_k
+	var _338_j uint64
+	var _ = _338_j
+	_337_k, _338_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _336_k < uint64(12) {
-		var _out520 uint64
-		var _ = _out520
-		_out520 = x.Resolve(txn, ip, _336_k, uint64(0), uint64(0), excl)
-		bn = _out520
+	if _337_k < uint64(12) {
+		var _out531 uint64
+		var _ = _out531
+		_out531 = x.Resolve(txn, ip, _337_k, uint64(0), uint64(0), excl)
+		bn = _out531
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _336_k || cj != _337_j/uint64(512) {
-		var _out521 *dbytes.Blk
-		var _ = _out521
-		_out521 = x.ReadParent(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), _337_j, excl)
-		pb_k = _out521
-		ck_k, cj_k = _336_k, _337_j/uint64(512)
+	if ck != _337_k || cj != _338_j/uint64(512) {
+		var _out532 *dbytes.Blk
+		var _ = _out532
+		_out532 = x.ReadParent(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), _338_j, excl)
+		pb_k = _out532
+		ck_k, cj_k = _337_k, _338_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_337_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_338_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _338_k uint64
-	var _ = _338_k
-	var _339_j uint64
-	var _ = _339_j
-	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _340_room uint64
-	var _ = _340_room
-	_340_room = func() uint64 {
-		if _338_k < uint64(12) {
-			return uint64(12) - _338_k
+	var _339_k uint64
+	var _ = _339_k
+	var _340_j uint64
+	var _ = _340_j
+	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _341_room uint64
+	var _ = _341_room
+	_341_room = func() uint64 {
+		if _339_k < uint64(12) {
+			return uint64(12) - _339_k
 		}
-		return uint64(512) - _339_j
+		return uint64(512) - _340_j
 	}()
-	var _341_m uint64
-	var _ = _341_m
-	var _out522 uint64
-	var _ = _out522
-	_out522 = Companion_Default___.Min(max, _340_room)
-	_341_m = _out522
-	var _out523 uint64
-	var _ = _out523
-	_out523 = Companion_Default___.Min(_341_m, Companion_Default___.AheadMax())
-	_341_m = _out523
+	var _342_m uint64
+	var _ = _342_m
+	var _out533 uint64
+	var _ = _out533
+	_out533 = Companion_Default___.Min(max, _341_room)
+	_342_m = _out533
+	var _out534 uint64
+	var _ = _out534
+	_out534 = Companion_Default___.Min(_342_m, Companion_Default___.AheadMax())
+	_342_m = _out534
 	r = uint64(1)
-	for r < _341_m && bn < uint64(18446744073709486080) {
-		var _342_e uint64 = 0
-		var _ = _342_e
-		if _338_k < uint64(12) {
-			var _out524 uint64
-			var _ = _out524
-			_out524 = inodeformat.Companion_Default___.GetSlot(ip, _338_k+r)
-			_342_e = _out524
+	for r < _342_m && bn < uint64(18446744073709486080) {
+		var _343_e uint64 = 0
+		var _ = _343_e
+		if _339_k < uint64(12) {
+			var _out535 uint64
+			var _ = _out535
+			_out535 = inodeformat.Companion_Default___.GetSlot(ip, _339_k+r)
+			_343_e = _out535
 		} else {
-			_342_e = pb.U64(uint64(8) * (_339_j + r))
+			_343_e = pb.U64(uint64(8) * (_340_j + r))
 		}
-		if _342_e != bn+r {
+		if _343_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out525 *dbytes.Bytes
-	var _ = _out525
-	_out525 = dbytes.NewBytes(n)
-	b = _out525
-	var _343_done uint64
-	var _ = _343_done
-	_343_done = uint64(0)
-	var _344_ahead uint64
-	var _ = _344_ahead
-	_344_ahead = uint64(0)
-	var _345_ck uint64
-	var _ = _345_ck
-	var _346_cj uint64
-	var _ = _346_cj
-	_345_ck, _346_cj = uint64(15), uint64(0)
-	var _347_pb *dbytes.Blk
-	var _ = _347_pb
-	var _out526 *dbytes.Blk
-	var _ = _out526
-	_out526 = dbytes.ZeroBlk()
-	_347_pb = _out526
-	for _343_done < n {
-		var _348_pos uint64
-		var _ = _348_pos
-		_348_pos = off + _343_done
-		var _349_bo uint64
-		var _ = _349_bo
-		_349_bo = _348_pos % uint64(4096)
-		var _350_c uint64
-		var _ = _350_c
-		var _out527 uint64
-		var _ = _out527
-		_out527 = Companion_Default___.Min(uint64(4096)-_349_bo, n-_343_done)
-		_350_c = _out527
-		var _351_bn uint64 = 0
-		var _ = _351_bn
-		var _out528 uint64
-		var _ = _out528
-		var _out529 uint64
-		var _ = _out529
-		var _out530 uint64
-		var _ = _out530
-		var _out531 *dbytes.Blk
-		var _ = _out531
-		_out528, _out529, _out530, _out531 = Companion_Default___.Find(x, txn, ip, _348_pos/uint64(4096), false, _345_ck, _346_cj, _347_pb)
-		_351_bn = _out528
-		_345_ck = _out529
-		_346_cj = _out530
-		_347_pb = _out531
-		if _351_bn != uint64(0) {
-			if _344_ahead <= _348_pos/uint64(4096) {
-				var _352_left uint64
-				var _ = _352_left
-				_352_left = (_349_bo + (n - _343_done) + uint64(4095)) / uint64(4096)
-				var _353_r uint64
-				var _ = _353_r
-				var _out532 uint64
-				var _ = _out532
-				_out532 = Companion_Default___.Adjacent(ip, _347_pb, _348_pos/uint64(4096), _351_bn, _352_left)
-				_353_r = _out532
-				if uint64(1) < _353_r {
-					txn.Ahead(_351_bn, _353_r)
+	var _out536 *dbytes.Bytes
+	var _ = _out536
+	_out536 = dbytes.NewBytes(n)
+	b = _out536
+	var _344_done uint64
+	var _ = _344_done
+	_344_done = uint64(0)
+	var _345_ahead uint64
+	var _ = _345_ahead
+	_345_ahead = uint64(0)
+	var _346_ck uint64
+	var _ = _346_ck
+	var _347_cj uint64
+	var _ = _347_cj
+	_346_ck, _347_cj = uint64(15), uint64(0)
+	var _348_pb *dbytes.Blk
+	var _ = _348_pb
+	var _out537 *dbytes.Blk
+	var _ = _out537
+	_out537 = dbytes.ZeroBlk()
+	_348_pb = _out537
+	for _344_done < n {
+		var _349_pos uint64
+		var _ = _349_pos
+		_349_pos = off + _344_done
+		var _350_bo uint64
+		var _ = _350_bo
+		_350_bo = _349_pos % uint64(4096)
+		var _351_c uint64
+		var _ = _351_c
+		var _out538 uint64
+		var _ = _out538
+		_out538 = Companion_Default___.Min(uint64(4096)-_350_bo, n-_344_done)
+		_351_c = _out538
+		var _352_bn uint64 = 0
+		var _ = _352_bn
+		var _out539 uint64
+		var _ = _out539
+		var _out540 uint64
+		var _ = _out540
+		var _out541 uint64
+		var _ = _out541
+		var _out542 *dbytes.Blk
+		var _ = _out542
+		_out539, _out540, _out541, _out542 = Companion_Default___.Find(x, txn, ip, _349_pos/uint64(4096), false, _346_ck, _347_cj, _348_pb)
+		_352_bn = _out539
+		_346_ck = _out540
+		_347_cj = _out541
+		_348_pb = _out542
+		if _352_bn != uint64(0) {
+			if _345_ahead <= _349_pos/uint64(4096) {
+				var _353_left uint64
+				var _ = _353_left
+				_353_left = (_350_bo + (n - _344_done) + uint64(4095)) / uint64(4096)
+				var _354_r uint64
+				var _ = _354_r
+				var _out543 uint64
+				var _ = _out543
+				_out543 = Companion_Default___.Adjacent(ip, _348_pb, _349_pos/uint64(4096), _352_bn, _353_left)
+				_354_r = _out543
+				if uint64(1) < _354_r {
+					txn.Ahead(_352_bn, _354_r)
 				}
-				_344_ahead = _348_pos/uint64(4096) + _353_r
+				_345_ahead = _349_pos/uint64(4096) + _354_r
 			}
-			var _354_blk *dbytes.Blk
-			var _ = _354_blk
-			var _out533 *dbytes.Blk
-			var _ = _out533
-			_out533 = x.ReadAt(txn, _351_bn, false)
-			_354_blk = _out533
-			b.CopyBlk(_343_done, _354_blk, _349_bo, _350_c)
+			var _355_blk *dbytes.Blk
+			var _ = _355_blk
+			var _out544 *dbytes.Blk
+			var _ = _out544
+			_out544 = x.ReadAt(txn, _352_bn, false)
+			_355_blk = _out544
+			b.CopyBlk(_344_done, _355_blk, _350_bo, _351_c)
 		}
-		_343_done = _343_done + _350_c
+		_344_done = _344_done + _351_c
 	}
 	return b
 }

@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _568_version uint64 = 0
-	var _ = _568_version
-	var _out738 uint64
-	var _ = _out738
-	var _out739 uint64
-	var _ = _out739
-	var _out740 uint64
-	var _ = _out740
-	_out738, _out739, _out740 = t.Pages.Root()
-	_568_version = _out738
-	r0 = _out739
-	r1 = _out740
+	var _569_version uint64 = 0
+	var _ = _569_version
+	var _out749 uint64
+	var _ = _out749
+	var _out750 uint64
+	var _ = _out750
+	var _out751 uint64
+	var _ = _out751
+	_out749, _out750, _out751 = t.Pages.Root()
+	_569_version = _out749
+	r0 = _out750
+	r1 = _out751
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out741 bool
-	var _ = _out741
-	_out741 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out741
+	var _out752 bool
+	var _ = _out752
+	_out752 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out752
 	if !io {
 		return io, r0, r1
 	}
-	var _569_k uint64
-	var _ = _569_k
-	_569_k = uint64(0)
-	var _570_i uint64
-	var _ = _570_i
-	_570_i = uint64(0)
-	var _571_n uint64
-	var _ = _571_n
-	var _out742 uint64
-	var _ = _out742
-	_out742 = cs.Len()
-	_571_n = _out742
-	for _570_i < _571_n && _569_k < t.Np {
-		var _out743 bool
-		var _ = _out743
-		var _out744 uint64
-		var _ = _out744
-		var _out745 uint64
-		var _ = _out745
-		var _out746 uint64
-		var _ = _out746
-		_out743, _out744, _out745, _out746 = Companion_Default___.UpdatePage(d, t, cs, _570_i, r0, r1)
-		io = _out743
-		_570_i = _out744
-		r0 = _out745
-		r1 = _out746
+	var _570_k uint64
+	var _ = _570_k
+	_570_k = uint64(0)
+	var _571_i uint64
+	var _ = _571_i
+	_571_i = uint64(0)
+	var _572_n uint64
+	var _ = _572_n
+	var _out753 uint64
+	var _ = _out753
+	_out753 = cs.Len()
+	_572_n = _out753
+	for _571_i < _572_n && _570_k < t.Np {
+		var _out754 bool
+		var _ = _out754
+		var _out755 uint64
+		var _ = _out755
+		var _out756 uint64
+		var _ = _out756
+		var _out757 uint64
+		var _ = _out757
+		_out754, _out755, _out756, _out757 = Companion_Default___.UpdatePage(d, t, cs, _571_i, r0, r1)
+		io = _out754
+		_571_i = _out755
+		r0 = _out756
+		r1 = _out757
 		if !io {
 			return io, r0, r1
 		}
-		var _out747 uint64
-		var _ = _out747
-		_out747 = cs.Len()
-		_571_n = _out747
-		_569_k = _569_k + uint64(1)
+		var _out758 uint64
+		var _ = _out758
+		_out758 = cs.Len()
+		_572_n = _out758
+		_570_k = _570_k + uint64(1)
 	}
-	if _570_i < _571_n {
+	if _571_i < _572_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out748 bool
-	var _ = _out748
-	_out748 = d.Barrier()
-	io = _out748
+	var _out759 bool
+	var _ = _out759
+	_out759 = d.Barrier()
+	io = _out759
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _572_l *ddisk.BList
-	var _ = _572_l
-	var _out749 *ddisk.BList
-	var _ = _out749
-	_out749 = mm.Sorted()
-	_572_l = _out749
-	treeofcodes.Companion_Default___.AddList(t, cs, _572_l)
+	var _573_l *ddisk.BList
+	var _ = _573_l
+	var _out760 *ddisk.BList
+	var _ = _out760
+	_out760 = mm.Sorted()
+	_573_l = _out760
+	treeofcodes.Companion_Default___.AddList(t, cs, _573_l)
 	cs.Sort()
-	var _out750 bool
-	var _ = _out750
-	_out750 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out750
+	var _out761 bool
+	var _ = _out761
+	_out761 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out761
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _573_x uint64 = 0
-	var _ = _573_x
-	var _574_a uint64 = 0
-	var _ = _574_a
-	var _575_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _575_b
-	var _out751 bool
-	var _ = _out751
-	var _out752 uint64
-	var _ = _out752
-	var _out753 uint64
-	var _ = _out753
-	var _out754 *dbytes.Blk
-	var _ = _out754
-	var _out755 uint64
-	var _ = _out755
-	_out751, _out752, _out753, _out754, _out755 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out751
-	_573_x = _out752
-	_574_a = _out753
-	_575_b = _out754
-	j = _out755
+	var _574_x uint64 = 0
+	var _ = _574_x
+	var _575_a uint64 = 0
+	var _ = _575_a
+	var _576_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _576_b
+	var _out762 bool
+	var _ = _out762
+	var _out763 uint64
+	var _ = _out763
+	var _out764 uint64
+	var _ = _out764
+	var _out765 *dbytes.Blk
+	var _ = _out765
+	var _out766 uint64
+	var _ = _out766
+	_out762, _out763, _out764, _out765, _out766 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out762
+	_574_x = _out763
+	_575_a = _out764
+	_576_b = _out765
+	j = _out766
 	if !io {
 		return io, j, r0, r1
 	}
-	var _out756 bool
-	var _ = _out756
-	_out756 = d.Write(_574_a, _575_b)
-	io = _out756
+	var _out767 bool
+	var _ = _out767
+	_out767 = d.Write(_575_a, _576_b)
+	io = _out767
 	if !io {
 		return io, j, r0, r1
 	}
-	var _576_root bool
-	var _ = _576_root
-	var _577_c0 uint64
-	var _ = _577_c0
-	var _578_c1 uint64
-	var _ = _578_c1
-	var _out757 bool
-	var _ = _out757
-	var _out758 uint64
-	var _ = _out758
-	var _out759 uint64
-	var _ = _out759
-	_out757, _out758, _out759 = treeofcodes.Companion_Default___.Upwards(t, cs, _573_x, _575_b)
-	_576_root = _out757
-	_577_c0 = _out758
-	_578_c1 = _out759
-	if _576_root {
-		r0, r1 = _577_c0, _578_c1
+	var _577_root bool
+	var _ = _577_root
+	var _578_c0 uint64
+	var _ = _578_c0
+	var _579_c1 uint64
+	var _ = _579_c1
+	var _out768 bool
+	var _ = _out768
+	var _out769 uint64
+	var _ = _out769
+	var _out770 uint64
+	var _ = _out770
+	_out768, _out769, _out770 = treeofcodes.Companion_Default___.Upwards(t, cs, _574_x, _576_b)
+	_577_root = _out768
+	_578_c0 = _out769
+	_579_c1 = _out770
+	if _577_root {
+		r0, r1 = _578_c0, _579_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _579_l *ddisk.BList
-	var _ = _579_l
-	var _out760 *ddisk.BList
-	var _ = _out760
-	_out760 = mm.Sorted()
-	_579_l = _out760
-	var _580_n uint64
-	var _ = _580_n
-	var _out761 uint64
-	var _ = _out761
-	_out761 = _579_l.Len()
-	_580_n = _out761
-	var _581_k uint64
-	var _ = _581_k
-	_581_k = uint64(0)
-	for _581_k < _580_n {
-		var _582_a uint64
-		var _ = _582_a
-		var _583_m uint64
-		var _ = _583_m
-		var _out762 uint64
-		var _ = _out762
-		var _out763 uint64
-		var _ = _out763
-		_out762, _out763 = groups.Companion_Default___.Adjacent(_579_l, _581_k)
-		_582_a = _out762
-		_583_m = _out763
-		var _out764 bool
-		var _ = _out764
-		_out764 = d.WriteRun(_582_a, _579_l, _581_k, _583_m)
-		io = _out764
+	var _580_l *ddisk.BList
+	var _ = _580_l
+	var _out771 *ddisk.BList
+	var _ = _out771
+	_out771 = mm.Sorted()
+	_580_l = _out771
+	var _581_n uint64
+	var _ = _581_n
+	var _out772 uint64
+	var _ = _out772
+	_out772 = _580_l.Len()
+	_581_n = _out772
+	var _582_k uint64
+	var _ = _582_k
+	_582_k = uint64(0)
+	for _582_k < _581_n {
+		var _583_a uint64
+		var _ = _583_a
+		var _584_m uint64
+		var _ = _584_m
+		var _out773 uint64
+		var _ = _out773
+		var _out774 uint64
+		var _ = _out774
+		_out773, _out774 = groups.Companion_Default___.Adjacent(_580_l, _582_k)
+		_583_a = _out773
+		_584_m = _out774
+		var _out775 bool
+		var _ = _out775
+		_out775 = d.WriteRun(_583_a, _580_l, _582_k, _584_m)
+		io = _out775
 		if !io {
 			return io
 		}
-		_581_k = _581_k + _583_m
+		_582_k = _582_k + _584_m
 	}
-	var _out765 bool
-	var _ = _out765
-	_out765 = d.Barrier()
-	io = _out765
+	var _out776 bool
+	var _ = _out776
+	_out776 = d.Barrier()
+	io = _out776
 	if !io {
 		return io
 	}
@@ -273,61 +273,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _584_i1 bool
-	var _ = _584_i1
-	var _585_b1 *dbytes.Blk
-	var _ = _585_b1
-	var _out766 bool
-	var _ = _out766
-	var _out767 *dbytes.Blk
-	var _ = _out767
-	_out766, _out767 = d.Read(at)
-	_584_i1 = _out766
-	_585_b1 = _out767
-	var _586_i2 bool
-	var _ = _586_i2
-	var _587_b2 *dbytes.Blk
-	var _ = _587_b2
-	var _out768 bool
-	var _ = _out768
-	var _out769 *dbytes.Blk
-	var _ = _out769
-	_out768, _out769 = d.Read(cp)
-	_586_i2 = _out768
-	_587_b2 = _out769
-	io = _584_i1 || _586_i2
-	if _584_i1 {
-		var _588_ok bool
-		var _ = _588_ok
-		var _589_q uint64
-		var _ = _589_q
-		var _out770 bool
-		var _ = _out770
-		var _out771 uint64
-		var _ = _out771
-		_out770, _out771 = seal.DecHdr(_585_b1)
-		_588_ok = _out770
-		_589_q = _out771
-		if _588_ok {
-			hb = _585_b1
-			h = _589_q
+	var _585_i1 bool
+	var _ = _585_i1
+	var _586_b1 *dbytes.Blk
+	var _ = _586_b1
+	var _out777 bool
+	var _ = _out777
+	var _out778 *dbytes.Blk
+	var _ = _out778
+	_out777, _out778 = d.Read(at)
+	_585_i1 = _out777
+	_586_b1 = _out778
+	var _587_i2 bool
+	var _ = _587_i2
+	var _588_b2 *dbytes.Blk
+	var _ = _588_b2
+	var _out779 bool
+	var _ = _out779
+	var _out780 *dbytes.Blk
+	var _ = _out780
+	_out779, _out780 = d.Read(cp)
+	_587_i2 = _out779
+	_588_b2 = _out780
+	io = _585_i1 || _587_i2
+	if _585_i1 {
+		var _589_ok bool
+		var _ = _589_ok
+		var _590_q uint64
+		var _ = _590_q
+		var _out781 bool
+		var _ = _out781
+		var _out782 uint64
+		var _ = _out782
+		_out781, _out782 = seal.DecHdr(_586_b1)
+		_589_ok = _out781
+		_590_q = _out782
+		if _589_ok {
+			hb = _586_b1
+			h = _590_q
 		}
 	}
-	if _586_i2 {
-		var _590_ok bool
-		var _ = _590_ok
-		var _591_q uint64
-		var _ = _591_q
-		var _out772 bool
-		var _ = _out772
-		var _out773 uint64
-		var _ = _out773
-		_out772, _out773 = seal.DecHdr(_587_b2)
-		_590_ok = _out772
-		_591_q = _out773
-		if _590_ok && (hb == (*dbytes.Blk)(nil) || _591_q > h) {
-			hb = _587_b2
-			h = _591_q
+	if _587_i2 {
+		var _591_ok bool
+		var _ = _591_ok
+		var _592_q uint64
+		var _ = _592_q
+		var _out783 bool
+		var _ = _out783
+		var _out784 uint64
+		var _ = _out784
+		_out783, _out784 = seal.DecHdr(_588_b2)
+		_591_ok = _out783
+		_592_q = _out784
+		if _591_ok && (hb == (*dbytes.Blk)(nil) || _592_q > h) {
+			hb = _588_b2
+			h = _592_q
 		}
 	}
 	return io, hb, h
@@ -335,49 +335,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out774 bool
-	var _ = _out774
-	_out774 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out774
+	var _out785 bool
+	var _ = _out785
+	_out785 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out785
 	if !io {
 		return io
 	}
-	var _out775 bool
-	var _ = _out775
-	_out775 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out775
+	var _out786 bool
+	var _ = _out786
+	_out786 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out786
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out776 bool
-	var _ = _out776
-	_out776 = d.WriteSector(a, hb)
-	io = _out776
+	var _out787 bool
+	var _ = _out787
+	_out787 = d.WriteSector(a, hb)
+	io = _out787
 	if !io {
 		return io
 	}
-	var _out777 bool
-	var _ = _out777
-	_out777 = d.Barrier()
-	io = _out777
+	var _out788 bool
+	var _ = _out788
+	_out788 = d.Barrier()
+	io = _out788
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _592_nb *dbytes.Blk
-	var _ = _592_nb
-	var _out778 *dbytes.Blk
-	var _ = _out778
-	_out778 = seal.EncHdr(q, r0, r1)
-	_592_nb = _out778
-	var _out779 bool
-	var _ = _out779
-	_out779 = Companion_Default___.WriteHeads(d, _592_nb, at, cp)
-	io = _out779
+	var _593_nb *dbytes.Blk
+	var _ = _593_nb
+	var _out789 *dbytes.Blk
+	var _ = _out789
+	_out789 = seal.EncHdr(q, r0, r1)
+	_593_nb = _out789
+	var _out790 bool
+	var _ = _out790
+	_out790 = Companion_Default___.WriteHeads(d, _593_nb, at, cp)
+	io = _out790
 	if !io {
 		return io
 	}
@@ -392,23 +392,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out780 bool
-	var _ = _out780
-	_out780 = d.Barrier()
-	io = _out780
+	var _out791 bool
+	var _ = _out791
+	_out791 = d.Barrier()
+	io = _out791
 	if !io {
 		return io, damaged, j
 	}
-	var _out781 bool
-	var _ = _out781
-	var _out782 bool
-	var _ = _out782
-	var _out783 *journalm.Journal
-	var _ = _out783
-	_out781, _out782, _out783 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out781
-	damaged = _out782
-	j = _out783
+	var _out792 bool
+	var _ = _out792
+	var _out793 bool
+	var _ = _out793
+	var _out794 *journalm.Journal
+	var _ = _out794
+	_out792, _out793, _out794 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out792
+	damaged = _out793
+	j = _out794
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -422,146 +422,146 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _593_sz uint64
-	var _ = _593_sz
-	var _out784 uint64
-	var _ = _out784
-	_out784 = d.Size()
-	_593_sz = _out784
-	var _594_cp uint64
-	var _ = _594_cp
-	_594_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _595_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _595_hb
-	var _596_h uint64 = 0
-	var _ = _596_h
-	var _out785 bool
-	var _ = _out785
-	var _out786 *dbytes.Blk
-	var _ = _out786
-	var _out787 uint64
-	var _ = _out787
-	_out785, _out786, _out787 = Companion_Default___.Choose(d, seal, at, _594_cp)
-	io = _out785
-	_595_hb = _out786
-	_596_h = _out787
-	if _595_hb == (*dbytes.Blk)(nil) || _596_h >= uint64(1152921504606846976) {
+	var _594_sz uint64
+	var _ = _594_sz
+	var _out795 uint64
+	var _ = _out795
+	_out795 = d.Size()
+	_594_sz = _out795
+	var _595_cp uint64
+	var _ = _595_cp
+	_595_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _596_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _596_hb
+	var _597_h uint64 = 0
+	var _ = _597_h
+	var _out796 bool
+	var _ = _out796
+	var _out797 *dbytes.Blk
+	var _ = _out797
+	var _out798 uint64
+	var _ = _out798
+	_out796, _out797, _out798 = Companion_Default___.Choose(d, seal, at, _595_cp)
+	io = _out796
+	_596_hb = _out797
+	_597_h = _out798
+	if _596_hb == (*dbytes.Blk)(nil) || _597_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _597_r0 uint64
-	var _ = _597_r0
-	var _598_r1 uint64
-	var _ = _598_r1
-	var _out788 uint64
-	var _ = _out788
-	var _out789 uint64
-	var _ = _out789
-	_out788, _out789 = seal.Root(_595_hb)
-	_597_r0 = _out788
-	_598_r1 = _out789
-	var _599_cs *dlog.Codes
-	var _ = _599_cs
-	var _out790 *dlog.Codes
-	var _ = _out790
-	_out790 = dlog.NewCodes()
-	_599_cs = _out790
-	t.Pages.Begin(_597_r0, _598_r1)
-	var _600_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _600_mm
-	var _601_i uint64 = 0
-	var _ = _601_i
-	var _out791 bool
-	var _ = _out791
-	var _out792 *dlog.BMap
-	var _ = _out792
-	var _out793 uint64
-	var _ = _out793
-	_out791, _out792, _out793 = logscan.Companion_Default___.Scan(d, seal, t, _599_cs, _595_hb, _596_h, at, nd, nr, _593_sz)
-	io = _out791
-	_600_mm = _out792
-	_601_i = _out793
+	var _598_r0 uint64
+	var _ = _598_r0
+	var _599_r1 uint64
+	var _ = _599_r1
+	var _out799 uint64
+	var _ = _out799
+	var _out800 uint64
+	var _ = _out800
+	_out799, _out800 = seal.Root(_596_hb)
+	_598_r0 = _out799
+	_599_r1 = _out800
+	var _600_cs *dlog.Codes
+	var _ = _600_cs
+	var _out801 *dlog.Codes
+	var _ = _out801
+	_out801 = dlog.NewCodes()
+	_600_cs = _out801
+	t.Pages.Begin(_598_r0, _599_r1)
+	var _601_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _601_mm
+	var _602_i uint64 = 0
+	var _ = _602_i
+	var _out802 bool
+	var _ = _out802
+	var _out803 *dlog.BMap
+	var _ = _out803
+	var _out804 uint64
+	var _ = _out804
+	_out802, _out803, _out804 = logscan.Companion_Default___.Scan(d, seal, t, _600_cs, _596_hb, _597_h, at, nd, nr, _594_sz)
+	io = _out802
+	_601_mm = _out803
+	_602_i = _out804
 	if !io {
 		return io, damaged, j
 	}
-	var _out794 bool
-	var _ = _out794
-	var _out795 bool
-	var _ = _out795
-	_out794, _out795 = logscan.Companion_Default___.Beyond(d, seal, _596_h+_601_i, at, nd)
-	io = _out794
-	damaged = _out795
+	var _out805 bool
+	var _ = _out805
+	var _out806 bool
+	var _ = _out806
+	_out805, _out806 = logscan.Companion_Default___.Beyond(d, seal, _597_h+_602_i, at, nd)
+	io = _out805
+	damaged = _out806
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out796 bool
-	var _ = _out796
-	_out796 = Companion_Default___.Install(d, seal, t, _599_cs, _595_hb, _596_h+_601_i+uint64(1), _600_mm, at, _594_cp)
-	io = _out796
+	var _out807 bool
+	var _ = _out807
+	_out807 = Companion_Default___.Install(d, seal, t, _600_cs, _596_hb, _597_h+_602_i+uint64(1), _601_mm, at, _595_cp)
+	io = _out807
 	if !io {
 		return io, damaged, j
 	}
-	var _out797 *journalm.Journal
-	var _ = _out797
-	_out797 = Companion_Default___.Begin(d, seal, mu, cache, t, _593_sz, at, nd, nr, bit, flo, fhi, _596_h+_601_i+uint64(1), maxPin, instAt)
-	j = _out797
+	var _out808 *journalm.Journal
+	var _ = _out808
+	_out808 = Companion_Default___.Begin(d, seal, mu, cache, t, _594_sz, at, nd, nr, bit, flo, fhi, _597_h+_602_i+uint64(1), maxPin, instAt)
+	j = _out808
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out798 bool
-	var _ = _out798
-	_out798 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out798
+	var _out809 bool
+	var _ = _out809
+	_out809 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out809
 	if !io {
 		return io
 	}
-	var _602_r0 uint64 = 0
-	var _ = _602_r0
-	var _603_r1 uint64 = 0
-	var _ = _603_r1
-	var _out799 bool
-	var _ = _out799
-	var _out800 uint64
-	var _ = _out800
-	var _out801 uint64
-	var _ = _out801
-	_out799, _out800, _out801 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out799
-	_602_r0 = _out800
-	_603_r1 = _out801
+	var _603_r0 uint64 = 0
+	var _ = _603_r0
+	var _604_r1 uint64 = 0
+	var _ = _604_r1
+	var _out810 bool
+	var _ = _out810
+	var _out811 uint64
+	var _ = _out811
+	var _out812 uint64
+	var _ = _out812
+	_out810, _out811, _out812 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out810
+	_603_r0 = _out811
+	_604_r1 = _out812
 	if !io {
 		return io
 	}
-	var _out802 bool
-	var _ = _out802
-	_out802 = Companion_Default___.InstallAll(d, mm)
-	io = _out802
+	var _out813 bool
+	var _ = _out813
+	_out813 = Companion_Default___.InstallAll(d, mm)
+	io = _out813
 	if !io {
 		return io
 	}
-	var _out803 bool
-	var _ = _out803
-	_out803 = Companion_Default___.Empty(d, seal, e, _602_r0, _603_r1, at, cp)
-	io = _out803
+	var _out814 bool
+	var _ = _out814
+	_out814 = Companion_Default___.Empty(d, seal, e, _603_r0, _604_r1, at, cp)
+	io = _out814
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _602_r0, _603_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _603_r0, _604_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _604_i *journalm.Installer
-	var _ = _604_i
+	var _605_i *journalm.Installer
+	var _ = _605_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_604_i = _nw6
+	_605_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _604_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _605_i)
 	j = _nw7
 	return j
 }
@@ -569,33 +569,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _605_nb *dbytes.Blk
-	var _ = _605_nb
-	var _out804 *dbytes.Blk
-	var _ = _out804
-	_out804 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_605_nb = _out804
-	var _606_cp uint64
-	var _ = _606_cp
-	_606_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out805 bool
-	var _ = _out805
-	_out805 = d.Write(at, _605_nb)
-	io = _out805
+	var _606_nb *dbytes.Blk
+	var _ = _606_nb
+	var _out815 *dbytes.Blk
+	var _ = _out815
+	_out815 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_606_nb = _out815
+	var _607_cp uint64
+	var _ = _607_cp
+	_607_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out816 bool
+	var _ = _out816
+	_out816 = d.Write(at, _606_nb)
+	io = _out816
 	if !io {
 		return io
 	}
-	var _out806 bool
-	var _ = _out806
-	_out806 = d.Write(_606_cp, _605_nb)
-	io = _out806
+	var _out817 bool
+	var _ = _out817
+	_out817 = d.Write(_607_cp, _606_nb)
+	io = _out817
 	if !io {
 		return io
 	}
-	var _out807 bool
-	var _ = _out807
-	_out807 = d.Barrier()
-	io = _out807
+	var _out818 bool
+	var _ = _out818
+	_out818 = d.Barrier()
+	io = _out818
 	if !io {
 		return io
 	}

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _783_at uint64
-	var _ = _783_at
-	_783_at = x
-	var _784_n uint64
-	var _ = _784_n
-	_784_n = uint64(0)
-	for _784_n < Companion_Default___.MAXDEPTH() {
-		if _783_at == top {
+	var _784_at uint64
+	var _ = _784_at
+	_784_at = x
+	var _785_n uint64
+	var _ = _785_n
+	_785_n = uint64(0)
+	for _785_n < Companion_Default___.MAXDEPTH() {
+		if _784_at == top {
 			below = true
 			return st, below
 		}
-		if _783_at == procedurebase.Companion_Default___.ROOT() {
+		if _784_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _785_ip *dbytes.Bytes
-		var _ = _785_ip
-		var _out1112 *dbytes.Bytes
-		var _ = _out1112
-		_out1112 = d.Fs.GetInode(txn, _783_at, false)
-		_785_ip = _out1112
-		var _out1113 uint64
-		var _ = _out1113
-		_out1113 = inodeformat.Companion_Default___.GetParent(_785_ip)
-		_783_at = _out1113
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _783_at) {
+		var _786_ip *dbytes.Bytes
+		var _ = _786_ip
+		var _out1123 *dbytes.Bytes
+		var _ = _out1123
+		_out1123 = d.Fs.GetInode(txn, _784_at, false)
+		_786_ip = _out1123
+		var _out1124 uint64
+		var _ = _out1124
+		_out1124 = inodeformat.Companion_Default___.GetParent(_786_ip)
+		_784_at = _out1124
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _784_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_784_n = _784_n + uint64(1)
+		_785_n = _785_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _786_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _786_ip
-	var _out1114 uint32
-	var _ = _out1114
-	var _out1115 *dbytes.Bytes
-	var _ = _out1115
-	_out1114, _out1115 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1114
-	_786_ip = _out1115
-	var _787_ty uint32
-	var _ = _787_ty
-	var _out1116 uint32
-	var _ = _out1116
-	_out1116 = inodeformat.Companion_Default___.GetTy(_786_ip)
-	_787_ty = _out1116
-	var _788_no bool
-	var _ = _788_no
-	var _out1117 bool
-	var _ = _out1117
-	_out1117 = permissions.Companion_Default___.Sticky(c, tdir, _786_ip)
-	_788_no = _out1117
-	if _788_no {
+	var _787_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _787_ip
+	var _out1125 uint32
+	var _ = _out1125
+	var _out1126 *dbytes.Bytes
+	var _ = _out1126
+	_out1125, _out1126 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1125
+	_787_ip = _out1126
+	var _788_ty uint32
+	var _ = _788_ty
+	var _out1127 uint32
+	var _ = _out1127
+	_out1127 = inodeformat.Companion_Default___.GetTy(_787_ip)
+	_788_ty = _out1127
+	var _789_no bool
+	var _ = _789_no
+	var _out1128 bool
+	var _ = _out1128
+	_out1128 = permissions.Companion_Default___.Sticky(c, tdir, _787_ip)
+	_789_no = _out1128
+	if _789_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _787_ty != permissions.Companion_Default___.DIR() {
+	if dir && _788_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _787_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _788_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _789_e bool
-		var _ = _789_e
-		var _out1118 bool
-		var _ = _out1118
-		_out1118 = d.IsEmpty(txn, dst)
-		_789_e = _out1118
-		if !_789_e {
+		var _790_e bool
+		var _ = _790_e
+		var _out1129 bool
+		var _ = _out1129
+		_out1129 = d.IsEmpty(txn, dst)
+		_790_e = _out1129
+		if !_790_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _790_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _790_ip
-	var _out1119 uint32
-	var _ = _out1119
-	var _out1120 *dbytes.Bytes
-	var _ = _out1120
-	_out1119, _out1120 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1119
-	_790_ip = _out1120
-	var _791_ty uint32
-	var _ = _791_ty
-	var _out1121 uint32
-	var _ = _out1121
-	_out1121 = inodeformat.Companion_Default___.GetTy(_790_ip)
-	_791_ty = _out1121
-	var _792_no bool
-	var _ = _792_no
-	var _out1122 bool
-	var _ = _out1122
-	_out1122 = permissions.Companion_Default___.Sticky(c, fdir, _790_ip)
-	_792_no = _out1122
-	if _792_no {
+	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _791_ip
+	var _out1130 uint32
+	var _ = _out1130
+	var _out1131 *dbytes.Bytes
+	var _ = _out1131
+	_out1130, _out1131 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1130
+	_791_ip = _out1131
+	var _792_ty uint32
+	var _ = _792_ty
+	var _out1132 uint32
+	var _ = _out1132
+	_out1132 = inodeformat.Companion_Default___.GetTy(_791_ip)
+	_792_ty = _out1132
+	var _793_no bool
+	var _ = _793_no
+	var _out1133 bool
+	var _ = _out1133
+	_out1133 = permissions.Companion_Default___.Sticky(c, fdir, _791_ip)
+	_793_no = _out1133
+	if _793_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _791_ty == permissions.Companion_Default___.DIR() {
+	if _792_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _793_below bool = false
-		var _ = _793_below
-		var _out1123 uint32
-		var _ = _out1123
-		var _out1124 bool
-		var _ = _out1124
-		_out1123, _out1124 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1123
-		_793_below = _out1124
+		var _794_below bool = false
+		var _ = _794_below
+		var _out1134 uint32
+		var _ = _out1134
+		var _out1135 bool
+		var _ = _out1135
+		_out1134, _out1135 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1134
+		_794_below = _out1135
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _793_below {
+		if _794_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _794_w bool
-		var _ = _794_w
-		var _out1125 bool
-		var _ = _out1125
-		_out1125 = permissions.Companion_Default___.May(c, _790_ip, permissions.Companion_Default___.MAYW())
-		_794_w = _out1125
-		if fino != tino && !_794_w {
+		var _795_w bool
+		var _ = _795_w
+		var _out1136 bool
+		var _ = _out1136
+		_out1136 = permissions.Companion_Default___.May(c, _791_ip, permissions.Companion_Default___.MAYW())
+		_795_w = _out1136
+		if fino != tino && !_795_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _795_wf bool
-	var _ = _795_wf
-	var _out1126 bool
-	var _ = _out1126
-	_out1126 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_795_wf = _out1126
-	var _796_wt bool
-	var _ = _796_wt
-	var _out1127 bool
-	var _ = _out1127
-	_out1127 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_796_wt = _out1127
-	if !_795_wf || !_796_wt {
+	var _796_wf bool
+	var _ = _796_wf
+	var _out1137 bool
+	var _ = _out1137
+	_out1137 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_796_wf = _out1137
+	var _797_wt bool
+	var _ = _797_wt
+	var _out1138 bool
+	var _ = _out1138
+	_out1138 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_797_wt = _out1138
+	if !_796_wf || !_797_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _797_there bool = false
-	var _ = _797_there
-	var _out1128 bool
-	var _ = _out1128
-	var _out1129 uint64
-	var _ = _out1129
-	_out1128, _out1129 = d.Lookup(txn, fino, fname, true)
-	_797_there = _out1128
-	src = _out1129
-	if !_797_there {
+	var _798_there bool = false
+	var _ = _798_there
+	var _out1139 bool
+	var _ = _out1139
+	var _out1140 uint64
+	var _ = _out1140
+	_out1139, _out1140 = d.Lookup(txn, fino, fname, true)
+	_798_there = _out1139
+	src = _out1140
+	if !_798_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1130 bool
-	var _ = _out1130
-	var _out1131 uint64
-	var _ = _out1131
-	_out1130, _out1131 = d.Lookup(txn, tino, tname, true)
-	found = _out1130
-	dst = _out1131
+	var _out1141 bool
+	var _ = _out1141
+	var _out1142 uint64
+	var _ = _out1142
+	_out1141, _out1142 = d.Lookup(txn, tino, tname, true)
+	found = _out1141
+	dst = _out1142
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1132 uint32
-	var _ = _out1132
-	var _out1133 bool
-	var _ = _out1133
-	_out1132, _out1133 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1132
-	dir = _out1133
+	var _out1143 uint32
+	var _ = _out1143
+	var _out1144 bool
+	var _ = _out1144
+	_out1143, _out1144 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1143
+	dir = _out1144
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1134 uint32
-	var _ = _out1134
-	_out1134 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1134
+	var _out1145 uint32
+	var _ = _out1145
+	_out1145 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1145
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _798_ok bool = false
-	var _ = _798_ok
+	var _799_ok bool = false
+	var _ = _799_ok
 	if found {
-		var _out1135 bool
-		var _ = _out1135
-		_out1135 = d.Replace(txn, tino, tname, src)
-		_798_ok = _out1135
+		var _out1146 bool
+		var _ = _out1146
+		_out1146 = d.Replace(txn, tino, tname, src)
+		_799_ok = _out1146
 	} else {
-		var _out1136 bool
-		var _ = _out1136
-		_out1136 = d.Insert(txn, tino, tname, src)
-		_798_ok = _out1136
+		var _out1147 bool
+		var _ = _out1147
+		_out1147 = d.Insert(txn, tino, tname, src)
+		_799_ok = _out1147
 	}
-	if !_798_ok {
+	if !_799_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1137 bool
-	var _ = _out1137
-	_out1137 = d.Remove(txn, fino, fname)
-	_798_ok = _out1137
-	if !_798_ok {
+	var _out1148 bool
+	var _ = _out1148
+	_out1148 = d.Remove(txn, fino, fname)
+	_799_ok = _out1148
+	if !_799_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1138 uint32
-		var _ = _out1138
-		var _out1139 bool
-		var _ = _out1139
-		var _out1140 bool
-		var _ = _out1140
-		_out1138, _out1139, _out1140 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1138
-		freed = _out1139
-		later = _out1140
+		var _out1149 uint32
+		var _ = _out1149
+		var _out1150 bool
+		var _ = _out1150
+		var _out1151 bool
+		var _ = _out1151
+		_out1149, _out1150, _out1151 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1149
+		freed = _out1150
+		later = _out1151
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,73 +348,73 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1141 *dbytes.Bytes
-	var _ = _out1141
-	_out1141 = dbytes.NewBytes(uint64(0))
-	fafter = _out1141
+	var _out1152 *dbytes.Bytes
+	var _ = _out1152
+	_out1152 = dbytes.NewBytes(uint64(0))
+	fafter = _out1152
 	tafter = fafter
 	if sub {
-		var _out1142 uint32
-		var _ = _out1142
-		_out1142 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1142
+		var _out1153 uint32
+		var _ = _out1153
+		_out1153 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1153
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _799_ip *dbytes.Bytes
-		var _ = _799_ip
-		var _out1143 *dbytes.Bytes
-		var _ = _out1143
-		_out1143 = d.Fs.GetInode(txn, src, true)
-		_799_ip = _out1143
-		inodeformat.Companion_Default___.SetParent(_799_ip, tino)
-		d.PutInode(txn, src, _799_ip)
-		var _out1144 uint32
-		var _ = _out1144
-		_out1144 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1144
+		var _800_ip *dbytes.Bytes
+		var _ = _800_ip
+		var _out1154 *dbytes.Bytes
+		var _ = _out1154
+		_out1154 = d.Fs.GetInode(txn, src, true)
+		_800_ip = _out1154
+		inodeformat.Companion_Default___.SetParent(_800_ip, tino)
+		d.PutInode(txn, src, _800_ip)
+		var _out1155 uint32
+		var _ = _out1155
+		_out1155 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1155
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1145 uint32
-		var _ = _out1145
-		_out1145 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1145
+		var _out1156 uint32
+		var _ = _out1156
+		_out1156 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1156
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _800_ip *dbytes.Bytes
-	var _ = _800_ip
-	var _out1146 *dbytes.Bytes
-	var _ = _out1146
-	_out1146 = d.Fs.GetInode(txn, src, true)
-	_800_ip = _out1146
-	var _801_ts uint64
-	var _ = _801_ts
-	var _802_tns uint32
-	var _ = _802_tns
-	var _out1147 uint64
-	var _ = _out1147
-	var _out1148 uint32
-	var _ = _out1148
-	_out1147, _out1148 = attributechanges.Companion_Default___.Stamp(_800_ip, s, ns)
-	_801_ts = _out1147
-	_802_tns = _out1148
-	inodeformat.Companion_Default___.SetCtime(_800_ip, _801_ts, _802_tns)
-	d.PutInode(txn, src, _800_ip)
-	var _out1149 *dbytes.Bytes
-	var _ = _out1149
-	_out1149 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1149
+	var _801_ip *dbytes.Bytes
+	var _ = _801_ip
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1157 = d.Fs.GetInode(txn, src, true)
+	_801_ip = _out1157
+	var _802_ts uint64
+	var _ = _802_ts
+	var _803_tns uint32
+	var _ = _803_tns
+	var _out1158 uint64
+	var _ = _out1158
+	var _out1159 uint32
+	var _ = _out1159
+	_out1158, _out1159 = attributechanges.Companion_Default___.Stamp(_801_ip, s, ns)
+	_802_ts = _out1158
+	_803_tns = _out1159
+	inodeformat.Companion_Default___.SetCtime(_801_ip, _802_ts, _803_tns)
+	d.PutInode(txn, src, _801_ip)
+	var _out1160 *dbytes.Bytes
+	var _ = _out1160
+	_out1160 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1160
 	tafter = fafter
 	if fino != tino {
-		var _out1150 *dbytes.Bytes
-		var _ = _out1150
-		_out1150 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1150
+		var _out1161 *dbytes.Bytes
+		var _ = _out1161
+		_out1161 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1161
 	}
 	return st, fafter, tafter
 }
@@ -425,51 +425,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1151 uint32
-	var _ = _out1151
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1151, _out1152 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1151
-	fdir = _out1152
-	var _803_tst uint32 = 0
-	var _ = _803_tst
-	var _out1153 uint32
-	var _ = _out1153
-	var _out1154 *dbytes.Bytes
-	var _ = _out1154
-	_out1153, _out1154 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_803_tst = _out1153
-	tdir = _out1154
+	var _out1162 uint32
+	var _ = _out1162
+	var _out1163 *dbytes.Bytes
+	var _ = _out1163
+	_out1162, _out1163 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1162
+	fdir = _out1163
+	var _804_tst uint32 = 0
+	var _ = _804_tst
+	var _out1164 uint32
+	var _ = _out1164
+	var _out1165 *dbytes.Bytes
+	var _ = _out1165
+	_out1164, _out1165 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_804_tst = _out1164
+	tdir = _out1165
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _803_tst != uint32(0) {
-		st = _803_tst
+	if _804_tst != uint32(0) {
+		st = _804_tst
 		return st, fdir, tdir
 	}
-	var _804_fdots uint32 = 0
-	var _ = _804_fdots
-	var _805_tdots uint32 = 0
-	var _ = _805_tdots
-	var _out1155 uint32
-	var _ = _out1155
-	var _out1156 uint32
-	var _ = _out1156
-	_out1155, _out1156 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1155
-	_804_fdots = _out1156
+	var _805_fdots uint32 = 0
+	var _ = _805_fdots
+	var _806_tdots uint32 = 0
+	var _ = _806_tdots
+	var _out1166 uint32
+	var _ = _out1166
+	var _out1167 uint32
+	var _ = _out1167
+	_out1166, _out1167 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1166
+	_805_fdots = _out1167
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1157 uint32
-	var _ = _out1157
-	var _out1158 uint32
-	var _ = _out1158
-	_out1157, _out1158 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1157
-	_805_tdots = _out1158
-	if st == uint32(0) && (_804_fdots != uint32(0) || _805_tdots != uint32(0)) {
+	var _out1168 uint32
+	var _ = _out1168
+	var _out1169 uint32
+	var _ = _out1169
+	_out1168, _out1169 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1168
+	_806_tdots = _out1169
+	if st == uint32(0) && (_805_fdots != uint32(0) || _806_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -488,80 +488,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1159 uint32
-	var _ = _out1159
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	var _out1161 *dbytes.Bytes
-	var _ = _out1161
-	_out1159, _out1160, _out1161 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1159
-	fbefore = _out1160
-	tbefore = _out1161
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _806_done bool = false
-	var _ = _806_done
-	var _807_found bool = false
-	var _ = _807_found
-	var _808_src uint64 = 0
-	var _ = _808_src
-	var _809_dst uint64 = 0
-	var _ = _809_dst
-	var _810_dir bool = false
-	var _ = _810_dir
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 bool
-	var _ = _out1163
-	var _out1164 uint64
-	var _ = _out1164
-	var _out1165 bool
-	var _ = _out1165
-	var _out1166 bool
-	var _ = _out1166
-	var _out1167 uint64
-	var _ = _out1167
-	_out1162, _out1163, _out1164, _out1165, _out1166, _out1167 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1162
-	_806_done = _out1163
-	_808_src = _out1164
-	_810_dir = _out1165
-	_807_found = _out1166
-	_809_dst = _out1167
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _806_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _811_fr bool = false
-	var _ = _811_fr
-	var _out1168 uint32
-	var _ = _out1168
-	var _out1169 bool
-	var _ = _out1169
-	var _out1170 bool
+	var _out1170 uint32
 	var _ = _out1170
-	_out1168, _out1169, _out1170 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _808_src, _807_found, _809_dst, s, ns)
-	st = _out1168
-	_811_fr = _out1169
-	later = _out1170
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _out1171 uint32
+	var _out1171 *dbytes.Bytes
 	var _ = _out1171
 	var _out1172 *dbytes.Bytes
 	var _ = _out1172
-	var _out1173 *dbytes.Bytes
+	_out1170, _out1171, _out1172 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1170
+	fbefore = _out1171
+	tbefore = _out1172
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _807_done bool = false
+	var _ = _807_done
+	var _808_found bool = false
+	var _ = _808_found
+	var _809_src uint64 = 0
+	var _ = _809_src
+	var _810_dst uint64 = 0
+	var _ = _810_dst
+	var _811_dir bool = false
+	var _ = _811_dir
+	var _out1173 uint32
 	var _ = _out1173
-	_out1171, _out1172, _out1173 = Companion_Default___.Finish(txn, d, fino, tino, _808_src, _810_dir, _807_found && _810_dir, s, ns)
-	st = _out1171
-	fafter = _out1172
-	tafter = _out1173
+	var _out1174 bool
+	var _ = _out1174
+	var _out1175 uint64
+	var _ = _out1175
+	var _out1176 bool
+	var _ = _out1176
+	var _out1177 bool
+	var _ = _out1177
+	var _out1178 uint64
+	var _ = _out1178
+	_out1173, _out1174, _out1175, _out1176, _out1177, _out1178 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1173
+	_807_done = _out1174
+	_809_src = _out1175
+	_811_dir = _out1176
+	_808_found = _out1177
+	_810_dst = _out1178
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	if _807_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _812_fr bool = false
+	var _ = _812_fr
+	var _out1179 uint32
+	var _ = _out1179
+	var _out1180 bool
+	var _ = _out1180
+	var _out1181 bool
+	var _ = _out1181
+	_out1179, _out1180, _out1181 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _809_src, _808_found, _810_dst, s, ns)
+	st = _out1179
+	_812_fr = _out1180
+	later = _out1181
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1182 uint32
+	var _ = _out1182
+	var _out1183 *dbytes.Bytes
+	var _ = _out1183
+	var _out1184 *dbytes.Bytes
+	var _ = _out1184
+	_out1182, _out1183, _out1184 = Companion_Default___.Finish(txn, d, fino, tino, _809_src, _811_dir, _808_found && _811_dir, s, ns)
+	st = _out1182
+	fafter = _out1183
+	tafter = _out1184
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _399_bn uint64
-		var _ = _399_bn
-		var _out570 uint64
-		var _ = _out570
-		_out570 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_399_bn = _out570
-		if _399_bn == uint64(0) {
+		var _400_bn uint64
+		var _ = _400_bn
+		var _out581 uint64
+		var _ = _out581
+		_out581 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_400_bn = _out581
+		if _400_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _400_k uint64
-	var _ = _400_k
-	_400_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _401_lev uint64
-	var _ = _401_lev
-	_401_lev = positions.Companion_Default___.MaxLev(_400_k)
-	var _402_jp uint64
-	var _ = _402_jp
-	_402_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _403_pb *dbytes.Blk
-	var _ = _403_pb
-	var _out571 *dbytes.Blk
-	var _ = _out571
-	_out571 = x.Fs.ReadBlock(txn, pn, true)
-	_403_pb = _out571
-	var _404_t *dbytes.Bytes
-	var _ = _404_t
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = _403_pb.Thaw()
-	_404_t = _out572
+	var _401_k uint64
+	var _ = _401_k
+	_401_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _402_lev uint64
+	var _ = _402_lev
+	_402_lev = positions.Companion_Default___.MaxLev(_401_k)
+	var _403_jp uint64
+	var _ = _403_jp
+	_403_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _404_pb *dbytes.Blk
+	var _ = _404_pb
+	var _out582 *dbytes.Blk
+	var _ = _out582
+	_out582 = x.Fs.ReadBlock(txn, pn, true)
+	_404_pb = _out582
+	var _405_t *dbytes.Bytes
+	var _ = _405_t
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = _404_pb.Thaw()
+	_405_t = _out583
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _405_l uint64
-		var _ = _405_l
-		_405_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_405_l) != _400_k || positions.Companion_Default___.FlatJ(_405_l)/uint64(512) != _402_jp {
+		var _406_l uint64
+		var _ = _406_l
+		_406_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_406_l) != _401_k || positions.Companion_Default___.FlatJ(_406_l)/uint64(512) != _403_jp {
 			goto L5
 		}
-		var _406_j uint64
-		var _ = _406_j
-		_406_j = positions.Companion_Default___.FlatJ(_405_l)
-		var _407_bn uint64
-		var _ = _407_bn
-		_407_bn = _404_t.U64(uint64(8) * (_406_j % uint64(512)))
-		if _407_bn == uint64(0) {
+		var _407_j uint64
+		var _ = _407_j
+		_407_j = positions.Companion_Default___.FlatJ(_406_l)
+		var _408_bn uint64
+		var _ = _408_bn
+		_408_bn = _405_t.U64(uint64(8) * (_407_j % uint64(512)))
+		if _408_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _404_t, pn, _407_bn, _406_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _405_t, pn, _408_bn, _407_j)
 			freed = freed + uint64(1)
 		}
-		m = _405_l
+		m = _406_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _404_t)
+		x.CloseParent(txn, pn, _405_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _408_bn uint64
-	var _ = _408_bn
-	var _out573 uint64
-	var _ = _out573
-	_out573 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_408_bn = _out573
-	if _408_bn == uint64(0) {
+	var _409_bn uint64
+	var _ = _409_bn
+	var _out584 uint64
+	var _ = _out584
+	_out584 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_409_bn = _out584
+	if _409_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _409_left uint64
-	var _ = _409_left
-	_409_left = max
-	for lo < m && uint64(0) < _409_left {
-		var _410_k uint64
-		var _ = _410_k
-		var _411_j uint64
-		var _ = _411_j
-		_410_k, _411_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _412_l uint64
-		var _ = _412_l
-		var _413_freed uint64
-		var _ = _413_freed
-		_412_l, _413_freed = uint64(0), uint64(1)
-		var _414_d uint64
-		var _ = _414_d
-		var _out574 uint64
-		var _ = _out574
-		_out574 = Companion_Default___.Missing(x, txn, ip, _410_k, _411_j)
-		_414_d = _out574
-		if uint64(0) < _414_d || _410_k < uint64(12) {
-			_412_l = allocatedrange.Companion_Default___.BaseOf(_410_k) + allocatedrange.Companion_Default___.First512(_411_j, _414_d)
-			if _412_l < lo {
-				_412_l = lo
+	var _410_left uint64
+	var _ = _410_left
+	_410_left = max
+	for lo < m && uint64(0) < _410_left {
+		var _411_k uint64
+		var _ = _411_k
+		var _412_j uint64
+		var _ = _412_j
+		_411_k, _412_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _413_l uint64
+		var _ = _413_l
+		var _414_freed uint64
+		var _ = _414_freed
+		_413_l, _414_freed = uint64(0), uint64(1)
+		var _415_d uint64
+		var _ = _415_d
+		var _out585 uint64
+		var _ = _out585
+		_out585 = Companion_Default___.Missing(x, txn, ip, _411_k, _412_j)
+		_415_d = _out585
+		if uint64(0) < _415_d || _411_k < uint64(12) {
+			_413_l = allocatedrange.Companion_Default___.BaseOf(_411_k) + allocatedrange.Companion_Default___.First512(_412_j, _415_d)
+			if _413_l < lo {
+				_413_l = lo
 			}
-			if _414_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _410_k)
+			if _415_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _411_k)
 			} else {
 			}
 		} else {
-			var _415_pn uint64
-			var _ = _415_pn
-			var _out575 uint64
-			var _ = _out575
-			_out575 = x.Resolve(txn, ip, _410_k, positions.Companion_Default___.MaxLev(_410_k)-uint64(1), _411_j/uint64(512), true)
-			_415_pn = _out575
-			var _out576 uint64
-			var _ = _out576
-			var _out577 uint64
-			var _ = _out577
-			_out576, _out577 = Companion_Default___.CutRun(x, txn, ip, _415_pn, ino, m, lo, _409_left)
-			_412_l = _out576
-			_413_freed = _out577
-			if _413_freed == uint64(0) {
-				_413_freed = uint64(1)
+			var _416_pn uint64
+			var _ = _416_pn
+			var _out586 uint64
+			var _ = _out586
+			_out586 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k)-uint64(1), _412_j/uint64(512), true)
+			_416_pn = _out586
+			var _out587 uint64
+			var _ = _out587
+			var _out588 uint64
+			var _ = _out588
+			_out587, _out588 = Companion_Default___.CutRun(x, txn, ip, _416_pn, ino, m, lo, _410_left)
+			_413_l = _out587
+			_414_freed = _out588
+			if _414_freed == uint64(0) {
+				_414_freed = uint64(1)
 			}
 		}
-		if _414_d < positions.Companion_Default___.MaxLev(_410_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _410_k, positions.Companion_Default___.MaxLev(_410_k)-_414_d-uint64(1), allocatedrange.Companion_Default___.Up512(_411_j, _414_d+uint64(1)))
+		if _415_d < positions.Companion_Default___.MaxLev(_411_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _411_k, positions.Companion_Default___.MaxLev(_411_k)-_415_d-uint64(1), allocatedrange.Companion_Default___.Up512(_412_j, _415_d+uint64(1)))
 		}
-		_409_left = _409_left - _413_freed
-		m = _412_l
+		_410_left = _410_left - _414_freed
+		m = _413_l
 	}
 	return m
 }

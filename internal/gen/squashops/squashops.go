@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1183 *dbytes.Bytes
-		var _ = _out1183
-		_out1183 = dbytes.NewBytes(uint64(0))
-		gs = _out1183
+		var _out1194 *dbytes.Bytes
+		var _ = _out1194
+		_out1194 = dbytes.NewBytes(uint64(0))
+		gs = _out1194
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _819_n uint64
-	var _ = _819_n
-	_819_n = gids.Len() / uint64(4)
-	var _820_out *dbytes.Bytes
-	var _ = _820_out
-	var _out1184 *dbytes.Bytes
-	var _ = _out1184
-	_out1184 = dbytes.NewBytes(uint64(4) * _819_n)
-	_820_out = _out1184
-	var _821_i uint64
-	var _ = _821_i
-	_821_i = uint64(0)
-	for _821_i < _819_n {
-		var _822_x uint32
-		var _ = _822_x
-		_822_x = gids.U32(uint64(4) * _821_i)
-		if _822_x == uint32(0) {
-			_822_x = anonGid
+	var _820_n uint64
+	var _ = _820_n
+	_820_n = gids.Len() / uint64(4)
+	var _821_out *dbytes.Bytes
+	var _ = _821_out
+	var _out1195 *dbytes.Bytes
+	var _ = _out1195
+	_out1195 = dbytes.NewBytes(uint64(4) * _820_n)
+	_821_out = _out1195
+	var _822_i uint64
+	var _ = _822_i
+	_822_i = uint64(0)
+	for _822_i < _820_n {
+		var _823_x uint32
+		var _ = _823_x
+		_823_x = gids.U32(uint64(4) * _822_i)
+		if _823_x == uint32(0) {
+			_823_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_820_out, uint64(4)*_821_i, _822_x)
-		_821_i = _821_i + uint64(1)
+		marshal.Companion_Default___.Put32(_821_out, uint64(4)*_822_i, _823_x)
+		_822_i = _822_i + uint64(1)
 	}
-	gs = _820_out
+	gs = _821_out
 	return u, g, gs
 }
 

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out683 *dbytes.Bytes
-	var _ = _out683
-	_out683 = dbytes.NewBytes(uint64(4096))
-	b = _out683
+	var _out694 *dbytes.Bytes
+	var _ = _out694
+	_out694 = dbytes.NewBytes(uint64(4096))
+	b = _out694
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _523_sum *dbytes.Bytes
-	var _ = _523_sum
-	var _out684 *dbytes.Bytes
-	var _ = _out684
-	_out684 = dsum.Sum(b, uint64(4064))
-	_523_sum = _out684
-	b.CopyFrom(uint64(4064), _523_sum, uint64(0), uint64(32))
+	var _524_sum *dbytes.Bytes
+	var _ = _524_sum
+	var _out695 *dbytes.Bytes
+	var _ = _out695
+	_out695 = dsum.Sum(b, uint64(4064))
+	_524_sum = _out695
+	b.CopyFrom(uint64(4064), _524_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _524_sum *dbytes.Bytes
-	var _ = _524_sum
-	var _out685 *dbytes.Bytes
-	var _ = _out685
-	_out685 = dsum.Sum(b, uint64(4064))
-	_524_sum = _out685
-	var _525_sealed bool
-	var _ = _525_sealed
-	var _out686 bool
-	var _ = _out686
-	_out686 = b.EqualAt(uint64(4064), _524_sum)
-	_525_sealed = _out686
-	if !_525_sealed {
+	var _525_sum *dbytes.Bytes
+	var _ = _525_sum
+	var _out696 *dbytes.Bytes
+	var _ = _out696
+	_out696 = dsum.Sum(b, uint64(4064))
+	_525_sum = _out696
+	var _526_sealed bool
+	var _ = _526_sealed
+	var _out697 bool
+	var _ = _out697
+	_out697 = b.EqualAt(uint64(4064), _525_sum)
+	_526_sealed = _out697
+	if !_526_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _526_ok bool
-	var _ = _526_ok
-	var _out687 bool
-	var _ = _out687
-	_out687 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_526_ok = _out687
-	if !_526_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _527_ok bool
+	var _ = _527_ok
+	var _out698 bool
+	var _ = _out698
+	_out698 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_527_ok = _out698
+	if !_527_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -208,27 +208,74 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 	ok = _out14
 	_11_l = _out15
 	if !ok {
+		var _out16 bool
+		var _ = _out16
+		var _out17 *dbytes.Blk
+		var _ = _out17
+		_out16, _out17 = Companion_Default___.Place(t, p, uint64(0), c0, c1)
+		ok = _out16
+		b = _out17
+		if !ok {
+			var _out18 bool
+			var _ = _out18
+			var _out19 *dbytes.Blk
+			var _ = _out19
+			_out18, _out19 = Companion_Default___.Place(t, p, uint64(1), c0, c1)
+			ok = _out18
+			b = _out19
+		}
 		return ok, b
 	}
-	var _out16 *dbytes.Blk
-	var _ = _out16
-	_out16 = _11_l.BlkAt(uint64(0))
-	b = _out16
-	var _out17 bool
-	var _ = _out17
-	_out17 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
-	ok = _out17
+	var _out20 *dbytes.Blk
+	var _ = _out20
+	_out20 = _11_l.BlkAt(uint64(0))
+	b = _out20
+	var _out21 bool
+	var _ = _out21
+	_out21 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
+	ok = _out21
 	if ok {
 		return ok, b
 	}
-	var _out18 *dbytes.Blk
-	var _ = _out18
-	_out18 = _11_l.BlkAt(uint64(1))
-	b = _out18
-	var _out19 bool
-	var _ = _out19
-	_out19 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
-	ok = _out19
+	var _out22 *dbytes.Blk
+	var _ = _out22
+	_out22 = _11_l.BlkAt(uint64(1))
+	b = _out22
+	var _out23 bool
+	var _ = _out23
+	_out23 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
+	ok = _out23
+	return ok, b
+}
+func (_this *CompanionStruct_Default___) Place(t *Tree, p uint64, place uint64, c0 uint64, c1 uint64) (bool, *dbytes.Blk) {
+	var ok bool = false
+	var _ = ok
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var _out24 *dbytes.Blk
+	var _ = _out24
+	_out24 = dbytes.ZeroBlk()
+	b = _out24
+	var _12_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _12_l
+	var _out25 bool
+	var _ = _out25
+	var _out26 *ddisk.BList
+	var _ = _out26
+	_out25, _out26 = t.D.ReadAny(t.First+uint64(2)*p+place, uint64(1))
+	ok = _out25
+	_12_l = _out26
+	if !ok {
+		return ok, b
+	}
+	var _out27 *dbytes.Blk
+	var _ = _out27
+	_out27 = _12_l.BlkAt(uint64(0))
+	b = _out27
+	var _out28 bool
+	var _ = _out28
+	_out28 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
+	ok = _out28
 	return ok, b
 }
 func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, uint64, *dbytes.Blk) {
@@ -240,30 +287,30 @@ func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64, version uint64
 	var _ = b
 	q = p
 	ok = true
-	var _12_c *dbytes.Blk
-	var _ = _12_c
-	var _out20 *dbytes.Blk
-	var _ = _out20
-	_out20 = t.Pages.Get(version, q)
-	_12_c = _out20
-	for _12_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
+	var _13_c *dbytes.Blk
+	var _ = _13_c
+	var _out29 *dbytes.Blk
+	var _ = _out29
+	_out29 = t.Pages.Get(version, q)
+	_13_c = _out29
+	for _13_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
 		q = Companion_Default___.Parent(t, q)
-		var _out21 *dbytes.Blk
-		var _ = _out21
-		_out21 = t.Pages.Get(version, q)
-		_12_c = _out21
+		var _out30 *dbytes.Blk
+		var _ = _out30
+		_out30 = t.Pages.Get(version, q)
+		_13_c = _out30
 	}
-	if _12_c != (*dbytes.Blk)(nil) {
-		b = _12_c
+	if _13_c != (*dbytes.Blk)(nil) {
+		b = _13_c
 		return ok, q, b
 	}
-	var _out22 bool
-	var _ = _out22
-	var _out23 *dbytes.Blk
-	var _ = _out23
-	_out22, _out23 = Companion_Default___.Load(t, q, r0, r1)
-	ok = _out22
-	b = _out23
+	var _out31 bool
+	var _ = _out31
+	var _out32 *dbytes.Blk
+	var _ = _out32
+	_out31, _out32 = Companion_Default___.Load(t, q, r0, r1)
+	ok = _out31
+	b = _out32
 	if ok {
 		t.Pages.Put(version, q, b)
 	}
@@ -276,44 +323,44 @@ func (_this *CompanionStruct_Default___) Page(t *Tree, p uint64, version uint64,
 	var _ = b
 	var bad uint64 = 0
 	var _ = bad
-	var _out24 bool
-	var _ = _out24
-	var _out25 uint64
-	var _ = _out25
-	var _out26 *dbytes.Blk
-	var _ = _out26
-	_out24, _out25, _out26 = Companion_Default___.Known(t, p, version, r0, r1)
-	ok = _out24
-	bad = _out25
-	b = _out26
+	var _out33 bool
+	var _ = _out33
+	var _out34 uint64
+	var _ = _out34
+	var _out35 *dbytes.Blk
+	var _ = _out35
+	_out33, _out34, _out35 = Companion_Default___.Known(t, p, version, r0, r1)
+	ok = _out33
+	bad = _out34
+	b = _out35
 	for ok && bad != p {
-		var _13_q uint64
-		var _ = _13_q
-		var _out27 uint64
-		var _ = _out27
-		_out27 = Companion_Default___.Towards(t, bad, p)
-		_13_q = _out27
-		var _14_c0 uint64
-		var _ = _14_c0
-		var _15_c1 uint64
-		var _ = _15_c1
-		var _out28 uint64
-		var _ = _out28
-		var _out29 uint64
-		var _ = _out29
-		_out28, _out29 = Companion_Default___.GetCode(b, (t.N+_13_q)%uint64(255))
-		_14_c0 = _out28
-		_15_c1 = _out29
-		bad = _13_q
-		var _out30 bool
-		var _ = _out30
-		var _out31 *dbytes.Blk
-		var _ = _out31
-		_out30, _out31 = Companion_Default___.Load(t, _13_q, _14_c0, _15_c1)
-		ok = _out30
-		b = _out31
+		var _14_q uint64
+		var _ = _14_q
+		var _out36 uint64
+		var _ = _out36
+		_out36 = Companion_Default___.Towards(t, bad, p)
+		_14_q = _out36
+		var _15_c0 uint64
+		var _ = _15_c0
+		var _16_c1 uint64
+		var _ = _16_c1
+		var _out37 uint64
+		var _ = _out37
+		var _out38 uint64
+		var _ = _out38
+		_out37, _out38 = Companion_Default___.GetCode(b, (t.N+_14_q)%uint64(255))
+		_15_c0 = _out37
+		_16_c1 = _out38
+		bad = _14_q
+		var _out39 bool
+		var _ = _out39
+		var _out40 *dbytes.Blk
+		var _ = _out40
+		_out39, _out40 = Companion_Default___.Load(t, _14_q, _15_c0, _16_c1)
+		ok = _out39
+		b = _out40
 		if ok {
-			t.Pages.Put(version, _13_q, b)
+			t.Pages.Put(version, _14_q, b)
 		}
 	}
 	return ok, b, bad
@@ -323,13 +370,13 @@ func (_this *CompanionStruct_Default___) Towards(t *Tree, q uint64, p uint64) ui
 	var _ = r
 	r = p
 	for true {
-		var _16_u uint64
-		var _ = _16_u
-		_16_u = Companion_Default___.Parent(t, r)
-		if _16_u >= q {
+		var _17_u uint64
+		var _ = _17_u
+		_17_u = Companion_Default___.Parent(t, r)
+		if _17_u >= q {
 			return r
 		}
-		r = _16_u
+		r = _17_u
 	}
 	return r
 }
@@ -342,60 +389,60 @@ func (_this *CompanionStruct_Default___) CodeOf(t *Tree, a uint64) (bool, uint64
 	var _ = c1
 	var bad uint64 = 0
 	var _ = bad
-	var _17_x uint64
-	var _ = _17_x
-	_17_x = a - t.Home
+	var _18_x uint64
+	var _ = _18_x
+	_18_x = a - t.Home
 	bad = uint64(0)
-	var _18_held bool = false
-	var _ = _18_held
-	var _19_version uint64 = 0
-	var _ = _19_version
-	var _20_r0 uint64 = 0
-	var _ = _20_r0
-	var _21_r1 uint64 = 0
-	var _ = _21_r1
-	var _out32 bool
-	var _ = _out32
-	var _out33 uint64
-	var _ = _out33
-	var _out34 uint64
-	var _ = _out34
-	var _out35 uint64
-	var _ = _out35
-	var _out36 uint64
-	var _ = _out36
-	var _out37 uint64
-	var _ = _out37
-	_out32, _out33, _out34, _out35, _out36, _out37 = t.Pages.Look(_17_x)
-	_18_held = _out32
-	c0 = _out33
-	c1 = _out34
-	_19_version = _out35
-	_20_r0 = _out36
-	_21_r1 = _out37
-	if _18_held {
-		ok = true
-		return ok, c0, c1, bad
-	}
-	var _22_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _22_b
-	var _out38 bool
-	var _ = _out38
-	var _out39 *dbytes.Blk
-	var _ = _out39
-	var _out40 uint64
-	var _ = _out40
-	_out38, _out39, _out40 = Companion_Default___.Page(t, _17_x/uint64(255), _19_version, _20_r0, _21_r1)
-	ok = _out38
-	_22_b = _out39
-	bad = _out40
-	var _out41 uint64
+	var _19_held bool = false
+	var _ = _19_held
+	var _20_version uint64 = 0
+	var _ = _20_version
+	var _21_r0 uint64 = 0
+	var _ = _21_r0
+	var _22_r1 uint64 = 0
+	var _ = _22_r1
+	var _out41 bool
 	var _ = _out41
 	var _out42 uint64
 	var _ = _out42
-	_out41, _out42 = Companion_Default___.GetCode(_22_b, _17_x%uint64(255))
-	c0 = _out41
-	c1 = _out42
+	var _out43 uint64
+	var _ = _out43
+	var _out44 uint64
+	var _ = _out44
+	var _out45 uint64
+	var _ = _out45
+	var _out46 uint64
+	var _ = _out46
+	_out41, _out42, _out43, _out44, _out45, _out46 = t.Pages.Look(_18_x)
+	_19_held = _out41
+	c0 = _out42
+	c1 = _out43
+	_20_version = _out44
+	_21_r0 = _out45
+	_22_r1 = _out46
+	if _19_held {
+		ok = true
+		return ok, c0, c1, bad
+	}
+	var _23_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _23_b
+	var _out47 bool
+	var _ = _out47
+	var _out48 *dbytes.Blk
+	var _ = _out48
+	var _out49 uint64
+	var _ = _out49
+	_out47, _out48, _out49 = Companion_Default___.Page(t, _18_x/uint64(255), _20_version, _21_r0, _22_r1)
+	ok = _out47
+	_23_b = _out48
+	bad = _out49
+	var _out50 uint64
+	var _ = _out50
+	var _out51 uint64
+	var _ = _out51
+	_out50, _out51 = Companion_Default___.GetCode(_23_b, _18_x%uint64(255))
+	c0 = _out50
+	c1 = _out51
 	return ok, c0, c1, bad
 }
 func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Blk) (bool, uint64) {
@@ -407,72 +454,72 @@ func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Bl
 		ok, bad = true, a
 		return ok, bad
 	}
-	var _23_c0 uint64 = 0
-	var _ = _23_c0
-	var _24_c1 uint64 = 0
-	var _ = _24_c1
-	var _out43 bool
-	var _ = _out43
-	var _out44 uint64
-	var _ = _out44
-	var _out45 uint64
-	var _ = _out45
-	var _out46 uint64
-	var _ = _out46
-	_out43, _out44, _out45, _out46 = Companion_Default___.CodeOf(t, a)
-	ok = _out43
-	_23_c0 = _out44
-	_24_c1 = _out45
-	bad = _out46
+	var _24_c0 uint64 = 0
+	var _ = _24_c0
+	var _25_c1 uint64 = 0
+	var _ = _25_c1
+	var _out52 bool
+	var _ = _out52
+	var _out53 uint64
+	var _ = _out53
+	var _out54 uint64
+	var _ = _out54
+	var _out55 uint64
+	var _ = _out55
+	_out52, _out53, _out54, _out55 = Companion_Default___.CodeOf(t, a)
+	ok = _out52
+	_24_c0 = _out53
+	_25_c1 = _out54
+	bad = _out55
 	if !ok {
 		bad = t.First + uint64(2)*bad
 		return ok, bad
 	}
-	var _out47 bool
-	var _ = _out47
-	_out47 = Companion_Default___.Matches(t, a-t.Home, b, _23_c0, _24_c1)
-	ok = _out47
+	var _out56 bool
+	var _ = _out56
+	_out56 = Companion_Default___.Matches(t, a-t.Home, b, _24_c0, _25_c1)
+	ok = _out56
 	bad = a
 	return ok, bad
 }
 func (_this *CompanionStruct_Default___) InOrder(t *Tree, c *dlog.Codes) bool {
 	var ok bool = false
 	var _ = ok
-	var _25_n uint64
-	var _ = _25_n
-	var _out48 uint64
-	var _ = _out48
-	_out48 = c.Len()
-	_25_n = _out48
-	var _26_i uint64
-	var _ = _26_i
-	_26_i = uint64(0)
-	var _27_next uint64
-	var _ = _27_next
-	_27_next = uint64(0)
-	for _26_i < _25_n {
-		var _28_x uint64
-		var _ = _28_x
-		var _29___v0 uint64
-		var _ = _29___v0
-		var _30___v1 uint64
-		var _ = _30___v1
-		var _out49 uint64
-		var _ = _out49
-		var _out50 uint64
-		var _ = _out50
-		var _out51 uint64
-		var _ = _out51
-		_out49, _out50, _out51 = c.At(_26_i)
-		_28_x = _out49
-		_29___v0 = _out50
-		_30___v1 = _out51
-		if _28_x < _27_next || _28_x >= t.N {
+	var _26_n uint64
+	var _ = _26_n
+	var _out57 uint64
+	var _ = _out57
+	_out57 = c.Len()
+	_26_n = _out57
+	var _27_i uint64
+	var _ = _27_i
+	_27_i = uint64(0)
+	var _28_next uint64
+	var _ = _28_next
+	_28_next = uint64(0)
+	for _27_i < _26_n {
+		var _29_x uint64
+		var _ = _29_x
+		var _30___v0 uint64
+		var _ = _30___v0
+		var _31___v1 uint64
+		var _ = _31___v1
+		var _out58 uint64
+		var _ = _out58
+		var _out59 uint64
+		var _ = _out59
+		var _out60 uint64
+		var _ = _out60
+		_out58, _out59, _out60 = c.At(_27_i)
+		_29_x = _out58
+		_30___v0 = _out59
+		_31___v1 = _out60
+		if _29_x < _28_next || _29_x >= t.N {
 			ok = false
 			return ok
 		}
-		_27_next = _28_x + uint64(1)
-		_26_i = _26_i + uint64(1)
+		_28_next = _29_x + uint64(1)
+		_27_i = _27_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -495,115 +542,115 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 	var _ = b
 	var j uint64 = 0
 	var _ = j
-	var _out52 *dbytes.Blk
-	var _ = _out52
-	_out52 = dbytes.ZeroBlk()
-	b = _out52
-	var _31_x uint64
-	var _ = _31_x
-	var _32___v2 uint64
-	var _ = _32___v2
-	var _33___v3 uint64
-	var _ = _33___v3
-	var _out53 uint64
-	var _ = _out53
-	var _out54 uint64
-	var _ = _out54
-	var _out55 uint64
-	var _ = _out55
-	_out53, _out54, _out55 = c.At(i)
-	_31_x = _out53
-	_32___v2 = _out54
-	_33___v3 = _out55
-	p = _31_x / uint64(255)
-	a = uint64(0)
-	j = i
-	var _34_version uint64
-	var _ = _34_version
-	var _35_r0 uint64
-	var _ = _35_r0
-	var _36_r1 uint64
-	var _ = _36_r1
-	var _out56 uint64
-	var _ = _out56
-	var _out57 uint64
-	var _ = _out57
-	var _out58 uint64
-	var _ = _out58
-	_out56, _out57, _out58 = t.Pages.Root()
-	_34_version = _out56
-	_35_r0 = _out57
-	_36_r1 = _out58
-	var _37_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _37_old__
-	var _38_bad uint64 = 0
-	var _ = _38_bad
-	var _out59 bool
-	var _ = _out59
-	var _out60 *dbytes.Blk
-	var _ = _out60
-	var _out61 uint64
+	var _out61 *dbytes.Blk
 	var _ = _out61
-	_out59, _out60, _out61 = Companion_Default___.Page(t, p, _34_version, _35_r0, _36_r1)
-	ok = _out59
-	_37_old__ = _out60
-	_38_bad = _out61
-	if !ok {
-		a = t.First + uint64(2)*_38_bad
-		return ok, p, a, b, j
-	}
-	var _39_y *dbytes.Bytes
-	var _ = _39_y
-	var _out62 *dbytes.Bytes
+	_out61 = dbytes.ZeroBlk()
+	b = _out61
+	var _32_x uint64
+	var _ = _32_x
+	var _33___v2 uint64
+	var _ = _33___v2
+	var _34___v3 uint64
+	var _ = _34___v3
+	var _out62 uint64
 	var _ = _out62
-	_out62 = _37_old__.Thaw()
-	_39_y = _out62
 	var _out63 uint64
 	var _ = _out63
-	_out63 = Companion_Default___.Fill(c, i, p, _39_y)
-	j = _out63
-	var _40_place uint64
-	var _ = _40_place
-	_40_place = uint64(1) - _39_y.U64(uint64(0))%uint64(2)
-	Companion_Default___.PutPlace(_39_y, _40_place)
-	a = t.First + uint64(2)*p + _40_place
-	var _out64 *dbytes.Blk
+	var _out64 uint64
 	var _ = _out64
-	_out64 = dbytes.Freeze(_39_y)
-	b = _out64
+	_out62, _out63, _out64 = c.At(i)
+	_32_x = _out62
+	_33___v2 = _out63
+	_34___v3 = _out64
+	p = _32_x / uint64(255)
+	a = uint64(0)
+	j = i
+	var _35_version uint64
+	var _ = _35_version
+	var _36_r0 uint64
+	var _ = _36_r0
+	var _37_r1 uint64
+	var _ = _37_r1
+	var _out65 uint64
+	var _ = _out65
+	var _out66 uint64
+	var _ = _out66
+	var _out67 uint64
+	var _ = _out67
+	_out65, _out66, _out67 = t.Pages.Root()
+	_35_version = _out65
+	_36_r0 = _out66
+	_37_r1 = _out67
+	var _38_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _38_old__
+	var _39_bad uint64 = 0
+	var _ = _39_bad
+	var _out68 bool
+	var _ = _out68
+	var _out69 *dbytes.Blk
+	var _ = _out69
+	var _out70 uint64
+	var _ = _out70
+	_out68, _out69, _out70 = Companion_Default___.Page(t, p, _35_version, _36_r0, _37_r1)
+	ok = _out68
+	_38_old__ = _out69
+	_39_bad = _out70
+	if !ok {
+		a = t.First + uint64(2)*_39_bad
+		return ok, p, a, b, j
+	}
+	var _40_y *dbytes.Bytes
+	var _ = _40_y
+	var _out71 *dbytes.Bytes
+	var _ = _out71
+	_out71 = _38_old__.Thaw()
+	_40_y = _out71
+	var _out72 uint64
+	var _ = _out72
+	_out72 = Companion_Default___.Fill(c, i, p, _40_y)
+	j = _out72
+	var _41_place uint64
+	var _ = _41_place
+	_41_place = uint64(1) - _40_y.U64(uint64(0))%uint64(2)
+	Companion_Default___.PutPlace(_40_y, _41_place)
+	a = t.First + uint64(2)*p + _41_place
+	var _out73 *dbytes.Blk
+	var _ = _out73
+	_out73 = dbytes.Freeze(_40_y)
+	b = _out73
 	return ok, p, a, b, j
 }
 func (_this *CompanionStruct_Default___) Fill(c *dlog.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
 	var j uint64 = 0
 	var _ = j
 	j = i
-	var _41_n uint64
-	var _ = _41_n
-	var _out65 uint64
-	var _ = _out65
-	_out65 = c.Len()
-	_41_n = _out65
-	for j < _41_n {
-		var _42_u uint64
-		var _ = _42_u
-		var _43_c0 uint64
-		var _ = _43_c0
-		var _44_c1 uint64
-		var _ = _44_c1
-		var _out66 uint64
-		var _ = _out66
-		var _out67 uint64
-		var _ = _out67
-		var _out68 uint64
-		var _ = _out68
-		_out66, _out67, _out68 = c.At(j)
-		_42_u = _out66
-		_43_c0 = _out67
-		_44_c1 = _out68
-		if _42_u/uint64(255) != p {
+	var _42_n uint64
+	var _ = _42_n
+	var _out74 uint64
+	var _ = _out74
+	_out74 = c.Len()
+	_42_n = _out74
+	for j < _42_n {
+		var _43_u uint64
+		var _ = _43_u
+		var _44_c0 uint64
+		var _ = _44_c0
+		var _45_c1 uint64
+		var _ = _45_c1
+		var _out75 uint64
+		var _ = _out75
+		var _out76 uint64
+		var _ = _out76
+		var _out77 uint64
+		var _ = _out77
+		_out75, _out76, _out77 = c.At(j)
+		_43_u = _out75
+		_44_c0 = _out76
+		_45_c1 = _out77
+		if _43_u/uint64(255) != p {
 			goto L1
 		}
-		Companion_Default___.PutCode(y, _42_u%uint64(255), _43_c0, _44_c1)
+		Companion_Default___.PutCode(y, _43_u%uint64(255), _44_c0, _45_c1)
 		j = j + uint64(1)
 	}
 L1:
@@ -616,13 +663,13 @@ func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint6
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out69 uint64
-	var _ = _out69
-	var _out70 uint64
-	var _ = _out70
-	_out69, _out70 = t.Seal.Code(t.N+p, b)
-	c0 = _out69
-	c1 = _out70
+	var _out78 uint64
+	var _ = _out78
+	var _out79 uint64
+	var _ = _out79
+	_out78, _out79 = t.Seal.Code(t.N+p, b)
+	c0 = _out78
+	c1 = _out79
 	root = p+uint64(1) == t.Np
 	if !root {
 		c.Add(t.N+p, c0, c1)
@@ -633,41 +680,41 @@ func (_this *CompanionStruct_Default___) Advance(t *Tree, c *dlog.Codes, r0 uint
 	t.Pages.Next(c, t.N, r0, r1, drop, t.Home)
 }
 func (_this *CompanionStruct_Default___) AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
-	var _45_n uint64
-	var _ = _45_n
-	var _out71 uint64
-	var _ = _out71
-	_out71 = l.Len()
-	_45_n = _out71
-	var _46_i uint64
-	var _ = _46_i
-	_46_i = uint64(0)
-	for _46_i < _45_n {
-		var _47_a uint64
-		var _ = _47_a
-		var _out72 uint64
-		var _ = _out72
-		_out72 = l.AddrAt(_46_i)
-		_47_a = _out72
-		var _48_b *dbytes.Blk
-		var _ = _48_b
-		var _out73 *dbytes.Blk
-		var _ = _out73
-		_out73 = l.BlkAt(_46_i)
-		_48_b = _out73
-		var _49_c0 uint64
-		var _ = _49_c0
-		var _50_c1 uint64
-		var _ = _50_c1
-		var _out74 uint64
-		var _ = _out74
-		var _out75 uint64
-		var _ = _out75
-		_out74, _out75 = t.Seal.Code(_47_a-t.Home, _48_b)
-		_49_c0 = _out74
-		_50_c1 = _out75
-		c.Add(_47_a-t.Home, _49_c0, _50_c1)
-		_46_i = _46_i + uint64(1)
+	var _46_n uint64
+	var _ = _46_n
+	var _out80 uint64
+	var _ = _out80
+	_out80 = l.Len()
+	_46_n = _out80
+	var _47_i uint64
+	var _ = _47_i
+	_47_i = uint64(0)
+	for _47_i < _46_n {
+		var _48_a uint64
+		var _ = _48_a
+		var _out81 uint64
+		var _ = _out81
+		_out81 = l.AddrAt(_47_i)
+		_48_a = _out81
+		var _49_b *dbytes.Blk
+		var _ = _49_b
+		var _out82 *dbytes.Blk
+		var _ = _out82
+		_out82 = l.BlkAt(_47_i)
+		_49_b = _out82
+		var _50_c0 uint64
+		var _ = _50_c0
+		var _51_c1 uint64
+		var _ = _51_c1
+		var _out83 uint64
+		var _ = _out83
+		var _out84 uint64
+		var _ = _out84
+		_out83, _out84 = t.Seal.Code(_48_a-t.Home, _49_b)
+		_50_c0 = _out83
+		_51_c1 = _out84
+		c.Add(_48_a-t.Home, _50_c0, _51_c1)
+		_47_i = _47_i + uint64(1)
 	}
 }
 

@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out429 bool
-	var _ = _out429
-	_out429 = _this.Grab(k, excl)
-	ok = _out429
+	var _out440 bool
+	var _ = _out440
+	_out440 = _this.Grab(k, excl)
+	ok = _out440
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _257_wait bool
-	var _ = _257_wait
-	_257_wait = k > _this.Top
-	var _258_n uint64 = 0
-	var _ = _258_n
-	var _out430 bool
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out430, _out431 = _this.S.Tbl.Lock(_this.Own, k, excl, _257_wait)
-	ok = _out430
-	_258_n = _out431
+	var _258_wait bool
+	var _ = _258_wait
+	_258_wait = k > _this.Top
+	var _259_n uint64 = 0
+	var _ = _259_n
+	var _out441 bool
+	var _ = _out441
+	var _out442 uint64
+	var _ = _out442
+	_out441, _out442 = _this.S.Tbl.Lock(_this.Own, k, excl, _258_wait)
+	ok = _out441
+	_259_n = _out442
 	if ok {
-		if _258_n > _this.Seen {
-			_this.Seen = _258_n
+		if _259_n > _this.Seen {
+			_this.Seen = _259_n
 		}
-		if _257_wait {
+		if _258_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _259_k uint64
-	var _ = _259_k
-	_259_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _260_ok bool
-	var _ = _260_ok
-	var _out432 bool
-	var _ = _out432
-	_out432 = _this.Lock(_259_k, excl)
-	_260_ok = _out432
-	if !_260_ok {
+	var _260_k uint64
+	var _ = _260_k
+	_260_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _261_ok bool
+	var _ = _261_ok
+	var _out443 bool
+	var _ = _out443
+	_out443 = _this.Lock(_260_k, excl)
+	_261_ok = _out443
+	if !_261_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out433 *dbytes.Blk
-	var _ = _out433
-	_out433 = _this.Buf.GetBlk(_259_k)
-	b = _out433
+	var _out444 *dbytes.Blk
+	var _ = _out444
+	_out444 = _this.Buf.GetBlk(_260_k)
+	b = _out444
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out434 *dbytes.Blk
-	var _ = _out434
-	_out434 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out434
+	var _out445 *dbytes.Blk
+	var _ = _out445
+	_out445 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out445
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _261_k uint64
-	var _ = _261_k
-	_261_k = objectsm.Companion_Default___.Key(a, off)
-	var _262_ok bool
-	var _ = _262_ok
-	var _out435 bool
-	var _ = _out435
-	_out435 = _this.Lock(_261_k, excl)
-	_262_ok = _out435
-	if !_262_ok {
+	var _262_k uint64
+	var _ = _262_k
+	_262_k = objectsm.Companion_Default___.Key(a, off)
+	var _263_ok bool
+	var _ = _263_ok
+	var _out446 bool
+	var _ = _out446
+	_out446 = _this.Lock(_262_k, excl)
+	_263_ok = _out446
+	if !_263_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out436 *dbytes.Bytes
-	var _ = _out436
-	_out436 = _this.Buf.GetBytes(_261_k)
-	b = _out436
+	var _out447 *dbytes.Bytes
+	var _ = _out447
+	_out447 = _this.Buf.GetBytes(_262_k)
+	b = _out447
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _263_v *dbytes.Blk
-	var _ = _263_v
-	var _out437 *dbytes.Blk
-	var _ = _out437
-	_out437 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_263_v = _out437
-	if _263_v == (*dbytes.Blk)(nil) {
+	var _264_v *dbytes.Blk
+	var _ = _264_v
+	var _out448 *dbytes.Blk
+	var _ = _out448
+	_out448 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_264_v = _out448
+	if _264_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _264_c *dbytes.Bytes
-	var _ = _264_c
-	var _out438 *dbytes.Bytes
-	var _ = _out438
-	_out438 = dbytes.NewBytes(uint64(256))
-	_264_c = _out438
-	_264_c.CopyBlk(uint64(0), _263_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _264_c
+	var _265_c *dbytes.Bytes
+	var _ = _265_c
+	var _out449 *dbytes.Bytes
+	var _ = _out449
+	_out449 = dbytes.NewBytes(uint64(256))
+	_265_c = _out449
+	_265_c.CopyBlk(uint64(0), _264_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _265_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _265_k uint64
-	var _ = _265_k
-	_265_k = objectsm.Companion_Default___.Key(a, off)
-	var _266_ok bool
-	var _ = _266_ok
-	var _out439 bool
-	var _ = _out439
-	_out439 = _this.Lock(_265_k, excl)
-	_266_ok = _out439
-	if !_266_ok {
+	var _266_k uint64
+	var _ = _266_k
+	_266_k = objectsm.Companion_Default___.Key(a, off)
+	var _267_ok bool
+	var _ = _267_ok
+	var _out450 bool
+	var _ = _out450
+	_out450 = _this.Lock(_266_k, excl)
+	_267_ok = _out450
+	if !_267_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _267_found bool = false
-	var _ = _267_found
-	var _out440 bool
-	var _ = _out440
-	var _out441 bool
-	var _ = _out441
-	_out440, _out441 = _this.Buf.GetBit(_265_k)
-	_267_found = _out440
-	b = _out441
-	if _267_found {
+	var _268_found bool = false
+	var _ = _268_found
+	var _out451 bool
+	var _ = _out451
+	var _out452 bool
+	var _ = _out452
+	_out451, _out452 = _this.Buf.GetBit(_266_k)
+	_268_found = _out451
+	b = _out452
+	if _268_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _268_v *dbytes.Blk
-	var _ = _268_v
-	var _out442 *dbytes.Blk
-	var _ = _out442
-	_out442 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_268_v = _out442
-	if _268_v == (*dbytes.Blk)(nil) {
+	var _269_v *dbytes.Blk
+	var _ = _269_v
+	var _out453 *dbytes.Blk
+	var _ = _out453
+	_out453 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_269_v = _out453
+	if _269_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _269_c uint8
-	var _ = _269_c
-	_269_c = _268_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_269_c, off%uint64(8))
+	var _270_c uint8
+	var _ = _270_c
+	_270_c = _269_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_270_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _270_k uint64
-	var _ = _270_k
-	_270_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _271_ok bool
-	var _ = _271_ok
-	var _out443 bool
-	var _ = _out443
-	_out443 = _this.Lock(_270_k, true)
-	_271_ok = _out443
-	if !_271_ok {
+	var _271_k uint64
+	var _ = _271_k
+	_271_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _272_ok bool
+	var _ = _272_ok
+	var _out454 bool
+	var _ = _out454
+	_out454 = _this.Lock(_271_k, true)
+	_272_ok = _out454
+	if !_272_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _272_v *dbytes.Blk
-	var _ = _272_v
-	var _out444 *dbytes.Blk
-	var _ = _out444
-	_out444 = dbytes.Freeze(b)
-	_272_v = _out444
-	_this.Buf.PutBlk(_270_k, _272_v)
+	var _273_v *dbytes.Blk
+	var _ = _273_v
+	var _out455 *dbytes.Blk
+	var _ = _out455
+	_out455 = dbytes.Freeze(b)
+	_273_v = _out455
+	_this.Buf.PutBlk(_271_k, _273_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _273_k uint64
-	var _ = _273_k
-	_273_k = objectsm.Companion_Default___.Key(a, off)
-	var _274_ok bool
-	var _ = _274_ok
-	var _out445 bool
-	var _ = _out445
-	_out445 = _this.Lock(_273_k, true)
-	_274_ok = _out445
-	if !_274_ok {
+	var _274_k uint64
+	var _ = _274_k
+	_274_k = objectsm.Companion_Default___.Key(a, off)
+	var _275_ok bool
+	var _ = _275_ok
+	var _out456 bool
+	var _ = _out456
+	_out456 = _this.Lock(_274_k, true)
+	_275_ok = _out456
+	if !_275_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_273_k, b)
+	_this.Buf.PutBytes(_274_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _275_k uint64
-	var _ = _275_k
-	_275_k = objectsm.Companion_Default___.Key(a, off)
-	var _276_ok bool
-	var _ = _276_ok
-	var _out446 bool
-	var _ = _out446
-	_out446 = _this.Lock(_275_k, true)
-	_276_ok = _out446
-	if !_276_ok {
+	var _276_k uint64
+	var _ = _276_k
+	_276_k = objectsm.Companion_Default___.Key(a, off)
+	var _277_ok bool
+	var _ = _277_ok
+	var _out457 bool
+	var _ = _out457
+	_out457 = _this.Lock(_276_k, true)
+	_277_ok = _out457
+	if !_277_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_275_k, b)
+	_this.Buf.PutBit(_276_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _390_i uint64
-	var _ = _390_i
-	_390_i = uint64(0)
-	for _390_i < uint64(512) {
-		if b.U64(uint64(8)*_390_i) != uint64(0) {
+	var _391_i uint64
+	var _ = _391_i
+	_391_i = uint64(0)
+	for _391_i < uint64(512) {
+		if b.U64(uint64(8)*_391_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_390_i = _390_i + uint64(1)
+		_391_i = _391_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _391_bn uint64
-	var _ = _391_bn
-	var _out563 uint64
-	var _ = _out563
-	_out563 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_391_bn = _out563
+	var _392_bn uint64
+	var _ = _392_bn
+	var _out574 uint64
+	var _ = _out574
+	_out574 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_392_bn = _out574
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _391_bn, false)
+	x.Fs.SetUsedBit(txn, _392_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _392_pn uint64
-	var _ = _392_pn
-	var _out564 uint64
-	var _ = _out564
-	_out564 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_392_pn = _out564
-	var _393_pb *dbytes.Blk
-	var _ = _393_pb
-	var _out565 *dbytes.Blk
-	var _ = _out565
-	_out565 = x.Fs.ReadBlock(txn, _392_pn, true)
-	_393_pb = _out565
-	var _394_bn uint64
-	var _ = _394_bn
-	_394_bn = _393_pb.U64(uint64(8) * (j % uint64(512)))
-	var _395_t *dbytes.Bytes
-	var _ = _395_t
-	var _out566 *dbytes.Bytes
-	var _ = _out566
-	_out566 = _393_pb.Thaw()
-	_395_t = _out566
-	Companion_Default___.CutChild(x, txn, ip, _395_t, _392_pn, _394_bn, j)
-	x.CloseParent(txn, _392_pn, _395_t)
+	var _393_pn uint64
+	var _ = _393_pn
+	var _out575 uint64
+	var _ = _out575
+	_out575 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_393_pn = _out575
+	var _394_pb *dbytes.Blk
+	var _ = _394_pb
+	var _out576 *dbytes.Blk
+	var _ = _out576
+	_out576 = x.Fs.ReadBlock(txn, _393_pn, true)
+	_394_pb = _out576
+	var _395_bn uint64
+	var _ = _395_bn
+	_395_bn = _394_pb.U64(uint64(8) * (j % uint64(512)))
+	var _396_t *dbytes.Bytes
+	var _ = _396_t
+	var _out577 *dbytes.Bytes
+	var _ = _out577
+	_out577 = _394_pb.Thaw()
+	_396_t = _out577
+	Companion_Default___.CutChild(x, txn, ip, _396_t, _393_pn, _395_bn, j)
+	x.CloseParent(txn, _393_pn, _396_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _396_bn uint64
-	var _ = _396_bn
-	var _out567 uint64
-	var _ = _out567
-	_out567 = x.Resolve(txn, ip, k, lev, j, true)
-	_396_bn = _out567
-	var _397_b *dbytes.Blk
-	var _ = _397_b
-	var _out568 *dbytes.Blk
-	var _ = _out568
-	_out568 = x.Fs.ReadBlock(txn, _396_bn, true)
-	_397_b = _out568
-	var _398_e bool = false
-	var _ = _398_e
-	var _out569 bool
-	var _ = _out569
-	_out569 = Companion_Default___.NoEntries(_397_b)
-	_398_e = _out569
-	if !_398_e {
+	var _397_bn uint64
+	var _ = _397_bn
+	var _out578 uint64
+	var _ = _out578
+	_out578 = x.Resolve(txn, ip, k, lev, j, true)
+	_397_bn = _out578
+	var _398_b *dbytes.Blk
+	var _ = _398_b
+	var _out579 *dbytes.Blk
+	var _ = _out579
+	_out579 = x.Fs.ReadBlock(txn, _397_bn, true)
+	_398_b = _out579
+	var _399_e bool = false
+	var _ = _399_e
+	var _out580 bool
+	var _ = _out580
+	_out580 = Companion_Default___.NoEntries(_398_b)
+	_399_e = _out580
+	if !_399_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1174 uint32
-	var _ = _out1174
-	var _out1175 *dbytes.Bytes
-	var _ = _out1175
-	_out1174, _out1175 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1174
-	after = _out1175
-	var _812_all uint64
-	var _ = _812_all
-	_812_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _813_files uint64
-	var _ = _813_files
-	_813_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _814_b uint64
-	var _ = _814_b
-	_814_b = Companion_Default___.Least(blocks, _812_all)
-	var _815_i uint64
-	var _ = _815_i
-	_815_i = Companion_Default___.Least(inodes, _813_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _812_all, uint64(4096) * _814_b, uint64(4096) * _814_b, _813_files, _815_i, _815_i, uint32(0)}}
+	var _out1185 uint32
+	var _ = _out1185
+	var _out1186 *dbytes.Bytes
+	var _ = _out1186
+	_out1185, _out1186 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1185
+	after = _out1186
+	var _813_all uint64
+	var _ = _813_all
+	_813_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _814_files uint64
+	var _ = _814_files
+	_814_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _815_b uint64
+	var _ = _815_b
+	_815_b = Companion_Default___.Least(blocks, _813_all)
+	var _816_i uint64
+	var _ = _816_i
+	_816_i = Companion_Default___.Least(inodes, _814_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _813_all, uint64(4096) * _815_b, uint64(4096) * _815_b, _814_files, _816_i, _816_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1176 uint32
-	var _ = _out1176
-	var _out1177 *dbytes.Bytes
-	var _ = _out1177
-	_out1176, _out1177 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1176
-	after = _out1177
+	var _out1187 uint32
+	var _ = _out1187
+	var _out1188 *dbytes.Bytes
+	var _ = _out1188
+	_out1187, _out1188 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1187
+	after = _out1188
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1178 uint32
-	var _ = _out1178
-	var _out1179 *dbytes.Bytes
-	var _ = _out1179
-	_out1178, _out1179 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1178
-	after = _out1179
+	var _out1189 uint32
+	var _ = _out1189
+	var _out1190 *dbytes.Bytes
+	var _ = _out1190
+	_out1189, _out1190 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1189
+	after = _out1190
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _816_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _816_ip
-	var _out1180 uint32
-	var _ = _out1180
-	var _out1181 *dbytes.Bytes
-	var _ = _out1181
-	_out1180, _out1181 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1180
-	_816_ip = _out1181
+	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _817_ip
+	var _out1191 uint32
+	var _ = _out1191
+	var _out1192 *dbytes.Bytes
+	var _ = _out1192
+	_out1191, _out1192 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1191
+	_817_ip = _out1192
 	if st != uint32(0) {
 		return st, after
 	}
-	var _817_ty uint32
-	var _ = _817_ty
-	var _out1182 uint32
-	var _ = _out1182
-	_out1182 = inodeformat.Companion_Default___.GetTy(_816_ip)
-	_817_ty = _out1182
-	if _817_ty != permissions.Companion_Default___.REG() {
+	var _818_ty uint32
+	var _ = _818_ty
+	var _out1193 uint32
+	var _ = _out1193
+	_out1193 = inodeformat.Companion_Default___.GetTy(_817_ip)
+	_818_ty = _out1193
+	if _818_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _816_ip
+	after = _817_ip
 	return st, after
 }
 

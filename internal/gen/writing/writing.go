@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _355_bo uint64
-	var _ = _355_bo
-	_355_bo = pos % uint64(4096)
-	var _356_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _356_b
+	var _356_bo uint64
+	var _ = _356_bo
+	_356_bo = pos % uint64(4096)
+	var _357_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _357_b
 	if c == uint64(4096) {
-		var _out534 *dbytes.Bytes
-		var _ = _out534
-		_out534 = dbytes.NewBytes(uint64(4096))
-		_356_b = _out534
+		var _out545 *dbytes.Bytes
+		var _ = _out545
+		_out545 = dbytes.NewBytes(uint64(4096))
+		_357_b = _out545
 	} else {
-		var _357_blk *dbytes.Blk
-		var _ = _357_blk
-		var _out535 *dbytes.Blk
-		var _ = _out535
-		_out535 = x.ReadAt(txn, bn, true)
-		_357_blk = _out535
-		var _out536 *dbytes.Bytes
-		var _ = _out536
-		_out536 = _357_blk.Thaw()
-		_356_b = _out536
+		var _358_blk *dbytes.Blk
+		var _ = _358_blk
+		var _out546 *dbytes.Blk
+		var _ = _out546
+		_out546 = x.ReadAt(txn, bn, true)
+		_358_blk = _out546
+		var _out547 *dbytes.Bytes
+		var _ = _out547
+		_out547 = _358_blk.Thaw()
+		_357_b = _out547
 	}
-	_356_b.CopyFrom(_355_bo, src, so, c)
-	x.WriteData(txn, bn, _356_b)
+	_357_b.CopyFrom(_356_bo, src, so, c)
+	x.WriteData(txn, bn, _357_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out537 *dbytes.Bytes
-		var _ = _out537
-		_out537 = src.CopyOf(so)
-		b = _out537
+		var _out548 *dbytes.Bytes
+		var _ = _out548
+		_out548 = src.CopyOf(so)
+		b = _out548
 	} else {
-		var _out538 *dbytes.Bytes
-		var _ = _out538
-		_out538 = dbytes.NewBytes(uint64(4096))
-		b = _out538
+		var _out549 *dbytes.Bytes
+		var _ = _out549
+		_out549 = dbytes.NewBytes(uint64(4096))
+		b = _out549
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _358_k uint64
-	var _ = _358_k
-	_358_k = pos / uint64(4096)
-	var _359_b *dbytes.Bytes
-	var _ = _359_b
-	var _out539 *dbytes.Bytes
-	var _ = _out539
-	_out539 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_359_b = _out539
-	var _360_near uint64
-	var _ = _360_near
-	_360_near = uint64(0)
-	if uint64(0) < _358_k {
-		var _out540 uint64
-		var _ = _out540
-		_out540 = inodeformat.Companion_Default___.GetSlot(ip, _358_k-uint64(1))
-		_360_near = _out540
+	var _359_k uint64
+	var _ = _359_k
+	_359_k = pos / uint64(4096)
+	var _360_b *dbytes.Bytes
+	var _ = _360_b
+	var _out550 *dbytes.Bytes
+	var _ = _out550
+	_out550 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_360_b = _out550
+	var _361_near uint64
+	var _ = _361_near
+	_361_near = uint64(0)
+	if uint64(0) < _359_k {
+		var _out551 uint64
+		var _ = _out551
+		_out551 = inodeformat.Companion_Default___.GetSlot(ip, _359_k-uint64(1))
+		_361_near = _out551
 	}
-	var _361_bn uint64 = 0
-	var _ = _361_bn
-	var _out541 bool
-	var _ = _out541
-	var _out542 uint64
-	var _ = _out542
-	_out541, _out542 = x.AllocRoot(txn, ip, ino, _358_k, _360_near, _359_b)
-	ok = _out541
-	_361_bn = _out542
+	var _362_bn uint64 = 0
+	var _ = _362_bn
+	var _out552 bool
+	var _ = _out552
+	var _out553 uint64
+	var _ = _out553
+	_out552, _out553 = x.AllocRoot(txn, ip, ino, _359_k, _361_near, _360_b)
+	ok = _out552
+	_362_bn = _out553
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_361_bn)
+		txn.Bulk(_362_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _362_k uint64
-	var _ = _362_k
-	_362_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _363_lev uint64
-	var _ = _363_lev
-	_363_lev = positions.Companion_Default___.MaxLev(_362_k)
-	var _364_jp uint64
-	var _ = _364_jp
-	_364_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _363_k uint64
+	var _ = _363_k
+	_363_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _364_lev uint64
+	var _ = _364_lev
+	_364_lev = positions.Companion_Default___.MaxLev(_363_k)
+	var _365_jp uint64
+	var _ = _365_jp
+	_365_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _365_pn uint64 = 0
-	var _ = _365_pn
-	var _out543 bool
-	var _ = _out543
-	var _out544 uint64
-	var _ = _out544
-	_out543, _out544 = x.ResolveAlloc(txn, ip, ino, _362_k, _363_lev-uint64(1), _364_jp)
-	ok = _out543
-	_365_pn = _out544
+	var _366_pn uint64 = 0
+	var _ = _366_pn
+	var _out554 bool
+	var _ = _out554
+	var _out555 uint64
+	var _ = _out555
+	_out554, _out555 = x.ResolveAlloc(txn, ip, ino, _363_k, _364_lev-uint64(1), _365_jp)
+	ok = _out554
+	_366_pn = _out555
 	if !ok {
 		return ok, m
 	}
-	var _366_blk *dbytes.Blk
-	var _ = _366_blk
-	var _out545 *dbytes.Blk
-	var _ = _out545
-	_out545 = x.Fs.ReadBlock(txn, _365_pn, true)
-	_366_blk = _out545
-	var _367_t *dbytes.Bytes
-	var _ = _367_t
-	var _out546 *dbytes.Bytes
-	var _ = _out546
-	_out546 = _366_blk.Thaw()
-	_367_t = _out546
-	var _368_near uint64
-	var _ = _368_near
-	_368_near = _365_pn
+	var _367_blk *dbytes.Blk
+	var _ = _367_blk
+	var _out556 *dbytes.Blk
+	var _ = _out556
+	_out556 = x.Fs.ReadBlock(txn, _366_pn, true)
+	_367_blk = _out556
+	var _368_t *dbytes.Bytes
+	var _ = _368_t
+	var _out557 *dbytes.Bytes
+	var _ = _out557
+	_out557 = _367_blk.Thaw()
+	_368_t = _out557
+	var _369_near uint64
+	var _ = _369_near
+	_369_near = _366_pn
 	for m < len_ {
-		var _369_at uint64
-		var _ = _369_at
-		_369_at = pos + m
-		var _370_n uint64
-		var _ = _370_n
-		_370_n = _369_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_370_n) != _362_k || positions.Companion_Default___.FlatJ(_370_n)/uint64(512) != _364_jp {
+		var _370_at uint64
+		var _ = _370_at
+		_370_at = pos + m
+		var _371_n uint64
+		var _ = _371_n
+		_371_n = _370_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_371_n) != _363_k || positions.Companion_Default___.FlatJ(_371_n)/uint64(512) != _365_jp {
 			goto L4
 		}
-		var _371_j uint64
-		var _ = _371_j
-		_371_j = positions.Companion_Default___.FlatJ(_370_n)
-		var _372_bn uint64
-		var _ = _372_bn
-		_372_bn = _367_t.U64(uint64(8) * (_371_j % uint64(512)))
-		if _372_bn != uint64(0) {
+		var _372_j uint64
+		var _ = _372_j
+		_372_j = positions.Companion_Default___.FlatJ(_371_n)
+		var _373_bn uint64
+		var _ = _373_bn
+		_373_bn = _368_t.U64(uint64(8) * (_372_j % uint64(512)))
+		if _373_bn != uint64(0) {
 			goto L4
 		}
-		var _373_c uint64
-		var _ = _373_c
-		var _out547 uint64
-		var _ = _out547
-		_out547 = reading.Companion_Default___.Min(uint64(4096)-_369_at%uint64(4096), len_-m)
-		_373_c = _out547
-		var _374_b *dbytes.Bytes
-		var _ = _374_b
-		var _out548 *dbytes.Bytes
-		var _ = _out548
-		_out548 = Companion_Default___.FirstBlock(_369_at, src, so+m, _373_c, bulk)
-		_374_b = _out548
-		if _371_j%uint64(512) != uint64(0) {
-			var _375_left uint64
-			var _ = _375_left
-			_375_left = _367_t.U64(uint64(8) * (_371_j%uint64(512) - uint64(1)))
-			if _375_left != uint64(0) {
-				_368_near = _375_left
+		var _374_c uint64
+		var _ = _374_c
+		var _out558 uint64
+		var _ = _out558
+		_out558 = reading.Companion_Default___.Min(uint64(4096)-_370_at%uint64(4096), len_-m)
+		_374_c = _out558
+		var _375_b *dbytes.Bytes
+		var _ = _375_b
+		var _out559 *dbytes.Bytes
+		var _ = _out559
+		_out559 = Companion_Default___.FirstBlock(_370_at, src, so+m, _374_c, bulk)
+		_375_b = _out559
+		if _372_j%uint64(512) != uint64(0) {
+			var _376_left uint64
+			var _ = _376_left
+			_376_left = _368_t.U64(uint64(8) * (_372_j%uint64(512) - uint64(1)))
+			if _376_left != uint64(0) {
+				_369_near = _376_left
 			}
 		}
-		var _out549 bool
-		var _ = _out549
-		var _out550 uint64
-		var _ = _out550
-		_out549, _out550 = x.AddChild(txn, ip, _367_t, _365_pn, _371_j, _368_near, _374_b)
-		ok = _out549
-		_372_bn = _out550
+		var _out560 bool
+		var _ = _out560
+		var _out561 uint64
+		var _ = _out561
+		_out560, _out561 = x.AddChild(txn, ip, _368_t, _366_pn, _372_j, _369_near, _375_b)
+		ok = _out560
+		_373_bn = _out561
 		if !ok {
 			return ok, m
 		}
-		if bulk && _373_c == uint64(4096) {
-			txn.Bulk(_372_bn)
+		if bulk && _374_c == uint64(4096) {
+			txn.Bulk(_373_bn)
 		}
-		_368_near = _372_bn
-		m = m + _373_c
+		_369_near = _373_bn
+		m = m + _374_c
 	}
 L4:
-	x.CloseParent(txn, _365_pn, _367_t)
+	x.CloseParent(txn, _366_pn, _368_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _376_done uint64
-	var _ = _376_done
-	_376_done = uint64(0)
-	var _377_ck uint64
-	var _ = _377_ck
-	var _378_cj uint64
-	var _ = _378_cj
-	_377_ck, _378_cj = uint64(15), uint64(0)
-	var _379_pb *dbytes.Blk
-	var _ = _379_pb
-	var _out551 *dbytes.Blk
-	var _ = _out551
-	_out551 = dbytes.ZeroBlk()
-	_379_pb = _out551
-	var _380_bulk bool
-	var _ = _380_bulk
-	_380_bulk = Companion_Default___.Much(off, len_)
-	for _376_done < len_ {
-		var _381_pos uint64
-		var _ = _381_pos
-		_381_pos = off + _376_done
-		var _382_n uint64
-		var _ = _382_n
-		_382_n = _381_pos / uint64(4096)
-		var _383_c uint64
-		var _ = _383_c
-		var _out552 uint64
-		var _ = _out552
-		_out552 = reading.Companion_Default___.Min(uint64(4096)-_381_pos%uint64(4096), len_-_376_done)
-		_383_c = _out552
-		var _384_bn uint64 = 0
-		var _ = _384_bn
-		var _out553 uint64
-		var _ = _out553
-		var _out554 uint64
-		var _ = _out554
-		var _out555 uint64
-		var _ = _out555
-		var _out556 *dbytes.Blk
-		var _ = _out556
-		_out553, _out554, _out555, _out556 = reading.Companion_Default___.Find(x, txn, ip, _382_n, true, _377_ck, _378_cj, _379_pb)
-		_384_bn = _out553
-		_377_ck = _out554
-		_378_cj = _out555
-		_379_pb = _out556
-		if _384_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _384_bn, _381_pos, src, so+_376_done, _383_c)
-		} else if _382_n < uint64(12) {
-			_377_ck = uint64(15)
-			var _out557 bool
-			var _ = _out557
-			_out557 = Companion_Default___.FillDirect(x, txn, ip, ino, _381_pos, src, so+_376_done, _383_c, _380_bulk)
-			ok = _out557
+	var _377_done uint64
+	var _ = _377_done
+	_377_done = uint64(0)
+	var _378_ck uint64
+	var _ = _378_ck
+	var _379_cj uint64
+	var _ = _379_cj
+	_378_ck, _379_cj = uint64(15), uint64(0)
+	var _380_pb *dbytes.Blk
+	var _ = _380_pb
+	var _out562 *dbytes.Blk
+	var _ = _out562
+	_out562 = dbytes.ZeroBlk()
+	_380_pb = _out562
+	var _381_bulk bool
+	var _ = _381_bulk
+	_381_bulk = Companion_Default___.Much(off, len_)
+	for _377_done < len_ {
+		var _382_pos uint64
+		var _ = _382_pos
+		_382_pos = off + _377_done
+		var _383_n uint64
+		var _ = _383_n
+		_383_n = _382_pos / uint64(4096)
+		var _384_c uint64
+		var _ = _384_c
+		var _out563 uint64
+		var _ = _out563
+		_out563 = reading.Companion_Default___.Min(uint64(4096)-_382_pos%uint64(4096), len_-_377_done)
+		_384_c = _out563
+		var _385_bn uint64 = 0
+		var _ = _385_bn
+		var _out564 uint64
+		var _ = _out564
+		var _out565 uint64
+		var _ = _out565
+		var _out566 uint64
+		var _ = _out566
+		var _out567 *dbytes.Blk
+		var _ = _out567
+		_out564, _out565, _out566, _out567 = reading.Companion_Default___.Find(x, txn, ip, _383_n, true, _378_ck, _379_cj, _380_pb)
+		_385_bn = _out564
+		_378_ck = _out565
+		_379_cj = _out566
+		_380_pb = _out567
+		if _385_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _385_bn, _382_pos, src, so+_377_done, _384_c)
+		} else if _383_n < uint64(12) {
+			_378_ck = uint64(15)
+			var _out568 bool
+			var _ = _out568
+			_out568 = Companion_Default___.FillDirect(x, txn, ip, ino, _382_pos, src, so+_377_done, _384_c, _381_bulk)
+			ok = _out568
 			if !ok {
 				return ok
 			}
 		} else {
-			_377_ck = uint64(15)
-			var _out558 bool
-			var _ = _out558
-			var _out559 uint64
-			var _ = _out559
-			_out558, _out559 = Companion_Default___.FillRun(x, txn, ip, ino, _381_pos, src, so+_376_done, len_-_376_done, _380_bulk)
-			ok = _out558
-			_383_c = _out559
+			_378_ck = uint64(15)
+			var _out569 bool
+			var _ = _out569
+			var _out570 uint64
+			var _ = _out570
+			_out569, _out570 = Companion_Default___.FillRun(x, txn, ip, ino, _382_pos, src, so+_377_done, len_-_377_done, _381_bulk)
+			ok = _out569
+			_384_c = _out570
 			if !ok {
 				return ok
 			}
 		}
-		_376_done = _376_done + _383_c
+		_377_done = _377_done + _384_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _385_n uint64
-	var _ = _385_n
-	_385_n = sz / uint64(4096)
-	var _386_k uint64
-	var _ = _386_k
-	_386_k = positions.Companion_Default___.FlatK(_385_n)
-	var _387_bn uint64
-	var _ = _387_bn
-	var _out560 uint64
-	var _ = _out560
-	_out560 = x.Resolve(txn, ip, _386_k, positions.Companion_Default___.MaxLev(_386_k), positions.Companion_Default___.FlatJ(_385_n), true)
-	_387_bn = _out560
-	if _387_bn == uint64(0) {
+	var _386_n uint64
+	var _ = _386_n
+	_386_n = sz / uint64(4096)
+	var _387_k uint64
+	var _ = _387_k
+	_387_k = positions.Companion_Default___.FlatK(_386_n)
+	var _388_bn uint64
+	var _ = _388_bn
+	var _out571 uint64
+	var _ = _out571
+	_out571 = x.Resolve(txn, ip, _387_k, positions.Companion_Default___.MaxLev(_387_k), positions.Companion_Default___.FlatJ(_386_n), true)
+	_388_bn = _out571
+	if _388_bn == uint64(0) {
 		return
 	}
-	var _388_blk *dbytes.Blk
-	var _ = _388_blk
-	var _out561 *dbytes.Blk
-	var _ = _out561
-	_out561 = x.ReadAt(txn, _387_bn, true)
-	_388_blk = _out561
-	var _389_b *dbytes.Bytes
-	var _ = _389_b
-	var _out562 *dbytes.Bytes
-	var _ = _out562
-	_out562 = dbytes.NewBytes(uint64(4096))
-	_389_b = _out562
-	_389_b.CopyBlk(uint64(0), _388_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _387_bn, _389_b)
+	var _389_blk *dbytes.Blk
+	var _ = _389_blk
+	var _out572 *dbytes.Blk
+	var _ = _out572
+	_out572 = x.ReadAt(txn, _388_bn, true)
+	_389_blk = _out572
+	var _390_b *dbytes.Bytes
+	var _ = _390_b
+	var _out573 *dbytes.Bytes
+	var _ = _out573
+	_out573 = dbytes.NewBytes(uint64(4096))
+	_390_b = _out573
+	_390_b.CopyBlk(uint64(0), _389_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _388_bn, _390_b)
 }
 
 // End of class Default__
