@@ -357,7 +357,7 @@ module JournalCommit {
     CacheFinish(j); HoldFinish(j); TreeFinish(j, c); RdFinish(j); LogIdle(j);
     NoteFinish(j);
   }
-  // ... its direct blocks are held, and the others join those of the groups that are logged
+  // [L] ... its direct blocks are held, and the others join those of the groups that are logged
   method FinishMaps(j: Journal, c: Codes) returns (l: BMap, h: uint64)
     requires j.mu.held && j.lgm.Ok() && j.cgm.Ok() && j.cdm.Ok() && j.lho.Ok() && j.lgm != j.cgm && j.lgm != j.cdm && j.lgm != j.lho && j.lho != j.cdm && j.lho != j.cgm
     requires |j.lgm.addrs| + |j.cgm.addrs| < 0x4_0000_0000_0000
