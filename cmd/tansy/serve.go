@@ -235,7 +235,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		groupsOf = groups.New(nil).Of
 	}
 	s := server.New(server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash, Exports: policy, Groups: groupsOf,
+		Volumes: []server.Volume{{FS: v, ID: [8]byte(id[:8]), Key: v.HandleKey(), Exports: policy}},
+		Log:     log.Logger, RootSquash: *rootSquash, Groups: groupsOf,
 		RPC: limit.config(),
 	})
 	endFinding, err := find.start(s, ls[0])
