@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/fs"
 	"tansy/oncrpc"
 )
 
@@ -21,12 +20,19 @@ const (
 type shot struct {
 	at     time.Time
 	rpc    oncrpc.Stats
-	fs     fs.Stats
-	device disk.Counts
+	device struct{ Barriers, WrittenBlocks uint64 } // of all volumes
 }
 
 func take(from *Sources, at time.Time) shot {
-	return shot{at, from.RPC(), from.FS(), from.Device()}
+	s := shot{at: at, rpc: from.RPC()}
+	for _, v := range from.Volumes {
+		if v.open() {
+			d := v.Device()
+			s.device.Barriers += d.Barriers
+			s.device.WrittenBlocks += d.WrittenBlocks
+		}
+	}
+	return s
 }
 
 // history is the shots of the last minute, and what happened between two of them for longer.

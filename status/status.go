@@ -4,8 +4,8 @@
 //	/             the page; it needs nothing from anywhere else
 //	/status.json  what it shows (Report)
 //	/metrics      every number, in Prometheus' text format
-//	/healthz      200 unless the volume refuses changes for good: restart or look after it
-//	/readyz       200 while the server serves: a balancer may send clients
+//	/healthz      200 unless every volume refuses changes for good: restart or look after it
+//	/readyz       200 while the server serves, and all volumes are well: a balancer may send clients
 //
 // Everything is read only, and nothing waits for the device. There is no access control:
 // whoever reaches the address sees the addresses of the clients, and names that warnings
@@ -15,6 +15,7 @@ package status
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,7 +32,7 @@ import (
 // Config says whose status it is.
 type Config struct {
 	Release, Revision string
-	Volume            string // its name
+	Volume            string // its name, or those of several
 	Log               *daemon.Log
 }
 
@@ -40,10 +41,34 @@ type Config struct {
 type Sources struct {
 	Address string // of NFS
 	RPC     func() oncrpc.Stats
-	FS      func() fs.Stats
-	Space   func() (fs.Stat, error)
-	Health  func() error // why the volume refuses changes
-	Device  func() disk.Counts
+	Volumes []Source // at least one
+}
+
+// Source is where the numbers of a volume come from. All but Health are nil if it could not be opened.
+type Source struct {
+	Path, Image string       // for clients; where it lies
+	Health      func() error // why the volume is not served, or refuses changes
+	FS          func() fs.Stats
+	Space       func() (fs.Stat, error)
+	Device      func() disk.Counts
+}
+
+// open tells if there are numbers.
+func (v *Source) open() bool { return v.FS != nil }
+
+// sick is what is wrong with the volumes, and whether that is so of all.
+func (s *Sources) sick() (err error, all bool) {
+	var list []error
+	for _, v := range s.Volumes {
+		e := v.Health()
+		if e != nil && len(s.Volumes) > 1 {
+			e = fmt.Errorf("%s: %w", v.Path, e)
+		}
+		if e != nil {
+			list = append(list, e)
+		}
+	}
+	return errors.Join(list...), len(list) == len(s.Volumes)
 }
 
 // State is what a server is about.
@@ -116,14 +141,15 @@ func (s *Status) sample(now time.Time) {
 	}
 }
 
-// ready returns the state, and what is wrong with the volume.
-func (s *Status) ready() (State, error) {
+// ready returns the state, what is wrong with volumes, and whether that is so of all of them.
+func (s *Status) ready() (state State, sick error, all bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.from == nil {
-		return s.state, nil
+		return s.state, nil, false
 	}
-	return s.state, s.from.Health()
+	sick, all = s.from.sick()
+	return s.state, sick, all
 }
 
 //go:embed page
@@ -144,11 +170,14 @@ func (s *Status) Handler() http.Handler {
 		w.Write(s.metrics())
 	})
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		_, err := s.ready()
+		_, err, all := s.ready()
+		if !all {
+			err = nil // to start anew would help none of the others
+		}
 		answer(w, err)
 	})
 	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		state, err := s.ready()
+		state, err, _ := s.ready()
 		if err == nil && state != Serving {
 			err = fmt.Errorf("the server is %s", state)
 		}

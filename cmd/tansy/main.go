@@ -31,7 +31,7 @@ var commands []command
 
 func init() { // not in the declaration, for completion prints them
 	commands = []command{
-		{"serve", "export a volume over NFSv3, creating it if it is missing", serve, ""},
+		{"serve", "export volumes over NFSv3, creating those that are missing", serve, ""},
 		{"mkfs", "make a new volume", mkfs, ""},
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},

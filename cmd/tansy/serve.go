@@ -6,7 +6,6 @@ import (
 	"expvar" // with the profiler, served only with --debug-listen
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math"
 	"net"
@@ -14,6 +13,7 @@ import (
 	_ "net/http/pprof" // served only with --debug-listen
 	"os"
 	"os/signal"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -24,9 +24,7 @@ import (
 	"tansy/daemon"
 	"tansy/disk"
 	"tansy/exports"
-	tansyfs "tansy/fs"
 	"tansy/groups"
-	"tansy/journal"
 	"tansy/portmap"
 	"tansy/server"
 	"tansy/status"
@@ -59,12 +57,16 @@ func serve(args []string) int {
                                                 a new image takes all its room now
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                                 only to whom the file names (tansy exports --help)
+  tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
+                                                two volumes, which clients mount as HOST:/a and HOST:/b
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
-went away. Nothing was acknowledged after that was seen, which takes a second at most.
+went away. Nothing was acknowledged after that was seen, which takes a second at most. One of several
+volumes that fails, or cannot be opened, does not stop the others.
 `)
-	volume := f.String("volume", "tansy.img", "the volume: an image `FILE` or a block device")
+	places := volumeList{list: []place{{"tansy.img", "/"}}}
+	f.Var(&places, "volume", "a volume: an image `FILE` or a block device; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
@@ -72,7 +74,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	root.flags(f, " if the volume has to be made")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	cache := byteSize(64 << 20)
-	f.Var(&cache, "cache", "size of the block cache")
+	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
@@ -90,17 +92,17 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
-	if cache < minCache {
-		return misused(f, "a cache of less than "+minCache.String()+" is too small")
+	if wrong := places.wrong(); wrong != "" {
+		return misused(f, wrong)
+	}
+	if least := minCache * byteSize(len(places.list)); cache < least {
+		return misused(f, "a cache of less than "+least.String()+" is too small")
 	}
 	if m := memory(); m != 0 && uint64(cache) > m {
 		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
 	}
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
-	}
-	if *volume == "" {
-		return misused(f, "--volume is empty: give an image file or a block device")
 	}
 	if find.own && find.hosts {
 		return misused(f, "--portmapper is one of our own, and --rpcbind another one: give one of them")
@@ -142,18 +144,27 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 
 	find.log = log.Logger
-	var policy *exports.Policy
+	volumes := make([]*volume, len(places.list))
+	for i, p := range places.list {
+		volumes[i] = &volume{place: p, log: log.Logger}
+		if len(volumes) > 1 {
+			volumes[i].log = log.With("volume", p.path)
+		}
+	}
+	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
 	if *exportsFile != "" {
-		table, err := readExports(*exportsFile)
+		tables, err := readExports(*exportsFile, places.paths())
 		if err != nil {
 			return fail(err)
 		}
-		policy = exports.NewPolicy(table)
+		for i, t := range tables {
+			policies[i] = exports.NewPolicy(t)
+		}
 		reloads = append(reloads, reload{*exportsFile, func() error {
-			table, err := readExports(*exportsFile)
-			if err == nil {
-				policy.Set(table)
+			tables, err := readExports(*exportsFile, places.paths())
+			for i, t := range tables {
+				policies[i].Set(t)
 			}
 			return err
 		}})
@@ -170,15 +181,15 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		return fail(err)
 	}
 	defer find.close()
-	if policy == nil {
+	if *exportsFile == "" {
 		warnOpen(log.Logger, port.addr())
 	}
 
 	var st *status.Status
 	if port.status != nil {
-		st = newStatus(port.status, *volume, log)
+		st = newStatus(port.status, places.String(), log)
 	} else if *statusListen != "" {
-		if st, err = startStatus(out, *statusListen, *volume, log); err != nil {
+		if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
 			return fail(err)
 		}
 	}
@@ -188,32 +199,22 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		log.Warn("--listen means nothing: the service manager listens", "listen", *listen)
 	}
 	daemon.Notify("STATUS=opening the volume")
-	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
-		if *readOnly {
-			return fail(err)
-		}
-		i := image{uint64(size), *preallocate, warn}
-		var o tansyfs.MkfsOptions
-		root.apply(&o)
-		if err := i.make(*volume, o); err != nil {
-			return fail(err)
-		}
-		log.Info("made a new volume", "volume", *volume, "size", size.String())
+	how := opening{
+		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
+		readOnly: *readOnly, cache: uint64(cache) / uint64(len(volumes)),
 	}
-	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly, Warn: warn})
-	if err != nil {
+	if err := how.openAll(volumes); err != nil {
 		return fail(err)
 	}
-	if has := d.Size() * disk.BlockSize; given(f, "size") && has != uint64(size) {
-		warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", *volume, about(has), &size))
-	}
-	stats := disk.NewStats(d)
-	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
-	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Log: log.Logger})
-	if err != nil {
-		d.Close()
-		return fail(fmt.Errorf("%s: %w%s", *volume, err, advice(err)))
-	}
+	expvar.Publish("disk", expvar.Func(func() any {
+		counts := map[string]disk.Counts{}
+		for _, v := range volumes {
+			if v.fs != nil {
+				counts[v.path] = v.stats.Counts()
+			}
+		}
+		return counts
+	}))
 	if *debugListen != "" {
 		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		go func() { log.Error("profiler", "err", profiler.ListenAndServe()) }()
@@ -223,93 +224,66 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	context.AfterFunc(stop, release) // a second signal does not wait for anything
 	stop, lost := context.WithCancelCause(stop)
 	defer lost(nil)
-	go watch(stop, watchEvery, lost, d.Check, v.Lost)
-	ls, err := port.listen()
-	if err != nil {
-		return fail(errors.Join(err, v.Close(), d.Close()))
-	}
-	reloadOnHangup(stop, log.Logger, reloads...)
-	id := v.VolumeID()
 	var groupsOf func(uid uint32) []uint32
 	if *manageGids {
 		groupsOf = groups.New(nil).Of
 	}
-	s := server.New(server.Config{
-		Volumes: []server.Volume{{FS: v, ID: [8]byte(id[:8]), Key: v.HandleKey(), Exports: policy}},
-		Log:     log.Logger, RootSquash: *rootSquash, Groups: groupsOf,
-		RPC: limit.config(),
-	})
+	cfg := server.Config{Log: log.Logger, RootSquash: *rootSquash, Groups: groupsOf, RPC: limit.config()}
+	for i, v := range volumes {
+		served := v.served()
+		served.Exports = policies[i]
+		cfg.Volumes = append(cfg.Volumes, served)
+	}
+	s := server.New(cfg)
+	watchAll(stop, volumes, s, lost)
+	closeAll := func() (err error) {
+		for _, v := range volumes {
+			err = errors.Join(err, v.close())
+		}
+		return err
+	}
+	ls, err := port.listen()
+	if err != nil {
+		return fail(errors.Join(err, closeAll()))
+	}
+	reloadOnHangup(stop, log.Logger, reloads...)
 	endFinding, err := find.start(s, ls[0])
 	if err != nil {
-		return fail(errors.Join(err, v.Close(), d.Close()))
+		return fail(errors.Join(err, closeAll()))
 	}
 	if st != nil {
-		st.Serve(sources(ls[0].Addr(), s, v, stats))
+		st.Serve(sources(ls[0].Addr(), s, volumes))
 		context.AfterFunc(stop, st.Stop)
 	}
 	for _, l := range ls {
-		printMount(out, l.Addr(), exportedPath(policy))
+		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
 	}
 	var watchdog sync.WaitGroup
-	watchdog.Go(func() { daemon.Watchdog(stop, func() { v.Getattr(v.Root()) }) })
+	watchdog.Go(func() { daemon.Watchdog(stop, func() { alive(volumes) }) })
 	idle, err := serveUntil(stop, ls, s, log.Logger, drain, endFinding)
 	lost(nil) // it ends everything that waits for stop
 	watchdog.Wait()
 	if st != nil {
-		st.Stop() // before the volume is closed
+		st.Stop() // before the volumes are closed
 	}
 	code := exitOK
 	if err != nil {
 		code = fail(err)
 	}
-	if err := context.Cause(stop); errors.Is(err, disk.ErrLost) {
-		fail(err)
-		return exitLost // and nothing can be made durable
+	if idle { // else they may not be closed
+		if err := closeAll(); err != nil {
+			code = fail(err)
+		}
 	}
-	if !idle {
-		return code // v may not be closed
-	}
-	if err := v.Close(); err != nil {
-		code = fail(err)
-	}
-	if err := d.Close(); err != nil {
-		code = fail(err)
+	for _, v := range volumes {
+		if err := v.failed.Load(); err != nil && errors.Is(*err, disk.ErrLost) {
+			fail(*err)
+			return exitLost // and nothing of it can be made durable
+		} else if err != nil {
+			code = exitFailure
+		}
 	}
 	return code
-}
-
-// watchEvery is how often a served volume is looked for.
-const watchEvery = time.Second
-
-// watch calls lost when one of the looks at the volume says that it is gone, and ends with ctx.
-func watch(ctx context.Context, every time.Duration, lost func(error), looks ...func() error) {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		for _, look := range looks {
-			if err := look(); err != nil {
-				lost(err)
-				return
-			}
-		}
-	}
-}
-
-// advice is what to do about an error of opening a volume, for its end. That nothing
-// is there is all that mkfs should be advised for: it destroys what is.
-func advice(err error) string {
-	if errors.Is(err, tansyfs.ErrNoSuperblock) {
-		return " (tansy mkfs makes one)"
-	}
-	if errors.Is(err, journal.ErrDamaged) {
-		return " (tansy repair says what can be done about it)"
-	}
-	return ""
 }
 
 // serveUntil serves on ls until stop is done, then finishes what is in flight, for as long as
@@ -344,19 +318,20 @@ func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *
 	return false, errors.Join(err, fmt.Errorf("requests still in flight after %v were cut off; the next start recovers the volume, as after a crash", 2*drain))
 }
 
-// exportedPath is the first path that can be mounted, or "" if there is none.
-func exportedPath(p *exports.Policy) string {
-	if p == nil {
-		return "/"
+// exportedPaths are what can be mounted: of each volume its first export.
+func exportedPaths(volumes []string, policies []*exports.Policy) (all []string) {
+	for i, at := range volumes {
+		if policies[i] == nil {
+			all = append(all, at)
+		} else if list := policies[i].Table().Exports(); len(list) > 0 {
+			all = append(all, path.Join(at, list[0].Path))
+		}
 	}
-	for _, e := range p.Table().Exports() {
-		return e.Path
-	}
-	return ""
+	return all
 }
 
-// printMount tells how to mount the volume.
-func printMount(w io.Writer, addr net.Addr, path string) {
+// printMount tells how to mount these paths.
+func printMount(w io.Writer, addr net.Addr, paths []string) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -366,9 +341,12 @@ func printMount(w io.Writer, addr net.Addr, path string) {
 			host = "SERVER"
 		}
 	}
-	how := "Nothing is exported.\n"
-	if path != "" {
-		how = mountCommands(host, port, path)
+	how := ""
+	for _, p := range paths {
+		how += mountCommands(host, port, p)
+	}
+	if how == "" {
+		how = "Nothing is exported.\n"
 	}
 	fmt.Fprintf(w, "listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, how)
 }
