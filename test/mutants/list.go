@@ -48,6 +48,15 @@ var mutants = []mutant{
 	{what: "exports: the first client counts, whatever its kind", file: "exports/lookup.go", old: "c.kind < best &&", new: "best > anybody &&", tests: rules},
 	{what: "exports: a directory beside an export is below it", file: "exports/exports.go", old: "strings.HasPrefix(place, path+\"/\")", new: "strings.HasPrefix(place, path)", tests: rules},
 
+	{what: "volumes: a handle of another one is stale", file: "nfs3/export.go", old: "s.joined != nil && s.joined.find(h) != nil", new: "s.joined == nil && s.joined.find(h) != nil", tests: volumes},
+	{what: "volumes: handles of a missing one are stale", file: "nfs3/export.go", old: "s.joined != nil && s.joined.missing", new: "s.joined == nil && s.joined.missing", tests: volumes},
+	{what: "volumes: one that failed goes on", file: "nfs3/export.go", old: "if s.failed.Load() {", new: "if s.failed.Load() && rule == nil {", tests: volumes},
+	{what: "volumes: MNT finds the first for all", file: "mount3/path.go", old: "slices.Equal(names[:n], v.names)", new: "slices.Equal(names[:n], names[:n])", tests: volumes},
+	{what: "volumes: EXPORT tells paths in the volume", file: "mount3/mount.go", old: "yield(path.Join(v.Path, x.Path), x)", new: "yield(x.Path, x)", tests: volumes},
+	{what: "volumes: one that is lost stops all", file: "cmd/tansy/volume.go", old: "left.Add(-1) == 0", new: "left.Add(-1) >= 0", tests: volumes},
+	{what: "volumes: one that is lost goes on", file: "cmd/tansy/volume.go", old: "\t\t\ts.Fail(i)\n", new: "\t\t\t_ = i\n", tests: volumes},
+	{what: "volumes: copies are served", file: "cmd/tansy/volume.go", old: "other != nil {", new: "other != nil && len(ids) == 0 {", tests: volumes},
+
 	{what: "squash: supplementary group 0 is overlooked", file: "fs/squash.go", old: " && !slices.Contains(c.GIDs, 0)", new: " && !slices.Contains(c.GIDs[:0], 0)", tests: []string{"./fs", "-run", "Squash"}},
 	{what: "groups: those of the client count", file: "nfs3/export.go", old: "GIDs: s.groups(c.UID)", new: "GIDs: c.GIDs", tests: rules},
 	{what: "groups: forgotten when they cannot be looked up", file: "groups/groups.go", old: "e.until = c.now().Add(retry)\n", new: "e.groups, e.until = nil, c.now().Add(retry)\n", tests: rules},
