@@ -71,7 +71,7 @@ volumes that fails, or cannot be opened, does not stop the others.
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
-	root.flags(f, " if the volume has to be made")
+	root.flags(f.FlagSet, " if the volume has to be made")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	cache := byteSize(64 << 20)
 	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each")
@@ -84,7 +84,7 @@ volumes that fails, or cannot be opened, does not stop the others.
 	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
 	f.UintVar(&find.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
 	var limit limits
-	limit.flags(f)
+	limit.flags(f.FlagSet)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
 	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
