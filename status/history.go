@@ -20,16 +20,14 @@ const (
 type shot struct {
 	at     time.Time
 	rpc    oncrpc.Stats
-	device struct{ Barriers, WrittenBlocks uint64 } // of all volumes
+	device disk.Counts // of all volumes
 }
 
 func take(from *Sources, at time.Time) shot {
 	s := shot{at: at, rpc: from.RPC()}
 	for _, v := range from.Volumes {
 		if v.open() {
-			d := v.Device()
-			s.device.Barriers += d.Barriers
-			s.device.WrittenBlocks += d.WrittenBlocks
+			s.device = s.device.Plus(v.Device())
 		}
 	}
 	return s
