@@ -25,6 +25,7 @@ import (
 	"tansy/disk"
 	"tansy/exports"
 	"tansy/groups"
+	"tansy/journal"
 	"tansy/portmap"
 	"tansy/server"
 	"tansy/status"
@@ -131,7 +132,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 		return exitFailure
 	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
-	debug.SetMemoryLimit(int64(cache) + overhead - slack + limit.memory())
+	each := uint64(cache) / uint64(len(places.list))
+	debug.SetMemoryLimit(int64(len(places.list))*int64(journal.CacheHeap(each)) + overhead - slack + limit.memory())
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
@@ -201,19 +203,19 @@ volumes that fails, or cannot be opened, does not stop the others.
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
 		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
-		readOnly: *readOnly, cache: uint64(cache) / uint64(len(volumes)),
+		readOnly: *readOnly, cache: each,
 	}
 	if err := how.openAll(volumes); err != nil {
 		return fail(err)
 	}
-	expvar.Publish("disk", expvar.Func(func() any {
-		counts := map[string]disk.Counts{}
+	expvar.Publish("disk", expvar.Func(func() any { // of all volumes together
+		var all disk.Counts
 		for _, v := range volumes {
 			if v.fs != nil {
-				counts[v.path] = v.stats.Counts()
+				all = all.Plus(v.stats.Counts())
 			}
 		}
-		return counts
+		return all
 	}))
 	if *debugListen != "" {
 		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}

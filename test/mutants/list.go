@@ -48,6 +48,10 @@ var mutants = []mutant{
 	{what: "exports: the first client counts, whatever its kind", file: "exports/lookup.go", old: "c.kind < best &&", new: "best > anybody &&", tests: rules},
 	{what: "exports: a directory beside an export is below it", file: "exports/exports.go", old: "strings.HasPrefix(place, path+\"/\")", new: "strings.HasPrefix(place, path)", tests: rules},
 
+	{what: "cache: the arena keeps what was written anew", file: "internal/extern/dlog/cache.go", old: "func (c *Cache) Put(a uint64, b *dbytes.Blk) {\n\tif c.rest != nil {", new: "func (c *Cache) Put(a uint64, b *dbytes.Blk) {\n\tif c.rest != nil && a == 0 {", tests: caches},
+	{what: "cache: the arena keeps what is to be forgotten", file: "internal/extern/dlog/cache.go", old: "\t\tc.remove(i)\n\t}\n\tif c.rest != nil {", new: "\t\tc.remove(i)\n\t}\n\tif c.rest != nil && a == 0 {", tests: caches},
+	{what: "cache: the arena gives out its memory", file: "internal/extern/dlog/arena.go", old: "c := a.blocks[s]\n\treturn &c, again", new: "return &a.blocks[s], again", tests: caches},
+	{what: "cache: the arena loses what moves up", file: "internal/extern/dlog/arena.go", old: "(k-from)&mask >= (k-i)&mask", new: "(k-from)&mask > (k-i)&mask", tests: caches},
 	{what: "volumes: a handle of another one is stale", file: "nfs3/export.go", old: "s.joined != nil && s.joined.find(h) != nil", new: "s.joined == nil && s.joined.find(h) != nil", tests: volumes},
 	{what: "volumes: handles of a missing one are stale", file: "nfs3/export.go", old: "s.joined != nil && s.joined.missing", new: "s.joined == nil && s.joined.missing", tests: volumes},
 	{what: "volumes: one that failed goes on", file: "nfs3/export.go", old: "if s.failed.Load() {", new: "if s.failed.Load() && rule == nil {", tests: volumes},

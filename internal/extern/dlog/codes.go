@@ -147,7 +147,7 @@ func (g *Pages) Held(x uint64) (has bool, c0, c1 uint64) {
 func (g *Pages) Begin(r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.cache = NewCache(g.cache.limit)
+	g.cache = NewCache(g.cache.Limit())
 	g.version++
 	g.root = [2]uint64{r0, r1}
 }
