@@ -166,6 +166,7 @@ var mutants = []mutant{
 	{what: "daemon: listens when it binds", file: "daemon/listen.go", old: "\tif err == nil {\n\t\terr = unix.Bind(fd, to)\n\t}\n", new: "\tif err == nil {\n\t\terr = unix.Bind(fd, to)\n\t\tunix.Listen(fd, 1)\n\t}\n", tests: daemons},
 	{what: "daemon: signs of life without looking", file: "daemon/notify.go", old: "\t\tprobe()\n\t\tNotify(", new: "\t\tgo probe()\n\t\tNotify(", tests: daemons},
 	{what: "daemon: sockets of another process are taken", file: "daemon/notify.go", old: "if pid != strconv.Itoa(os.Getpid()) {", new: "if pid == \"\" {", tests: daemons},
+	{what: "shares: the kernel's buffers take the replies of floods", file: "oncrpc/conn.go", old: "\t\t\tc.sock.limit(maxUnsent)\n", new: "", tests: []string{"./oncrpc", "-run", "FewCalls"}},
 	{what: "stop: waits for peers that take nothing", file: "oncrpc/server.go", old: "was && writing && before == sent", new: "was && writing && before > sent", tests: numbers},
 	{what: "stop: cuts peers that take their replies", file: "oncrpc/server.go", old: "was && writing && before == sent", new: "was || writing && before == sent || s.closing", tests: numbers},
 	{what: "numbers: a latency at the bound is in the next bucket", file: "oncrpc/stats.go", old: "max(d-1, 0)/leastLatency", new: "max(d, 0)/leastLatency", tests: numbers},
