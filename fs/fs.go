@@ -40,6 +40,7 @@ type FS struct {
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
+	streams  chan struct{} // places for large unstable WRITEs
 	host     disk.Host // nil if the volume needs no room from one
 	hostLog  hostLog
 

@@ -38,7 +38,11 @@ const overhead = 64 << 20
 // slack is the part of overhead that Go's memory limit does not see or may
 // overshoot: the program itself, and what is allocated while the garbage
 // collector runs (bytes).
-const slack = 20 << 20
+const slack = 24 << 20
+
+// perVolume is what each volume but the first needs besides its cache: blocks not yet written
+// home (bytes).
+const perVolume = 32 << 20
 
 // minCache is the least block cache: no smaller one is made.
 var minCache = byteSize(4 << 20)
@@ -133,7 +137,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	each := uint64(cache) / uint64(len(places.list))
-	debug.SetMemoryLimit(int64(len(places.list))*int64(journal.CacheHeap(each)) + overhead - slack + limit.memory())
+	n := int64(len(places.list))
+	debug.SetMemoryLimit(n*int64(journal.CacheHeap(each)) + (n-1)*perVolume + overhead - slack + limit.memory())
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
