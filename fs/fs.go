@@ -41,7 +41,7 @@ type FS struct {
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
 	streams  chan struct{} // places for large unstable WRITEs
-	host     disk.Host // nil if the volume needs no room from one
+	host     disk.Host     // nil if the volume needs no room from one
 	hostLog  hostLog
 
 	freeStep uint64 // the constant, less in tests
