@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // TestWorkloads runs every workload, tiny, against the in-memory model: the
 // client speaks the protocol, finds no wrong data, and leaves nothing behind.
 func TestWorkloads(t *testing.T) {
-	s := server.New(server.Config{FS: model.New(model.Options{}), Log: slog.New(slog.DiscardHandler)})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: model.New(model.Options{})}}, Log: slog.New(slog.DiscardHandler)})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,18 @@ type Counts struct {
 	ReadTime, WriteTime, BarrierTime time.Duration
 }
 
+// Plus is the numbers of two disks together.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{
+		Reads: c.Reads + o.Reads, ReadBlocks: c.ReadBlocks + o.ReadBlocks,
+		Writes: c.Writes + o.Writes, WrittenBlocks: c.WrittenBlocks + o.WrittenBlocks,
+		Barriers: c.Barriers + o.Barriers,
+		Discards: c.Discards + o.Discards, DiscardedBlocks: c.DiscardedBlocks + o.DiscardedBlocks,
+		ReadTime: c.ReadTime + o.ReadTime, WriteTime: c.WriteTime + o.WriteTime,
+		BarrierTime: c.BarrierTime + o.BarrierTime,
+	}
+}
+
 // NewStats returns d with counters.
 func NewStats(d Disk) *Stats { return &Stats{Disk: d} }
 

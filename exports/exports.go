@@ -81,7 +81,7 @@ func (p *Policy) Table() *Table { return p.table.Load() }
 // Set makes another table count. Calls under way may go on by the old one.
 func (p *Policy) Set(t *Table) { p.table.Store(t) }
 
-// covers tells if place, which is clean, is path or below it.
-func covers(path, place string) bool {
+// Covers tells if place, which is clean, is path or below it.
+func Covers(path, place string) bool {
 	return path == "/" || place == path || strings.HasPrefix(place, path+"/")
 }

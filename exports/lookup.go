@@ -263,7 +263,7 @@ func (t *Table) rules(addr netip.Addr, names []string, addresses map[string][]ne
 // rule for.
 func (t *Table) Covering(place string, rules []*Rule) (index int, ok bool) {
 	for i, e := range t.exports {
-		if rules[i] != nil && covers(e.Path, place) && (!ok || len(e.Path) > len(t.exports[index].Path)) {
+		if rules[i] != nil && Covers(e.Path, place) && (!ok || len(e.Path) > len(t.exports[index].Path)) {
 			index, ok = i, true
 		}
 	}

@@ -111,6 +111,10 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 	if stable {
 		done = FileSync
 	}
+	if !stable && n > freeStream {
+		v.streams <- struct{}{}
+		defer func() { <-v.streams }()
+	}
 	var before, after *buf
 	for {
 		err := v.growing(h.Ino, func() error {
@@ -130,6 +134,14 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 		return uint32(n), done, wcc(h.Ino, before, after, nil), nil
 	}
 }
+
+// Large unstable WRITEs are carried out a few at a time, which keeps all processors busy. Each holds
+// a copy of its data until it is committed, and when the journal has no room they would all wait for
+// that with theirs. (Stable ones share barriers, so that they have to be there together.)
+const (
+	maxStreams = 4
+	freeStream = 64 << 10 // bytes; up to that a WRITE is not large
+)
 
 // final is an error as the client may see it.
 func final(err error) error {

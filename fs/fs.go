@@ -41,7 +41,8 @@ type FS struct {
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	stop     func() error
-	host     disk.Host // nil if the volume needs no room from one
+	streams  chan struct{} // places for large unstable WRITEs
+	host     disk.Host     // nil if the volume needs no room from one
 	hostLog  hostLog
 	dmg      *damage
 	scrub    *scrubber

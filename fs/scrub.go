@@ -51,6 +51,7 @@ type scrubber struct {
 	mu     sync.Mutex
 	status ScrubStatus
 	before uint64 // blocks checked in passes before
+	closed bool
 }
 
 func (v *FS) newScrubber(o ScrubOptions) *scrubber {
@@ -90,10 +91,13 @@ func (s *scrubber) start() {
 	})
 }
 
-// close ends the pass that runs, and all.
+// close ends the pass that runs, and all. It may be called again.
 func (s *scrubber) close() {
 	s.stop()
 	s.ended.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed, s.status.Running = true, false // one that was asked for just now did not begin
 }
 
 // pass makes one.
@@ -128,7 +132,7 @@ func (s *scrubber) pass(ctx context.Context) {
 	attrs := []any{"checked", n.Good, "damaged", n.Damaged, "unchecked", n.Unchecked, "took", s.now().Sub(began).Round(time.Millisecond)}
 	switch {
 	case errors.Is(err, context.Canceled):
-		v.log.Info("the scrub ends before its time, as the server stops", attrs...)
+		v.log.Info("the scrub ends before its time, as the volume is served no more", attrs...)
 	case err != nil:
 		v.log.Error("the scrub ends before its time", append(attrs, "err", err)...)
 	case n.Damaged > 0:
@@ -171,16 +175,19 @@ func (v *FS) scrubTotal() uint64 {
 	return v.dmg.params.Pages + v.geo.Dtor_data1() - v.dmg.params.Home() - free
 }
 
-// Scrub asks for a pass now, which Running says from then on. If one runs already, that is it.
+// Scrub asks for a pass now, which Running says from then on. If one runs already, that is it; after EndScrubs there is none.
 func (v *FS) Scrub() {
 	s := v.scrub
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.status.Running {
+	if !s.status.Running && !s.closed {
 		s.begin()
 		s.ask <- struct{}{}
 	}
 }
+
+// EndScrubs ends the scrub that runs, and all to come: there is no sense in reading a volume that is not the server's any more.
+func (v *FS) EndScrubs() { v.scrub.close() }
 
 // ScrubStatus says how it is doing.
 func (v *FS) ScrubStatus() ScrubStatus {

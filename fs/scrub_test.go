@@ -139,7 +139,7 @@ func TestScrubStops(t *testing.T) {
 	x.v.Scrub()
 	<-waits
 	x.close()
-	x.log.await(t, "ends before its time, as the server stops")
+	x.log.await(t, "ends before its time, as the volume is served no more")
 	if st := x.v.ScrubStatus(); st.Running || st.Passes != 0 || !st.Ended.IsZero() {
 		t.Errorf("%+v", st)
 	}

@@ -259,6 +259,19 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 	return j, nil
 }
 
+// split is how many blocks of a cache are for blocks, and how many for pages of the tree of codes.
+func split(cacheBytes uint64) (blocks, pages int) {
+	all := int(min(cacheBytes/disk.BlockSize, 1<<31))
+	return all - all/pageShare, all / pageShare
+}
+
+// CacheHeap is how much a cache of so many bytes takes of Go's heap. The rest of a large one
+// lies outside of it.
+func CacheHeap(cacheBytes uint64) uint64 {
+	blocks, pages := split(cacheBytes)
+	return dlog.HeapBytes(uint64(blocks)*disk.BlockSize) + dlog.HeapBytes(uint64(pages)*disk.BlockSize)
+}
+
 func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
@@ -266,12 +279,13 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	dd := ddisk.New(d)
 	stop := reportProgress(dd, o.Log)
 	defer stop()
-	cache := dlog.NewCache(int(min(o.CacheBytes/disk.BlockSize, 1<<31)))
+	blocks, pages := split(o.CacheBytes)
+	cache := dlog.NewCache(blocks)
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
 	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
-	tree := p.tree(dd, seal, dlog.NewPages(cache.Limit()/pageShare), d.Size())
+	tree := p.tree(dd, seal, dlog.NewPages(pages), d.Size())
 	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
 	switch {
 	case !io && dd.Err() == nil && dd.ReadErr() == nil:

@@ -7,6 +7,7 @@
 package mount3
 
 import (
+	"iter"
 	"log/slog"
 	"net"
 	"path"
@@ -42,22 +43,29 @@ const (
 	maxDump   = 64 << 10 // bytes of the result of DUMP, at most
 )
 
-// Config sets up a Service. Walk is required.
+// Config sets up a Service.
 type Config struct {
-	Export string // path of the root of the volume for clients, default "/"
+	Volumes []Volume // at least one; the path of none is another's, or below it
+	Log     *slog.Logger
+}
+
+// Volume is what can be mounted. Walk is required.
+type Volume struct {
+	Path string // of its root for clients, default "/"
 	// Walk returns the handle of the directory that names lead to from the root of the
 	// volume, for the caller of c. Its errors are fs.Errno; any other is a fault below.
 	// It may be called concurrently.
 	Walk func(c *oncrpc.Call, names []string) (handle []byte, err error)
 	// Exports says what EXPORT lists; nil: the root, for everyone.
 	Exports *exports.Policy
-	Log     *slog.Logger
+
+	names []string // in Path
 }
 
 // Service is MOUNT version 3.
 type Service struct {
-	cfg    Config
-	export []string // the path of the root
+	volumes []Volume
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	mounts []mount // oldest first
@@ -68,14 +76,19 @@ type mount struct{ host, dir string }
 
 // New makes a Service.
 func New(cfg Config) *Service {
-	cfg.Export = path.Clean("/" + cfg.Export)
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
+	s := &Service{log: cfg.Log, dump: dumpEnd}
+	if s.log == nil {
+		s.log = slog.Default()
 	}
-	if cfg.Exports == nil {
-		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(exports.Open()), nil))
+	for _, v := range cfg.Volumes {
+		v.Path = path.Clean("/" + v.Path)
+		v.names = split(v.Path)
+		if v.Exports == nil {
+			v.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(exports.Open()), nil))
+		}
+		s.volumes = append(s.volumes, v)
 	}
-	return &Service{cfg: cfg, export: split(cfg.Export), dump: dumpEnd}
+	return s
 }
 
 // Programs are the tables of procedures: version 3, and 1 and 2, by which some ask for
@@ -103,7 +116,6 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 	}
 	handle, err := s.mount(c, string(dir))
 	if err != nil {
-		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", string(dir), "err", err)
 		c.Status = status(err)
 		c.Reply.Uint32(c.Status)
 		return oncrpc.Success
@@ -118,21 +130,20 @@ func (s *Service) mnt(c *oncrpc.Call) oncrpc.Accept {
 
 // mount returns the handle of dir, and remembers that the caller has it.
 func (s *Service) mount(c *oncrpc.Call, dir string) (handle []byte, err error) {
-	names, place, ok := s.below(dir)
+	v, names, place, err := s.below(dir)
 	switch {
-	case !ok:
-		err = fs.ErrNoEnt
+	case err != nil:
 	case len(place) > maxPath: // with the slash that dir lacked in front
 		err = fs.ErrNameTooLong
 	default:
-		handle, err = s.cfg.Walk(c, names)
+		handle, err = v.Walk(c, names)
 	}
 	if err != nil {
-		s.cfg.Log.Warn("mount refused", "peer", c.Peer, "path", dir, "err", err)
+		s.log.Warn("mount refused", "peer", c.Peer, "path", dir, "err", err)
 		return nil, err
 	}
 	s.remember(mount{host(c), place})
-	s.cfg.Log.Info("mounted", "peer", c.Peer, "path", place)
+	s.log.Info("mounted", "peer", c.Peer, "path", place)
 	return handle, nil
 }
 
@@ -153,11 +164,11 @@ func (s *Service) umnt(c *oncrpc.Call) oncrpc.Accept {
 	if !c.Args.Ok() {
 		return oncrpc.GarbageArgs
 	}
-	if _, place, ok := s.below(string(dir)); ok {
+	if _, _, place, err := s.below(string(dir)); err == nil {
 		s.mu.Lock()
 		s.forget(host(c), place)
 		s.mu.Unlock()
-		s.cfg.Log.Info("unmounted", "peer", c.Peer, "path", place)
+		s.log.Info("unmounted", "peer", c.Peer, "path", place)
 	}
 	return oncrpc.Success
 }
@@ -172,9 +183,9 @@ func (s *Service) umntall(c *oncrpc.Call) oncrpc.Accept {
 // exports lists the exports with their clients as they stand in the file. That an export
 // is for everyone is said by no client at all (RFC 1813, section 5.2.5).
 func (s *Service) exports(c *oncrpc.Call) oncrpc.Accept {
-	for _, x := range s.list() {
+	for at, x := range s.exported() {
 		c.Reply.Bool(true)
-		c.Reply.Opaque([]byte(path.Join(s.cfg.Export, x.Path)))
+		c.Reply.Opaque([]byte(at))
 		if len(x.Clients) != 1 || !x.Clients[0].Anybody() {
 			for _, client := range x.Clients {
 				c.Reply.Bool(true)
@@ -187,13 +198,23 @@ func (s *Service) exports(c *oncrpc.Call) oncrpc.Accept {
 	return oncrpc.Success
 }
 
-// list is what is exported now.
-func (s *Service) list() []exports.Export { return s.cfg.Exports.Table().Exports() }
+// exported is what is exported now, with its paths for clients.
+func (s *Service) exported() iter.Seq2[string, exports.Export] {
+	return func(yield func(string, exports.Export) bool) {
+		for _, v := range s.volumes {
+			for _, x := range v.Exports.Table().Exports() {
+				if !yield(path.Join(v.Path, x.Path), x) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // exportsWeight is about the size of the result of EXPORT, in bytes.
 func (s *Service) exportsWeight(oncrpc.Decoder) (n int) {
-	for _, x := range s.list() {
-		n += 16 + len(s.cfg.Export) + len(x.Path)
+	for at, x := range s.exported() {
+		n += 16 + len(at)
 		for _, client := range x.Clients {
 			n += 12 + len(client.Name)
 		}

@@ -48,7 +48,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add(byte(ProcMnt), []byte{0, 0, 0, 4, 'a', '/', '/', 'b'})
 	f.Add(byte(ProcMnt), []byte{0xff, 0xff, 0xff, 0xff})
 	m, _ := plant(f)
-	s := New(Config{Walk: nfs3.New(nfs3.Config{FS: m}).Walk, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := New(Config{Volumes: []Volume{{Walk: nfs3.New(nfs3.Config{FS: m}).Walk}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	f.Add(byte(6+ProcMnt), path)
 	programs := s.Programs()
 	f.Fuzz(func(t *testing.T, proc byte, args []byte) {
@@ -78,7 +78,7 @@ func anywhere(*oncrpc.Call, []string) ([]byte, error) { return make([]byte, 32),
 
 // TestMountsBounded: clients that never unmount cost nothing.
 func TestMountsBounded(t *testing.T) {
-	s := New(Config{Walk: anywhere, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := New(Config{Volumes: []Volume{{Walk: anywhere}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	mnt := s.Program().Procs[ProcMnt]
 	for i := range 2 * maxMounts {
 		e := oncrpc.NewEncoder(nil)
@@ -97,7 +97,7 @@ func TestMountsBounded(t *testing.T) {
 // forgotten.
 func TestExportIsClean(t *testing.T) {
 	for _, export := range []string{"/vol", "/vol/", "vol", "//vol/."} {
-		s := New(Config{Export: export, Walk: anywhere, Log: slog.New(slog.DiscardHandler)})
+		s := New(Config{Volumes: []Volume{{Path: export, Walk: anywhere}}, Log: slog.New(slog.DiscardHandler)})
 		call := func(proc int) {
 			e := oncrpc.NewEncoder(nil)
 			e.Opaque([]byte("/vol"))
@@ -122,7 +122,7 @@ func TestExportIsClean(t *testing.T) {
 func TestOldVersions(t *testing.T) {
 	want := []byte("the handle of a directory, or so")
 	var failure error
-	s := New(Config{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return want, failure }, Log: slog.New(slog.DiscardHandler)})
+	s := New(Config{Volumes: []Volume{{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return want, failure }}}, Log: slog.New(slog.DiscardHandler)})
 	call := func(version, proc int) oncrpc.Decoder {
 		e := oncrpc.NewEncoder(nil)
 		e.Opaque([]byte("/a"))

@@ -72,7 +72,10 @@ func expect(dir, export string, uid uint32) (uint32, string) {
 	}
 	for n := range strings.SplitSeq(export, "/") {
 		if n != "" {
-			if len(names) == 0 || names[0] != n {
+			if len(names) == 0 {
+				return ErrAcces, "" // the way to the volume
+			}
+			if names[0] != n {
 				return ErrNoEnt, ""
 			}
 			names = names[1:]
@@ -139,7 +142,7 @@ func FuzzPath(f *testing.F) {
 		if how&2 != 0 { // user 0 is squashed
 			walk, uid = nfs.Walk, 5
 		}
-		s := New(Config{Export: export, Walk: walk, Log: slog.New(slog.DiscardHandler)})
+		s := New(Config{Volumes: []Volume{{Path: export, Walk: walk}}, Log: slog.New(slog.DiscardHandler)})
 		call := func(proc int, dir string) (*oncrpc.Decoder, oncrpc.Accept) {
 			args := oncrpc.NewEncoder(nil)
 			args.Opaque([]byte(dir))
@@ -191,7 +194,7 @@ func FuzzPath(f *testing.F) {
 // A walk that fails is what MOUNT can say of it.
 func TestStatus(t *testing.T) {
 	var failure error
-	s := New(Config{Log: slog.New(slog.DiscardHandler), Walk: func(*oncrpc.Call, []string) ([]byte, error) { return nil, failure }})
+	s := New(Config{Log: slog.New(slog.DiscardHandler), Volumes: []Volume{{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return nil, failure }}}})
 	for err, want := range map[error]uint32{
 		fs.ErrPerm: ErrPerm, fs.ErrNoEnt: ErrNoEnt, fs.ErrIO: ErrIO, fs.ErrAcces: ErrAcces, fs.ErrNotDir: ErrNotDir, fs.ErrInval: ErrInval,
 		fs.ErrNameTooLong: ErrNameTooLong, fs.ErrNotSupp: ErrNotSupp, fs.ErrServerFault: ErrServerFault,
@@ -208,7 +211,7 @@ func TestStatus(t *testing.T) {
 
 // The result of DUMP is bounded also when paths are long.
 func TestDumpBounded(t *testing.T) {
-	s := New(Config{Walk: anywhere, Log: slog.New(slog.DiscardHandler)})
+	s := New(Config{Volumes: []Volume{{Walk: anywhere}}, Log: slog.New(slog.DiscardHandler)})
 	call := func(proc, i int) int {
 		e := oncrpc.NewEncoder(nil)
 		e.Opaque([]byte(path.Join("/", strings.Repeat("/long", i%200), string(rune('a'+i%26)))))

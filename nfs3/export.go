@@ -81,13 +81,16 @@ func (s *Service) admit(c *call, h handle) error {
 	r := s.ring()
 	e := r.byID[[8]byte(h[:8])]
 	if e == nil {
-		return fs.ErrStale // of another volume, or of an export that is no more
+		return s.stranger()
 	}
 	return s.enter(c, e, r.table.Rules(c.Peer)[e.index])
 }
 
 // enter makes c one of the export, if the rule allows it.
 func (s *Service) enter(c *call, e *export, rule *exports.Rule) error {
+	if s.failed.Load() {
+		return fs.ErrIO
+	}
 	if rule == nil {
 		return fmt.Errorf("%s is not exported to this client: %w", e.path, fs.ErrAcces)
 	}
@@ -125,8 +128,23 @@ func privileged(peer net.Addr) bool {
 // XDR. A second handle has to be of the same export as the first.
 func (s *Service) file(c call, h handle) (fs.Handle, error) {
 	f, err := c.export.handles.parse(h, &c.Scratch)
-	if err == fs.ErrStale && s.ring().byID[[8]byte(h[:8])] != nil {
+	if err == fs.ErrStale && (s.owns(h) || s.joined != nil && s.joined.find(h) != nil) {
 		return f, fs.ErrXDev
 	}
+	if err == fs.ErrStale {
+		err = s.stranger()
+	}
 	return f, err
+}
+
+// owns tells if a handle says to be of one of the exports of this volume.
+func (s *Service) owns(h handle) bool { return s.ring().byID[[8]byte(h[:8])] != nil }
+
+// stranger is the error for a handle that is of no export here: of another volume, or of an export
+// that is no more. While a volume is missing, it may be of that one, and clients have to keep it.
+func (s *Service) stranger() error {
+	if s.joined != nil && s.joined.missing {
+		return fs.ErrIO
+	}
+	return fs.ErrStale
 }

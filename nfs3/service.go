@@ -34,6 +34,8 @@ type Service struct {
 	policy *exports.Policy
 	groups func(uid uint32) []uint32
 	rings  atomic.Pointer[keyring] // of the last table that counted
+	failed atomic.Bool             // see Fail
+	joined *Volumes                // that it is one of, or nil
 }
 
 // New makes a Service.
@@ -49,3 +51,7 @@ func New(cfg Config) *Service {
 		log: cfg.Log, policy: cfg.Exports, groups: cfg.Groups,
 	}
 }
+
+// Fail says that the volume cannot be used any more: calls for its files are answered with
+// NFS3ERR_IO from now on.
+func (s *Service) Fail() { s.failed.Store(true) }

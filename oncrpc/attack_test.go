@@ -3,6 +3,7 @@ package oncrpc
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -165,6 +166,35 @@ func TestNoCallForABlockedPeer(t *testing.T) {
 	for range n {
 		p.receive()
 	}
+}
+
+// TestFewCallsForADeafPeer: of a flood of small calls whose replies nobody takes, no more is carried out
+// than the peer has room for, and a little: the kernel's buffers do not make up for it.
+func TestFewCallsForADeafPeer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel takes what it likes here")
+	}
+	s, addr := patient(t, Config{})
+	p := connectFrom(t, addr, 1)
+	const n = 50_000
+	var flood []byte
+	for xid := range uint32(n) {
+		flood = append(flood, mark(callBytes(xid, 0, nil))...)
+	}
+	sent := make(chan struct{})
+	go func() { // the server does not take all of it
+		p.Write(flood)
+		close(sent)
+	}()
+	var c *conn
+	s.until(1, func(x *conn) bool { c = x; return x.blockedAt.Load() != 0 || x.calls.Load() == n })
+	if calls := c.calls.Load(); calls > n/3 {
+		t.Errorf("%d calls of %d were carried out", calls, n)
+	}
+	for range n { // who takes replies after all gets them
+		p.receive()
+	}
+	<-sent
 }
 
 // TestHalfRecords: peers send a part of a large call and no more.

@@ -108,6 +108,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 	if sc, ok := nc.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.sock.init(raw)
+			c.sock.limit(maxUnsent)
 			c.unread.init(raw)
 		}
 	}

@@ -17,6 +17,11 @@ const (
 	// proven. A socket's send buffer takes less by itself.
 	provenReplies = 8 << 20
 
+	// maxUnsent is how many bytes of replies the kernel keeps for a peer that is not proven
+	// and has no room for them. So whoever sends calls and takes no replies has few of them
+	// carried out: what fits there and into its own buffer.
+	maxUnsent = 32 << 10
+
 	// provenRecords is how many bytes of large records it sends.
 	provenRecords = 1 << 20
 
@@ -37,6 +42,7 @@ func (c *conn) took(n int) {
 	if c.taken += n; c.taken >= provenReplies {
 		c.pace = proven
 		c.out.judge(proven)
+		c.sock.limit(0)
 	}
 }
 
@@ -46,6 +52,7 @@ func (c *conn) lag() {
 	if c.pace != slow {
 		c.pace = slow
 		c.out.judge(slow)
+		c.sock.limit(maxUnsent)
 	}
 }
 

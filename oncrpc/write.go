@@ -166,6 +166,13 @@ type sender struct {
 
 func (s *sender) init(raw syscall.RawConn) { s.raw, s.send = raw, s.attempt }
 
+// limit bounds what the socket takes while the peer has no room (limitUnsent).
+func (s *sender) limit(unsent int) {
+	if s.raw != nil {
+		limitUnsent(s.raw, unsent)
+	}
+}
+
 func (s *sender) attempt(fd uintptr) bool {
 	for {
 		if len(s.bufs) == 1 {

@@ -81,6 +81,14 @@ func parse(t testing.TB, file string) *exports.Table {
 // startExports serves a model with these directories and files (paths that end in no
 // slash) by the rules of a file.
 func startExports(t testing.TB, file string, paths ...string) (*hosts, *exports.Policy, map[string]fs.Handle) {
+	m, at := planted(t, paths...)
+	policy := exports.NewPolicy(parse(t, file))
+	l, _ := startOn(t, server.Volume{FS: m, ID: [8]byte{1, 2, 3}, Key: [16]byte{4, 5, 6}, Exports: policy})
+	return l, policy, at
+}
+
+// planted is a model with these directories and files, and the handle of each.
+func planted(t testing.TB, paths ...string) (*model.Model, map[string]fs.Handle) {
 	m := model.New(model.Options{RootMode: 0o777})
 	at := map[string]fs.Handle{"": m.Root()}
 	for _, p := range paths {
@@ -99,8 +107,12 @@ func startExports(t testing.TB, file string, paths ...string) (*hosts, *exports.
 		}
 		at[p] = n.Handle
 	}
-	policy := exports.NewPolicy(parse(t, file))
-	s := server.New(server.Config{FS: m, VolumeID: [8]byte{1, 2, 3}, Key: [16]byte{4, 5, 6}, Exports: policy, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	return m, at
+}
+
+// startOn serves volumes to hosts.
+func startOn(t testing.TB, volumes ...server.Volume) (*hosts, *server.Server) {
+	s := server.New(server.Config{Volumes: volumes, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	l := &hosts{make(chan net.Conn), make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- s.Serve(l) }()
@@ -109,7 +121,7 @@ func startExports(t testing.TB, file string, paths ...string) (*hosts, *exports.
 		s.Shutdown(context.Background())
 		<-served
 	})
-	return l, policy, at
+	return l, s
 }
 
 // find looks names up, so that c knows the handles.
@@ -335,7 +347,7 @@ func TestExportsGroups(t *testing.T) {
 		return list
 	}
 	for rule, rootGroup := range map[string]bool{"no_root_squash": true, "root_squash,anongid=50": false} {
-		addr, _ := startServer(t, server.Config{FS: m, Groups: groups, Exports: exports.NewPolicy(parse(t, "/ *(rw,insecure,"+rule+")"))})
+		addr, _ := startServer(t, server.Config{Volumes: []server.Volume{{FS: m, Exports: exports.NewPolicy(parse(t, "/ *(rw,insecure,"+rule+")"))}}, Groups: groups})
 		c := mount(t, addr)
 		for gid := range 20 {
 			dir := find(t, c, string(rune('a'+gid)))

@@ -331,7 +331,7 @@ func TestBrokenFileSystem(t *testing.T) {
 
 func TestCallers(t *testing.T) {
 	m := model.New(model.Options{RootMode: 0o777})
-	addr, _ := startServer(t, server.Config{FS: m, RootSquash: true})
+	addr, _ := startServer(t, server.Config{Volumes: []server.Volume{{FS: m}}, RootSquash: true})
 	c := mount(t, addr)
 	for i, x := range []struct {
 		cred     *fs.Cred

@@ -73,7 +73,7 @@ func stream(t *testing.T, input []byte) {
 	m := model.New(model.Options{Clock: func() time.Time { return time.Unix(1, 2) }, Capacity: 1 << 20, MaxFiles: 50})
 	m.Create(root, m.Root(), []byte("file"), fs.Guarded, mode(0o644), 0)
 	m.Symlink(root, m.Root(), []byte("link"), &fs.SetAttr{}, []byte("target"))
-	s := server.New(server.Config{FS: m, VolumeID: [8]byte{1}, Key: [16]byte{2}, Log: slog.New(slog.DiscardHandler)})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: m, ID: [8]byte{1}, Key: [16]byte{2}}}, Log: slog.New(slog.DiscardHandler)})
 	// Not TCP: the system would run out of ports.
 	dir, err := os.MkdirTemp("/tmp", "nfs") // the path of a socket must be short
 	if err != nil {

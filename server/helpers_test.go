@@ -20,7 +20,9 @@ var root = &fs.Cred{}
 func startServer(t testing.TB, cfg server.Config) (string, *server.Server) {
 	t.Helper()
 	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	cfg.VolumeID, cfg.Key = [8]byte{1, 2, 3}, [16]byte{4, 5, 6}
+	for i := range cfg.Volumes {
+		cfg.Volumes[i].ID, cfg.Volumes[i].Key = [8]byte{1, 2, 3, byte(i)}, [16]byte{4, 5, 6}
+	}
 	s := server.New(cfg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,7 +44,7 @@ func startServer(t testing.TB, cfg server.Config) (string, *server.Server) {
 }
 
 func start(t testing.TB, fsys fs.FileSystem) string {
-	addr, _ := startServer(t, server.Config{FS: fsys})
+	addr, _ := startServer(t, server.Config{Volumes: []server.Volume{{FS: fsys}}})
 	return addr
 }
 

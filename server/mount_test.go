@@ -53,7 +53,7 @@ func testSubdirectory(t *testing.T, fsys fs.FileSystem, squash bool) {
 	if _, err := fsys.Create(root, a, []byte("f"), fs.Unchecked, mode(0o644), 0); err != nil {
 		t.Fatal(err)
 	}
-	addr, _ := startServer(t, server.Config{FS: fsys, RootSquash: squash})
+	addr, _ := startServer(t, server.Config{Volumes: []server.Volume{{FS: fsys}}, RootSquash: squash})
 	c := mount(t, addr)
 	own := uint32(mount3.OK) // what user 0 gets in a directory of its own
 	if squash {

@@ -376,7 +376,7 @@ func TestListing(t *testing.T) {
 }
 
 func TestMountProtocol(t *testing.T) {
-	addr, _ := startServer(t, server.Config{FS: model.New(model.Options{}), Export: "/vol"})
+	addr, _ := startServer(t, server.Config{Volumes: []server.Volume{{FS: model.New(model.Options{}), Path: "/vol"}}})
 	c, err := nfsclient.Dial(addr)
 	if err != nil {
 		t.Fatal(err)

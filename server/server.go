@@ -1,4 +1,4 @@
-// Package server serves a file system over NFS: NFS version 3 and MOUNT on one port, with
+// Package server serves file systems over NFS: NFS version 3 and MOUNT on one port, with
 // no port mapper needed; Portmapper is one for hosts that have none.
 package server
 
@@ -14,17 +14,13 @@ import (
 	"tansy/oncrpc"
 )
 
-// Config sets up a Server. FS, VolumeID and Key are required; zero values of
-// the rest stand for the defaults.
+// Config sets up a Server. Volumes is required; zero values of the rest stand for the
+// defaults.
 type Config struct {
-	FS       fs.FileSystem
-	VolumeID [8]byte  // part of every handle; stays with the volume
-	Key      [16]byte // secret that authenticates handles; stays with the volume
-	Log      *slog.Logger
+	Volumes []Volume // the Path of none is another's, or below it; one has an FS, at least
+	Log     *slog.Logger
 
-	Export     string          // path of the volume's root for clients, default "/"
-	Exports    *exports.Policy // who may do what; nil: everybody everything
-	RootSquash bool            // without Exports: treat user 0 and group 0 as nobody
+	RootSquash bool // of volumes without Exports: treat user 0 and group 0 as nobody
 
 	// Groups, if not nil, returns the groups of a user in place of those that clients say.
 	Groups func(uid uint32) []uint32
@@ -33,10 +29,22 @@ type Config struct {
 	RPC oncrpc.Config
 }
 
-// Server is a file system being served.
+// Volume is a file system to be served. FS, ID and Key are required; without FS the volume is one that
+// cannot be served for now: it is there, and all that is asked of it fails with an I/O error.
+type Volume struct {
+	Path string // of its root for clients, default "/"
+	FS   fs.FileSystem
+	ID   [8]byte  // part of every handle; stays with the volume, and no other has it
+	Key  [16]byte // secret that authenticates handles; stays with the volume
+
+	Exports *exports.Policy // who may do what, with paths in the volume; nil: everybody everything
+}
+
+// Server is one or several file systems being served.
 type Server struct {
 	rpc   *oncrpc.Server
 	mount *oncrpc.PacketServer // MOUNT over UDP
+	nfs   []*nfs3.Service      // of each volume; nil where there is no FS
 }
 
 // New makes a Server that listens nowhere yet.
@@ -44,19 +52,37 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	if cfg.Exports == nil {
-		rule := exports.Open()
-		rule.Root = cfg.RootSquash
-		cfg.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
+	s := &Server{nfs: make([]*nfs3.Service, len(cfg.Volumes))}
+	var mounts []mount3.Volume
+	var there []*nfs3.Service
+	for i, v := range cfg.Volumes {
+		if v.Exports == nil {
+			rule := exports.Open()
+			rule.Root = cfg.RootSquash
+			v.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
+		}
+		walk := func(*oncrpc.Call, []string) ([]byte, error) { return nil, fs.ErrIO }
+		if v.FS != nil {
+			s.nfs[i] = nfs3.New(nfs3.Config{FS: v.FS, VolumeID: v.ID, Key: v.Key, Log: cfg.Log, Exports: v.Exports, Groups: cfg.Groups})
+			there, walk = append(there, s.nfs[i]), s.nfs[i].Walk
+		}
+		mounts = append(mounts, mount3.Volume{Path: v.Path, Walk: walk, Exports: v.Exports})
 	}
-	nfs := nfs3.New(nfs3.Config{FS: cfg.FS, VolumeID: cfg.VolumeID, Key: cfg.Key, Log: cfg.Log, Exports: cfg.Exports, Groups: cfg.Groups})
-	mount := mount3.New(mount3.Config{Export: cfg.Export, Walk: nfs.Walk, Exports: cfg.Exports, Log: cfg.Log})
+	nfs := nfs3.Join(there, len(there) < len(cfg.Volumes))
+	mount := mount3.New(mount3.Config{Volumes: mounts, Log: cfg.Log})
 	rpc := cfg.RPC
 	rpc.Programs = append(mount.Programs(), nfs.Program())
 	rpc.Log = cfg.Log
-	return &Server{
-		rpc:   oncrpc.NewServer(rpc),
-		mount: oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log}),
+	s.rpc = oncrpc.NewServer(rpc)
+	s.mount = oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log})
+	return s
+}
+
+// Fail says that volume i cannot be used any more: all that is asked of it fails with an I/O
+// error from now on. The others go on.
+func (s *Server) Fail(i int) {
+	if s.nfs[i] != nil {
+		s.nfs[i].Fail()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/fs"
 	"tansy/oncrpc"
 )
 
@@ -21,12 +20,17 @@ const (
 type shot struct {
 	at     time.Time
 	rpc    oncrpc.Stats
-	fs     fs.Stats
-	device disk.Counts
+	device disk.Counts // of all volumes
 }
 
 func take(from *Sources, at time.Time) shot {
-	return shot{at, from.RPC(), from.FS(), from.Device()}
+	s := shot{at: at, rpc: from.RPC()}
+	for _, v := range from.Volumes {
+		if v.open() {
+			s.device = s.device.Plus(v.Device())
+		}
+	}
+	return s
 }
 
 // history is the shots of the last minute, and what happened between two of them for longer.

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"tansy/disk"
 	"tansy/fs"
 	"tansy/oncrpc"
 )
@@ -57,7 +55,7 @@ func (e *exposition) counter(name, help string, v uint64) {
 // metrics returns all numbers.
 func (s *Status) metrics() []byte {
 	e := &exposition{}
-	state, _ := s.ready()
+	state, _, _ := s.ready()
 	e.family("build_info", "gauge", "Always 1; what is running.")
 	e.sample(1, "release", s.cfg.Release, "revision", s.cfg.Revision, "format", strconv.Itoa(int(fs.FormatVersion())), "goversion", runtime.Version())
 	e.gauge("start_time_seconds", "When the server started, since 1970.", float64(s.begin.UnixMilli())/1000)
@@ -76,17 +74,8 @@ func (s *Status) metrics() []byte {
 	if s.from == nil {
 		return e.b.Bytes()
 	}
-	e.gauge("healthy", "0 when the volume refuses changes since its device failed, or it is damaged.", flag(s.from.Health() == nil))
 	e.transport(s.from.RPC())
-	e.volume(s.from.FS())
-	e.device(s.from.Device())
-	e.scrub(s.from.Scrub(), s.from.Damaged())
-	if sp, err := s.from.Space(); err == nil {
-		e.gauge("volume_bytes", "Size of the volume's data.", float64(sp.TotalBytes))
-		e.gauge("volume_free_bytes", "Of these not in use, and with room on the host.", float64(sp.FreeBytes))
-		e.gauge("volume_inodes", "Files that the volume can have.", float64(sp.TotalFiles))
-		e.gauge("volume_free_inodes", "Of these not in use.", float64(sp.FreeFiles))
-	}
+	e.volumes(s.from.Volumes)
 	return e.b.Bytes()
 }
 
@@ -163,50 +152,4 @@ func statusName(status uint32) string {
 		return name
 	}
 	return strconv.FormatUint(uint64(status), 10)
-}
-
-// volume adds transactions, journal and cache.
-func (e *exposition) volume(st fs.Stats) {
-	j := st.Journal
-	e.counter("transactions_total", "Transactions that changed something.", st.Transactions.Commits)
-	e.counter("transaction_conflicts_total", "Transactions that were run again because of others.", st.Transactions.Conflicts)
-	e.counter("journal_commits_total", "Commits.", j.Commits)
-	e.counter("journal_groups_total", "Groups of commits that were written to the log.", j.Groups)
-	e.counter("journal_installs_total", "Times that blocks were brought home.", j.Installs)
-	e.gauge("journal_units", "Groups that the log has room for.", float64(j.Units))
-	e.gauge("journal_units_used", "Groups in the log.", float64(j.UnitsUsed))
-	e.gauge("journal_ring_bytes", "Room of the log for the data of large groups.", disk.BlockSize*float64(j.Ring))
-	e.gauge("journal_ring_used_bytes", "Of this in use.", disk.BlockSize*float64(j.RingUsed))
-	e.counter("cache_hits_total", "Blocks that were found in the cache.", j.CacheHits)
-	e.counter("cache_misses_total", "Blocks that were not.", j.CacheMisses)
-	e.gauge("cache_bytes", "Blocks in the cache.", disk.BlockSize*float64(j.Cached))
-	e.gauge("cache_size_bytes", "Room of the cache.", disk.BlockSize*float64(j.CacheLimit))
-}
-
-// scrub adds what was found damaged, by reads and by scrubs.
-func (e *exposition) scrub(s fs.ScrubStatus, damaged int) {
-	e.gauge("damaged_blocks", "Blocks that were found not to be what was last written there, and that nothing in memory stands for, since the start.", float64(damaged))
-	e.gauge("scrub_running", "1 while a scrub reads the volume.", flag(s.Running))
-	e.counter("scrub_blocks_total", "Blocks that scrubs have read and found as they were written.", s.Checked)
-	e.gauge("scrub_damaged_blocks", "Blocks that the scrub that runs, or the last one, has found damaged, or could not read.", float64(s.Pass.Damaged))
-	e.gauge("scrub_unchecked_blocks", "Blocks that it could not check because of others.", float64(s.Pass.Unchecked))
-	e.counter("scrub_passes_total", "Scrubs that came to their end.", s.Passes)
-	e.gauge("scrub_end_time_seconds", "When the last one did, since 1970; 0: none yet.", float64(seconds(s.Ended)))
-}
-
-// device adds what goes to the device.
-func (e *exposition) device(c disk.Counts) {
-	e.counter("device_reads_total", "Reads of the device.", c.Reads)
-	e.counter("device_read_bytes_total", "Bytes read from the device.", c.ReadBlocks*disk.BlockSize)
-	e.counter("device_writes_total", "Writes to the device.", c.Writes)
-	e.counter("device_written_bytes_total", "Bytes written to the device.", c.WrittenBlocks*disk.BlockSize)
-	e.counter("device_discarded_bytes_total", "Bytes of free blocks whose room was given back.", c.DiscardedBlocks*disk.BlockSize)
-	e.counter("device_barriers_total", "Barriers.", c.Barriers)
-	e.family("device_seconds_total", "counter", "Time spent in the device, by kind of operation; that of operations side by side adds up.")
-	for _, x := range []struct {
-		kind string
-		took time.Duration
-	}{{"read", c.ReadTime}, {"write", c.WriteTime}, {"barrier", c.BarrierTime}} {
-		e.sample(x.took.Seconds(), "kind", x.kind)
-	}
 }

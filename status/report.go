@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"tansy/disk"
@@ -17,14 +18,11 @@ type Report struct {
 	Volume   string  `json:"volume"`
 	Address  string  `json:"address"`
 	State    State   `json:"state"`
-	Problem  string  `json:"problem,omitempty"` // why the volume refuses changes
+	Problem  string  `json:"problem,omitempty"` // why a volume is not served, or refuses changes
 	Uptime   float64 `json:"uptime"`
 
-	Space   Space   `json:"space"`
-	Journal Journal `json:"journal"`
-	Scrub   Scrub   `json:"scrub"`
-	Cache   Cache   `json:"cache"`
-	Memory  Memory  `json:"memory"`
+	Volumes []Volume `json:"volumes"`
+	Memory  Memory   `json:"memory"`
 
 	Accepted     uint64 `json:"accepted"`      // connections
 	RefusedConns uint64 `json:"refused_conns"` // that were too many: not accepted, or closed to make room
@@ -39,6 +37,18 @@ type Report struct {
 	Warnings   []Warning `json:"warnings"`    // newest first
 	LostLog    uint64    `json:"lost_log"`    // messages that the reader of the log did not take
 	CountedLog uint64    `json:"counted_log"` // messages that were so many that they were only counted
+}
+
+// Volume is one of those that are served, or should be.
+type Volume struct {
+	Path    string  `json:"path"`              // for clients
+	Image   string  `json:"image"`             // where it lies
+	Problem string  `json:"problem,omitempty"` // why it is not served, or refuses changes
+	Open    bool    `json:"open"`              // there are the numbers that follow
+	Space   Space   `json:"space"`
+	Journal Journal `json:"journal"`
+	Scrub   Scrub   `json:"scrub"`
+	Cache   Cache   `json:"cache"`
 }
 
 // Space is that of the volume.
@@ -158,7 +168,7 @@ func (s *Status) Report() *Report {
 	r := &Report{
 		Release: s.cfg.Release, Revision: s.cfg.Revision, Volume: s.cfg.Volume,
 		Uptime: time.Since(s.begin).Seconds(), SampleEvery: sampleEvery.Seconds(),
-		Samples: []Sample{}, Procs: []Proc{}, Clients: []Client{}, Warnings: []Warning{},
+		Volumes: []Volume{}, Samples: []Sample{}, Procs: []Proc{}, Clients: []Client{}, Warnings: []Warning{},
 	}
 	for _, w := range slices.Backward(s.cfg.Log.Recent()) {
 		r.Warnings = append(r.Warnings, Warning{w.Time, w.Level.String(), w.Message})
@@ -173,13 +183,12 @@ func (s *Status) Report() *Report {
 		return r
 	}
 	r.Address = s.from.Address
-	if err := s.from.Health(); err != nil {
-		r.Problem = err.Error()
+	if err, _ := s.from.sick(); err != nil {
+		r.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	if sp, err := s.from.Space(); err == nil {
-		r.Space = Space{sp.TotalBytes, sp.FreeBytes, sp.TotalFiles, sp.FreeFiles}
+	for i := range s.from.Volumes {
+		r.Volumes = append(r.Volumes, s.from.Volumes[i].report())
 	}
-	r.Scrub = scrubOf(s.from.Scrub())
 	now := take(s.from, time.Now())
 	r.numbers(&now)
 	h := &s.history
@@ -193,14 +202,30 @@ func (s *Status) Report() *Report {
 	return r
 }
 
-// numbers sets what needs no history.
-func (r *Report) numbers(now *shot) {
-	j := now.fs.Journal
+// report is the present status of a volume.
+func (v *Source) report() Volume {
+	r := Volume{Path: v.Path, Image: v.Image, Open: v.open()}
+	if err := v.Health(); err != nil {
+		r.Problem = err.Error()
+	}
+	if !r.Open {
+		return r
+	}
+	if sp, err := v.Space(); err == nil {
+		r.Space = Space{sp.TotalBytes, sp.FreeBytes, sp.TotalFiles, sp.FreeFiles}
+	}
+	r.Scrub = scrubOf(v.Scrub())
+	j := v.FS().Journal
 	r.Journal = Journal{
-		Groups: j.Groups, Commits: j.Commits, Barriers: now.device.Barriers, Units: j.Units, UnitsUsed: j.UnitsUsed,
+		Groups: j.Groups, Commits: j.Commits, Barriers: v.Device().Barriers, Units: j.Units, UnitsUsed: j.UnitsUsed,
 		Ring: j.Ring * disk.BlockSize, RingUsed: j.RingUsed * disk.BlockSize,
 	}
 	r.Cache = Cache{uint64(j.CacheLimit) * disk.BlockSize, uint64(j.Cached) * disk.BlockSize, j.CacheHits, j.CacheMisses}
+	return r
+}
+
+// numbers sets what needs no history.
+func (r *Report) numbers(now *shot) {
 	r.Accepted, r.RefusedConns, r.RefusedCalls = now.rpc.Accepted, now.rpc.RefusedConns, now.rpc.RefusedCalls
 	r.Memory.Calls, r.Memory.Receiving = now.rpc.CallMemory, now.rpc.ReceivingMemory
 	for _, c := range now.rpc.Conns {

@@ -4,9 +4,9 @@
 //	/             the page; it needs nothing from anywhere else
 //	/status.json  what it shows (Report)
 //	/metrics      every number, in Prometheus' text format
-//	/healthz      200 unless the volume refuses changes for good: restart or look after it
-//	/readyz       200 while the server serves: a balancer may send clients
-//	/scrub        POST: a scrub of the volume is asked for, and the answer is how it does (Scrub)
+//	/healthz      200 unless every volume refuses changes for good: restart or look after it
+//	/readyz       200 while the server serves, and all volumes are well: a balancer may send clients
+//	/scrub        POST: a scrub of every open volume is asked for; the answer is how each was before ([]Volume)
 //
 // All else is read only, and nothing waits for the device. There is no access control:
 // whoever reaches the address sees the addresses of the clients, and names that warnings
@@ -16,6 +16,7 @@ package status
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -32,7 +33,7 @@ import (
 // Config says whose status it is.
 type Config struct {
 	Release, Revision string
-	Volume            string // its name
+	Volume            string // its name, or those of several
 	Log               *daemon.Log
 }
 
@@ -41,14 +42,38 @@ type Config struct {
 type Sources struct {
 	Address string // of NFS
 	RPC     func() oncrpc.Stats
-	FS      func() fs.Stats
-	Space   func() (fs.Stat, error)
-	Health  func() error // why the volume refuses changes
-	Device  func() disk.Counts
+	Volumes []Source // at least one
+}
+
+// Source is where the numbers of a volume come from. All but Health are nil if it could not be opened.
+type Source struct {
+	Path, Image string       // for clients; where it lies
+	Health      func() error // why the volume is not served, or refuses changes
+	FS          func() fs.Stats
+	Space       func() (fs.Stat, error)
+	Device      func() disk.Counts
 
 	Scrub      func() fs.ScrubStatus
 	StartScrub func()
 	Damaged    func() int // blocks found damaged so far
+}
+
+// open tells if there are numbers.
+func (v *Source) open() bool { return v.FS != nil }
+
+// sick is what is wrong with the volumes, and whether that is so of all.
+func (s *Sources) sick() (err error, all bool) {
+	var list []error
+	for _, v := range s.Volumes {
+		e := v.Health()
+		if e != nil && len(s.Volumes) > 1 {
+			e = fmt.Errorf("%s: %w", v.Path, e)
+		}
+		if e != nil {
+			list = append(list, e)
+		}
+	}
+	return errors.Join(list...), len(list) == len(s.Volumes)
 }
 
 // State is what a server is about.
@@ -121,14 +146,15 @@ func (s *Status) sample(now time.Time) {
 	}
 }
 
-// ready returns the state, and what is wrong with the volume.
-func (s *Status) ready() (State, error) {
+// ready returns the state, what is wrong with volumes, and whether that is so of all of them.
+func (s *Status) ready() (state State, sick error, all bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.from == nil {
-		return s.state, nil
+		return s.state, nil, false
 	}
-	return s.state, s.from.Health()
+	sick, all = s.from.sick()
+	return s.state, sick, all
 }
 
 //go:embed page
@@ -150,11 +176,14 @@ func (s *Status) Handler() http.Handler {
 	})
 	m.HandleFunc("POST /scrub", s.startScrub)
 	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		_, err := s.ready()
+		_, err, all := s.ready()
+		if !all {
+			err = nil // to start anew would help none of the others
+		}
 		answer(w, err)
 	})
 	m.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		state, err := s.ready()
+		state, err, _ := s.ready()
 		if err == nil && state != Serving {
 			err = fmt.Errorf("the server is %s", state)
 		}
@@ -171,7 +200,8 @@ func (s *Status) Handler() http.Handler {
 	})
 }
 
-// startScrub asks for a scrub. If one runs already, that is it.
+// startScrub asks for a scrub of each volume that is open. If one runs already, that is it. Who asked knows by the number
+// of passes before when it has come to its end.
 func (s *Status) startScrub(w http.ResponseWriter, _ *http.Request) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -179,10 +209,17 @@ func (s *Status) startScrub(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, fmt.Sprintf("the server is %s", s.state), http.StatusServiceUnavailable)
 		return
 	}
-	s.from.StartScrub()
+	before := []Volume{}
+	for i := range s.from.Volumes {
+		v := &s.from.Volumes[i]
+		before = append(before, v.report())
+		if v.open() {
+			v.StartScrub()
+		}
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
-	json.NewEncoder(w).Encode(scrubOf(s.from.Scrub()))
+	json.NewEncoder(w).Encode(before)
 }
 
 // answer is that of a probe.

@@ -58,21 +58,23 @@ func (f *fake) serve() {
 	f.status.from = &Sources{
 		Address: "192.0.2.1:2049",
 		RPC:     func() oncrpc.Stats { s := f.rpc; s.Procs = append([]oncrpc.ProcStats(nil), s.Procs...); return s },
-		FS: func() (s tansyfs.Stats) {
-			s.Journal.Units, s.Journal.UnitsUsed, s.Journal.CacheHits = 512, 7, 3
-			return s
-		},
-		Space: func() (tansyfs.Stat, error) {
-			return tansyfs.Stat{TotalBytes: 1 << 30, FreeBytes: 1 << 29, TotalFiles: 100, FreeFiles: 90}, nil
-		},
-		Health: func() error { return *cmpOr(f.sick.Load(), new(error)) },
-		Device: func() disk.Counts {
-			return disk.Counts{Barriers: 5, WrittenBlocks: 10, DiscardedBlocks: 3, BarrierTime: time.Second}
-		},
-
-		Scrub:      func() tansyfs.ScrubStatus { return f.scrub },
-		StartScrub: func() { f.asked.Add(1) },
-		Damaged:    func() int { return 4 },
+		Volumes: []Source{{
+			Path: "/", Image: "v.img",
+			FS: func() (s tansyfs.Stats) {
+				s.Journal.Units, s.Journal.UnitsUsed, s.Journal.CacheHits = 512, 7, 3
+				return s
+			},
+			Space: func() (tansyfs.Stat, error) {
+				return tansyfs.Stat{TotalBytes: 1 << 30, FreeBytes: 1 << 29, TotalFiles: 100, FreeFiles: 90}, nil
+			},
+			Health: func() error { return *cmpOr(f.sick.Load(), new(error)) },
+			Device: func() disk.Counts {
+				return disk.Counts{Barriers: 5, WrittenBlocks: 10, DiscardedBlocks: 3, BarrierTime: time.Second}
+			},
+			Scrub:      func() tansyfs.ScrubStatus { return f.scrub },
+			StartScrub: func() { f.asked.Add(1) },
+			Damaged:    func() int { return 4 },
+		}},
 	}
 }
 
@@ -136,6 +138,43 @@ func TestProbes(t *testing.T) {
 	want("stopping", 200, 503, "the server is stopping")
 }
 
+// Of several volumes each has its numbers and its failure. The server is ready if none failed, and to
+// start it anew helps if all have.
+func TestSeveralVolumes(t *testing.T) {
+	f := newFake(t)
+	f.serve()
+	var second atomic.Pointer[error]
+	f.status.from.Volumes = append(f.status.from.Volumes, Source{Path: "/b", Image: "b.img", Health: func() error { return *cmpOr(second.Load(), new(error)) }})
+	s := httptest.NewServer(f.status.Handler())
+	defer s.Close()
+	err := errors.New("in use")
+	for _, x := range []struct {
+		first, second *error
+		health, ready int
+		text          string
+	}{{nil, nil, 200, 200, "ok\n"}, {nil, &err, 200, 503, "/b: in use\n"}, {&err, nil, 200, 503, "/: in use\n"}, {&err, &err, 503, 503, "/: in use\n/b: in use\n"}} {
+		f.sick.Store(x.first)
+		second.Store(x.second)
+		health, _, _ := get(t, s.URL+"/healthz")
+		if ready, text, _ := get(t, s.URL+"/readyz"); health != x.health || ready != x.ready || text != x.text {
+			t.Errorf("%d, %d %q: want %+v", health, ready, text, x)
+		}
+		_, metrics, _ := get(t, s.URL+"/metrics")
+		for path, sick := range map[string]*error{"/": x.first, "/b": x.second} {
+			if want := fmt.Sprintf("\ntansy_healthy{volume=%q} %v\n", path, flag(sick == nil)); !strings.Contains(metrics, want) {
+				t.Errorf("no %s", want)
+			}
+		}
+		if strings.Contains(metrics, `tansy_volume_bytes{volume="/b"}`) || !strings.Contains(metrics, `tansy_volume_bytes{volume="/"}`) {
+			t.Error("there are numbers of a volume that is not open, or none of the other")
+		}
+		r := f.status.Report()
+		if len(r.Volumes) != 2 || r.Volumes[1].Image != "b.img" || r.Volumes[1].Open || (r.Volumes[1].Problem == "") != (x.second == nil) || strings.Contains(r.Problem, "\n") {
+			t.Errorf("%+v", r.Volumes)
+		}
+	}
+}
+
 func TestPaths(t *testing.T) {
 	f := newFake(t)
 	s := httptest.NewServer(f.status.Handler())
@@ -162,7 +201,7 @@ func TestScrub(t *testing.T) {
 	f := newFake(t)
 	s := httptest.NewServer(f.status.Handler())
 	defer s.Close()
-	post := func(from string) (int, Scrub) {
+	post := func(from string) (int, []Volume) {
 		t.Helper()
 		q, err := http.NewRequest(http.MethodPost, s.URL+"/scrub", nil)
 		if err != nil {
@@ -176,7 +215,7 @@ func TestScrub(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Body.Close()
-		var got Scrub
+		var got []Volume
 		_ = json.NewDecoder(r.Body).Decode(&got) // of a refusal there is none
 		return r.StatusCode, got
 	}
@@ -189,8 +228,9 @@ func TestScrub(t *testing.T) {
 		Last: journal.ScrubCounts{Good: 4, Pending: 3, Damaged: 2, Unchecked: 1},
 	}
 	f.serve()
+	f.status.from.Volumes = append(f.status.from.Volumes, Source{Path: "/closed", Health: func() error { return errors.New("not there") }})
 	want := Scrub{Rate: 5, Every: 3600, Running: true, Passes: 2, Done: 13, Total: 100, Damaged: 2, Unchecked: 3, Began: 70, Error: "why", Ended: 60, Last: ScrubEnds{4, 2, 1}}
-	if code, got := post(""); code != 202 || got != want {
+	if code, got := post(""); code != 202 || len(got) != 2 || got[0].Scrub != want || got[1].Open || got[1].Problem != "not there" {
 		t.Error(code, got)
 	}
 	if code, _ := post("cross-site"); code != 403 {
@@ -202,7 +242,7 @@ func TestScrub(t *testing.T) {
 	if n := f.asked.Load(); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
-	if got := f.status.Report().Scrub; got != want {
+	if got := f.status.Report().Volumes; len(got) != 2 || got[0].Scrub != want || got[1].Scrub != (Scrub{}) {
 		t.Error(got)
 	}
 	_, text, _ := get(t, s.URL+"/metrics")
@@ -211,7 +251,7 @@ func TestScrub(t *testing.T) {
 		"tansy_damaged_blocks": 4, "tansy_scrub_running": 1, "tansy_scrub_blocks_total": 33, "tansy_scrub_damaged_blocks": 2,
 		"tansy_scrub_unchecked_blocks": 3, "tansy_scrub_passes_total": 2, "tansy_scrub_end_time_seconds": 60,
 	} {
-		if want := fmt.Sprintf("\n%s %d\n", name, v); !strings.Contains(text, want) {
+		if want := fmt.Sprintf("\n%s{volume=\"/\"} %d\n", name, v); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
@@ -299,7 +339,7 @@ func TestMetrics(t *testing.T) {
 	m := parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
 		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
-		`tansy_serving{}`: 1, `tansy_healthy{}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
+		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
 		`tansy_calls_in_progress{}`: 3, `tansy_queued_bytes{}`: 111,
 		`tansy_calls_total{program="nfs3",proc="GETATTR"}`:                              0,
 		`tansy_calls_total{program="nfs3",proc="READ"}`:                                 11,
@@ -311,8 +351,8 @@ func TestMetrics(t *testing.T) {
 		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="16.777216"}`: 10,
 		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="+Inf"}`:      11,
 		`tansy_call_duration_seconds_count{program="nfs3",proc="READ"}`:                 11,
-		`tansy_journal_units_used{}`:                                                    7, `tansy_cache_hits_total{}`: 3, `tansy_volume_free_bytes{}`: 1 << 29, `tansy_volume_free_inodes{}`: 90,
-		`tansy_device_barriers_total{}`: 5, `tansy_device_written_bytes_total{}`: 40960, `tansy_device_discarded_bytes_total{}`: 12288, `tansy_device_seconds_total{kind="barrier"}`: 1,
+		`tansy_journal_units_used{volume="/"}`:                                          7, `tansy_cache_hits_total{volume="/"}`: 3, `tansy_volume_free_bytes{volume="/"}`: 1 << 29, `tansy_volume_free_inodes{volume="/"}`: 90,
+		`tansy_device_barriers_total{volume="/"}`: 5, `tansy_device_written_bytes_total{volume="/"}`: 40960, `tansy_device_discarded_bytes_total{volume="/"}`: 12288, `tansy_device_seconds_total{volume="/",kind="barrier"}`: 1,
 	} {
 		if got, ok := m[name]; !ok || got != want {
 			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
@@ -381,7 +421,7 @@ func TestReport(t *testing.T) {
 	if len(r.Warnings) != 2 || r.Warnings[0].Text != "second peer=10.0.0.1:5" || r.Warnings[0].Level != "ERROR" {
 		t.Errorf("%+v", r.Warnings)
 	}
-	if r.Journal.UnitsUsed != 7 || r.Space.FreeFiles != 90 || r.Volume != `<b>v\` || r.Problem != "" {
+	if r.Volumes[0].Journal.UnitsUsed != 7 || r.Volumes[0].Space.FreeFiles != 90 || r.Volume != `<b>v\` || r.Problem != "" {
 		t.Errorf("%+v", r)
 	}
 	b, err := json.Marshal(r)

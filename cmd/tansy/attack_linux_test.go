@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"tansy/fs"
@@ -108,6 +109,55 @@ func TestMemoryUnderAttack(t *testing.T) {
 			off += uint64(len(b))
 		}
 	}
+	if peak := p.peakMemory(t); peak > cache+overhead {
+		t.Errorf("the server had %d MiB, may have %d", peak>>20, (cache+overhead)>>20)
+	}
+}
+
+// Many clients that stream into a server whose cache is full: it stays below its cache and 64 MiB.
+func TestMemoryOfWriters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	const cache, writers, inFlight, each, size = 16 << 20, 32, 4, 8, 1 << 20
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "256M", "--cache", "16M")
+	root, data := &fs.Cred{}, make([]byte, size)
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			c, err := nfsclient.Mount(p.addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			file, err := c.Create(root, c.Root(), fmt.Append(nil, "f", i), fs.Guarded, &fs.SetAttr{}, 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for off := uint64(0); off < size; off += 64 << 10 { // what is read is in the cache
+				if _, _, _, err := c.Write(root, file.Handle, off, data[:64<<10], fs.FileSync); err != nil {
+					t.Error(err)
+				}
+				if _, _, _, err := c.Read(root, file.Handle, off, 64<<10); err != nil {
+					t.Error(err)
+				}
+			}
+			var stream sync.WaitGroup
+			for range inFlight {
+				stream.Go(func() {
+					for range each {
+						if n, _, _, err := c.Write(root, file.Handle, 0, data, fs.Unstable); err != nil || n != size {
+							t.Error(n, err)
+						}
+					}
+				})
+			}
+			stream.Wait()
+		})
+	}
+	all.Wait()
 	if peak := p.peakMemory(t); peak > cache+overhead {
 		t.Errorf("the server had %d MiB, may have %d", peak>>20, (cache+overhead)>>20)
 	}

@@ -59,14 +59,9 @@ func (f completedFlag) words() []string {
 	return nil
 }
 
-// collect, if not nil, gets the flags of the next sub-command that is run, which then does nothing.
-var collect func(*flag.FlagSet)
-
 // flagsOf returns the flags of a sub-command.
 func flagsOf(c command) (flags []*flag.Flag) {
-	collect = func(f *flag.FlagSet) { f.VisitAll(func(x *flag.Flag) { flags = append(flags, x) }) }
-	defer func() { collect = nil }()
-	c.run(nil)
+	helpOf(c).VisitAll(func(x *flag.Flag) { flags = append(flags, x) })
 	return flags
 }
 

@@ -55,13 +55,20 @@ A file, which has the syntax of exports(5):
 	return exitOK
 }
 
-// readExports reads the table of a file.
-func readExports(name string) (*exports.Table, error) {
+// readExports reads the tables of a file: of each volume, whose paths for clients are given, its own.
+func readExports(name string, volumes []string) (tables []*exports.Table, err error) {
 	list, err := exports.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	return exports.NewTable(list, nil), nil
+	split, err := exports.Split(list, volumes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, l := range split {
+		tables = append(tables, exports.NewTable(l, nil))
+	}
+	return tables, nil
 }
 
 // warnOpen says so if a server without rules listens where others reach it.

@@ -44,7 +44,7 @@ func TestExportsCheck(t *testing.T) {
 			t.Errorf("tansy exports %v: exit code %d, want %d", x.args, got, x.want)
 		}
 	}
-	_, err := readExports(bad)
+	_, err := readExports(bad, []string{"/"})
 	if err == nil || !strings.Contains(err.Error(), bad+":2:9: async") || !strings.Contains(err.Error(), bad+`:2:18: unknown option "nix"`) {
 		t.Errorf("mistakes are told as\n%v", err)
 	}

@@ -35,8 +35,21 @@ func printFlags(w io.Writer, f *flag.FlagSet) {
 		sizes = sizes || size
 	})
 	if sizes {
-		fmt.Fprint(w, "\nSIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 1.5T\n")
+		fmt.Fprint(w, sizeUnits)
 	}
+}
+
+const sizeUnits = "\nSIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 1.5T\n"
+
+// collect, if not nil, gets the flags of the next sub-command that is run, which then does nothing.
+var collect func(*flagSet)
+
+// helpOf returns what the help of a sub-command is made of.
+func helpOf(c command) (help *flagSet) {
+	collect = func(f *flagSet) { help = f }
+	defer func() { collect = nil }()
+	c.run(nil)
+	return help
 }
 
 // spelled is a flag as it is typed.

@@ -31,7 +31,7 @@ var commands []command
 
 func init() { // not in the declaration, for completion prints them
 	commands = []command{
-		{"serve", "export a volume over NFSv3, creating it if it is missing", serve, ""},
+		{"serve", "export volumes over NFSv3, creating those that are missing", serve, ""},
 		{"mkfs", "make a new volume", mkfs, ""},
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},
@@ -42,6 +42,7 @@ func init() { // not in the declaration, for completion prints them
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
 		{"top", "show what a server does, in a terminal", top, ""},
 		{"completion", "print a script that completes these commands and their flags", completion, "bash zsh"},
+		{"man", "print the manual page", man, ""},
 		{"version", "print release, revision, format of volumes, and Go version", version, ""},
 	}
 }
@@ -83,9 +84,15 @@ func usage(w io.Writer) {
 	fmt.Fprint(w, "\n`tansy COMMAND --help` explains a command and shows examples.\n"+exitCodes)
 }
 
-// newFlags makes the flag set of a sub-command; synopsis and examples frame the list of flags.
-func newFlags(name, synopsis, examples string) *flag.FlagSet {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
+// flagSet are the flags of a sub-command, and what its help says around them.
+type flagSet struct {
+	*flag.FlagSet
+	synopsis, examples string
+}
+
+// newFlags makes the flags of a sub-command; synopsis and examples frame their list.
+func newFlags(name, synopsis, examples string) *flagSet {
+	f := &flagSet{flag.NewFlagSet(name, flag.ContinueOnError), synopsis, examples}
 	f.SetOutput(io.Discard) // parse says what is wrong, and how to get help
 	f.Usage = func() {
 		fmt.Println(strings.TrimRight("usage: tansy "+name+" "+synopsis, " "))
@@ -93,7 +100,7 @@ func newFlags(name, synopsis, examples string) *flag.FlagSet {
 		f.VisitAll(func(*flag.Flag) { flags = true })
 		if flags {
 			fmt.Print("\nflags:\n")
-			printFlags(os.Stdout, f)
+			printFlags(os.Stdout, f.FlagSet)
 		}
 		fmt.Printf("\nexamples:\n%s", examples)
 	}
@@ -102,7 +109,7 @@ func newFlags(name, synopsis, examples string) *flag.FlagSet {
 
 // parse parses args, flags before or after the positional ones, of which there
 // are low to high. done means that the command ends now, with that exit code.
-func parse(f *flag.FlagSet, args []string, low, high int) (pos []string, code int, done bool) {
+func parse(f *flagSet, args []string, low, high int) (pos []string, code int, done bool) {
 	if collect != nil {
 		collect(f)
 		return nil, exitOK, true
@@ -134,13 +141,13 @@ func parse(f *flag.FlagSet, args []string, low, high int) (pos []string, code in
 }
 
 // given tells if a flag was among the arguments.
-func given(f *flag.FlagSet, name string) (found bool) {
+func given(f *flagSet, name string) (found bool) {
 	f.Visit(func(x *flag.Flag) { found = found || x.Name == name })
 	return found
 }
 
 // misused tells what is wrong with the arguments of a sub-command.
-func misused(f *flag.FlagSet, what string) int {
+func misused(f *flagSet, what string) int {
 	fmt.Fprintf(os.Stderr, "tansy %s: %s\n`tansy %s --help` explains the command and shows examples.\n", f.Name(), what, f.Name())
 	return exitUsage
 }

@@ -25,7 +25,7 @@ func mkfs(args []string) int {
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
 	preallocate := f.Bool("preallocate", false, "take all the room of the image from the file system it lies on now, not as files grow")
 	var root rootDir
-	root.flags(f, "")
+	root.flags(f.FlagSet, "")
 	force := f.Bool("force", false, "make the volume even where something exists already")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {

@@ -16,7 +16,9 @@ func screen(r *status.Report, width, height int) []string {
 	add := func(format string, args ...any) { lines = append(lines, cut(fmt.Sprintf(format, args...), width)) }
 
 	state := string(r.State)
-	if r.Problem != "" {
+	if r.Problem != "" && len(r.Volumes) > 1 {
+		state = "NOT ALL VOLUMES ARE WELL"
+	} else if r.Problem != "" {
 		state = "REFUSES CHANGES: " + r.Problem
 	}
 	add("Tansy %s: %s, on %s for %s; release %s", r.Volume, state, r.Address, time.Duration(r.Uptime)*time.Second, r.Release)
@@ -37,17 +39,14 @@ func screen(r *status.Report, width, height int) []string {
 	plot("99 %", latency(now.P99), func(s *status.Sample) float64 { return s.P99 })
 	plot("Barriers/s", amount(now.Barriers), func(s *status.Sample) float64 { return s.Barriers })
 	add("")
-	used, files := r.Space.Bytes-r.Space.FreeBytes, r.Space.Files-r.Space.FreeFiles
-	add("Space  %s %s of %s, %s free", bar(used, r.Space.Bytes), about(used), about(r.Space.Bytes), about(r.Space.FreeBytes))
-	add("Inodes %s %d of %d", bar(files, r.Space.Files), files, r.Space.Files)
-	add("Log    %s %d of %d groups; %s of %s of large data", bar(r.Journal.UnitsUsed, r.Journal.Units), r.Journal.UnitsUsed, r.Journal.Units, about(r.Journal.RingUsed), about(r.Journal.Ring))
-	found := ""
-	if asked := r.Cache.Hits + r.Cache.Misses; asked > 0 {
-		found = fmt.Sprintf("; %.0f %% found there", 100*float64(r.Cache.Hits)/float64(asked))
-	}
-	add("Cache  %s %s of %s%s", bar(r.Cache.Used, r.Cache.Size), about(r.Cache.Used), about(r.Cache.Size), found)
-	if s := scrubLine(&r.Scrub); s != "" {
-		add("Scrub  %s", s)
+	for i := range r.Volumes {
+		v := &r.Volumes[i]
+		if len(r.Volumes) > 1 {
+			add("%s (%s) %s", v.Path, v.Image, v.Problem)
+		}
+		if v.Open {
+			screenVolume(add, v)
+		}
 	}
 	add("Memory of calls %s, of large ones %s, to be sent %s, of the process %s; refused %d connections, %d calls",
 		about(uint64(r.Memory.Calls)), about(uint64(r.Memory.Receiving)), about(uint64(r.Memory.Queued)), about(r.Memory.Resident), r.RefusedConns, r.RefusedCalls)
@@ -75,6 +74,22 @@ func screen(r *status.Report, width, height int) []string {
 		add("%s %s %s", w.Time.Local().Format(time.DateTime), w.Level, w.Text)
 	}
 	return lines[:min(len(lines), max(height, 1))]
+}
+
+// screenVolume adds the lines of a volume.
+func screenVolume(add func(format string, args ...any), v *status.Volume) {
+	used, files := v.Space.Bytes-v.Space.FreeBytes, v.Space.Files-v.Space.FreeFiles
+	add("Space  %s %s of %s, %s free", bar(used, v.Space.Bytes), about(used), about(v.Space.Bytes), about(v.Space.FreeBytes))
+	add("Inodes %s %d of %d", bar(files, v.Space.Files), files, v.Space.Files)
+	add("Log    %s %d of %d groups; %s of %s of large data", bar(v.Journal.UnitsUsed, v.Journal.Units), v.Journal.UnitsUsed, v.Journal.Units, about(v.Journal.RingUsed), about(v.Journal.Ring))
+	found := ""
+	if asked := v.Cache.Hits + v.Cache.Misses; asked > 0 {
+		found = fmt.Sprintf("; %.0f %% found there", 100*float64(v.Cache.Hits)/float64(asked))
+	}
+	add("Cache  %s %s of %s%s", bar(v.Cache.Used, v.Cache.Size), about(v.Cache.Used), about(v.Cache.Size), found)
+	if s := scrubLine(&v.Scrub); s != "" {
+		add("Scrub  %s", s)
+	}
 }
 
 // cut makes a line of text that came from elsewhere.

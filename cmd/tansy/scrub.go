@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,11 +19,11 @@ import (
 )
 
 func scrub(args []string) int {
-	f := newFlags("scrub", "HOST:PORT [flags]", `  tansy scrub 127.0.0.1:9049            have the server with --status 127.0.0.1:9049 check its volume, and wait
+	f := newFlags("scrub", "HOST:PORT [flags]", `  tansy scrub 127.0.0.1:9049            have the server with --status 127.0.0.1:9049 check its volumes, and wait
   tansy scrub 127.0.0.1:9049 --detach   do not wait; tansy top shows how far it is
 
 Everything in use is read from the device and checked, beside normal service, at the rate of serve --scrub
-(without it, 20M per second). If a scrub runs already, that is the one. Ctrl-C ends the waiting, not the scrub.
+(without it, 20M per second); of several volumes each at that rate. If a scrub runs already, that is the one. Ctrl-C ends the waiting, not the scrub.
 Exit code: 0 no damage, 1 damage was found, 2 it did not come to its end. What is damaged is in the server's log, with
 the files; for all of it at once stop the server and run tansy check --data.
 `)
@@ -31,7 +34,7 @@ the files; for all of it at once stop the server and run tansy check --data.
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s, err := startScrub(ctx, strings.TrimSuffix(statusURL(pos[0]), "status.json")+"scrub")
+	before, err := startScrub(ctx, strings.TrimSuffix(statusURL(pos[0]), "status.json")+"scrub")
 	if err != nil {
 		fail("scrub", err)
 		return exitUsage
@@ -40,11 +43,11 @@ the files; for all of it at once stop the server and run tansy check --data.
 		return exitOK
 	}
 	_, _, terminal := window(os.Stderr)
-	return awaitScrub(ctx, statusURL(pos[0]), s, terminal)
+	return awaitScrub(ctx, statusURL(pos[0]), before, terminal)
 }
 
-// startScrub asks for a scrub, and returns how it does.
-func startScrub(ctx context.Context, url string) (*status.Scrub, error) {
+// startScrub asks for a scrub of all volumes, and returns what there was of each before.
+func startScrub(ctx context.Context, url string) ([]status.Volume, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
@@ -63,23 +66,21 @@ func startScrub(ctx context.Context, url string) (*status.Scrub, error) {
 	if a.StatusCode != http.StatusAccepted {
 		return nil, fmt.Errorf("%s: %s %s", url, a.Status, cut(string(answer), 200))
 	}
-	var s status.Scrub
-	if err := json.Unmarshal(answer, &s); err != nil {
+	var before []status.Volume
+	if err := json.Unmarshal(answer, &before); err != nil {
 		return nil, fmt.Errorf("%s is not of tansy serve: %w", url, err)
 	}
-	return &s, nil
+	return before, nil
 }
 
 // scrubPoll is how often the server is asked how far it is, but at the beginning.
 const scrubPoll = time.Second
 
-// awaitScrub waits for the end of a scrub that is under way, and shows on a terminal how far it is.
-func awaitScrub(ctx context.Context, url string, s *status.Scrub, terminal bool) int {
-	passes := s.Passes
-	for wait := scrubPoll / 64; s.Running && s.Passes == passes; wait = min(2*wait, scrubPoll) {
-		if terminal {
-			fmt.Fprint(os.Stderr, "\r"+scrubLine(s)+clearEnd)
-		}
+// awaitScrub waits for the end of the scrubs that were asked for, shows on a terminal how far they are together, and says what they have found.
+// before is what there was of the volumes when they were asked for.
+func awaitScrub(ctx context.Context, url string, before []status.Volume, terminal bool) int {
+	var now []status.Volume
+	for wait, running := scrubPoll/64, true; running; wait = min(2*wait, scrubPoll) {
 		select {
 		case <-ctx.Done():
 			return exitUsage
@@ -89,21 +90,64 @@ func awaitScrub(ctx context.Context, url string, s *status.Scrub, terminal bool)
 		if err == nil && r.State != status.Serving {
 			err = fmt.Errorf("the server is %s", r.State)
 		}
+		if err == nil && !slices.EqualFunc(before, r.Volumes, func(a, b status.Volume) bool { return a.Path == b.Path && a.Scrub.Passes <= b.Scrub.Passes }) {
+			err = errors.New("it is another server now")
+		}
 		if err != nil {
 			fail("scrub", err)
 			return exitUsage
 		}
-		s = &r.Scrub
+		now, running = r.Volumes, false
+		var all status.Scrub
+		for i := range now {
+			if s := &now[i].Scrub; s.Running && s.Passes == before[i].Scrub.Passes {
+				addScrub(&all, s)
+				running = true
+			}
+		}
+		if terminal && running {
+			fmt.Fprint(os.Stderr, "\r"+scrubLine(&all)+clearEnd)
+		}
 	}
 	if terminal {
 		fmt.Fprint(os.Stderr, "\r"+clearEnd)
 	}
-	if s.Passes == passes {
-		fail("scrub", fmt.Errorf("it ended before its time: %s", s.Error))
+	code := exitOK
+	for i := range now {
+		code = max(code, scrubEnd(&now[i], before[i].Scrub.Passes, len(now) > 1))
+	}
+	return code
+}
+
+// addScrub adds to all, of scrubs that run, another one.
+func addScrub(all, s *status.Scrub) {
+	if known := !all.Running || all.Total > 0; known && s.Total > 0 {
+		all.Total += s.Total
+	} else {
+		all.Total = 0
+	}
+	all.Running = true
+	all.Done, all.Damaged, all.Unchecked = all.Done+s.Done, all.Damaged+s.Damaged, all.Unchecked+s.Unchecked
+}
+
+// scrubEnd says what the scrub of a volume has found, of which so many passes had come to their end before, and returns the exit code for it. named
+// says that there are other volumes.
+func scrubEnd(v *status.Volume, before uint64, named bool) int {
+	name := ""
+	if named {
+		name = v.Path + ": "
+	}
+	s := v.Scrub
+	switch {
+	case !v.Open:
+		fail("scrub", fmt.Errorf("%sthis volume is not served: %s", name, v.Problem))
+		return exitUsage
+	case s.Passes == before:
+		fail("scrub", fmt.Errorf("%sit ended before its time: %s", name, cmp.Or(v.Problem, s.Error)))
 		return exitUsage
 	}
 	s.Running, s.Error = false, "" // of another that has begun since
-	fmt.Println(scrubLine(s))
+	fmt.Println(name + scrubLine(&s))
 	if s.Last.Damaged+s.Last.Unchecked > 0 {
 		return exitFailure
 	}

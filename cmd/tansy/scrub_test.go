@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,36 +12,32 @@ import (
 	"sync"
 	"testing"
 
+	volcheck "tansy/check"
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
 	"tansy/status"
 )
 
-// TestScrub: `tansy scrub` has a server find what is damaged in its image, and say whose it is.
-func TestScrub(t *testing.T) {
-	img := filepath.Join(t.TempDir(), "v.img")
-	p := startServe(t, "--volume", img, "--size", "8M")
-	c, err := nfsclient.Mount(p.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+// findMe is the contents of the block that writeNamed writes.
+var findMe = bytes.Repeat([]byte("find me "), disk.BlockSize/8)
+
+// writeNamed makes the file "named" with a block of data, its second.
+func writeNamed(t *testing.T, c *nfsclient.Client) {
+	t.Helper()
 	cred := &tansyfs.Cred{}
 	n, err := c.Create(cred, c.Root(), []byte("named"), tansyfs.Guarded, &tansyfs.SetAttr{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := bytes.Repeat([]byte("find me "), disk.BlockSize/8)
-	if _, _, _, err := c.Write(cred, n.Handle, disk.BlockSize, data, tansyfs.FileSync); err != nil {
+	if _, _, _, err := c.Write(cred, n.Handle, disk.BlockSize, findMe, tansyfs.FileSync); err != nil {
 		t.Fatal(err)
 	}
-	c.Close()
-	p.stop(t)
+}
 
-	p = startServe(t, "--volume", img, "--status", "127.0.0.1:0") // nothing is in memory
-	if code := run([]string{"scrub", p.status}); code != exitOK {
-		t.Errorf("of a sound volume: exit code %d", code)
-	}
+// loseNamed damages that block in an image, and returns its address.
+func loseNamed(t *testing.T, img string) (block int) {
+	t.Helper()
 	f, err := os.OpenFile(img, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -50,20 +47,40 @@ func TestScrub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.LastIndex(image, data) // at home, not in the log
+	at := bytes.LastIndex(image, findMe) // at home, not in the log
 	if at < 0 || at%disk.BlockSize != 0 {
 		t.Fatal(at)
 	}
 	if _, err := f.WriteAt([]byte("lose me"), int64(at)+100); err != nil {
 		t.Fatal(err)
 	}
+	return at / disk.BlockSize
+}
+
+// TestScrub: `tansy scrub` has a server find what is damaged in its image, and say whose it is.
+func TestScrub(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	p := startServe(t, "--volume", img, "--size", "8M")
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeNamed(t, c)
+	c.Close()
+	p.stop(t)
+
+	p = startServe(t, "--volume", img, "--status", "127.0.0.1:0") // nothing is in memory
+	if code := run([]string{"scrub", p.status}); code != exitOK {
+		t.Errorf("of a sound volume: exit code %d", code)
+	}
+	block := fmt.Sprintf("block=%d", loseNamed(t, img))
 	for range 2 {
 		if code := run([]string{"scrub", strings.TrimPrefix(p.status, "http://")}); code != exitFailure {
 			t.Errorf("of a damaged one: exit code %d", code)
 		}
 	}
 	metrics := get(t, p.status+"metrics")
-	for _, want := range []string{"tansy_damaged_blocks 1", "tansy_scrub_damaged_blocks 1", "tansy_scrub_passes_total 3", "tansy_scrub_running 0", "tansy_healthy 1"} {
+	for _, want := range []string{`tansy_damaged_blocks{volume="/"} 1`, `tansy_scrub_damaged_blocks{volume="/"} 1`, `tansy_scrub_passes_total{volume="/"} 3`, `tansy_scrub_running{volume="/"} 0`, `tansy_healthy{volume="/"} 1`} {
 		if !strings.Contains(metrics, "\n"+want+"\n") {
 			t.Errorf("no %q in\n%s", want, metrics)
 		}
@@ -71,7 +88,6 @@ func TestScrub(t *testing.T) {
 	if code := run([]string{"scrub", p.status, "--detach"}); code != exitOK {
 		t.Errorf("without waiting: exit code %d", code)
 	}
-	block := fmt.Sprintf("block=%d", at/disk.BlockSize)
 	p.says(t, `contents of a file" `+block)
 	p.says(t, "offset=4096 file=/named")
 	p.stop(t)
@@ -92,6 +108,127 @@ func TestScrubFlag(t *testing.T) {
 	for _, wrong := range [][]string{{"--scrub", "fast"}, {"--scrub-every", "0s"}, {"--scrub-every", "-1h"}} {
 		if code := run(append([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0"}, wrong...)); code != exitUsage {
 			t.Errorf("%v: exit code %d", wrong, code)
+		}
+	}
+}
+
+// Several volumes: each is scrubbed, damage is told of the one that has it, and one that is gone is scrubbed no more, and is no sound one.
+func TestScrubVolumes(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
+	args := []string{"--volume", a + ":/a", "--volume", b + ":/b", "--size", "8M", "--status", "127.0.0.1:0"}
+	p := startServe(t, args...)
+	writeNamed(t, mustMountPath(t, p, "/b"))
+	if code := run([]string{"scrub", p.status}); code != exitOK {
+		t.Errorf("of sound volumes: exit code %d", code)
+	}
+	p.stop(t)
+
+	p = startServe(t, append(args, "--scrub", "1G")...) // nothing is in memory
+	for _, v := range []string{"/a", "/b"} {
+		p.says(t, `the scrub has found no damage" volume=`+v)
+	}
+	block := loseNamed(t, b)
+	if code := run([]string{"scrub", p.status}); code != exitFailure {
+		t.Errorf("with damage: exit code %d", code)
+	}
+	p.says(t, fmt.Sprintf("contents of a file\" volume=/b block=%d", block))
+	metrics := get(t, p.status+"metrics")
+	for _, want := range []string{
+		`tansy_scrub_passes_total{volume="/a"} 2`, `tansy_scrub_damaged_blocks{volume="/a"} 0`, `tansy_damaged_blocks{volume="/a"} 0`,
+		`tansy_scrub_passes_total{volume="/b"} 2`, `tansy_scrub_damaged_blocks{volume="/b"} 1`, `tansy_damaged_blocks{volume="/b"} 1`,
+	} {
+		if !strings.Contains(metrics, "\n"+want+"\n") {
+			t.Errorf("no %q in\n%s", want, metrics)
+		}
+	}
+	if err := os.Remove(a); err != nil {
+		t.Fatal(err)
+	}
+	unready(t, p)
+	if code := run([]string{"scrub", p.status}); code != exitUsage {
+		t.Errorf("of a volume that is gone: exit code %d", code)
+	}
+	if metrics := get(t, p.status+"metrics"); !strings.Contains(metrics, `tansy_scrub_passes_total{volume="/b"} 3`) {
+		t.Errorf("the other one was not scrubbed:\n%s", metrics)
+	}
+}
+
+// bitmapOf is the first block of the block bitmap of a volume.
+func bitmapOf(t *testing.T, img string) (block int64) {
+	t.Helper()
+	d, err := disk.OpenFile(img, disk.FileOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	p, err := volcheck.NewDumper(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := p.Super(&text); err != nil {
+		t.Fatal(err)
+	}
+	_, at, _ := strings.Cut(text.String(), "\nblock bitmap")
+	if _, err := fmt.Sscanf(at, " blocks %d", &block); err != nil {
+		t.Fatal(err, text.String())
+	}
+	return block
+}
+
+// A bitmap of one of several volumes is damaged: that one is read-only from when the scrub has met it, and the server says so.
+func TestScrubVolumeVital(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
+	for _, img := range []string{a, b} {
+		if code := run([]string{"mkfs", img, "--size", "8M"}); code != exitOK {
+			t.Fatal(code)
+		}
+	}
+	block := bitmapOf(t, b)
+	f, err := os.OpenFile(b, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte("damage"), block*disk.BlockSize+30)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p := startServe(t, "--volume", a+":/a", "--volume", b+":/b", "--status", "127.0.0.1:0")
+	if code := run([]string{"scrub", p.status}); code != exitFailure {
+		t.Errorf("exit code %d", code)
+	}
+	if text := unready(t, p); !strings.HasPrefix(text, "/b: ") || !strings.Contains(text, "of the block bitmap") {
+		t.Errorf("readyz: %q", text)
+	}
+	if text := get(t, p.status+"healthz"); text != "ok\n" {
+		t.Errorf("healthz: %q", text)
+	}
+	for path, want := range map[string]error{"/a": nil, "/b": tansyfs.ErrROFS} {
+		c := mustMountPath(t, p, path)
+		if _, err := c.Mkdir(&tansyfs.Cred{}, c.Root(), []byte("d"), &tansyfs.SetAttr{}); err != want {
+			t.Errorf("MKDIR in %s: %v, want %v", path, err, want)
+		}
+	}
+}
+
+// What is said at the end of a scrub that did not come to its own, and of several under way.
+func TestScrubEnds(t *testing.T) {
+	for name, v := range map[string]status.Volume{
+		"not open":  {Path: "/b", Problem: "in use"},
+		"cut short": {Path: "/b", Open: true, Scrub: status.Scrub{Passes: 3, Error: "boom"}},
+	} {
+		if code := scrubEnd(&v, 3, true); code != exitUsage {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+	}
+	for _, last := range []status.Scrub{{Running: true, Done: 5, Unchecked: 1}, {Running: true, Done: 5, Total: 10, Unchecked: 1}} {
+		all := status.Scrub{}
+		addScrub(&all, &status.Scrub{Running: true, Done: 1, Total: 100, Damaged: 2})
+		addScrub(&all, &last)
+		if want := (status.Scrub{Running: true, Done: 6, Damaged: 2, Unchecked: 1}); last.Total == 0 && all != want || last.Total > 0 && all.Total != 110 {
+			t.Errorf("%+v", all)
 		}
 	}
 }
@@ -161,8 +298,9 @@ func TestScrubUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.stop(t)
-	if r.Scrub.Passes < 2 || strings.Contains(p.stderr.String(), "level=ERROR") {
-		t.Errorf("%d passes; the log:\n%s", r.Scrub.Passes, p.stderr.String())
+	passes := r.Volumes[0].Scrub.Passes
+	if passes < 2 || strings.Contains(p.stderr.String(), "level=ERROR") {
+		t.Errorf("%d passes; the log:\n%s", passes, p.stderr.String())
 	}
-	t.Logf("%d passes", r.Scrub.Passes)
+	t.Logf("%d passes", passes)
 }

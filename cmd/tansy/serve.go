@@ -6,7 +6,6 @@ import (
 	"expvar" // with the profiler, served only with --debug-listen
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math"
 	"net"
@@ -14,6 +13,7 @@ import (
 	_ "net/http/pprof" // served only with --debug-listen
 	"os"
 	"os/signal"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -39,7 +39,11 @@ const overhead = 64 << 20
 // slack is the part of overhead that Go's memory limit does not see or may
 // overshoot: the program itself, and what is allocated while the garbage
 // collector runs (bytes).
-const slack = 20 << 20
+const slack = 24 << 20
+
+// perVolume is what each volume but the first needs besides its cache: blocks not yet written
+// home (bytes).
+const perVolume = 32 << 20
 
 // minCache is the least block cache: no smaller one is made.
 var minCache = byteSize(4 << 20)
@@ -60,25 +64,29 @@ func serve(args []string) int {
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                                 only to whom the file names (tansy exports --help)
   tansy serve --scrub 20M                       look for damage in the background: all that is in use is read, once a week
+  tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
+                                                two volumes, which clients mount as HOST:/a and HOST:/b
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
-went away. Nothing was acknowledged after that was seen, which takes a second at most.
+went away. Nothing was acknowledged after that was seen, which takes a second at most. One of several
+volumes that fails, or cannot be opened, does not stop the others.
 `)
-	volume := f.String("volume", "tansy.img", "the volume: an image `FILE` or a block device")
+	places := volumeList{list: []place{{"tansy.img", "/"}}}
+	f.Var(&places, "volume", "a volume: an image `FILE` or a block device; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
-	root.flags(f, " if the volume has to be made")
+	root.flags(f.FlagSet, " if the volume has to be made")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	cache := byteSize(64 << 20)
-	f.Var(&cache, "cache", "size of the block cache")
-	var scrubRate byteSize
-	f.Var(&scrubRate, "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second, such as 20M; 0: only when tansy scrub asks for it")
-	scrubEvery := f.Duration("scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
+	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each")
+	var scrubs tansyfs.ScrubOptions
+	f.Var((*byteSize)(&scrubs.Rate), "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second of each volume, such as 20M; 0: only when tansy scrub asks for it")
+	f.DurationVar(&scrubs.Every, "scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
 	discard := discardMode("auto")
-	f.Var(&discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
+	f.Var(&discard, "discard", "give the room of removed files back to where each volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
 	readOnly := f.Bool("read-only", false, "refuse changes")
 	rootSquash := f.Bool("root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
 	exportsFile := f.String("exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); SIGHUP reads it again (default: everybody everything)")
@@ -88,7 +96,7 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
 	f.UintVar(&find.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
 	var limit limits
-	limit.flags(f)
+	limit.flags(f.FlagSet)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
 	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
@@ -96,8 +104,11 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
-	if cache < minCache {
-		return misused(f, "a cache of less than "+minCache.String()+" is too small")
+	if wrong := places.wrong(); wrong != "" {
+		return misused(f, wrong)
+	}
+	if least := minCache * byteSize(len(places.list)); cache < least {
+		return misused(f, "a cache of less than "+least.String()+" is too small")
 	}
 	if m := memory(); m != 0 && uint64(cache) > m {
 		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
@@ -105,11 +116,8 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
 	}
-	if *scrubEvery <= 0 {
+	if scrubs.Every <= 0 {
 		return misused(f, "--scrub-every has to be more than 0: without --scrub there is none but by tansy scrub")
-	}
-	if *volume == "" {
-		return misused(f, "--volume is empty: give an image file or a block device")
 	}
 	if find.own && find.hosts {
 		return misused(f, "--portmapper is one of our own, and --rpcbind another one: give one of them")
@@ -138,7 +146,9 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		return exitFailure
 	}
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
-	debug.SetMemoryLimit(int64(cache) + overhead - slack + limit.memory())
+	each := uint64(cache) / uint64(len(places.list))
+	n := int64(len(places.list))
+	debug.SetMemoryLimit(n*int64(journal.CacheHeap(each)) + (n-1)*perVolume + overhead - slack + limit.memory())
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
@@ -151,18 +161,27 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	}
 
 	find.log = log.Logger
-	var policy *exports.Policy
+	volumes := make([]*volume, len(places.list))
+	for i, p := range places.list {
+		volumes[i] = &volume{place: p, log: log.Logger}
+		if len(volumes) > 1 {
+			volumes[i].log = log.With("volume", p.path)
+		}
+	}
+	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
 	if *exportsFile != "" {
-		table, err := readExports(*exportsFile)
+		tables, err := readExports(*exportsFile, places.paths())
 		if err != nil {
 			return fail(err)
 		}
-		policy = exports.NewPolicy(table)
+		for i, t := range tables {
+			policies[i] = exports.NewPolicy(t)
+		}
 		reloads = append(reloads, reload{*exportsFile, func() error {
-			table, err := readExports(*exportsFile)
-			if err == nil {
-				policy.Set(table)
+			tables, err := readExports(*exportsFile, places.paths())
+			for i, t := range tables {
+				policies[i].Set(t)
 			}
 			return err
 		}})
@@ -179,15 +198,15 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		return fail(err)
 	}
 	defer find.close()
-	if policy == nil {
+	if *exportsFile == "" {
 		warnOpen(log.Logger, port.addr())
 	}
 
 	var st *status.Status
 	if port.status != nil {
-		st = newStatus(port.status, *volume, log)
+		st = newStatus(port.status, places.String(), log)
 	} else if *statusListen != "" {
-		if st, err = startStatus(out, *statusListen, *volume, log); err != nil {
+		if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
 			return fail(err)
 		}
 	}
@@ -197,36 +216,22 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 		log.Warn("--listen means nothing: the service manager listens", "listen", *listen)
 	}
 	daemon.Notify("STATUS=opening the volume")
-	if _, err := os.Stat(*volume); errors.Is(err, fs.ErrNotExist) {
-		if *readOnly {
-			return fail(err)
-		}
-		i := image{uint64(size), *preallocate, warn}
-		var o tansyfs.MkfsOptions
-		root.apply(&o)
-		if err := i.make(*volume, o); err != nil {
-			return fail(err)
-		}
-		log.Info("made a new volume", "volume", *volume, "size", size.String())
+	how := opening{
+		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
+		readOnly: *readOnly, cache: each, scrub: scrubs, discard: discard,
 	}
-	d, err := disk.OpenFile(*volume, disk.FileOptions{ReadOnly: *readOnly, Warn: warn})
-	if err != nil {
+	if err := how.openAll(volumes); err != nil {
 		return fail(err)
 	}
-	if has := d.Size() * disk.BlockSize; given(f, "size") && has != uint64(size) {
-		warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", *volume, about(has), &size))
-	}
-	giveBack := discard.of(d)
-	if discard == "on" && !giveBack && !*readOnly {
-		warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", *volume))
-	}
-	stats := disk.NewStats(d)
-	expvar.Publish("disk", expvar.Func(func() any { return stats.Counts() }))
-	v, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: uint64(cache), ReadOnly: *readOnly, Discard: giveBack, Log: log.Logger, Scrub: tansyfs.ScrubOptions{Rate: uint64(scrubRate), Every: *scrubEvery}})
-	if err != nil {
-		d.Close()
-		return fail(fmt.Errorf("%s: %w%s", *volume, err, advice(err)))
-	}
+	expvar.Publish("disk", expvar.Func(func() any { // of all volumes together
+		var all disk.Counts
+		for _, v := range volumes {
+			if v.fs != nil {
+				all = all.Plus(v.stats.Counts())
+			}
+		}
+		return all
+	}))
 	if *debugListen != "" {
 		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		go func() { log.Error("profiler", "err", profiler.ListenAndServe()) }()
@@ -236,92 +241,66 @@ went away. Nothing was acknowledged after that was seen, which takes a second at
 	context.AfterFunc(stop, release) // a second signal does not wait for anything
 	stop, lost := context.WithCancelCause(stop)
 	defer lost(nil)
-	go watch(stop, watchEvery, lost, d.Check, v.Lost)
-	ls, err := port.listen()
-	if err != nil {
-		return fail(errors.Join(err, v.Close(), d.Close()))
-	}
-	reloadOnHangup(stop, log.Logger, reloads...)
-	id := v.VolumeID()
 	var groupsOf func(uid uint32) []uint32
 	if *manageGids {
 		groupsOf = groups.New(nil).Of
 	}
-	s := server.New(server.Config{
-		FS: v, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: log.Logger, RootSquash: *rootSquash, Exports: policy, Groups: groupsOf,
-		RPC: limit.config(),
-	})
+	cfg := server.Config{Log: log.Logger, RootSquash: *rootSquash, Groups: groupsOf, RPC: limit.config()}
+	for i, v := range volumes {
+		served := v.served()
+		served.Exports = policies[i]
+		cfg.Volumes = append(cfg.Volumes, served)
+	}
+	s := server.New(cfg)
+	watchAll(stop, volumes, s, lost)
+	closeAll := func() (err error) {
+		for _, v := range volumes {
+			err = errors.Join(err, v.close())
+		}
+		return err
+	}
+	ls, err := port.listen()
+	if err != nil {
+		return fail(errors.Join(err, closeAll()))
+	}
+	reloadOnHangup(stop, log.Logger, reloads...)
 	endFinding, err := find.start(s, ls[0])
 	if err != nil {
-		return fail(errors.Join(err, v.Close(), d.Close()))
+		return fail(errors.Join(err, closeAll()))
 	}
 	if st != nil {
-		st.Serve(sources(ls[0].Addr(), s, v, stats))
+		st.Serve(sources(ls[0].Addr(), s, volumes))
 		context.AfterFunc(stop, st.Stop)
 	}
 	for _, l := range ls {
-		printMount(out, l.Addr(), exportedPath(policy))
+		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
 	}
 	var watchdog sync.WaitGroup
-	watchdog.Go(func() { daemon.Watchdog(stop, func() { v.Getattr(v.Root()) }) })
+	watchdog.Go(func() { daemon.Watchdog(stop, func() { alive(volumes) }) })
 	idle, err := serveUntil(stop, ls, s, log.Logger, drain, endFinding)
 	lost(nil) // it ends everything that waits for stop
 	watchdog.Wait()
 	if st != nil {
-		st.Stop() // before the volume is closed
+		st.Stop() // before the volumes are closed
 	}
 	code := exitOK
 	if err != nil {
 		code = fail(err)
 	}
-	if err := context.Cause(stop); errors.Is(err, disk.ErrLost) {
-		fail(err)
-		return exitLost // and nothing can be made durable
+	if idle { // else they may not be closed
+		if err := closeAll(); err != nil {
+			code = fail(err)
+		}
 	}
-	if !idle {
-		return code // v may not be closed
-	}
-	if err := v.Close(); err != nil {
-		code = fail(err)
-	}
-	if err := d.Close(); err != nil {
-		code = fail(err)
+	for _, v := range volumes {
+		if err := v.failed.Load(); err != nil && errors.Is(*err, disk.ErrLost) {
+			fail(*err)
+			return exitLost // and nothing of it can be made durable
+		} else if err != nil {
+			code = exitFailure
+		}
 	}
 	return code
-}
-
-// watchEvery is how often a served volume is looked for.
-const watchEvery = time.Second
-
-// watch calls lost when one of the looks at the volume says that it is gone, and ends with ctx.
-func watch(ctx context.Context, every time.Duration, lost func(error), looks ...func() error) {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		for _, look := range looks {
-			if err := look(); err != nil {
-				lost(err)
-				return
-			}
-		}
-	}
-}
-
-// advice is what to do about an error of opening a volume, for its end. That nothing
-// is there is all that mkfs should be advised for: it destroys what is.
-func advice(err error) string {
-	if errors.Is(err, tansyfs.ErrNoSuperblock) {
-		return " (tansy mkfs makes one)"
-	}
-	if errors.Is(err, journal.ErrDamaged) {
-		return " (tansy repair says what can be done about it)"
-	}
-	return ""
 }
 
 // serveUntil serves on ls until stop is done, then finishes what is in flight, for as long as
@@ -356,19 +335,20 @@ func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *
 	return false, errors.Join(err, fmt.Errorf("requests still in flight after %v were cut off; the next start recovers the volume, as after a crash", 2*drain))
 }
 
-// exportedPath is the first path that can be mounted, or "" if there is none.
-func exportedPath(p *exports.Policy) string {
-	if p == nil {
-		return "/"
+// exportedPaths are what can be mounted: of each volume its first export.
+func exportedPaths(volumes []string, policies []*exports.Policy) (all []string) {
+	for i, at := range volumes {
+		if policies[i] == nil {
+			all = append(all, at)
+		} else if list := policies[i].Table().Exports(); len(list) > 0 {
+			all = append(all, path.Join(at, list[0].Path))
+		}
 	}
-	for _, e := range p.Table().Exports() {
-		return e.Path
-	}
-	return ""
+	return all
 }
 
-// printMount tells how to mount the volume.
-func printMount(w io.Writer, addr net.Addr, path string) {
+// printMount tells how to mount these paths.
+func printMount(w io.Writer, addr net.Addr, paths []string) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return
@@ -378,9 +358,12 @@ func printMount(w io.Writer, addr net.Addr, path string) {
 			host = "SERVER"
 		}
 	}
-	how := "Nothing is exported.\n"
-	if path != "" {
-		how = mountCommands(host, port, path)
+	how := ""
+	for _, p := range paths {
+		how += mountCommands(host, port, p)
+	}
+	if how == "" {
+		how = "Nothing is exported.\n"
 	}
 	fmt.Fprintf(w, "listening on %s\n\n%s\nStop with Ctrl-C or SIGTERM.\n", addr, how)
 }

@@ -101,7 +101,7 @@ func TestStop(t *testing.T) {
 		go func() {
 			var err error
 			log := slog.New(slog.DiscardHandler)
-			idle, err = serveUntil(stop, []net.Listener{l}, server.New(server.Config{FS: f, Log: log}), log, drain)
+			idle, err = serveUntil(stop, []net.Listener{l}, server.New(server.Config{Volumes: []server.Volume{{FS: f}}, Log: log}), log, drain)
 			stopped <- err
 		}()
 		c, err := nfsclient.Mount(l.Addr().String())

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 
 	"tansy/daemon"
-	"tansy/disk"
-	tansyfs "tansy/fs"
 	"tansy/server"
 	"tansy/status"
 )
@@ -38,7 +36,10 @@ func newStatus(l net.Listener, volume string, log *daemon.Log) *status.Status {
 }
 
 // sources are what the status of a server is made of.
-func sources(address net.Addr, s *server.Server, v *tansyfs.FS, d *disk.Stats) status.Sources {
-	return status.Sources{Address: address.String(), RPC: s.Stats, FS: v.Stats, Space: v.Space, Health: v.Health, Device: d.Counts,
-		Scrub: v.ScrubStatus, StartScrub: v.Scrub, Damaged: v.DamagedBlocks}
+func sources(address net.Addr, s *server.Server, volumes []*volume) status.Sources {
+	from := status.Sources{Address: address.String(), RPC: s.Stats}
+	for _, v := range volumes {
+		from.Volumes = append(from.Volumes, v.source())
+	}
+	return from
 }

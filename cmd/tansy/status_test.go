@@ -48,7 +48,7 @@ func TestServeStatus(t *testing.T) {
 	metrics := get(t, p.status+"metrics")
 	for _, want := range []string{
 		`tansy_calls_total{program="nfs3",proc="CREATE"} 2`, `tansy_call_errors_total{program="nfs3",proc="CREATE",status="EXIST"} 1`,
-		`tansy_calls_total{program="mount3",proc="MNT"} 1`, "tansy_connections 1", "tansy_healthy 1", "tansy_volume_free_inodes ",
+		`tansy_calls_total{program="mount3",proc="MNT"} 1`, "tansy_connections 1", `tansy_healthy{volume="/"} 1`, `tansy_volume_free_inodes{volume="/"} `,
 	} {
 		if !strings.Contains(metrics, "\n"+want) {
 			t.Errorf("no %q in\n%s", want, metrics)
@@ -58,7 +58,7 @@ func TestServeStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(get(t, p.status+"status.json")), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.State != status.Serving || r.Address != p.addr || r.Volume != img || r.Space.Files-r.Space.FreeFiles != 1 || len(r.Clients) != 1 || r.Clients[0].Host != "127.0.0.1" || r.Journal.Groups == 0 {
+	if r.State != status.Serving || r.Address != p.addr || r.Volume != img || len(r.Volumes) != 1 || r.Volumes[0].Image != img || r.Volumes[0].Space.Files-r.Volumes[0].Space.FreeFiles != 1 || len(r.Clients) != 1 || r.Clients[0].Host != "127.0.0.1" || r.Volumes[0].Journal.Groups == 0 {
 		t.Errorf("%+v", r)
 	}
 	p.stop(t)

@@ -25,7 +25,7 @@ import (
 func busy() *status.Report {
 	r := &status.Report{
 		Volume: "v.img", Address: "127.0.0.1:2049", State: status.Serving, Uptime: 3661,
-		Space: status.Space{Bytes: 1 << 30, FreeBytes: 1 << 29, Files: 100, FreeFiles: 75}, Cache: status.Cache{Hits: 3, Misses: 1},
+		Volumes: []status.Volume{{Path: "/", Open: true, Space: status.Space{Bytes: 1 << 30, FreeBytes: 1 << 29, Files: 100, FreeFiles: 75}, Cache: status.Cache{Hits: 3, Misses: 1}}},
 	}
 	for i := range 300 {
 		r.Samples = append(r.Samples, status.Sample{Calls: float64(i), P99: 0.0042})

@@ -82,7 +82,7 @@ function meter(name, used, all, text, scarce) {
   return row;
 }
 
-// scrub says how the scrub of the volume is doing.
+// scrub says how the scrub of a volume is doing.
 function scrub(s) {
   const from = s.running ? s : s.last;
   const found = (from.damaged ? `; ${count(from.damaged)} blocks damaged` : "") + (from.unchecked ? `; ${count(from.unchecked)} could not be checked` : "");
@@ -91,12 +91,34 @@ function scrub(s) {
   return s.ended ? `ended ${new Date(1000 * s.ended).toLocaleString()}${found || "; no damage"}` : "none yet";
 }
 
+// volume is what there is of a volume; named says that there are others.
+function volume(v, named) {
+  const all = [], s = v.space, j = v.journal, add = (tag, text, cls) => {
+    const e = document.createElement(tag);
+    e.textContent = text;
+    e.className = cls || "";
+    all.push(e);
+  };
+  if (named) add("h3", `${v.path} (${v.image})`);
+  if (named && v.problem) add("p", v.problem, "problem");
+  if (!v.open) return all;
+  const used = s.bytes - s.free_bytes, files = s.files - s.free_files, asked = v.cache.hits + v.cache.misses;
+  all.push(
+    meter("Space", used, s.bytes, `${bytes(used)} of ${bytes(s.bytes)}, ${bytes(s.free_bytes)} free`, true),
+    meter("Inodes", files, s.files, `${count(files)} of ${count(s.files)}`, true),
+    meter("Log", j.units_used, j.units, `${j.units_used} of ${j.units} groups; ${bytes(j.ring_used)} of ${bytes(j.ring)} of large data`),
+    meter("Scrub", v.scrub.running ? v.scrub.done : 0, v.scrub.total, scrub(v.scrub)),
+    meter("Cache", v.cache.used, v.cache.size, `${bytes(v.cache.used)} of ${bytes(v.cache.size)}` + (asked ? `; ${percent(v.cache.hits / asked)} found there` : "")));
+  add("p", `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers.`);
+  return all;
+}
+
 function draw(r) {
   const last = r.samples[r.samples.length - 1] || {calls: 0, errors: 0, sent: 0, received: 0, p50: 0, p99: 0, barriers: 0, written: 0};
   const of = key => r.samples.map(s => s[key]);
   document.title = "Tansy " + r.volume;
   $("volume").textContent = r.volume;
-  $("state").textContent = r.problem ? "refuses changes" : r.state;
+  $("state").textContent = !r.problem ? r.state : r.volumes.length > 1 ? "not all volumes are well" : "refuses changes";
   $("state").className = "badge " + (r.problem ? "bad" : r.state);
   $("about").textContent = `${r.address ? "on " + r.address + ", " : ""}for ${age(r.uptime)}; release ${r.release}, revision ${r.revision.slice(0, 12)}`;
   $("problem").textContent = r.problem || "";
@@ -111,15 +133,10 @@ function draw(r) {
   plot($("p-barriers"), [["a", of("barriers")]], count);
   legend($("k-barriers"), [["ka", count(last.barriers)], ["", bytes(last.written) + "/s written"]]);
 
-  const s = r.space, j = r.journal, used = s.bytes - s.free_bytes, files = s.files - s.free_files;
-  const asked = r.cache.hits + r.cache.misses;
-  $("meters").replaceChildren(
-    meter("Space", used, s.bytes, `${bytes(used)} of ${bytes(s.bytes)}, ${bytes(s.free_bytes)} free`, true),
-    meter("Inodes", files, s.files, `${count(files)} of ${count(s.files)}`, true),
-    meter("Log", j.units_used, j.units, `${j.units_used} of ${j.units} groups; ${bytes(j.ring_used)} of ${bytes(j.ring)} of large data`),
-    meter("Scrub", r.scrub.running ? r.scrub.done : 0, r.scrub.total, scrub(r.scrub)),
-    meter("Cache", r.cache.used, r.cache.size, `${bytes(r.cache.used)} of ${bytes(r.cache.size)}` + (asked ? `; ${percent(r.cache.hits / asked)} found there` : "")));
-  $("facts").textContent = `${count(j.commits)} commits in ${count(j.groups)} groups, ${count(j.barriers)} barriers. Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
+  const several = r.volumes.length > 1;
+  $("which").textContent = several ? "Volumes" : "Volume";
+  $("volumes").replaceChildren(...r.volumes.flatMap(v => volume(v, several)));
+  $("facts").textContent = `Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
 
   rows($("clients"), r.clients.map(c => [c.host, c.conns, count(c.calls), bytes(c.sent) + "/s", bytes(c.received) + "/s", c.in_progress, bytes(c.queued)]));
   $("more").textContent = r.more_clients ? `and ${r.more_clients} more` : r.clients.length ? "" : "none";

@@ -55,14 +55,17 @@ func serve(t *testing.T) string {
 }
 
 // serveFS serves a file system until the test ends.
-func serveFS(t *testing.T, f fs.FileSystem) string { return serveWith(t, server.Config{FS: f}) }
+func serveFS(t *testing.T, f fs.FileSystem) string {
+	return serveWith(t, server.Config{Volumes: []server.Volume{{FS: f}}})
+}
 
 func serveWith(t *testing.T, cfg server.Config) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.VolumeID, cfg.Key, cfg.Log = [8]byte{1, 2, 3}, [16]byte{4, 5, 6}, slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Volumes[0].ID, cfg.Volumes[0].Key = [8]byte{1, 2, 3}, [16]byte{4, 5, 6}
 	s := server.New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
@@ -105,7 +108,7 @@ func TestTansy(t *testing.T) {
 // On a server where user 0 is nobody, and with an export that is not "/", checks
 // are skipped, but none fails.
 func TestSquashed(t *testing.T) {
-	addr := serveWith(t, server.Config{FS: model.New(model.Options{RootMode: 0o777}), RootSquash: true, Export: "/some/where"})
+	addr := serveWith(t, server.Config{Volumes: []server.Volume{{FS: model.New(model.Options{RootMode: 0o777}), Path: "/some/where"}}, RootSquash: true})
 	rep, err := conform.Run(context.Background(), conform.Config{Addr: addr, Export: "/some/where"})
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func tryServe(t testing.TB, d disk.Disk, k *clock, bug fault) (*served, error) {
 		f = bug(v)
 	}
 	id := v.VolumeID()
-	s := server.New(server.Config{FS: f, VolumeID: [8]byte(id[:8]), Key: v.HandleKey(), Log: quiet})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: v.HandleKey()}}, Log: quiet})
 	go s.Serve(l)
 	return &served{v, l.Addr().String(), s}, nil
 }

@@ -85,7 +85,7 @@ func (v *volume) start() {
 		v.t.Fatal(err)
 	}
 	id := f.VolumeID()
-	s := server.New(server.Config{FS: f, VolumeID: [8]byte(id[:8]), Key: f.HandleKey(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: f.HandleKey()}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	go s.Serve(l)
 	v.addr = l.Addr().String()
 	v.stop = func() {

@@ -19,6 +19,10 @@ import (
 // So to the garbage collector the cache is a few objects without pointers. With one for
 // each block, to find, mark, and sweep them took a tenth of the server's time in a stream of reads.
 //
+// Of a large cache that is so for the blocks that are in use, up to maxHeap; what it would
+// forget of these goes to an arena, which is the rest of it, and comes back from there when it is asked
+// for twice.
+//
 // Nearly every read of the file system looks here, for blocks that the processor's
 // caches seldom know. So the table is made for few misses: open addressing, linear
 // probing, at most half full.
@@ -32,6 +36,7 @@ type Cache struct {
 	again []uint16 // and for each asked for more than once
 	next  int      // the slot to fill
 	limit int      // slots, a multiple of slabLen
+	rest  *arena   // or nil
 
 	hits, misses uint64 // of Get
 }
@@ -55,18 +60,28 @@ type entry struct {
 // each other out, the commit would never come to an end.
 const minCache = 1024
 
-// NewCache returns an empty cache for limit blocks.
+// maxHeap is the most blocks that a cache keeps in Go's heap.
+const maxHeap = 64 << 20 / dbytes.BlkSize
+
+// HeapBytes is what a cache of so many bytes takes of Go's heap.
+func HeapBytes(cache uint64) uint64 { return min(cache, maxHeap*dbytes.BlkSize) }
+
+// NewCache returns an empty cache for limit blocks, or less if the system has no room for so
+// many.
 func NewCache(limit int) *Cache {
 	limit = min(max(limit, minCache), 1<<31)
-	return &Cache{tab: make([]entry, 128), shift: 64 - 7, limit: limit - limit%slabLen}
+	c := &Cache{tab: make([]entry, 128), shift: 64 - 7, limit: limit - limit%slabLen}
+	if limit > maxHeap {
+		c.limit, c.rest = maxHeap, newArena(limit-maxHeap)
+	}
+	return c
 }
 
 // Get returns the block at address a, or nil.
 func (c *Cache) Get(a uint64) *dbytes.Blk {
 	i, ok := c.find(a)
 	if !ok {
-		c.misses++
-		return nil
+		return c.fetch(a)
 	}
 	c.hits++
 	s := int(c.tab[i].slot - 1)
@@ -78,8 +93,26 @@ func (c *Cache) Get(a uint64) *dbytes.Blk {
 	return &c.slabs[s/slabLen][s%slabLen]
 }
 
+// fetch is Get of what is not in the heap.
+func (c *Cache) fetch(a uint64) *dbytes.Blk {
+	if c.rest != nil {
+		if b, again := c.rest.get(a); b != nil {
+			c.hits++
+			if again {
+				c.Put(a, b)
+			}
+			return b
+		}
+	}
+	c.misses++
+	return nil
+}
+
 // Put remembers a copy of b as the block at address a.
 func (c *Cache) Put(a uint64, b *dbytes.Blk) {
+	if c.rest != nil {
+		c.rest.forget(a)
+	}
 	if i, ok := c.find(a); ok {
 		c.remove(i) // readers may have its older contents, so these stay where they are
 	}
@@ -102,13 +135,26 @@ func (c *Cache) Forget(a uint64) {
 	if i, ok := c.find(a); ok {
 		c.remove(i)
 	}
+	if c.rest != nil {
+		c.rest.forget(a)
+	}
 }
 
 // Len is the number of blocks remembered.
-func (c *Cache) Len() int { return c.len }
+func (c *Cache) Len() int {
+	if c.rest != nil {
+		return c.len + c.rest.len
+	}
+	return c.len
+}
 
 // Limit is the number of blocks that there is room for.
-func (c *Cache) Limit() int { return c.limit }
+func (c *Cache) Limit() int {
+	if c.rest != nil {
+		return c.limit + len(c.rest.blocks)
+	}
+	return c.limit
+}
 
 // Asked is how often Get found a block, and how often it found none.
 func (c *Cache) Asked() (hits, misses uint64) { return c.hits, c.misses }
@@ -161,6 +207,9 @@ func (c *Cache) renew(k int, keep uint16) {
 		case !ok || c.tab[i].slot != uint32(at+1): // replaced or forgotten
 		case keep>>s&1 == 0:
 			c.remove(i)
+			if c.rest != nil {
+				c.rest.put(a, &old[s])
+			}
 		default:
 			c.slabs[k][c.next%slabLen], c.addrs[c.next] = old[s], a
 			c.next++

@@ -193,7 +193,7 @@ func (g *Pages) Look(x uint64) (has bool, c0, c1, number, r0, r1 uint64) {
 func (g *Pages) Begin(r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.cache = NewCache(g.cache.limit)
+	g.cache = NewCache(g.cache.Limit())
 	g.next(r0, r1)
 }
 

@@ -91,8 +91,39 @@ func checkCache(t *testing.T, c *Cache) {
 		}
 		seen[e.slot] = true
 	}
-	if n != c.Len() || 2*n > len(c.tab) || len(c.slabs)*slabLen > c.limit {
-		t.Fatalf("%d entries of %d are in use for %d blocks in %d slabs", n, len(c.tab), c.Len(), len(c.slabs))
+	if n != c.len || 2*n > len(c.tab) || len(c.slabs)*slabLen > c.limit {
+		t.Fatalf("%d entries of %d are in use for %d blocks in %d slabs", n, len(c.tab), c.len, len(c.slabs))
+	}
+	if a := c.rest; a != nil {
+		checkArena(t, a)
+		for s := range a.addrs {
+			if _, both := c.find(a.addrs[s]); both && a.state[s] != slotFree {
+				t.Fatalf("block %d is there twice", a.addrs[s])
+			}
+		}
+	}
+}
+
+// checkArena is checkCache for an arena.
+func checkArena(t *testing.T, a *arena) {
+	t.Helper()
+	n, free := 0, 0
+	for i, s := range a.tab {
+		if s == 0 {
+			continue
+		}
+		n++
+		if k, ok := a.find(a.addrs[s-1]); !ok || k != i || a.state[s-1] == slotFree {
+			t.Fatalf("block %d is lost", a.addrs[s-1])
+		}
+	}
+	for s := a.free; s != 0; s = a.next[s-1] {
+		if free++; free > a.used || a.state[s-1] != slotFree {
+			t.Fatalf("slot %d is free, and is not", s-1)
+		}
+	}
+	if n != a.len || n+free != a.used || a.used > len(a.blocks) {
+		t.Fatalf("%d blocks, %d found; %d slots were used, %d of them are free", a.len, n, a.used, free)
 	}
 }
 
@@ -100,14 +131,15 @@ func checkCache(t *testing.T, c *Cache) {
 // what is used. Blocks that it gave back do not change any more.
 func TestCache(t *testing.T) {
 	for seed := range uint64(4) {
-		testCache(t, seed)
+		testCache(t, seed, nil)
+		testCache(t, seed, newArena(150))
 	}
 }
 
-func testCache(t *testing.T, seed uint64) {
+func testCache(t *testing.T, seed uint64, rest *arena) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := NewCache(0)
-	c.limit = 96
+	c.limit, c.rest = 96, rest
 	number := func(i int) *dbytes.Blk {
 		b := dbytes.NewBytes(dbytes.BlkSize)
 		b.PutU64(0, uint64(i))
@@ -141,7 +173,7 @@ func testCache(t *testing.T, seed uint64) {
 			}
 			given = append(given, held{b, last[a]})
 		}
-		if c.Len() > c.limit {
+		if c.Len() > c.Limit() {
 			t.Fatal(c.Len())
 		}
 		if i%97 == 0 {
@@ -159,6 +191,9 @@ func testCache(t *testing.T, seed uint64) {
 	}
 	if h, m := c.Asked(); h != uint64(hits) || m != uint64(misses) {
 		t.Errorf("%d hits and %d misses are counted, of %d and %d", h, m, hits, misses)
+	}
+	if rest != nil && (rest.len < 100 || hits < 30_000) {
+		t.Errorf("%d blocks are in the arena; %d hits", rest.len, hits)
 	}
 	for i := uint64(1000); i < 2000; i++ {
 		c.Put(i, number(int(i)))
@@ -178,6 +213,36 @@ func TestCacheSize(t *testing.T) {
 	}
 	if n := len(c.slabs) * slabLen; c.Len() != 1000 || n > 1000*3/2 {
 		t.Errorf("%d of 1000 blocks take the room of %d", c.Len(), n)
+	}
+	checkCache(t, c)
+}
+
+// A large cache keeps all that it has room for, outside of the heap but for what is there of a smaller
+// one, and gives the memory back when nobody has it any more.
+func TestCacheLarge(t *testing.T) {
+	const limit = maxHeap + 4096
+	if got := HeapBytes(limit * dbytes.BlkSize); got != maxHeap*dbytes.BlkSize {
+		t.Errorf("%d bytes of the heap", got)
+	}
+	c := NewCache(limit)
+	if n := c.Limit(); n > limit || n < limit-limit/64 {
+		t.Errorf("room for %d blocks, not for %d", n, limit)
+	}
+	for a := range uint64(2 * limit) {
+		b := dbytes.NewBytes(dbytes.BlkSize)
+		b.PutU64(8, a)
+		c.Put(a, dbytes.Freeze(b))
+	}
+	there := 0
+	for a := range uint64(2 * limit) {
+		if b := c.Get(a); b != nil {
+			if there++; b.U64(8) != a {
+				t.Fatalf("block %d is another one", a)
+			}
+		}
+	}
+	if n := c.Limit(); there < n/4*3 || there > n || there != c.Len() {
+		t.Errorf("%d blocks of %d", there, n)
 	}
 	checkCache(t, c)
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// man is `tansy man`: the manual page, made of what --help is made of.
+func man(args []string) int {
+	f := newFlags("man", "", `  tansy man > /usr/local/share/man/man1/tansy.1   installs the manual page
+  tansy man | man -l -                            shows it
+`)
+	if _, code, done := parse(f, args, 0, 0); done {
+		return code
+	}
+	manPage(os.Stdout)
+	return exitOK
+}
+
+// manPage prints the page, in the macros of man(7).
+func manPage(w io.Writer) {
+	fmt.Fprint(w, ".\\\" Made by `tansy man`.\n.TH TANSY 1 \"\" Tansy \"User Commands\"\n.SH NAME\n")
+	fmt.Fprintln(w, `tansy \- `+roff("crash-safe NFSv3 server in one binary"))
+	fmt.Fprint(w, ".SH SYNOPSIS\n.B tansy\n.I COMMAND\n[flags]\n.SH DESCRIPTION\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff("tansy "+c.name), roff(c.summary))
+	}
+	fmt.Fprint(w, ".PP\nFlags may stand before and behind other arguments, with one hyphen or two.\n")
+	for _, line := range strings.Split(strings.TrimSpace(sizeUnits), "\n") {
+		fmt.Fprintln(w, roff(line))
+	}
+	for _, c := range commands {
+		f := helpOf(c)
+		fmt.Fprintf(w, ".SH %s\n.B %s\n%s\n.PP\n%s.\n", roff("TANSY "+strings.ToUpper(c.name)), roff("tansy "+c.name), roff(f.synopsis), roff(c.summary))
+		f.VisitAll(func(x *flag.Flag) {
+			value, usage := describe(x)
+			fmt.Fprintf(w, ".TP\n.BI %s %q\n", roff(spelled(x)), strings.TrimRight(" "+roff(value), " "))
+			if d := defaultOf(x); d != "" {
+				usage += " (default " + d + ")"
+			}
+			fmt.Fprintln(w, roff(usage))
+		})
+		fmt.Fprintf(w, ".PP\nExamples:\n.PP\n.EX\n")
+		for _, line := range strings.Split(strings.TrimRight(f.examples, "\n"), "\n") {
+			fmt.Fprintln(w, roff(line))
+		}
+		fmt.Fprint(w, ".EE\n")
+	}
+	fmt.Fprintf(w, ".SH \"EXIT STATUS\"\n%s\n", roff(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(exitCodes), "exit codes:"))))
+	fmt.Fprint(w, ".SH \"SEE ALSO\"\n.BR exports (5),\n.BR nfs (5),\n.BR mount.nfs (8),\n.BR showmount (8)\n")
+}
+
+// roff escapes text for troff.
+func roff(text string) string {
+	lines := strings.Split(roffText.Replace(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+var roffText = strings.NewReplacer(`\`, `\(rs`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+	"tansy/journal"
+	"tansy/server"
+	"tansy/status"
+)
+
+// volume is one that is served, or should be.
+type volume struct {
+	place
+	log    *slog.Logger
+	device *disk.File
+	stats  *disk.Stats
+	fs     *tansyfs.FS // nil if it could not be opened
+
+	failed atomic.Pointer[error] // why it is not served, or not any more
+	probes sync.WaitGroup        // of the watchdog
+	asked  atomic.Bool           // one is under way
+}
+
+// opening says how volumes are opened, and made if they are missing.
+type opening struct {
+	new      image // with its size
+	sized    bool  // the size was asked for
+	root     rootDir
+	readOnly bool
+	cache    uint64 // bytes, of each
+	scrub    tansyfs.ScrubOptions
+	discard  discardMode
+}
+
+// open opens the volume, and makes it if it is missing.
+func (o *opening) open(v *volume) error {
+	if _, err := os.Stat(v.image); errors.Is(err, fs.ErrNotExist) {
+		if o.readOnly {
+			return err
+		}
+		var options tansyfs.MkfsOptions
+		o.root.apply(&options)
+		if err := o.new.make(v.image, options); err != nil {
+			return err
+		}
+		v.log.Info("made a new volume", "file", v.image, "size", new(byteSize(o.new.size)).String())
+	}
+	d, err := disk.OpenFile(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn})
+	if err != nil {
+		return err
+	}
+	if has := d.Size() * disk.BlockSize; o.sized && has != o.new.size {
+		o.new.warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", v.image, about(has), new(byteSize(o.new.size))))
+	}
+	giveBack := o.discard.of(d)
+	if o.discard == "on" && !giveBack && !o.readOnly {
+		o.new.warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", v.image))
+	}
+	stats := disk.NewStats(d)
+	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, ReadOnly: o.readOnly, Discard: giveBack, Log: v.log, Scrub: o.scrub})
+	if err != nil {
+		d.Close()
+		return fmt.Errorf("%s: %w%s", v.image, err, advice(err))
+	}
+	v.device, v.stats, v.fs = d, stats, f
+	return nil
+}
+
+// openAll opens volumes side by side. Of several those that cannot be opened are told in the log,
+// and left out; it is an error if there are no others.
+func (o *opening) openAll(all []*volume) error {
+	errs := make([]error, len(all))
+	var opened sync.WaitGroup
+	for i, v := range all {
+		opened.Go(func() { errs[i] = o.open(v) })
+	}
+	opened.Wait()
+	ids := map[[8]byte]*volume{}
+	for i, v := range all {
+		if v.fs == nil {
+			continue
+		}
+		id := v.fs.VolumeID()
+		if other := ids[[8]byte(id[:8])]; other != nil {
+			errs[i] = errors.Join(fmt.Errorf("%s has the identity of %s, of which it must be a copy: clients could not tell their files apart", v.image, other.image), v.close())
+			v.fs = nil
+			continue
+		}
+		ids[[8]byte(id[:8])] = v
+	}
+	if len(ids) == 0 {
+		return errors.Join(errs...)
+	}
+	for i, v := range all {
+		if v.fs == nil {
+			v.failed.Store(&errs[i])
+			v.log.Error("this volume is not served; the others are", "file", v.image, "err", errs[i])
+		}
+	}
+	return nil
+}
+
+// advice is what to do about an error of opening a volume, for its end. That nothing
+// is there is all that mkfs should be advised for: it destroys what is.
+func advice(err error) string {
+	if errors.Is(err, tansyfs.ErrNoSuperblock) {
+		return " (tansy mkfs makes one)"
+	}
+	if errors.Is(err, journal.ErrDamaged) {
+		return " (tansy repair says what can be done about it)"
+	}
+	return ""
+}
+
+// served is the volume as the server is told.
+func (v *volume) served() server.Volume {
+	s := server.Volume{Path: v.path}
+	if v.fs != nil {
+		id := v.fs.VolumeID()
+		s.FS, s.ID, s.Key = v.fs, [8]byte(id[:8]), v.fs.HandleKey()
+	}
+	return s
+}
+
+// source is the volume as the status is told.
+func (v *volume) source() status.Source {
+	s := status.Source{Path: v.path, Image: v.image, Health: v.health}
+	if v.fs != nil {
+		s.FS, s.Space, s.Device = v.fs.Stats, v.fs.Space, v.stats.Counts
+		s.Scrub, s.StartScrub, s.Damaged = v.fs.ScrubStatus, v.fs.Scrub, v.fs.DamagedBlocks
+	}
+	return s
+}
+
+// health is why the volume is not served, or refuses changes.
+func (v *volume) health() error {
+	if err := v.failed.Load(); err != nil {
+		return *err
+	}
+	return v.fs.Health()
+}
+
+// close makes everything durable and closes a volume that is served; no other could be.
+func (v *volume) close() error {
+	if v.fs == nil || v.failed.Load() != nil {
+		return nil
+	}
+	v.probes.Wait()
+	return errors.Join(v.fs.Close(), v.device.Close())
+}
+
+// watchEvery is how often a served volume is looked for.
+const watchEvery = time.Second
+
+// watchAll looks after the volumes of s until ctx ends. One that is gone is not served any more; when all
+// are, lost is called.
+func watchAll(ctx context.Context, all []*volume, s *server.Server, lost func(error)) {
+	var left atomic.Int64
+	for _, v := range all {
+		if v.fs != nil {
+			left.Add(1)
+		}
+	}
+	for i, v := range all {
+		if v.fs == nil {
+			continue
+		}
+		gone := func(err error) {
+			s.Fail(i)
+			v.failed.Store(&err)
+			if left.Add(-1) == 0 {
+				lost(err)
+			} else {
+				v.log.Error("this volume is not served any more; the others are", "file", v.image, "err", err)
+			}
+			v.fs.EndScrubs()
+		}
+		go watch(ctx, watchEvery, gone, v.device.Check, v.fs.Lost)
+	}
+}
+
+// watch calls gone when one of the looks at the volume says that it is, and ends then, or with ctx.
+func watch(ctx context.Context, every time.Duration, gone func(error), looks ...func() error) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		for _, look := range looks {
+			if err := look(); err != nil {
+				gone(err)
+				return
+			}
+		}
+	}
+}
+
+// alive waits until one of the volumes answers: the server is not to be killed for one that hangs.
+func alive(all []*volume) {
+	answered := make(chan struct{}, len(all))
+	asked := 0
+	for _, v := range all {
+		if v.fs == nil || v.failed.Load() != nil {
+			continue
+		}
+		if asked++; v.asked.Swap(true) {
+			continue
+		}
+		v.probes.Go(func() {
+			v.fs.Getattr(v.fs.Root())
+			v.asked.Store(false)
+			answered <- struct{}{}
+		})
+	}
+	if asked > 0 {
+		<-answered
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"tansy/exports"
+)
+
+// place is where a volume lies, and where clients find it.
+type place struct{ image, path string }
+
+// volumeList is the flag --volume of serve, which may be given several times.
+type volumeList struct {
+	list  []place
+	given bool
+}
+
+func (l *volumeList) String() string {
+	var all []string
+	for _, p := range l.list {
+		if s := p.image; p.path == "/" {
+			all = append(all, s)
+		} else {
+			all = append(all, s+":"+p.path)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Set adds FILE or FILE:/PATH. The file's name may have colons in it, even before a slash if a
+// path is given.
+func (l *volumeList) Set(text string) error {
+	p := place{text, "/"}
+	if i := strings.LastIndex(text, ":/"); i >= 0 {
+		p = place{text[:i], text[i+1:]}
+	}
+	switch {
+	case p.image == "":
+		return errors.New("no volume: give an image file or a block device, and for several :/PATH behind each")
+	case slices.ContainsFunc(strings.Split(p.path, "/"), func(n string) bool { return n == "." || n == ".." || len(n) > 255 }) || len(p.path) > 1024:
+		return fmt.Errorf("%s is no path that clients can mount", p.path)
+	}
+	p.path = path.Clean(p.path)
+	if !l.given {
+		l.list, l.given = nil, true
+	}
+	l.list = append(l.list, p)
+	return nil
+}
+
+// maxVolumes bounds the volumes of a server.
+const maxVolumes = 64
+
+// wrong says what is wrong with the volumes together, or nothing.
+func (l *volumeList) wrong() string {
+	if len(l.list) > maxVolumes {
+		return fmt.Sprintf("%d volumes are too many: %d is the limit", len(l.list), maxVolumes)
+	}
+	for i, a := range l.list {
+		for _, b := range l.list[:i] {
+			switch {
+			case a.image == b.image:
+				return "--volume " + a.image + " is there twice"
+			case exports.Covers(a.path, b.path) || exports.Covers(b.path, a.path):
+				return fmt.Sprintf("clients would find %s at %s and %s at %s, of which one is in the other: give each a path of its own, as --volume FILE:/PATH", b.image, b.path, a.image, a.path)
+			}
+		}
+	}
+	return ""
+}
+
+// paths are those for clients.
+func (l *volumeList) paths() (all []string) {
+	for _, p := range l.list {
+		all = append(all, p.path)
+	}
+	return all
+}
