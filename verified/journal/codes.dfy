@@ -383,10 +383,6 @@ module TreeOfCodes {
     reveal Halfway();
     Stepped(t, old(c.s), i, W, pg, r, j, p, b, k, c.s, r2);
   }
-  lemma Through(t: Tree, c: Codes, W: set<int>, pg: seq<BV>, r: CV)
-    requires Halfway(t, c, |c.s|, W, pg, r)
-    ensures NextTree(t, c, r, pg)
-  { reveal Halfway(); Changed1(t, c, W, pg, r); }
   // the codes of the blocks of l
   method AddList(t: Tree, c: Codes, l: BList)
     requires t.Ok() && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && forall i :: 0 <= i < |l.addrs| ==> t.home as int <= l.addrs[i]
