@@ -32,30 +32,35 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// next goes behind the next place where what stands, or returns a channel that is closed when there
-// is more to look at.
-func (o *output) next(what string) (more chan struct{}) {
+// next goes behind the next places where all of these stand, in whatever order, or returns a channel
+// that is closed when there is more to look at.
+func (o *output) next(whats []string) (more chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := strings.Index(o.text.String()[o.seen:], what); i >= 0 {
-		o.seen += i + len(what)
-		return nil
+	text, end := o.text.String()[o.seen:], 0
+	for _, what := range whats {
+		i := strings.Index(text, what)
+		if i < 0 {
+			if o.more == nil {
+				o.more = make(chan struct{})
+			}
+			return o.more
+		}
+		end = max(end, i+len(what))
 	}
-	if o.more == nil {
-		o.more = make(chan struct{})
-	}
-	return o.more
+	o.seen += end
+	return nil
 }
 
-// says waits until the process has said what, behind all it was waited for before.
-func (p *process) says(t *testing.T, what string) {
+// says waits until the process has said all of these, in whatever order, behind all it was waited for before.
+func (p *process) says(t *testing.T, whats ...string) {
 	t.Helper()
 	late := time.After(time.Minute)
-	for more := p.stderr.next(what); more != nil; more = p.stderr.next(what) {
+	for more := p.stderr.next(whats); more != nil; more = p.stderr.next(whats) {
 		select {
 		case <-more:
 		case <-late:
-			t.Fatalf("no %q in\n%s", what, &p.stderr)
+			t.Fatalf("not all of %q in\n%s", whats, &p.stderr)
 		}
 	}
 }
