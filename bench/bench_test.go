@@ -22,6 +22,23 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// TestAgainst: a server beside another one.
+func TestAgainst(t *testing.T) {
+	var out bytes.Buffer
+	o := options{out: &out, rounds: 2, duration: time.Millisecond, fileMB: 1, size: "64M", cache: "8M", workloads: "large"}
+	if err := against(t.Context(), o, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"write, UNSTABLE", "write, FILE_SYNC", "read in order", "read at random"} {
+		if strings.Count(out.String(), row) != 1 {
+			t.Errorf("not one row %q in\n%s", row, &out)
+		}
+	}
+	if strings.Contains(out.String(), "smallfile") {
+		t.Errorf("a workload that was not asked for:\n%s", &out)
+	}
+}
+
 // TestWorkloads runs every workload, tiny, against the in-memory model: the
 // client speaks the protocol, finds no wrong data, and leaves nothing behind.
 func TestWorkloads(t *testing.T) {

@@ -37,7 +37,12 @@ type largeFile struct {
 	chunks int
 	buf    []byte
 	serial uint64 // makes the contents of each file different
+
+	kept        handle // with -against: the file written last
+	keptPattern pattern
 }
+
+func (l *largeFile) megabytes() float64 { return float64(l.chunks*ioSize) / 1e6 }
 
 // rate is megabytes per second for n pieces since begin.
 func rate(n int, begin time.Time) float64 {
@@ -178,8 +183,7 @@ func (l *largeFile) read() error {
 	}
 	defer os.Remove(path)
 	defer f.Close()
-	shuffled := inOrder(l.chunks)
-	rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	shuffled := shuffle(inOrder(l.chunks))
 	for _, c := range []struct {
 		name  string
 		order []int
@@ -210,6 +214,12 @@ func inOrder(n int) []int {
 	for i := range order {
 		order[i] = i
 	}
+	return order
+}
+
+func shuffle(order []int) []int {
+	order = slices.Clone(order)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	return order
 }
 

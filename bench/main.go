@@ -12,6 +12,7 @@
 //	rpc.go nfs.go a minimal pipelining NFSv3 client
 //	stream.go     how it waits for replies
 //	pattern.go    file contents that tell where they belong
+//	against.go    two servers side by side: what a change costs
 //	smallfile.go large.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
 package main
 
@@ -47,6 +48,7 @@ type options struct {
 	peers     int
 	debug     bool
 	rpcDepth  int
+	against   string
 }
 
 // A workload measures one thing and adds rows to the table.
@@ -109,6 +111,7 @@ func parseFlags() (o options, code int, done bool) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.addr, "addr", "", "measure the server at this `address` (default: build and start one)")
 	f.StringVar(&o.server, "server", "", "start this `binary` instead of building one")
+	f.StringVar(&o.against, "against", "", "measure beside this other server's `binary`: smallfile and large, with the servers' CPU time")
 	f.StringVar(&o.cache, "cache", "64M", "the started server's block cache")
 	f.StringVar(&o.size, "size", "4G", "the started server's volume")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the volume and for the floors; not one in memory")
@@ -134,6 +137,7 @@ examples:
   go run ./bench                                everything; some minutes
   go run ./bench -run smallfile -time 5s        one workload, longer
   go run ./bench -addr 127.0.0.1:2049 -dir /mnt/disk
+  go run ./bench -against ./tansy-before        what a change costs
 `)
 	}
 	switch err := f.Parse(os.Args[1:]); {
@@ -176,6 +180,12 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
+	if o.against != "" {
+		if slices.ContainsFunc(strings.Split(o.workloads, ","), func(w string) bool { return w != "" && w != "smallfile" && w != "large" }) {
+			return errors.New("-against: only smallfile and large can be measured beside another server")
+		}
+		return against(ctx, o, b.dir)
+	}
 	if o.addr == "" {
 		if b.child, err = startServer(o, b.dir); err != nil {
 			return err
