@@ -293,7 +293,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	case !io:
 		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))
 	case damaged || core == nil:
-		return nil, diagnose(d, p)
+		return nil, diagnose(d, p, damaged)
 	}
 	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log}
 	core.Notes.OnDamage(func(a uint64) {

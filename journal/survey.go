@@ -183,8 +183,8 @@ func (v *surveyor) data(d *dlog.DescR, a uint64) (ring, direct *ddisk.BList, err
 	return &ddisk.BList{Blks: l.Blks[:d.N()]}, &ddisk.BList{Blks: l.Blks[d.N():]}, nil
 }
 
-// diagnose says why recovery refuses the journal on d.
-func diagnose(d disk.Disk, p Params) error {
+// diagnose says why recovery refuses the journal on d; lied: for what it read of the log.
+func diagnose(d disk.Disk, p Params, lied bool) error {
 	s, err := NewSurvey(d, p)
 	if err != nil {
 		return err
@@ -200,7 +200,10 @@ func diagnose(d disk.Disk, p Params) error {
 			ErrDamaged, s.Headers[0].Block, s.Headers[1].Block)}, why...)...)
 	}
 	g := s.Damaged()
-	if g == nil {
+	switch {
+	case g == nil && lied:
+		return fmt.Errorf("%w: the device returned other contents of the log when it was read again; nothing was changed: try once more, and mistrust the device", ErrDamaged)
+	case g == nil:
 		return fmt.Errorf("%w: the log's numbers are used up", ErrDamaged)
 	}
 	last := s.Last()

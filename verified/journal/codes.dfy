@@ -95,8 +95,8 @@ module TreeOfCodes {
     b := ZeroBlk();
     ok := true;
     if c0 == 0 && c1 == 0 { return; }
-    var l;
-    ok, l := t.d.ReadAny(t.first + 2 * p, 2);
+    var l; ghost var honest;
+    ok, l, honest := t.d.ReadAny(t.first + 2 * p, 2);
     if !ok { ok, b := Place(t, p, 0, c0, c1); if !ok { ok, b := Place(t, p, 1, c0, c1); } return; }
     b := l.BlkAt(0);
     ok := Matches(t, t.n + p, b, c0, c1);
@@ -110,8 +110,8 @@ module TreeOfCodes {
     ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v))
   {
     b := ZeroBlk();
-    var l;
-    ok, l := t.d.ReadAny(t.first + 2 * p + place, 1);
+    var l; ghost var honest;
+    ok, l, honest := t.d.ReadAny(t.first + 2 * p + place, 1);
     if !ok { return; }
     b := l.BlkAt(0);
     ok := Matches(t, t.n + p, b, c0, c1);

@@ -430,10 +430,11 @@ module JournalInstaller {
     ensures !ok ==> j.d.bad
   {
     reveal j.Inv();
-    var io, b := j.d.Read(j.at);
+    var io, b; ghost var honest;
+    io, b, honest := j.d.Read(j.at);
     var is := false;
     if io { var q; is, q := j.seal.DecHdrM(b); }
-    if !is { io, b := j.d.Read(j.home - 1); }
+    if !is { io, b, honest := j.d.Read(j.home - 1); }
     ok := true;
     if io { ok := j.seal.Ours(b); }
     if !ok { j.d.Stop(); }

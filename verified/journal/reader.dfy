@@ -49,7 +49,8 @@ module JournalReader {
   {
     OnDisk(j);
     if j.tree.np > 0 {
-      ok, l := j.d.ReadAny(a, n);
+      ghost var honest;
+      ok, l, honest := j.d.ReadAny(a, n);
       return;
     }
     ok, l := j.d.ReadRun(a, n);

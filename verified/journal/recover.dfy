@@ -154,24 +154,35 @@ module RecoverM {
       if a in mm.m { assert a in l.addrs; var i :| 0 <= i < |l.addrs| && l.addrs[i] == a; assert d.cur[a] == l.blks[i]; }
     }
   }
-  // The header to start from: that with the larger number. null = there is none.
-  method Choose(d: Disk, seal: Seal, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool, hb: Blk?, h: uint64)
+  // The header to start from: that with the larger number. The device may return anything for the two, but is believed in
+  // what it holds at the place that is chosen: no seal tells an old header from a new one. null = there is none.
+  method Choose(d: Disk, seal: Seal, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool, hb: Blk?, h: uint64, ghost honest: bool)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && HdrWf(p.key, d.cur[p.at]) && HdrWf(p.key, d.cur[Copy(p)])
     ensures hb != null ==> (hb.v == d.cur[p.at] || hb.v == d.cur[Copy(p)]) && h as int == DecHdr(p.key, hb.v).q
-    ensures io ==> hb != null
+    ensures io && honest ==> hb != null
   {
     hb := null; h := 0;
-    var i1, b1 := d.Read(at);
-    var i2, b2 := d.Read(cp);
-    io := i1 || i2;
-    if i1 {
-      var ok, q := seal.DecHdrM(b1);
-      if ok { hb := b1; h := q; }
-    }
-    if i2 {
-      var ok, q := seal.DecHdrM(b2);
-      if ok && (hb == null || q > h) { hb := b2; h := q; }
-    }
+    var i1, ok1, q1, h1 := HeaderIn(d, seal, at, p);
+    var i2, ok2, q2, h2 := HeaderIn(d, seal, cp, p);
+    io := i1 || i2; honest := h1 && h2;
+    if !ok1 && !ok2 { return; }
+    var l; ghost var g;
+    io, l, g := ReadLog(d, true, if ok1 && (!ok2 || q1 >= q2) then at else cp, 1);
+    if !io { return; }
+    hb := l.BlkAt(0);
+    var ok;
+    ok, h := seal.DecHdrM(hb);
+    if !ok { hb := null; }
+  }
+  // the number of the header at block a, as the device returns it
+  method HeaderIn(d: Disk, seal: Seal, a: uint64, ghost p: Geo) returns (io: bool, ok: bool, q: uint64, ghost honest: bool)
+    requires Fit(d, p) && a as int < |d.cur| && p.key == seal.key && HdrWf(p.key, d.cur[a])
+    ensures io && honest ==> ok
+  {
+    var b;
+    ok, q := false, 0;
+    io, b, honest := d.Read(a);
+    if io { ok, q := seal.DecHdrM(b); }
   }
   // Both headers become hb, one after the other, so that one is always whole.
   method WriteHeads(d: Disk, hb: Blk, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool)
@@ -256,7 +267,7 @@ module RecoverM {
   // is free in it. !io = a device error (or 2^32 - 1 groups, more than a log has room for),
   // null = a log header that is none.
   method Recover(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
-    maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int, ghost torn0: set<int>) returns (io: bool, damaged: bool, j: Journal?)
+    maxPin: uint64, instAt: uint64, ghost vs0: seq<St>, ghost lb0: int, ghost torn0: set<int>) returns (io: bool, damaged: bool, j: Journal?, ghost honest: bool)
     requires var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0); GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| >= Home(p) && 0 <= lb0 && d.ok == OkSet(p, vs0, lb0, seal.signed)
     requires cache.m == map[] && d.owner == map[] && TreeFor(t, d, seal, at as int, at as int + 2 + 16 * nd as int + nr as int, |d.cur|) && t.pages.held == map[] && (t.np == 0 ==> torn0 == {})
     modifies d, seal, t.pages
@@ -265,11 +276,11 @@ module RecoverM {
       Agree(p, vs0[n], j.vs[0]) && forall a :: a in j.geo.torn ==> a in torn0 || FreeIn(p, vs0[n], a)
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
-    ensures !damaged && seal.signed == old(seal.signed)
+    ensures (damaged ==> !honest) && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
-    j := null; damaged := false;
+    j := null; damaged := false; honest := true;
     d.Take(Recovering, set a | 0 <= a < |d.cur|);
     io := d.Barrier(Recovering);
     if !io { return; }
@@ -278,7 +289,7 @@ module RecoverM {
     ghost var v := vs0[n];
     AtRest(p, d.poss, d.cur, vs0, lb0, n, seal.signed);
     d.SetOk(OkSet(p, [v], 0, seal.signed));
-    io, damaged, j := Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
+    io, damaged, j, honest := Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, v);
     if j != null {
       ghost var p2 := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
       AgreeEp(p, p2, v, j.vs[0]);
@@ -294,7 +305,7 @@ module RecoverM {
   }
   // Recovery of a device that is at rest. d.cur recovers to v.
   method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
-    maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?)
+    maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?, ghost honest: bool)
     requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, p.torn) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p)
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && t.pages.held == map[] && (t.np == 0 ==> p.torn == {})
     requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
@@ -303,36 +314,56 @@ module RecoverM {
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
-    ensures !damaged && seal.signed == old(seal.signed)
+    ensures (damaged ==> !honest && d.cur == old(d.cur) && d.poss == old(d.poss)) && seal.signed == old(seal.signed)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
-    j := null; damaged := false;
+    j := null; damaged := false; honest := true;
     var sz := d.Size();
     var cp := at + 1 + 16 * nd + nr;
     var hb, h;
-    io, hb, h := Choose(d, seal, at, cp, p);
+    io, hb, h, honest := Choose(d, seal, at, cp, p);
     if hb == null || h >= 0x1000_0000_0000_0000 { return; }
     ghost var q := Under(p, hb.v);
     ghost var ms, w :| RecBy(q, d.cur, hb.v, ms, w, v, seal.signed);
-    OkEp(p, q, [v], 0, seal.signed);
     var r0, r1 := seal.Root(hb);
     var cs := NewCodes();
     ghost var pg :| t.np > 0 ==> TreeSays(q, pg, CV(r0, r1), w);
     t.pages.Begin(r0, r1, pg);
     t.pages.Trees();
-    var mm, i;
-    io, mm, i := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, w, v);
-    if !io { return; }
-    io, damaged := Beyond(d, seal, h + i, at, nd, q);
+    var mm, i; ghost var g;
+    io, damaged, mm, i, g := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, w, v);
+    honest := honest && g;
     if !io || damaged { return; }
+    io, j := Rebuild(d, seal, mu, cache, t, cs, hb, h + i + 1, mm, sz, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, ms, w, v);
+  }
+  // The journal over the device, whose log, ms, is installed and emptied; it goes on with number e.
+  method Rebuild(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
+    maxPin: uint64, instAt: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St) returns (io: bool, j: Journal?)
+    requires p == GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, p.torn) && GeoOk(p) && maxPin < 0x1_0000_0000 && Fit(d, p) && sz as int == |d.cur|
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && t.pages.held == map[] && (t.np == 0 ==> p.torn == {})
+    requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
+    requires HdrWf(p.key, hb.v) && (hb.v == d.cur[p.at] || hb.v == d.cur[Copy(p)]) && RecBy(Under(p, hb.v), d.cur, hb.v, ms, w, v, seal.signed)
+    requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms) && e as int == DecHdr(p.key, hb.v).q + |ms| + 1 && e < 0x1FFF_0000_0000_0000
+    requires t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && TreeSays(Under(p, hb.v), t.Now(), t.Root(), w) && DirCodes(Under(p, hb.v), d.cur, DecHdr(p.key, hb.v).q, |ms|, cs.s)
+    modifies d, seal, cs, t.pages
+    ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
+    ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)
+    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
+    ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
+    ensures seal.signed == old(seal.signed)
+    ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
+  {
+    j := null;
+    ghost var q := Under(p, hb.v);
+    OkEp(p, q, [v], 0, seal.signed);
     forall s | Between(q, d.cur, s, hb.v) ensures s in d.ok { BothCrash(p, d.cur, s, hb.v, v, seal.signed); }
     ghost var w1, torn, r;
-    io, w1, torn, r := Install(d, seal, t, cs, hb, h + i + 1, mm, at, cp, q, ms, w, v);
+    io, w1, torn, r := Install(d, seal, t, cs, hb, e, mm, at, at + 1 + 16 * nd + nr, q, ms, w, v);
     if !io { return; }
     FreeEp(q, p, v);
     AgreeEp(q, p, v, w1);
     OkEp(q, p, [v], 0, seal.signed);
-    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, h + i + 1, maxPin, instAt, p, v, w1, torn, r);
+    j := Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt, p, v, w1, torn, r);
   }
   lemma FreeEp(p: Geo, p2: Geo, v: St)
     requires p2 == p.(ep := p2.ep, torn := p2.torn)

@@ -1,5 +1,11 @@
 // Recovery reads: the groups that the log holds from a header's number on, each checked by its seal,
 // merged into one map; and whether what ends them is the end of the log or damage.
+//
+// The device may return anything for the log, too (ReadAny). Seals decide what is a group, and numbers which
+// one it is, as no number is used twice. What no seal can tell is where the log ends: a device that shows nothing
+// of its last groups shows what it would if they had never got there. So of what is read the device is believed in one thing
+// (ReadRun): what it holds of the last group found, and in the place behind it. If it does not lie there, the log
+// that was found is the whole log, or it is said to be damaged, and nothing has been written.
 include "state.dfy"
 include "images.dfy"
 
@@ -31,12 +37,20 @@ module LogScan {
   predicate IsGeo(p: Geo, seal: Seal, at: uint64, nd: uint64, nr: uint64) {
     GeoOk(p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && p.key == seal.key && p.tree == seal.t
   }
+  // n blocks from a on: what the device holds, if it is believed or honest
+  method ReadLog(d: Disk, believe: bool, a: uint64, n: uint64) returns (io: bool, l: BList, ghost honest: bool)
+    requires Still(d) && a as int + n as int <= |d.cur|
+    ensures (believe ==> honest) && (io ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && (honest ==> l.blks[i] == d.cur[a as int + i]))
+  {
+    honest := true;
+    if believe { io, l := d.ReadRun(a, n); } else { io, l, honest := d.ReadAny(a, n); }
+  }
   // the n data blocks of group e, in at most two runs
-  method ReadGroup(d: Disk, at: uint64, nd: uint64, nr: uint64, q: uint64, pos: uint64, n: uint64, ghost p: Geo, ghost e: Desc) returns (io: bool, x: BList, y: BList)
+  method ReadGroup(d: Disk, believe: bool, at: uint64, nd: uint64, nr: uint64, q: uint64, pos: uint64, n: uint64, ghost p: Geo, ghost e: Desc) returns (io: bool, x: BList, y: BList, ghost honest: bool)
     requires Fit(d, p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && n <= 500 && pos < 0x2000_0000_0000_0000
     requires e.sq == q as int && e.pos == pos as int && |e.addrs| == n as int
-    ensures io ==> x.blks + y.blks == ReadBlks(p, d.cur, e, n as int)
-    ensures io ==> forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
+    ensures (believe ==> honest) && (io && honest ==> x.blks + y.blks == ReadBlks(p, d.cur, e, n as int))
+    ensures io ==> |x.blks + y.blks| == n as int && forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
   {
     var s := SlotOf(q, nd);
     var a := at + 2 + 16 * s;
@@ -46,41 +60,48 @@ module LogScan {
       a := at + 1 + 16 * nd + s;
       if k > nr - s { k := nr - s; }
     }
-    io, x := d.ReadRun(a, k);
+    io, x, honest := ReadLog(d, believe, a, k);
     y := x;
     if !io { return; }
-    io, y := d.ReadRun(at + 1 + 16 * nd, n - k);
+    ghost var h;
+    io, y, h := ReadLog(d, believe, at + 1 + 16 * nd, n - k);
+    honest := honest && h;
     if !io { return; }
     ghost var z := x.blks + y.blks;
     ghost var rb := ReadBlks(p, d.cur, e, n as int);
     assert |z| == n as int;
-    forall i | 0 <= i < n as int ensures |z[i]| == 4096 && z[i] == rb[i] {
-      if n > 15 { SlotRun(pos as int, i, p.nr); }
-      if i < k as int { assert z[i] == x.blks[i] == d.cur[a as int + i]; assert At(p, e, i) == a as int + i; }
-      else { assert z[i] == y.blks[i - k as int] == d.cur[at as int + 1 + 16 * nd as int + (i - k as int)]; }
+    forall i | 0 <= i < n as int ensures |z[i]| == 4096 { if i < k as int { assert z[i] == x.blks[i]; } else { assert z[i] == y.blks[i - k as int]; } }
+    if honest {
+      forall i | 0 <= i < n as int ensures z[i] == rb[i] {
+        if n > 15 { SlotRun(pos as int, i, p.nr); }
+        if i < k as int { assert z[i] == x.blks[i] == d.cur[a as int + i]; assert At(p, e, i) == a as int + i; }
+        else { assert z[i] == y.blks[i - k as int] == d.cur[at as int + 1 + 16 * nd as int + (i - k as int)]; }
+      }
+      assert z == rb;
     }
-    assert z == rb;
   }
   // the m direct blocks at their homes, null if one is listed twice
-  method ReadDirect(d: Disk, r: DescR, m: uint64, ghost p: Geo) returns (io: bool, z: BList?)
+  method ReadDirect(d: Disk, believe: bool, r: DescR, m: uint64, ghost p: Geo) returns (io: bool, z: BList?, ghost honest: bool)
     requires Fit(d, p) && m as int == |r.d.dirs| <= 500 && forall i :: 0 <= i < |r.d.dirs| ==> 0 <= r.d.dirs[i] < |d.cur|
-    ensures io && z != null ==> z.blks == HomeBlks(d.cur, r.d.dirs) && forall i, j :: 0 <= i < j < |r.d.dirs| ==> r.d.dirs[i] != r.d.dirs[j]
+    ensures believe ==> honest
+    ensures io && z != null ==> |z.blks| == |r.d.dirs| && (honest ==> z.blks == HomeBlks(d.cur, r.d.dirs)) && forall i, j :: 0 <= i < j < |r.d.dirs| ==> r.d.dirs[i] != r.d.dirs[j]
     ensures io && z == null ==> exists i, j :: 0 <= i < j < |r.d.dirs| && r.d.dirs[i] == r.d.dirs[j]
   {
-    z := null; io := true;
+    z := null; io := true; honest := true;
     var hm := NewBMap();
     var i: uint64 := 0;
     while i < m
-      invariant i <= m && io && z == null && fresh(hm) && hm.Ok() && hm.addrs == r.d.dirs[..i as int]
-      invariant forall a :: a in hm.m ==> 0 <= a < |d.cur| && hm.m[a] == d.cur[a]
+      invariant i <= m && io && z == null && fresh(hm) && hm.Ok() && hm.addrs == r.d.dirs[..i as int] && (believe ==> honest)
+      invariant forall a :: a in hm.m ==> 0 <= a < |d.cur| && (honest ==> hm.m[a] == d.cur[a])
     {
       var a, n := DirRun(r, i, m);
       assert r.d.dirs[i as int + (n as int - 1)] == a as int + (n as int - 1);
-      var l;
-      io, l := d.ReadRun(a, n);
+      var l; ghost var h;
+      io, l, h := ReadLog(d, believe, a, n);
+      honest := honest && h;
       if !io { return; }
-      forall x | i as int <= x < i as int + n as int ensures l.blks[x - i as int] == d.cur[r.d.dirs[x]] { assert r.d.dirs[x] == a as int + (x - i as int); }
-      var ok := PutRun(hm, r, i, n, l, d.cur);
+      forall x | i as int <= x < i as int + n as int ensures honest ==> l.blks[x - i as int] == d.cur[r.d.dirs[x]] { assert r.d.dirs[x] == a as int + (x - i as int); }
+      var ok := PutRun(hm, r, i, n, l, d.cur, honest);
       if !ok { return; }
       i := i + n;
     }
@@ -88,7 +109,7 @@ module LogScan {
     assert forall x :: 0 <= x < |hm.addrs| ==> hm.addrs[x] in hm.m;
     z := hm.List();
     hm.Distinct();
-    assert z.blks == HomeBlks(d.cur, r.d.dirs);
+    assert honest ==> z.blks == HomeBlks(d.cur, r.d.dirs);
   }
   // direct blocks from the i-th on that lie side by side
   method DirRun(r: DescR, i: uint64, m: uint64) returns (a: uint64, n: uint64)
@@ -108,21 +129,21 @@ module LogScan {
     }
   }
   // n direct blocks, from the i-th on, into hm, which has those before them; false if hm has one already
-  method PutRun(hm: BMap, r: DescR, i: uint64, n: uint64, l: BList, ghost c: Img) returns (ok: bool)
+  method PutRun(hm: BMap, r: DescR, i: uint64, n: uint64, l: BList, ghost c: Img, ghost honest: bool) returns (ok: bool)
     requires hm.Ok() && i as int + n as int <= |r.d.dirs| <= 500 && hm.addrs == r.d.dirs[..i as int] && n as int == |l.blks|
     requires forall x :: 0 <= x < |r.d.dirs| ==> 0 <= r.d.dirs[x] < |c|
-    requires forall a :: a in hm.m ==> 0 <= a < |c| && hm.m[a] == c[a]
+    requires forall a :: a in hm.m ==> 0 <= a < |c| && (honest ==> hm.m[a] == c[a])
     requires forall x :: 0 <= x < n as int ==> |l.blks[x]| == 4096
-    requires forall x :: i as int <= x < i as int + n as int ==> l.blks[x - i as int] == c[r.d.dirs[x]]
+    requires honest ==> forall x :: i as int <= x < i as int + n as int ==> l.blks[x - i as int] == c[r.d.dirs[x]]
     modifies hm
-    ensures hm.Ok() && forall a :: a in hm.m ==> 0 <= a < |c| && hm.m[a] == c[a]
+    ensures hm.Ok() && forall a :: a in hm.m ==> 0 <= a < |c| && (honest ==> hm.m[a] == c[a])
     ensures ok ==> hm.addrs == r.d.dirs[..i as int + n as int]
     ensures !ok ==> exists x, y :: 0 <= x < y < |r.d.dirs| && r.d.dirs[x] == r.d.dirs[y]
   {
     var k: uint64 := 0;
     while k < n
       invariant k <= n && hm.Ok() && hm.addrs == r.d.dirs[..i as int + k as int]
-      invariant forall a :: a in hm.m ==> 0 <= a < |c| && hm.m[a] == c[a]
+      invariant forall a :: a in hm.m ==> 0 <= a < |c| && (honest ==> hm.m[a] == c[a])
     {
       ghost var e := i as int + k as int;
       var a := r.Dir(i + k);
@@ -134,28 +155,33 @@ module LogScan {
         return false;
       }
       var b := l.BlkAt(k);
-      assert b.v == l.blks[e - i as int] == c[r.d.dirs[e]];
+      assert b.v == l.blks[e - i as int];
       hm.Put(a, b);
       assert r.d.dirs[..e + 1] == r.d.dirs[..e] + [r.d.dirs[e]];
       k := k + 1;
     }
     return true;
   }
-  // read the group with sequence number q, null if there is none; cs gets the codes of its direct blocks
-  method ReadAt(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?)
+  // a record with number q was sealed
+  predicate Numbered(sg: set<Rec>, q: int) { exists r :: r in sg && HasNumber(r, q) }
+  predicate HasNumber(r: Rec, q: int) { DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq == q }
+  // Read the group with sequence number q, null if there is none; cs gets the codes of its direct blocks. If the device holds
+  // this group, then what is accepted is that, whatever the device returned.
+  method ReadAt(d: Disk, believe: bool, seal: Seal, t: Tree, cs: Codes, hb: Blk, q: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?, ghost honest: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
-    ensures io ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed)
-    ensures io && t.np > 0 ==> if gm == null then cs.s == old(cs.s) else MoreCodes(p, d.cur, q as int, old(cs.s), cs.s)
-    ensures io && gm != null ==> gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
-    ensures io && gm != null ==> forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
+    ensures (believe ==> honest) && (io && honest ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed))
+    ensures io && gm == null ==> cs.s == old(cs.s)
+    ensures io && gm != null ==> Numbered(seal.signed, q as int) && gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
+    ensures io && gm != null && ValidAt(p, d.cur, q as int, seal.signed) ==> (t.np > 0 ==> MoreCodes(p, d.cur, q as int, old(cs.s), cs.s)) && forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
   {
     gm := null;
     var s := SlotOf(q, nd);
-    var b;
-    io, b := d.Read(at + 1 + 16 * s);
+    var l;
+    io, l, honest := ReadLog(d, believe, at + 1 + 16 * s, 1);
     if !io { return; }
+    var b := l.BlkAt(0);
     var r := Parse(b);
     if r == null { return; }
     var q2 := r.Sq(); var pos := r.Pos(); var n := r.N(); var dn := r.M();
@@ -164,18 +190,35 @@ module LogScan {
     if !same { return; }
     var inside := AddrsIn(r, n, dn, at + 2 + 16 * nd + nr, sz);
     if !inside { return; }
-    var x, y;
-    io, x, y := ReadGroup(d, at, nd, nr, q, pos, n, p, r.d);
+    var x, y; ghost var h;
+    io, x, y, h := ReadGroup(d, believe, at, nd, nr, q, pos, n, p, r.d);
+    honest := honest && h;
     if !io { return; }
     var z;
-    io, z := ReadDirect(d, r, dn, p);
+    io, z, h := ReadDirect(d, believe, r, dn, p);
+    honest := honest && h;
     if !io || z == null { return; }
     assert DescWf(p, r.d, |d.cur|);
     var ok := seal.Check(r, x, y, z, cs);
     if !ok { return; }
-    if t.np > 0 { AddedCodes(p, d.cur, q as int, old(cs.s), cs.s, r.d.dirs); }
+    assert HasNumber(Rec(r.b, x.blks + y.blks + z.blks), q as int);
     gm := GroupMap(r, n, x, y);
-    forall m | GM(p, d.cur, q as int, m, seal.signed) ensures gm.m == m { GroupIs(p, d.cur, q as int, m, gm.m, r.d, seal.signed); }
+    if ValidAt(p, d.cur, q as int, seal.signed) {
+      TheRecord(p, d.cur, q as int, seal, r, x.blks + y.blks, z.blks);
+      if t.np > 0 { AddedCodes(p, d.cur, q as int, old(cs.s), cs.s, r.d.dirs); }
+      forall m | GM(p, d.cur, q as int, m, seal.signed) ensures gm.m == m { GroupIs(p, d.cur, q as int, m, gm.m, r.d, seal.signed); }
+    }
+  }
+  // Of each number one record was sealed: that which the device holds is that which was read.
+  lemma TheRecord(p: Geo, c: Img, q: int, seal: Seal, r: DescR, xy: seq<BV>, z: seq<BV>)
+    requires Fits(p, c) && ValidAt(p, c, q, seal.signed) && Rec(r.b, xy + z) in seal.signed && DecDesc(r.b) == SomeDesc(r.d) && r.d.sq == q && |xy| == |r.d.addrs| && |z| == |r.d.dirs|
+    ensures c[DSlot(p, q)] == r.b && xy == ReadBlks(p, c, r.d, |r.d.addrs|) && z == HomeBlks(c, r.d.dirs)
+  {
+    seal.Once();
+    var d := DecDesc(c[DSlot(p, q)]).d;
+    assert Rec(c[DSlot(p, q)], RecBlks(p, c, d)) == Rec(r.b, xy + z);
+    assert RecBlks(p, c, d) == ReadBlks(p, c, d, |d.addrs|) + HomeBlks(c, d.dirs);
+    assert xy == (xy + z)[..|xy|]; assert z == (xy + z)[|xy|..];
   }
   // s2 is s and the codes of the direct blocks of group q
   predicate MoreCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>) requires Fits(p, c) {
@@ -265,63 +308,121 @@ module LogScan {
       var j :| 0 <= j < n as int && r.d.addrs[j] == a && gm.m[a] == bs[j];
     }
   }
-  // scan the log, merging all its groups; cs gets the codes of their direct blocks
+  // What was found of the log ms: i groups, merged into mm, with the codes s of their direct blocks. One too many: the device
+  // lied in the place behind the log's end, where a group may have been on its way.
+  predicate Found(p: Geo, c: Img, q: int, ms: seq<BM>, mm: BM, s: seq<Code>, i: int) requires Fits(p, c) {
+    0 <= i <= |ms| + 1 && (i <= |ms| ==> mm == Merge(ms[..i]) && (p.tree.np > 0 ==> DirCodes(p, c, q, i, s)))
+  }
+  // The log is read and all its groups are merged into mm; cs gets the codes of their direct blocks.
   method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
-    returns (io: bool, mm: BMap, i: uint64)
+    returns (io: bool, damaged: bool, mm: BMap, i: uint64, ghost honest: bool)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecBy(p, d.cur, hb.v, ms, w, v, seal.signed) && cs.s == []
+    requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
+    modifies cs
+    ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && (damaged ==> !honest)
+    ensures io && !damaged ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
+    ensures io && !damaged && t.np > 0 ==> DirCodes(p, d.cur, h as int, |ms|, cs.s)
+  {
+    damaged := false;
+    ghost var g;
+    io, mm, i, honest := Follow(d, seal, t, cs, hb, h, at, nd, nr, sz, p, ms, w, v);
+    if !io { return; }
+    io, damaged, g := Beyond(d, seal, h + i, at, nd, p);
+    honest := honest && g;
+    if i as int < |ms| { assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
+    if !io || damaged { return; }
+    if 0 < i as int <= |ms| { assert GM(p, d.cur, h as int + i as int - 1, ms[i as int - 1], seal.signed); }
+    io, damaged := Ends(d, seal, t, hb, h, i, at, nd, nr, sz, p);
+    assert ms[..|ms|] == ms;
+  }
+  // the groups from number h on, as long as there is one
+  method Follow(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
+    returns (io: bool, mm: BMap, i: uint64, ghost honest: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecBy(p, d.cur, hb.v, ms, w, v, seal.signed) && cs.s == []
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
-    ensures io ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
-    ensures io && t.np > 0 ==> DirCodes(p, d.cur, h as int, |ms|, cs.s)
+    ensures io ==> Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && i < 0x1_0000_0000 && (honest ==> i as int <= |ms| && !ValidAt(p, d.cur, h as int + i as int, seal.signed))
   {
     mm := NewBMap();
-    i := 0; io := true;
+    i := 0; io := true; honest := true;
     var done := false;
     while !done
-      invariant 0 <= i as int <= |ms| && mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
-      invariant mm.m == Merge(ms[..i as int]) && |mm.addrs| <= 500 * i as int && i < 0x1_0000_0000
-      invariant (done && io ==> i as int == |ms|) && (t.np > 0 ==> DirCodes(p, d.cur, h as int, i as int, cs.s))
-      decreases !done, |ms| - i as int
+      invariant mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && |mm.addrs| <= 500 * i as int && i < 0x1_0000_0000
+      invariant Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && (honest ==> i as int <= |ms|) && (done && io && honest ==> !ValidAt(p, d.cur, h as int + i as int, seal.signed))
+      decreases !done, |ms| + 1 - i as int
     {
       if i >= 0xFFFF_FFFF { io := false; return; }
-      var gm;
-      ghost var s := cs.s;
-      io, gm := ReadAt(d, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
+      var gm; ghost var s := cs.s; ghost var g;
+      io, gm, g := ReadAt(d, false, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
+      honest := honest && g;
       if !io { return; }
-      if gm == null { done := true; assert i as int < |ms| ==> GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
+      if gm == null { done := true; }
       else {
-        assert i as int < |ms|;
-        assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed);
-        if t.np > 0 { DirCodesMore(p, d.cur, h as int, i as int, s, cs.s); }
+        Numbers(seal.signed, h as int + i as int, h as int + |ms| + 1);
+        if i as int < |ms| { assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
+        FoundMore(p, d.cur, h as int, ms, mm.m, gm.m, s, cs.s, i as int);
         MergeInto(mm, gm);
-        assert ms[..i as int + 1][..i as int] == ms[..i as int];
         i := i + 1;
       }
     }
-    assert ms[..|ms|] == ms;
   }
+  lemma FoundMore(p: Geo, c: Img, q: int, ms: seq<BM>, mm: BM, m: BM, s: seq<Code>, s2: seq<Code>, i: int)
+    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i <= |ms| && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
+    ensures Found(p, c, q, ms, Ov(mm, m), s2, i + 1)
+  {
+    if i < |ms| {
+      assert ms[..i + 1][..i] == ms[..i];
+      if p.tree.np > 0 { DirCodesMore(p, c, q, i, s, s2); }
+    }
+  }
+  lemma Numbers(sg: set<Rec>, q: int, e: int)
+    requires Numbered(sg, q) && forall r :: r in sg ==> Below(r, e)
+    ensures q < e
+  { var r :| r in sg && HasNumber(r, q); assert Below(r, e); }
   // Is there a sealed descriptor with a number above e, in any epoch? Then group e was once durable, and
-  // that it cannot be read is damage, not the end of the log. A device that keeps to its model has none.
-  method Beyond(d: Disk, seal: Seal, e: uint64, at: uint64, nd: uint64, ghost p: Geo) returns (io: bool, found: bool)
-    requires Fit(d, p) && p.at == at as int && p.nd == nd as int && forall r :: r in seal.signed ==> Below(r, e as int + 1)
-    ensures !found
+  // that it cannot be read is damage, not the end of the log.
+  method Beyond(d: Disk, seal: Seal, e: uint64, at: uint64, nd: uint64, ghost p: Geo) returns (io: bool, found: bool, ghost honest: bool)
+    requires Fit(d, p) && p.at == at as int && p.nd == nd as int
+    ensures found ==> exists r :: r in seal.signed && !Below(r, e as int + 1)
   {
     var s: uint64 := 0;
-    io := true; found := false;
+    io := true; found := false; honest := true;
     while s < nd
       invariant s <= nd
     {
-      var b;
-      io, b := d.Read(at + 1 + 16 * s);
+      var l; ghost var g;
+      io, l, g := ReadLog(d, false, at + 1 + 16 * s, 1);
+      honest := honest && g;
       if !io { return; }
+      var b := l.BlkAt(0);
       var r := Parse(b);
       if r != null {
         var q := r.Sq();
         var ok := seal.Vouch(r);
-        if q > e && ok { found := true; return; }
+        if q > e && ok {
+          found := true;
+          ghost var x :| Rec(r.b, x) in seal.signed;
+          assert !Below(Rec(r.b, x), e as int + 1);
+          return;
+        }
       }
       s := s + 1;
     }
+  }
+  // The log seems to end behind i groups. Believing the device: is there no group, and one before? If not, it lied before.
+  method Ends(d: Disk, seal: Seal, t: Tree, hb: Blk, h: uint64, i: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, lied: bool)
+    requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && h < 0x1000_0000_0000_0000 && i < 0x1_0000_0000
+    ensures (lied ==> io) && (io ==> lied == (ValidAt(p, d.cur, h as int + i as int, seal.signed) || (0 < i && !ValidAt(p, d.cur, h as int + i as int - 1, seal.signed))))
+  {
+    var cs := NewCodes(); var gm; ghost var honest;
+    lied := false;
+    io, gm, honest := ReadAt(d, true, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
+    if !io { return; }
+    lied := gm != null;
+    if lied || i == 0 { return; }
+    io, gm, honest := ReadAt(d, true, seal, t, cs, hb, h + i - 1, at, nd, nr, sz, p);
+    lied := io && gm == null;
   }
 }

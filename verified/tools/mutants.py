@@ -12,7 +12,7 @@ mutants/AREA.py lists tuples: the file below the area's folder, a name, the text
 who must reject it: a pattern of methods, after "FILE:" if they stand in another file. Only these are
 verified. A sixth part is the reason why the mutant means the same and is to survive.
 mutants/threads.py has what the checks of the text must find (threads.py --selftest tries these alone)."""
-import ast, concurrent.futures as cf, getopt, os, re, shutil, signal, subprocess, sys, tempfile, time
+import ast, concurrent.futures as cf, fnmatch, getopt, os, re, shutil, signal, subprocess, sys, tempfile, time
 import threads
 
 opts, words = getopt.getopt(sys.argv[1:], "j:n", ["markdown="])
@@ -59,7 +59,22 @@ def stale(m):
         if not os.path.isfile(os.path.join(root, folder, name + ".dfy")):
             return "no file " + name
     with open(os.path.join(root, folder, f + ".dfy")) as h:
-        return "" if a in h.read() else "no such text"
+        text = h.read()
+    if a not in text:
+        return "no such text"
+    body = enclosing(text, text.index(a))
+    if body and ":" not in by and not fnmatch.fnmatch(body, re.split(r"[*.]", by)[-1]):
+        return "its text stands in the body of " + body
+    return ""
+
+
+def enclosing(text, i):
+    """the method in whose body the i-th character stands, if it is in one"""
+    heads = list(re.finditer(r"^ *(?:(?:ghost|static|twostate) )*(method|lemma|function|predicate|constructor|datatype|class)\b(?: method)? *(?:\{[^}]*\} *)*(\w*)", text[:i], re.M))
+    if not heads or heads[-1].group(1) not in ("method", "lemma"):
+        return None
+    inside = re.search(r"^ *\{(?: |$)", text[heads[-1].start():i + 1], re.M)
+    return heads[-1].group(2) if inside else None
 
 
 def run(m):

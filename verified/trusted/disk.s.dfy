@@ -72,17 +72,17 @@ module {:extern "ddisk"} DiskS {
       requires Valid()
       ensures n as int == |cur|
 
-    // A read that runs beside a write of the same block may see any mixture, hence poss.
-    method {:extern "Read"} Read(a: uint64) returns (ok_: bool, b: Blk)
-      requires Valid() && a as int < |cur| ensures ok_ ==> b.v in poss[a as int] && |b.v| == 4096
-    // n blocks from a on
+    // Block a, from the medium itself: any bytes at all, unless the device was honest.
+    method {:extern "Read"} Read(a: uint64) returns (ok_: bool, b: Blk, ghost honest: bool)
+      requires Valid() && a as int < |cur| ensures ok_ ==> |b.v| == 4096 && (honest ==> b.v in poss[a as int])
+    // n blocks from a on. A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur|
       ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
-
-    // the same from a device that may lie: any bytes at all
-    method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList)
-      requires Valid() && a as int + n as int <= |cur| ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
+    // the same from a device that may lie
+    method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList, ghost honest: bool)
+      requires Valid() && a as int + n as int <= |cur|
+      ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && (honest ==> l.blks[i] in poss[a as int + i])
     // n blocks, from l[i] on, to the blocks from a on, in any order
     method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|

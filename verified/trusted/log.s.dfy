@@ -185,6 +185,8 @@ module {:extern "dlog"} LogS {
     ghost const home: int           // where node 0 lies
     ghost var ep: int               // the epoch: a random number for each opening of the volume
     ghost var signed: set<Rec>
+    // of each number one record was sealed (Sign's second precondition)
+    lemma {:axiom} Once() ensures forall r, s :: r in signed && s in signed && DecDesc(r.b).SomeDesc? && DecDesc(s.b).SomeDesc? && DecDesc(r.b).d.sq == DecDesc(s.b).d.sq ==> r == s
     method {:extern "NewEpoch"} NewEpoch() modifies this ensures signed == old(signed)
     // bm: the blocks in the log, hm: the direct ones, and c their codes. What is sealed of these is their codes: that
     // Check accepts no other data with the same code is the assumption about codes (OneContents).

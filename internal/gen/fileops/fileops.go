@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _690_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _690_ip
-	var _out927 uint32
-	var _ = _out927
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out927, _out928 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out927
-	_690_ip = _out928
+	var _695_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _695_ip
+	var _out953 uint32
+	var _ = _out953
+	var _out954 *dbytes.Bytes
+	var _ = _out954
+	_out953, _out954 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out953
+	_695_ip = _out954
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _690_ip
-	var _691_ty uint32
-	var _ = _691_ty
-	var _out929 uint32
-	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetTy(_690_ip)
-	_691_ty = _out929
-	if _691_ty != permissions.Companion_Default___.REG() {
+	after = _695_ip
+	var _696_ty uint32
+	var _ = _696_ty
+	var _out955 uint32
+	var _ = _out955
+	_out955 = inodeformat.Companion_Default___.GetTy(_695_ip)
+	_696_ty = _out955
+	if _696_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _692_r bool
-	var _ = _692_r
-	var _out930 bool
-	var _ = _out930
-	_out930 = permissions.Companion_Default___.MayData(c, _690_ip, permissions.Companion_Default___.MAYR())
-	_692_r = _out930
-	var _693_x bool
-	var _ = _693_x
-	var _out931 bool
-	var _ = _out931
-	_out931 = permissions.Companion_Default___.May(c, _690_ip, permissions.Companion_Default___.MAYX())
-	_693_x = _out931
-	if !_692_r && !_693_x {
+	var _697_r bool
+	var _ = _697_r
+	var _out956 bool
+	var _ = _out956
+	_out956 = permissions.Companion_Default___.MayData(c, _695_ip, permissions.Companion_Default___.MAYR())
+	_697_r = _out956
+	var _698_x bool
+	var _ = _698_x
+	var _out957 bool
+	var _ = _out957
+	_out957 = permissions.Companion_Default___.May(c, _695_ip, permissions.Companion_Default___.MAYX())
+	_698_x = _out957
+	if !_697_r && !_698_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _694_size uint64
-	var _ = _694_size
-	var _out932 uint64
-	var _ = _out932
-	_out932 = inodeformat.Companion_Default___.GetSize(_690_ip)
-	_694_size = _out932
-	eof = off >= _694_size || len_ >= _694_size-off
-	var _out933 *dbytes.Bytes
-	var _ = _out933
-	_out933 = d.Fs.Read(txn, ino, off, len_)
-	data = _out933
+	var _699_size uint64
+	var _ = _699_size
+	var _out958 uint64
+	var _ = _out958
+	_out958 = inodeformat.Companion_Default___.GetSize(_695_ip)
+	_699_size = _out958
+	eof = off >= _699_size || len_ >= _699_size-off
+	var _out959 *dbytes.Bytes
+	var _ = _out959
+	_out959 = d.Fs.Read(txn, ino, off, len_)
+	data = _out959
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _695_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _695_ip
-	var _out934 uint32
-	var _ = _out934
-	var _out935 *dbytes.Bytes
-	var _ = _out935
-	_out934, _out935 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out934
-	_695_ip = _out935
+	var _700_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _700_ip
+	var _out960 uint32
+	var _ = _out960
+	var _out961 *dbytes.Bytes
+	var _ = _out961
+	_out960, _out961 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out960
+	_700_ip = _out961
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _695_ip
-	var _696_ty uint32
-	var _ = _696_ty
-	var _out936 uint32
-	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetTy(_695_ip)
-	_696_ty = _out936
-	if _696_ty != permissions.Companion_Default___.REG() {
+	before = _700_ip
+	var _701_ty uint32
+	var _ = _701_ty
+	var _out962 uint32
+	var _ = _out962
+	_out962 = inodeformat.Companion_Default___.GetTy(_700_ip)
+	_701_ty = _out962
+	if _701_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _697_w bool
-	var _ = _697_w
-	var _out937 bool
-	var _ = _out937
-	_out937 = permissions.Companion_Default___.MayData(c, _695_ip, permissions.Companion_Default___.MAYW())
-	_697_w = _out937
-	if !_697_w {
+	var _702_w bool
+	var _ = _702_w
+	var _out963 bool
+	var _ = _out963
+	_out963 = permissions.Companion_Default___.MayData(c, _700_ip, permissions.Companion_Default___.MAYW())
+	_702_w = _out963
+	if !_702_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _695_ip
+		after = _700_ip
 		return st, before, after
 	}
-	var _698_size uint64
-	var _ = _698_size
-	var _out938 uint64
-	var _ = _out938
-	_out938 = inodeformat.Companion_Default___.GetSize(_695_ip)
-	_698_size = _out938
-	var _699_shrink uint64
-	var _ = _699_shrink
-	var _out939 uint64
-	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetShrink(_695_ip)
-	_699_shrink = _out939
-	if _699_shrink != uint64(0) && off+len_ > _698_size {
+	var _703_size uint64
+	var _ = _703_size
+	var _out964 uint64
+	var _ = _out964
+	_out964 = inodeformat.Companion_Default___.GetSize(_700_ip)
+	_703_size = _out964
+	var _704_shrink uint64
+	var _ = _704_shrink
+	var _out965 uint64
+	var _ = _out965
+	_out965 = inodeformat.Companion_Default___.GetShrink(_700_ip)
+	_704_shrink = _out965
+	if _704_shrink != uint64(0) && off+len_ > _703_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out940 uint32
-	var _ = _out940
-	var _out941 *dbytes.Bytes
-	var _ = _out941
-	_out940, _out941 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out940
-	after = _out941
+	var _out966 uint32
+	var _ = _out966
+	var _out967 *dbytes.Bytes
+	var _ = _out967
+	_out966, _out967 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out966
+	after = _out967
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _700_ok bool
-	var _ = _700_ok
-	var _out942 bool
-	var _ = _out942
-	_out942 = d.Write(txn, ino, off, src, so, len_)
-	_700_ok = _out942
-	if !_700_ok {
+	var _705_ok bool
+	var _ = _705_ok
+	var _out968 bool
+	var _ = _out968
+	_out968 = d.Write(txn, ino, off, src, so, len_)
+	_705_ok = _out968
+	if !_705_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _701_np *dbytes.Bytes
-	var _ = _701_np
-	var _out943 *dbytes.Bytes
-	var _ = _out943
-	_out943 = d.Fs.GetInode(txn, ino, true)
-	_701_np = _out943
-	var _702_ts uint64
-	var _ = _702_ts
-	var _703_tns uint32
-	var _ = _703_tns
-	var _out944 uint64
-	var _ = _out944
-	var _out945 uint32
-	var _ = _out945
-	_out944, _out945 = attributechanges.Companion_Default___.Stamp(_701_np, s, ns)
-	_702_ts = _out944
-	_703_tns = _out945
-	inodeformat.Companion_Default___.SetMtime(_701_np, _702_ts, _703_tns)
-	inodeformat.Companion_Default___.SetCtime(_701_np, _702_ts, _703_tns)
+	var _706_np *dbytes.Bytes
+	var _ = _706_np
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	_out969 = d.Fs.GetInode(txn, ino, true)
+	_706_np = _out969
+	var _707_ts uint64
+	var _ = _707_ts
+	var _708_tns uint32
+	var _ = _708_tns
+	var _out970 uint64
+	var _ = _out970
+	var _out971 uint32
+	var _ = _out971
+	_out970, _out971 = attributechanges.Companion_Default___.Stamp(_706_np, s, ns)
+	_707_ts = _out970
+	_708_tns = _out971
+	inodeformat.Companion_Default___.SetMtime(_706_np, _707_ts, _708_tns)
+	inodeformat.Companion_Default___.SetCtime(_706_np, _707_ts, _708_tns)
 	if c.Uid != uint32(0) {
-		var _704_mode uint32
-		var _ = _704_mode
-		var _out946 uint32
-		var _ = _out946
-		_out946 = inodeformat.Companion_Default___.GetMode(_701_np)
-		_704_mode = _out946
-		inodeformat.Companion_Default___.SetMode(_701_np, permissions.Companion_Default___.KillPriv(_704_mode))
+		var _709_mode uint32
+		var _ = _709_mode
+		var _out972 uint32
+		var _ = _out972
+		_out972 = inodeformat.Companion_Default___.GetMode(_706_np)
+		_709_mode = _out972
+		inodeformat.Companion_Default___.SetMode(_706_np, permissions.Companion_Default___.KillPriv(_709_mode))
 	}
-	d.PutInode(txn, ino, _701_np)
-	after = _701_np
+	d.PutInode(txn, ino, _706_np)
+	after = _706_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _705_ip
-	var _out947 uint32
-	var _ = _out947
-	var _out948 *dbytes.Bytes
-	var _ = _out948
-	_out947, _out948 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out947
-	_705_ip = _out948
+	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _710_ip
+	var _out973 uint32
+	var _ = _out973
+	var _out974 *dbytes.Bytes
+	var _ = _out974
+	_out973, _out974 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out973
+	_710_ip = _out974
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _705_ip
-	var _706_ty uint32
-	var _ = _706_ty
-	var _out949 uint32
-	var _ = _out949
-	_out949 = inodeformat.Companion_Default___.GetTy(_705_ip)
-	_706_ty = _out949
-	if _706_ty != permissions.Companion_Default___.LNK() {
+	after = _710_ip
+	var _711_ty uint32
+	var _ = _711_ty
+	var _out975 uint32
+	var _ = _out975
+	_out975 = inodeformat.Companion_Default___.GetTy(_710_ip)
+	_711_ty = _out975
+	if _711_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _707_size uint64
-	var _ = _707_size
-	var _out950 uint64
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.GetSize(_705_ip)
-	_707_size = _out950
-	if _707_size > uint64(4096) {
+	var _712_size uint64
+	var _ = _712_size
+	var _out976 uint64
+	var _ = _out976
+	_out976 = inodeformat.Companion_Default___.GetSize(_710_ip)
+	_712_size = _out976
+	if _712_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out951 *dbytes.Bytes
-	var _ = _out951
-	_out951 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out951
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out977 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out977
 	return st, target, after
 }
 

@@ -325,9 +325,9 @@ func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _158_io bool
+	var _158_io bool = false
 	var _ = _158_io
-	var _159_b *dbytes.Blk
+	var _159_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _159_b
 	var _out228 bool
 	var _ = _out228

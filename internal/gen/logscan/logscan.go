@@ -60,7 +60,31 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "logscan.Default__"
 }
-func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd uint64, nr uint64, q uint64, pos uint64, n uint64) (bool, *ddisk.BList, *ddisk.BList) {
+func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a uint64, n uint64) (bool, *ddisk.BList) {
+	var io bool = false
+	var _ = io
+	var l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = l
+	if believe {
+		var _out699 bool
+		var _ = _out699
+		var _out700 *ddisk.BList
+		var _ = _out700
+		_out699, _out700 = d.ReadRun(a, n)
+		io = _out699
+		l = _out700
+	} else {
+		var _out701 bool
+		var _ = _out701
+		var _out702 *ddisk.BList
+		var _ = _out702
+		_out701, _out702 = d.ReadAny(a, n)
+		io = _out701
+		l = _out702
+	}
+	return io, l
+}
+func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, at uint64, nd uint64, nr uint64, q uint64, pos uint64, n uint64) (bool, *ddisk.BList, *ddisk.BList) {
 	var io bool = false
 	var _ = io
 	var x *ddisk.BList = (*ddisk.BList)(nil)
@@ -69,10 +93,10 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = y
 	var _528_s uint64
 	var _ = _528_s
-	var _out699 uint64
-	var _ = _out699
-	_out699 = ring.Companion_Default___.SlotOf(q, nd)
-	_528_s = _out699
+	var _out703 uint64
+	var _ = _out703
+	_out703 = ring.Companion_Default___.SlotOf(q, nd)
+	_528_s = _out703
 	var _529_a uint64
 	var _ = _529_a
 	_529_a = at + uint64(2) + uint64(16)*_528_s
@@ -80,39 +104,39 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = _530_k
 	_530_k = n
 	if n > uint64(15) {
-		var _out700 uint64
-		var _ = _out700
-		_out700 = ring.Companion_Default___.SlotOf(pos, nr)
-		_528_s = _out700
+		var _out704 uint64
+		var _ = _out704
+		_out704 = ring.Companion_Default___.SlotOf(pos, nr)
+		_528_s = _out704
 		_529_a = at + uint64(1) + uint64(16)*nd + _528_s
 		if _530_k > nr-_528_s {
 			_530_k = nr - _528_s
 		}
 	}
-	var _out701 bool
-	var _ = _out701
-	var _out702 *ddisk.BList
-	var _ = _out702
-	_out701, _out702 = d.ReadRun(_529_a, _530_k)
-	io = _out701
-	x = _out702
+	var _out705 bool
+	var _ = _out705
+	var _out706 *ddisk.BList
+	var _ = _out706
+	_out705, _out706 = Companion_Default___.ReadLog(d, believe, _529_a, _530_k)
+	io = _out705
+	x = _out706
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out703 bool
-	var _ = _out703
-	var _out704 *ddisk.BList
-	var _ = _out704
-	_out703, _out704 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_530_k)
-	io = _out703
-	y = _out704
+	var _out707 bool
+	var _ = _out707
+	var _out708 *ddisk.BList
+	var _ = _out708
+	_out707, _out708 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_530_k)
+	io = _out707
+	y = _out708
 	if !io {
 		return io, x, y
 	}
 	return io, x, y
 }
-func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR, m uint64) (bool, *ddisk.BList) {
+func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool, r *dlog.DescR, m uint64) (bool, *ddisk.BList) {
 	var io bool = false
 	var _ = io
 	var z *ddisk.BList = (*ddisk.BList)(nil)
@@ -121,10 +145,10 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	io = true
 	var _531_hm *dlog.BMap
 	var _ = _531_hm
-	var _out705 *dlog.BMap
-	var _ = _out705
-	_out705 = dlog.NewBMap()
-	_531_hm = _out705
+	var _out709 *dlog.BMap
+	var _ = _out709
+	_out709 = dlog.NewBMap()
+	_531_hm = _out709
 	var _532_i uint64
 	var _ = _532_i
 	_532_i = uint64(0)
@@ -133,40 +157,40 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 		var _ = _533_a
 		var _534_n uint64
 		var _ = _534_n
-		var _out706 uint64
-		var _ = _out706
-		var _out707 uint64
-		var _ = _out707
-		_out706, _out707 = Companion_Default___.DirRun(r, _532_i, m)
-		_533_a = _out706
-		_534_n = _out707
+		var _out710 uint64
+		var _ = _out710
+		var _out711 uint64
+		var _ = _out711
+		_out710, _out711 = Companion_Default___.DirRun(r, _532_i, m)
+		_533_a = _out710
+		_534_n = _out711
 		var _535_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _535_l
-		var _out708 bool
-		var _ = _out708
-		var _out709 *ddisk.BList
-		var _ = _out709
-		_out708, _out709 = d.ReadRun(_533_a, _534_n)
-		io = _out708
-		_535_l = _out709
+		var _out712 bool
+		var _ = _out712
+		var _out713 *ddisk.BList
+		var _ = _out713
+		_out712, _out713 = Companion_Default___.ReadLog(d, believe, _533_a, _534_n)
+		io = _out712
+		_535_l = _out713
 		if !io {
 			return io, z
 		}
 		var _536_ok bool
 		var _ = _536_ok
-		var _out710 bool
-		var _ = _out710
-		_out710 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
-		_536_ok = _out710
+		var _out714 bool
+		var _ = _out714
+		_out714 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
+		_536_ok = _out714
 		if !_536_ok {
 			return io, z
 		}
 		_532_i = _532_i + _534_n
 	}
-	var _out711 *ddisk.BList
-	var _ = _out711
-	_out711 = _531_hm.List()
-	z = _out711
+	var _out715 *ddisk.BList
+	var _ = _out715
+	_out715 = _531_hm.List()
+	z = _out715
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,18 +198,18 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out712 uint64
-	var _ = _out712
-	_out712 = r.Dir(i)
-	a = _out712
+	var _out716 uint64
+	var _ = _out716
+	_out716 = r.Dir(i)
+	a = _out716
 	n = uint64(1)
 	for i+n < m {
 		var _537_b uint64
 		var _ = _537_b
-		var _out713 uint64
-		var _ = _out713
-		_out713 = r.Dir(i + n)
-		_537_b = _out713
+		var _out717 uint64
+		var _ = _out717
+		_out717 = r.Dir(i + n)
+		_537_b = _out717
 		if _537_b != a+n {
 			goto L6
 		}
@@ -203,26 +227,26 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	for _538_k < n {
 		var _539_a uint64
 		var _ = _539_a
-		var _out714 uint64
-		var _ = _out714
-		_out714 = r.Dir(i + _538_k)
-		_539_a = _out714
+		var _out718 uint64
+		var _ = _out718
+		_out718 = r.Dir(i + _538_k)
+		_539_a = _out718
 		var _540_o *dbytes.Blk
 		var _ = _540_o
-		var _out715 *dbytes.Blk
-		var _ = _out715
-		_out715 = hm.Get(_539_a)
-		_540_o = _out715
+		var _out719 *dbytes.Blk
+		var _ = _out719
+		_out719 = hm.Get(_539_a)
+		_540_o = _out719
 		if _540_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
 		var _541_b *dbytes.Blk
 		var _ = _541_b
-		var _out716 *dbytes.Blk
-		var _ = _out716
-		_out716 = l.BlkAt(_538_k)
-		_541_b = _out716
+		var _out720 *dbytes.Blk
+		var _ = _out720
+		_out720 = l.BlkAt(_538_k)
+		_541_b = _out720
 		hm.Put(_539_a, _541_b)
 		_538_k = _538_k + uint64(1)
 	}
@@ -230,7 +254,7 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	return ok
 	return ok
 }
-func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, q uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap) {
+func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, q uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap) {
 	var io bool = false
 	var _ = io
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
@@ -238,152 +262,158 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	gm = (*dlog.BMap)(nil)
 	var _542_s uint64
 	var _ = _542_s
-	var _out717 uint64
-	var _ = _out717
-	_out717 = ring.Companion_Default___.SlotOf(q, nd)
-	_542_s = _out717
-	var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _543_b
-	var _out718 bool
-	var _ = _out718
-	var _out719 *dbytes.Blk
-	var _ = _out719
-	_out718, _out719 = d.Read(at + uint64(1) + uint64(16)*_542_s)
-	io = _out718
-	_543_b = _out719
-	if !io {
-		return io, gm
-	}
-	var _544_r *dlog.DescR
-	var _ = _544_r
-	var _out720 *dlog.DescR
-	var _ = _out720
-	_out720 = dlog.Parse(_543_b)
-	_544_r = _out720
-	if _544_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _545_q2 uint64
-	var _ = _545_q2
 	var _out721 uint64
 	var _ = _out721
-	_out721 = _544_r.Sq()
-	_545_q2 = _out721
-	var _546_pos uint64
-	var _ = _546_pos
-	var _out722 uint64
+	_out721 = ring.Companion_Default___.SlotOf(q, nd)
+	_542_s = _out721
+	var _543_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _543_l
+	var _out722 bool
 	var _ = _out722
-	_out722 = _544_r.Pos()
-	_546_pos = _out722
-	var _547_n uint64
-	var _ = _547_n
-	var _out723 uint64
+	var _out723 *ddisk.BList
 	var _ = _out723
-	_out723 = _544_r.N()
-	_547_n = _out723
-	var _548_dn uint64
-	var _ = _548_dn
-	var _out724 uint64
-	var _ = _out724
-	_out724 = _544_r.M()
-	_548_dn = _out724
-	if _545_q2 != q || _546_pos >= uint64(2305843009213693952) || _547_n > uint64(500) || _548_dn > uint64(500)-_547_n {
-		return io, gm
-	}
-	var _549_same bool
-	var _ = _549_same
-	var _out725 bool
-	var _ = _out725
-	_out725 = seal.Under(_544_r, hb)
-	_549_same = _out725
-	if !_549_same {
-		return io, gm
-	}
-	var _550_inside bool
-	var _ = _550_inside
-	var _out726 bool
-	var _ = _out726
-	_out726 = Companion_Default___.AddrsIn(_544_r, _547_n, _548_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_550_inside = _out726
-	if !_550_inside {
-		return io, gm
-	}
-	var _551_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _551_x
-	var _552_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _552_y
-	var _out727 bool
-	var _ = _out727
-	var _out728 *ddisk.BList
-	var _ = _out728
-	var _out729 *ddisk.BList
-	var _ = _out729
-	_out727, _out728, _out729 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _546_pos, _547_n)
-	io = _out727
-	_551_x = _out728
-	_552_y = _out729
+	_out722, _out723 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_542_s, uint64(1))
+	io = _out722
+	_543_l = _out723
 	if !io {
 		return io, gm
 	}
-	var _553_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _553_z
+	var _544_b *dbytes.Blk
+	var _ = _544_b
+	var _out724 *dbytes.Blk
+	var _ = _out724
+	_out724 = _543_l.BlkAt(uint64(0))
+	_544_b = _out724
+	var _545_r *dlog.DescR
+	var _ = _545_r
+	var _out725 *dlog.DescR
+	var _ = _out725
+	_out725 = dlog.Parse(_544_b)
+	_545_r = _out725
+	if _545_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _546_q2 uint64
+	var _ = _546_q2
+	var _out726 uint64
+	var _ = _out726
+	_out726 = _545_r.Sq()
+	_546_q2 = _out726
+	var _547_pos uint64
+	var _ = _547_pos
+	var _out727 uint64
+	var _ = _out727
+	_out727 = _545_r.Pos()
+	_547_pos = _out727
+	var _548_n uint64
+	var _ = _548_n
+	var _out728 uint64
+	var _ = _out728
+	_out728 = _545_r.N()
+	_548_n = _out728
+	var _549_dn uint64
+	var _ = _549_dn
+	var _out729 uint64
+	var _ = _out729
+	_out729 = _545_r.M()
+	_549_dn = _out729
+	if _546_q2 != q || _547_pos >= uint64(2305843009213693952) || _548_n > uint64(500) || _549_dn > uint64(500)-_548_n {
+		return io, gm
+	}
+	var _550_same bool
+	var _ = _550_same
 	var _out730 bool
 	var _ = _out730
-	var _out731 *ddisk.BList
-	var _ = _out731
-	_out730, _out731 = Companion_Default___.ReadDirect(d, _544_r, _548_dn)
-	io = _out730
-	_553_z = _out731
-	if !io || _553_z == (*ddisk.BList)(nil) {
+	_out730 = seal.Under(_545_r, hb)
+	_550_same = _out730
+	if !_550_same {
 		return io, gm
 	}
-	var _554_ok bool
-	var _ = _554_ok
+	var _551_inside bool
+	var _ = _551_inside
+	var _out731 bool
+	var _ = _out731
+	_out731 = Companion_Default___.AddrsIn(_545_r, _548_n, _549_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_551_inside = _out731
+	if !_551_inside {
+		return io, gm
+	}
+	var _552_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _552_x
+	var _553_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _553_y
 	var _out732 bool
 	var _ = _out732
-	_out732 = seal.Check(_544_r, _551_x, _552_y, _553_z, cs)
-	_554_ok = _out732
-	if !_554_ok {
+	var _out733 *ddisk.BList
+	var _ = _out733
+	var _out734 *ddisk.BList
+	var _ = _out734
+	_out732, _out733, _out734 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _547_pos, _548_n)
+	io = _out732
+	_552_x = _out733
+	_553_y = _out734
+	if !io {
 		return io, gm
 	}
-	var _out733 *dlog.BMap
-	var _ = _out733
-	_out733 = Companion_Default___.GroupMap(_544_r, _547_n, _551_x, _552_y)
-	gm = _out733
+	var _554_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _554_z
+	var _out735 bool
+	var _ = _out735
+	var _out736 *ddisk.BList
+	var _ = _out736
+	_out735, _out736 = Companion_Default___.ReadDirect(d, believe, _545_r, _549_dn)
+	io = _out735
+	_554_z = _out736
+	if !io || _554_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _555_ok bool
+	var _ = _555_ok
+	var _out737 bool
+	var _ = _out737
+	_out737 = seal.Check(_545_r, _552_x, _553_y, _554_z, cs)
+	_555_ok = _out737
+	if !_555_ok {
+		return io, gm
+	}
+	var _out738 *dlog.BMap
+	var _ = _out738
+	_out738 = Companion_Default___.GroupMap(_545_r, _548_n, _552_x, _553_y)
+	gm = _out738
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _555_i uint64
-	var _ = _555_i
-	_555_i = uint64(0)
-	for _555_i < n {
-		var _556_a uint64
-		var _ = _556_a
-		var _out734 uint64
-		var _ = _out734
-		_out734 = r.Addr(_555_i)
-		_556_a = _out734
-		if _556_a < lo || _556_a >= hi {
-			ok = false
-			return ok
-		}
-		_555_i = _555_i + uint64(1)
-	}
-	_555_i = uint64(0)
-	for _555_i < m {
+	var _556_i uint64
+	var _ = _556_i
+	_556_i = uint64(0)
+	for _556_i < n {
 		var _557_a uint64
 		var _ = _557_a
-		var _out735 uint64
-		var _ = _out735
-		_out735 = r.Dir(_555_i)
-		_557_a = _out735
+		var _out739 uint64
+		var _ = _out739
+		_out739 = r.Addr(_556_i)
+		_557_a = _out739
 		if _557_a < lo || _557_a >= hi {
 			ok = false
 			return ok
 		}
-		_555_i = _555_i + uint64(1)
+		_556_i = _556_i + uint64(1)
+	}
+	_556_i = uint64(0)
+	for _556_i < m {
+		var _558_a uint64
+		var _ = _558_a
+		var _out740 uint64
+		var _ = _out740
+		_out740 = r.Dir(_556_i)
+		_558_a = _out740
+		if _558_a < lo || _558_a >= hi {
+			ok = false
+			return ok
+		}
+		_556_i = _556_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -392,81 +422,123 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out736 *dlog.BMap
-	var _ = _out736
-	_out736 = dlog.NewBMap()
-	gm = _out736
-	var _558_k uint64
-	var _ = _558_k
-	var _out737 uint64
-	var _ = _out737
-	_out737 = x.Len()
-	_558_k = _out737
-	var _559_i uint64
-	var _ = _559_i
-	_559_i = uint64(0)
-	for _559_i < n {
-		var _560_a uint64
-		var _ = _560_a
-		var _out738 uint64
-		var _ = _out738
-		_out738 = r.Addr(_559_i)
-		_560_a = _out738
-		var _561_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _561_b
-		if _559_i < _558_k {
-			var _out739 *dbytes.Blk
-			var _ = _out739
-			_out739 = x.BlkAt(_559_i)
-			_561_b = _out739
+	var _out741 *dlog.BMap
+	var _ = _out741
+	_out741 = dlog.NewBMap()
+	gm = _out741
+	var _559_k uint64
+	var _ = _559_k
+	var _out742 uint64
+	var _ = _out742
+	_out742 = x.Len()
+	_559_k = _out742
+	var _560_i uint64
+	var _ = _560_i
+	_560_i = uint64(0)
+	for _560_i < n {
+		var _561_a uint64
+		var _ = _561_a
+		var _out743 uint64
+		var _ = _out743
+		_out743 = r.Addr(_560_i)
+		_561_a = _out743
+		var _562_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _562_b
+		if _560_i < _559_k {
+			var _out744 *dbytes.Blk
+			var _ = _out744
+			_out744 = x.BlkAt(_560_i)
+			_562_b = _out744
 		} else {
-			var _out740 *dbytes.Blk
-			var _ = _out740
-			_out740 = y.BlkAt(_559_i - _558_k)
-			_561_b = _out740
+			var _out745 *dbytes.Blk
+			var _ = _out745
+			_out745 = y.BlkAt(_560_i - _559_k)
+			_562_b = _out745
 		}
-		gm.Put(_560_a, _561_b)
-		_559_i = _559_i + uint64(1)
+		gm.Put(_561_a, _562_b)
+		_560_i = _560_i + uint64(1)
 	}
 	return gm
 }
-func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
+func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, bool, *dlog.BMap, uint64) {
+	var io bool = false
+	var _ = io
+	var damaged bool = false
+	var _ = damaged
+	var mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = mm
+	var i uint64 = 0
+	var _ = i
+	damaged = false
+	var _out746 bool
+	var _ = _out746
+	var _out747 *dlog.BMap
+	var _ = _out747
+	var _out748 uint64
+	var _ = _out748
+	_out746, _out747, _out748 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out746
+	mm = _out747
+	i = _out748
+	if !io {
+		return io, damaged, mm, i
+	}
+	var _out749 bool
+	var _ = _out749
+	var _out750 bool
+	var _ = _out750
+	_out749, _out750 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out749
+	damaged = _out750
+	if !io || damaged {
+		return io, damaged, mm, i
+	}
+	var _out751 bool
+	var _ = _out751
+	var _out752 bool
+	var _ = _out752
+	_out751, _out752 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out751
+	damaged = _out752
+	return io, damaged, mm, i
+}
+func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
 	var io bool = false
 	var _ = io
 	var mm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out741 *dlog.BMap
-	var _ = _out741
-	_out741 = dlog.NewBMap()
-	mm = _out741
+	var _out753 *dlog.BMap
+	var _ = _out753
+	_out753 = dlog.NewBMap()
+	mm = _out753
 	i = uint64(0)
 	io = true
-	var _562_done bool
-	var _ = _562_done
-	_562_done = false
-	for !_562_done {
+	var _563_done bool
+	var _ = _563_done
+	_563_done = false
+	for !_563_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _563_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _563_gm
-		var _out742 bool
-		var _ = _out742
-		var _out743 *dlog.BMap
-		var _ = _out743
-		_out742, _out743 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out742
-		_563_gm = _out743
+		var _564_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _564_gm
+		var _out754 bool
+		var _ = _out754
+		var _out755 *dlog.BMap
+		var _ = _out755
+		_out754, _out755 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out754
+		_564_gm = _out755
 		if !io {
 			return io, mm, i
 		}
-		if _563_gm == (*dlog.BMap)(nil) {
-			_562_done = true
+		if _564_gm == (*dlog.BMap)(nil) {
+			_563_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _563_gm)
+			groups.Companion_Default___.MergeInto(mm, _564_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -477,51 +549,95 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _564_s uint64
-	var _ = _564_s
-	_564_s = uint64(0)
+	var _565_s uint64
+	var _ = _565_s
+	_565_s = uint64(0)
 	io = true
 	found = false
-	for _564_s < nd {
-		var _565_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _565_b
-		var _out744 bool
-		var _ = _out744
-		var _out745 *dbytes.Blk
-		var _ = _out745
-		_out744, _out745 = d.Read(at + uint64(1) + uint64(16)*_564_s)
-		io = _out744
-		_565_b = _out745
+	for _565_s < nd {
+		var _566_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _566_l
+		var _out756 bool
+		var _ = _out756
+		var _out757 *ddisk.BList
+		var _ = _out757
+		_out756, _out757 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_565_s, uint64(1))
+		io = _out756
+		_566_l = _out757
 		if !io {
 			return io, found
 		}
-		var _566_r *dlog.DescR
-		var _ = _566_r
-		var _out746 *dlog.DescR
-		var _ = _out746
-		_out746 = dlog.Parse(_565_b)
-		_566_r = _out746
-		if _566_r != (*dlog.DescR)(nil) {
-			var _567_q uint64
-			var _ = _567_q
-			var _out747 uint64
-			var _ = _out747
-			_out747 = _566_r.Sq()
-			_567_q = _out747
-			var _568_ok bool
-			var _ = _568_ok
-			var _out748 bool
-			var _ = _out748
-			_out748 = seal.Vouch(_566_r)
-			_568_ok = _out748
-			if _567_q > e && _568_ok {
+		var _567_b *dbytes.Blk
+		var _ = _567_b
+		var _out758 *dbytes.Blk
+		var _ = _out758
+		_out758 = _566_l.BlkAt(uint64(0))
+		_567_b = _out758
+		var _568_r *dlog.DescR
+		var _ = _568_r
+		var _out759 *dlog.DescR
+		var _ = _out759
+		_out759 = dlog.Parse(_567_b)
+		_568_r = _out759
+		if _568_r != (*dlog.DescR)(nil) {
+			var _569_q uint64
+			var _ = _569_q
+			var _out760 uint64
+			var _ = _out760
+			_out760 = _568_r.Sq()
+			_569_q = _out760
+			var _570_ok bool
+			var _ = _570_ok
+			var _out761 bool
+			var _ = _out761
+			_out761 = seal.Vouch(_568_r)
+			_570_ok = _out761
+			if _569_q > e && _570_ok {
 				found = true
 				return io, found
 			}
 		}
-		_564_s = _564_s + uint64(1)
+		_565_s = _565_s + uint64(1)
 	}
 	return io, found
+}
+func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, hb *dbytes.Blk, h uint64, i uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, bool) {
+	var io bool = false
+	var _ = io
+	var lied bool = false
+	var _ = lied
+	var _571_cs *dlog.Codes
+	var _ = _571_cs
+	var _out762 *dlog.Codes
+	var _ = _out762
+	_out762 = dlog.NewCodes()
+	_571_cs = _out762
+	var _572_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _572_gm
+	lied = false
+	var _out763 bool
+	var _ = _out763
+	var _out764 *dlog.BMap
+	var _ = _out764
+	_out763, _out764 = Companion_Default___.ReadAt(d, true, seal, t, _571_cs, hb, h+i, at, nd, nr, sz)
+	io = _out763
+	_572_gm = _out764
+	if !io {
+		return io, lied
+	}
+	lied = _572_gm != (*dlog.BMap)(nil) /* dircomp */
+	if lied || i == uint64(0) {
+		return io, lied
+	}
+	var _out765 bool
+	var _ = _out765
+	var _out766 *dlog.BMap
+	var _ = _out766
+	_out765, _out766 = Companion_Default___.ReadAt(d, true, seal, t, _571_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out765
+	_572_gm = _out766
+	lied = io && _572_gm == (*dlog.BMap)(nil)
+	return io, lied
 }
 
 // End of class Default__

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _708_dots uint32 = 0
-	var _ = _708_dots
-	var _out952 uint32
-	var _ = _out952
-	var _out953 *dbytes.Bytes
-	var _ = _out953
-	var _out954 uint32
-	var _ = _out954
-	_out952, _out953, _out954 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out952
-	dir = _out953
-	_708_dots = _out954
+	var _713_dots uint32 = 0
+	var _ = _713_dots
+	var _out978 uint32
+	var _ = _out978
+	var _out979 *dbytes.Bytes
+	var _ = _out979
+	var _out980 uint32
+	var _ = _out980
+	_out978, _out979, _out980 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out978
+	dir = _out979
+	_713_dots = _out980
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _709_ok bool
-	var _ = _709_ok
-	var _out955 bool
-	var _ = _out955
-	_out955 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_709_ok = _out955
-	if !_709_ok {
+	var _714_ok bool
+	var _ = _714_ok
+	var _out981 bool
+	var _ = _out981
+	_out981 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_714_ok = _out981
+	if !_714_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _710_ip
-	if _708_dots == uint32(1) {
+	var _715_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _715_ip
+	if _713_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _708_dots == uint32(2) {
-		var _out956 uint64
-		var _ = _out956
-		_out956 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out956
+	if _713_dots == uint32(2) {
+		var _out982 uint64
+		var _ = _out982
+		_out982 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out982
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out957 *dbytes.Bytes
-		var _ = _out957
-		_out957 = d.Fs.GetInode(txn, ino, false)
-		_710_ip = _out957
-		node = _710_ip
+		var _out983 *dbytes.Bytes
+		var _ = _out983
+		_out983 = d.Fs.GetInode(txn, ino, false)
+		_715_ip = _out983
+		node = _715_ip
 		return st, ino, node, dir
 	}
-	var _711_found bool = false
-	var _ = _711_found
-	var _out958 bool
-	var _ = _out958
-	var _out959 uint64
-	var _ = _out959
-	_out958, _out959 = d.Lookup(txn, dino, name, false)
-	_711_found = _out958
-	ino = _out959
-	if !_711_found {
+	var _716_found bool = false
+	var _ = _716_found
+	var _out984 bool
+	var _ = _out984
+	var _out985 uint64
+	var _ = _out985
+	_out984, _out985 = d.Lookup(txn, dino, name, false)
+	_716_found = _out984
+	ino = _out985
+	if !_716_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out960 uint32
-	var _ = _out960
-	var _out961 *dbytes.Bytes
-	var _ = _out961
-	_out960, _out961 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out960
-	_710_ip = _out961
+	var _out986 uint32
+	var _ = _out986
+	var _out987 *dbytes.Bytes
+	var _ = _out987
+	_out986, _out987 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out986
+	_715_ip = _out987
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _710_ip
+	node = _715_ip
 	return st, ino, node, dir
 }
 

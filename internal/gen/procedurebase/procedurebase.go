@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out835 *dbytes.Bytes
-		var _ = _out835
-		_out835 = dbytes.NewBytes(uint64(256))
-		ip = _out835
+		var _out861 *dbytes.Bytes
+		var _ = _out861
+		_out861 = dbytes.NewBytes(uint64(256))
+		ip = _out861
 		return st, ip
 	}
-	var _out836 *dbytes.Bytes
-	var _ = _out836
-	_out836 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out836
-	var _629_ty uint32
-	var _ = _629_ty
-	var _out837 uint32
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetTy(ip)
-	_629_ty = _out837
-	var _630_nl uint32
-	var _ = _630_nl
-	var _out838 uint32
-	var _ = _out838
-	_out838 = inodeformat.Companion_Default___.GetNlink(ip)
-	_630_nl = _out838
-	var _631_g uint64
-	var _ = _631_g
-	var _out839 uint64
-	var _ = _out839
-	_out839 = inodeformat.Companion_Default___.GetGen(ip)
-	_631_g = _out839
-	if _629_ty == uint32(0) || _630_nl == uint32(0) || _631_g != gen {
+	var _out862 *dbytes.Bytes
+	var _ = _out862
+	_out862 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out862
+	var _634_ty uint32
+	var _ = _634_ty
+	var _out863 uint32
+	var _ = _out863
+	_out863 = inodeformat.Companion_Default___.GetTy(ip)
+	_634_ty = _out863
+	var _635_nl uint32
+	var _ = _635_nl
+	var _out864 uint32
+	var _ = _out864
+	_out864 = inodeformat.Companion_Default___.GetNlink(ip)
+	_635_nl = _out864
+	var _636_g uint64
+	var _ = _636_g
+	var _out865 uint64
+	var _ = _out865
+	_out865 = inodeformat.Companion_Default___.GetGen(ip)
+	_636_g = _out865
+	if _634_ty == uint32(0) || _635_nl == uint32(0) || _636_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out840 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out840
-	var _632_ty uint32
-	var _ = _632_ty
-	var _out841 uint32
-	var _ = _out841
-	_out841 = inodeformat.Companion_Default___.GetTy(ip)
-	_632_ty = _out841
-	var _633_nl uint32
-	var _ = _633_nl
-	var _out842 uint32
-	var _ = _out842
-	_out842 = inodeformat.Companion_Default___.GetNlink(ip)
-	_633_nl = _out842
+	var _out866 *dbytes.Bytes
+	var _ = _out866
+	_out866 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out866
+	var _637_ty uint32
+	var _ = _637_ty
+	var _out867 uint32
+	var _ = _out867
+	_out867 = inodeformat.Companion_Default___.GetTy(ip)
+	_637_ty = _out867
+	var _638_nl uint32
+	var _ = _638_nl
+	var _out868 uint32
+	var _ = _out868
+	_out868 = inodeformat.Companion_Default___.GetNlink(ip)
+	_638_nl = _out868
 	st = func() uint32 {
-		if _632_ty == uint32(0) || _633_nl == uint32(0) || ino <= uint64(2) {
+		if _637_ty == uint32(0) || _638_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out843 uint32
-	var _ = _out843
-	var _out844 *dbytes.Bytes
-	var _ = _out844
-	_out843, _out844 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out843
-	ip = _out844
+	var _out869 uint32
+	var _ = _out869
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out869, _out870 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out869
+	ip = _out870
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out845 uint32
-	var _ = _out845
-	var _out846 uint32
-	var _ = _out846
-	_out845, _out846 = permissions.Companion_Default___.NameStatus(name)
-	st = _out845
-	dots = _out846
+	var _out871 uint32
+	var _ = _out871
+	var _out872 uint32
+	var _ = _out872
+	_out871, _out872 = permissions.Companion_Default___.NameStatus(name)
+	st = _out871
+	dots = _out872
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _634_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _634_p
-	var _out847 uint32
-	var _ = _out847
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out847, _out848 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out847
-	_634_p = _out848
+	var _639_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _639_p
+	var _out873 uint32
+	var _ = _out873
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out873, _out874 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out873
+	_639_p = _out874
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _634_p
-	var _635_ty uint32
-	var _ = _635_ty
-	var _out849 uint32
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetTy(_634_p)
-	_635_ty = _out849
-	if _635_ty != permissions.Companion_Default___.DIR() {
+	ip = _639_p
+	var _640_ty uint32
+	var _ = _640_ty
+	var _out875 uint32
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetTy(_639_p)
+	_640_ty = _out875
+	if _640_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out850 *dbytes.Bytes
-	var _ = _out850
-	_out850 = d.Fs.GetInode(txn, ino, true)
-	ip = _out850
-	var _636_ts uint64
-	var _ = _636_ts
-	var _637_tns uint32
-	var _ = _637_tns
-	var _out851 uint64
-	var _ = _out851
-	var _out852 uint32
-	var _ = _out852
-	_out851, _out852 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_636_ts = _out851
-	_637_tns = _out852
-	inodeformat.Companion_Default___.SetMtime(ip, _636_ts, _637_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _636_ts, _637_tns)
+	var _out876 *dbytes.Bytes
+	var _ = _out876
+	_out876 = d.Fs.GetInode(txn, ino, true)
+	ip = _out876
+	var _641_ts uint64
+	var _ = _641_ts
+	var _642_tns uint32
+	var _ = _642_tns
+	var _out877 uint64
+	var _ = _out877
+	var _out878 uint32
+	var _ = _out878
+	_out877, _out878 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_641_ts = _out877
+	_642_tns = _out878
+	inodeformat.Companion_Default___.SetMtime(ip, _641_ts, _642_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _641_ts, _642_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = d.Fs.GetInode(txn, ino, true)
-	ip = _out853
+	var _out879 *dbytes.Bytes
+	var _ = _out879
+	_out879 = d.Fs.GetInode(txn, ino, true)
+	ip = _out879
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _638_ts uint64
-	var _ = _638_ts
-	var _639_tns uint32
-	var _ = _639_tns
-	var _out854 uint64
-	var _ = _out854
-	var _out855 uint32
-	var _ = _out855
-	_out854, _out855 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_638_ts = _out854
-	_639_tns = _out855
-	inodeformat.Companion_Default___.SetCtime(ip, _638_ts, _639_tns)
+	var _643_ts uint64
+	var _ = _643_ts
+	var _644_tns uint32
+	var _ = _644_tns
+	var _out880 uint64
+	var _ = _out880
+	var _out881 uint32
+	var _ = _out881
+	_out880, _out881 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_643_ts = _out880
+	_644_tns = _out881
+	inodeformat.Companion_Default___.SetCtime(ip, _643_ts, _644_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _640_ip *dbytes.Bytes
-	var _ = _640_ip
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out856 = d.Fs.GetInode(txn, ino, true)
-	_640_ip = _out856
-	var _641_nl uint32
-	var _ = _641_nl
-	var _out857 uint32
-	var _ = _out857
-	_out857 = inodeformat.Companion_Default___.GetNlink(_640_ip)
-	_641_nl = _out857
-	if up && _641_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _645_ip *dbytes.Bytes
+	var _ = _645_ip
+	var _out882 *dbytes.Bytes
+	var _ = _out882
+	_out882 = d.Fs.GetInode(txn, ino, true)
+	_645_ip = _out882
+	var _646_nl uint32
+	var _ = _646_nl
+	var _out883 uint32
+	var _ = _out883
+	_out883 = inodeformat.Companion_Default___.GetNlink(_645_ip)
+	_646_nl = _out883
+	if up && _646_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _641_nl <= uint32(2) {
+	if !up && _646_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_640_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_645_ip, func() uint32 {
 		if up {
-			return _641_nl + uint32(1)
+			return _646_nl + uint32(1)
 		}
-		return _641_nl - uint32(1)
+		return _646_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _640_ip)
+	d.PutInode(txn, ino, _645_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _642_ip *dbytes.Bytes
-	var _ = _642_ip
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out858 = d.Fs.GetInode(txn, ino, true)
-	_642_ip = _out858
-	var _643_fl uint32
-	var _ = _643_fl
-	var _out859 uint32
-	var _ = _out859
-	_out859 = inodeformat.Companion_Default___.GetFlags(_642_ip)
-	_643_fl = _out859
-	if _643_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _647_ip *dbytes.Bytes
+	var _ = _647_ip
+	var _out884 *dbytes.Bytes
+	var _ = _out884
+	_out884 = d.Fs.GetInode(txn, ino, true)
+	_647_ip = _out884
+	var _648_fl uint32
+	var _ = _648_fl
+	var _out885 uint32
+	var _ = _out885
+	_out885 = inodeformat.Companion_Default___.GetFlags(_647_ip)
+	_648_fl = _out885
+	if _648_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _644_hp *dbytes.Bytes
-	var _ = _644_hp
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_644_hp = _out860
-	var _645_h uint64
-	var _ = _645_h
-	var _out861 uint64
-	var _ = _out861
-	_out861 = inodeformat.Companion_Default___.GetNext(_644_hp)
-	_645_h = _out861
-	inodeformat.Companion_Default___.SetNext(_642_ip, _645_h)
-	inodeformat.Companion_Default___.SetFlags(_642_ip, _643_fl+uint32(1))
-	d.PutInode(txn, ino, _642_ip)
-	var _out862 *dbytes.Bytes
-	var _ = _out862
-	_out862 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_644_hp = _out862
-	inodeformat.Companion_Default___.SetNext(_644_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _644_hp)
+	var _649_hp *dbytes.Bytes
+	var _ = _649_hp
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out886 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_649_hp = _out886
+	var _650_h uint64
+	var _ = _650_h
+	var _out887 uint64
+	var _ = _out887
+	_out887 = inodeformat.Companion_Default___.GetNext(_649_hp)
+	_650_h = _out887
+	inodeformat.Companion_Default___.SetNext(_647_ip, _650_h)
+	inodeformat.Companion_Default___.SetFlags(_647_ip, _648_fl+uint32(1))
+	d.PutInode(txn, ino, _647_ip)
+	var _out888 *dbytes.Bytes
+	var _ = _out888
+	_out888 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_649_hp = _out888
+	inodeformat.Companion_Default___.SetNext(_649_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _649_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out863 bool
-		var _ = _out863
-		_out863 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out863
+		var _out889 bool
+		var _ = _out889
+		_out889 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out889
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _646_ip *dbytes.Bytes
-	var _ = _646_ip
-	var _out864 *dbytes.Bytes
-	var _ = _out864
-	_out864 = d.Fs.GetInode(txn, ino, true)
-	_646_ip = _out864
-	var _647_nl uint32
-	var _ = _647_nl
-	var _out865 uint32
-	var _ = _out865
-	_out865 = inodeformat.Companion_Default___.GetNlink(_646_ip)
-	_647_nl = _out865
-	var _648_ty uint32
-	var _ = _648_ty
-	var _out866 uint32
-	var _ = _out866
-	_out866 = inodeformat.Companion_Default___.GetTy(_646_ip)
-	_648_ty = _out866
-	var _649_size uint64
-	var _ = _649_size
-	var _out867 uint64
-	var _ = _out867
-	_out867 = inodeformat.Companion_Default___.GetSize(_646_ip)
-	_649_size = _out867
-	var _650_fl uint32
-	var _ = _650_fl
-	var _out868 uint32
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetFlags(_646_ip)
-	_650_fl = _out868
-	if _647_nl == uint32(0) {
+	var _651_ip *dbytes.Bytes
+	var _ = _651_ip
+	var _out890 *dbytes.Bytes
+	var _ = _out890
+	_out890 = d.Fs.GetInode(txn, ino, true)
+	_651_ip = _out890
+	var _652_nl uint32
+	var _ = _652_nl
+	var _out891 uint32
+	var _ = _out891
+	_out891 = inodeformat.Companion_Default___.GetNlink(_651_ip)
+	_652_nl = _out891
+	var _653_ty uint32
+	var _ = _653_ty
+	var _out892 uint32
+	var _ = _out892
+	_out892 = inodeformat.Companion_Default___.GetTy(_651_ip)
+	_653_ty = _out892
+	var _654_size uint64
+	var _ = _654_size
+	var _out893 uint64
+	var _ = _out893
+	_out893 = inodeformat.Companion_Default___.GetSize(_651_ip)
+	_654_size = _out893
+	var _655_fl uint32
+	var _ = _655_fl
+	var _out894 uint32
+	var _ = _out894
+	_out894 = inodeformat.Companion_Default___.GetFlags(_651_ip)
+	_655_fl = _out894
+	if _652_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _648_ty != permissions.Companion_Default___.DIR() && _647_nl > uint32(1) {
-		var _out869 *dbytes.Bytes
-		var _ = _out869
-		_out869 = Companion_Default___.SetLinks(txn, d, ino, _647_nl-uint32(1), s, ns)
-		_646_ip = _out869
+	if _653_ty != permissions.Companion_Default___.DIR() && _652_nl > uint32(1) {
+		var _out895 *dbytes.Bytes
+		var _ = _out895
+		_out895 = Companion_Default___.SetLinks(txn, d, ino, _652_nl-uint32(1), s, ns)
+		_651_ip = _out895
 		return st, freed, later
 	}
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out870 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_646_ip = _out870
-	var _651_ok bool
-	var _ = _651_ok
-	var _out871 bool
-	var _ = _out871
-	_out871 = d.SetSize(txn, ino, uint64(0))
-	_651_ok = _out871
-	if !_651_ok {
+	var _out896 *dbytes.Bytes
+	var _ = _out896
+	_out896 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_651_ip = _out896
+	var _656_ok bool
+	var _ = _656_ok
+	var _out897 bool
+	var _ = _out897
+	_out897 = d.SetSize(txn, ino, uint64(0))
+	_656_ok = _out897
+	if !_656_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _650_fl%uint32(2) == uint32(1) {
+	if _655_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _652_done bool
-	var _ = _652_done
-	var _out872 bool
-	var _ = _out872
-	_out872 = Companion_Default___.Release(txn, d, ino, _649_size)
-	_652_done = _out872
-	if _652_done {
-		var _out873 bool
-		var _ = _out873
-		_out873 = d.FreeInode(txn, ino)
-		_651_ok = _out873
-		if !_651_ok {
+	var _657_done bool
+	var _ = _657_done
+	var _out898 bool
+	var _ = _out898
+	_out898 = Companion_Default___.Release(txn, d, ino, _654_size)
+	_657_done = _out898
+	if _657_done {
+		var _out899 bool
+		var _ = _out899
+		_out899 = d.FreeInode(txn, ino)
+		_656_ok = _out899
+		if !_656_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _653_hp *dbytes.Bytes
-	var _ = _653_hp
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out874 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_653_hp = _out874
-	var _654_h uint64
-	var _ = _654_h
-	var _out875 uint64
-	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetNext(_653_hp)
-	_654_h = _out875
+	var _658_hp *dbytes.Bytes
+	var _ = _658_hp
+	var _out900 *dbytes.Bytes
+	var _ = _out900
+	_out900 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_658_hp = _out900
+	var _659_h uint64
+	var _ = _659_h
+	var _out901 uint64
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetNext(_658_hp)
+	_659_h = _out901
 	st, more = uint32(0), false
-	if _654_h == uint64(0) {
+	if _659_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _654_h) || _654_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _659_h) || _659_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _655_done bool
-	var _ = _655_done
-	var _out876 bool
-	var _ = _out876
-	_out876 = d.FreeSome(txn, _654_h, max)
-	_655_done = _out876
-	if !_655_done {
+	var _660_done bool
+	var _ = _660_done
+	var _out902 bool
+	var _ = _out902
+	_out902 = d.FreeSome(txn, _659_h, max)
+	_660_done = _out902
+	if !_660_done {
 		return st, more
 	}
-	var _out877 uint32
-	var _ = _out877
-	var _out878 bool
-	var _ = _out878
-	_out877, _out878 = Companion_Default___.OffList(txn, d, _654_h)
-	st = _out877
-	more = _out878
+	var _out903 uint32
+	var _ = _out903
+	var _out904 bool
+	var _ = _out904
+	_out903, _out904 = Companion_Default___.OffList(txn, d, _659_h)
+	st = _out903
+	more = _out904
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _656_ip *dbytes.Bytes
-	var _ = _656_ip
-	var _out879 *dbytes.Bytes
-	var _ = _out879
-	_out879 = d.Fs.GetInode(txn, h, true)
-	_656_ip = _out879
-	var _657_fl uint32
-	var _ = _657_fl
-	var _out880 uint32
-	var _ = _out880
-	_out880 = inodeformat.Companion_Default___.GetFlags(_656_ip)
-	_657_fl = _out880
-	var _658_nl uint32
-	var _ = _658_nl
-	var _out881 uint32
-	var _ = _out881
-	_out881 = inodeformat.Companion_Default___.GetNlink(_656_ip)
-	_658_nl = _out881
-	var _659_next uint64
-	var _ = _659_next
-	var _out882 uint64
-	var _ = _out882
-	_out882 = inodeformat.Companion_Default___.GetNext(_656_ip)
-	_659_next = _out882
-	if _657_fl%uint32(2) == uint32(0) {
+	var _661_ip *dbytes.Bytes
+	var _ = _661_ip
+	var _out905 *dbytes.Bytes
+	var _ = _out905
+	_out905 = d.Fs.GetInode(txn, h, true)
+	_661_ip = _out905
+	var _662_fl uint32
+	var _ = _662_fl
+	var _out906 uint32
+	var _ = _out906
+	_out906 = inodeformat.Companion_Default___.GetFlags(_661_ip)
+	_662_fl = _out906
+	var _663_nl uint32
+	var _ = _663_nl
+	var _out907 uint32
+	var _ = _out907
+	_out907 = inodeformat.Companion_Default___.GetNlink(_661_ip)
+	_663_nl = _out907
+	var _664_next uint64
+	var _ = _664_next
+	var _out908 uint64
+	var _ = _out908
+	_out908 = inodeformat.Companion_Default___.GetNext(_661_ip)
+	_664_next = _out908
+	if _662_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_656_ip, _657_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_656_ip, uint64(0))
-	d.PutInode(txn, h, _656_ip)
-	var _660_hp *dbytes.Bytes
-	var _ = _660_hp
-	var _out883 *dbytes.Bytes
-	var _ = _out883
-	_out883 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_660_hp = _out883
-	inodeformat.Companion_Default___.SetNext(_660_hp, _659_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _660_hp)
-	if _658_nl == uint32(0) {
-		var _661_ok bool
-		var _ = _661_ok
-		var _out884 bool
-		var _ = _out884
-		_out884 = d.FreeInode(txn, h)
-		_661_ok = _out884
-		if !_661_ok {
+	inodeformat.Companion_Default___.SetFlags(_661_ip, _662_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_661_ip, uint64(0))
+	d.PutInode(txn, h, _661_ip)
+	var _665_hp *dbytes.Bytes
+	var _ = _665_hp
+	var _out909 *dbytes.Bytes
+	var _ = _out909
+	_out909 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_665_hp = _out909
+	inodeformat.Companion_Default___.SetNext(_665_hp, _664_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _665_hp)
+	if _663_nl == uint32(0) {
+		var _666_ok bool
+		var _ = _666_ok
+		var _out910 bool
+		var _ = _out910
+		_out910 = d.FreeInode(txn, h)
+		_666_ok = _out910
+		if !_666_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _659_next != uint64(0) /* dircomp */
+	more = _664_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out885 bool
-	var _ = _out885
-	_out885 = d.FreeSome(txn, ino, max)
-	done = _out885
+	var _out911 bool
+	var _ = _out911
+	_out911 = d.FreeSome(txn, ino, max)
+	done = _out911
 	return done
 }
 

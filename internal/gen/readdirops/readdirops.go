@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _712_w *dbytes.Bytes
-	var _ = _712_w
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	_out962 = dbytes.NewBytes(uint64(4096))
-	_712_w = _out962
-	_712_w.Set(uint64(0), uint8(46))
-	_712_w.Set(uint64(1), uint8(46))
-	var _out963 *dbytes.Blk
-	var _ = _out963
-	_out963 = dbytes.Freeze(_712_w)
-	b = _out963
+	var _717_w *dbytes.Bytes
+	var _ = _717_w
+	var _out988 *dbytes.Bytes
+	var _ = _out988
+	_out988 = dbytes.NewBytes(uint64(4096))
+	_717_w = _out988
+	_717_w.Set(uint64(0), uint8(46))
+	_717_w.Set(uint64(1), uint8(46))
+	var _out989 *dbytes.Blk
+	var _ = _out989
+	_out989 = dbytes.Freeze(_717_w)
+	b = _out989
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _713_dots *dbytes.Blk
-	var _ = _713_dots
-	var _out964 *dbytes.Blk
-	var _ = _out964
-	_out964 = Companion_Default___.DotNames()
-	_713_dots = _out964
+	var _718_dots *dbytes.Blk
+	var _ = _718_dots
+	var _out990 *dbytes.Blk
+	var _ = _out990
+	_out990 = Companion_Default___.DotNames()
+	_718_dots = _out990
 	if cookie == uint64(0) {
-		var _out965 bool
-		var _ = _out965
-		_out965 = out.Offer(ino, _713_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out965
+		var _out991 bool
+		var _ = _out991
+		_out991 = out.Offer(ino, _718_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out991
 	}
 	if fits {
-		var _out966 bool
-		var _ = _out966
-		_out966 = out.Offer(up, _713_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out966
+		var _out992 bool
+		var _ = _out992
+		_out992 = out.Offer(up, _718_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out992
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _714_up uint64
-	var _ = _714_up
-	var _out967 uint64
-	var _ = _out967
-	_out967 = inodeformat.Companion_Default___.GetParent(dp)
-	_714_up = _out967
-	var _715_fits bool
-	var _ = _715_fits
-	var _out968 bool
-	var _ = _out968
-	_out968 = Companion_Default___.Offer2(ino, _714_up, cookie, out)
-	_715_fits = _out968
-	if !_715_fits {
+	var _719_up uint64
+	var _ = _719_up
+	var _out993 uint64
+	var _ = _out993
+	_out993 = inodeformat.Companion_Default___.GetParent(dp)
+	_719_up = _out993
+	var _720_fits bool
+	var _ = _720_fits
+	var _out994 bool
+	var _ = _out994
+	_out994 = Companion_Default___.Offer2(ino, _719_up, cookie, out)
+	_720_fits = _out994
+	if !_720_fits {
 		return eof
 	}
-	var _out969 bool
-	var _ = _out969
-	_out969 = d.List(txn, ino, func() uint64 {
+	var _out995 bool
+	var _ = _out995
+	_out995 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out969
+	eof = _out995
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out970 uint32
-	var _ = _out970
-	var _out971 *dbytes.Bytes
-	var _ = _out971
-	_out970, _out971 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out970
-	dir = _out971
+	var _out996 uint32
+	var _ = _out996
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	_out996, _out997 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out996
+	dir = _out997
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _716_ok bool
-	var _ = _716_ok
-	var _out972 bool
-	var _ = _out972
-	_out972 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_716_ok = _out972
-	if !_716_ok {
+	var _721_ok bool
+	var _ = _721_ok
+	var _out998 bool
+	var _ = _out998
+	_out998 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_721_ok = _out998
+	if !_721_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _717_room bool
-	var _ = _717_room
-	var _out973 bool
-	var _ = _out973
-	_out973 = out.Fits()
-	_717_room = _out973
-	if !_717_room {
+	var _722_room bool
+	var _ = _722_room
+	var _out999 bool
+	var _ = _out999
+	_out999 = out.Fits()
+	_722_room = _out999
+	if !_722_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out974 bool
-	var _ = _out974
-	_out974 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out974
-	var _718_n uint64
-	var _ = _718_n
-	var _out975 uint64
-	var _ = _out975
-	_out975 = out.Len()
-	_718_n = _out975
-	if _718_n == uint64(0) && !eof {
+	var _out1000 bool
+	var _ = _out1000
+	_out1000 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1000
+	var _723_n uint64
+	var _ = _723_n
+	var _out1001 uint64
+	var _ = _out1001
+	_out1001 = out.Len()
+	_723_n = _out1001
+	if _723_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _719_n uint64
-	var _ = _719_n
-	var _out976 uint64
-	var _ = _out976
-	_out976 = out.Len()
-	_719_n = _out976
-	var _720_i uint64
-	var _ = _720_i
-	_720_i = uint64(0)
-	for _720_i < _719_n {
-		var _721_x uint64
-		var _ = _721_x
-		var _out977 uint64
-		var _ = _out977
-		_out977 = out.InoAt(_720_i)
-		_721_x = _out977
-		var _722_p *dbytes.Bytes
-		var _ = _722_p
-		var _out978 *dbytes.Bytes
-		var _ = _out978
-		_out978 = d.Fs.GetInode(txn, _721_x, false)
-		_722_p = _out978
-		out.AttrAt(_720_i, _722_p)
-		_720_i = _720_i + uint64(1)
+	var _724_n uint64
+	var _ = _724_n
+	var _out1002 uint64
+	var _ = _out1002
+	_out1002 = out.Len()
+	_724_n = _out1002
+	var _725_i uint64
+	var _ = _725_i
+	_725_i = uint64(0)
+	for _725_i < _724_n {
+		var _726_x uint64
+		var _ = _726_x
+		var _out1003 uint64
+		var _ = _out1003
+		_out1003 = out.InoAt(_725_i)
+		_726_x = _out1003
+		var _727_p *dbytes.Bytes
+		var _ = _727_p
+		var _out1004 *dbytes.Bytes
+		var _ = _out1004
+		_out1004 = d.Fs.GetInode(txn, _726_x, false)
+		_727_p = _out1004
+		out.AttrAt(_725_i, _727_p)
+		_725_i = _725_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out979 uint32
-	var _ = _out979
-	var _out980 bool
-	var _ = _out980
-	var _out981 *dbytes.Bytes
-	var _ = _out981
-	_out979, _out980, _out981 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out979
-	eof = _out980
-	dir = _out981
+	var _out1005 uint32
+	var _ = _out1005
+	var _out1006 bool
+	var _ = _out1006
+	var _out1007 *dbytes.Bytes
+	var _ = _out1007
+	_out1005, _out1006, _out1007 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1005
+	eof = _out1006
+	dir = _out1007
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _723_ok bool
-	var _ = _723_ok
-	var _out982 bool
-	var _ = _out982
-	_out982 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_723_ok = _out982
-	if !_723_ok {
+	var _728_ok bool
+	var _ = _728_ok
+	var _out1008 bool
+	var _ = _out1008
+	_out1008 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_728_ok = _out1008
+	if !_728_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _784_at uint64
-	var _ = _784_at
-	_784_at = x
-	var _785_n uint64
-	var _ = _785_n
-	_785_n = uint64(0)
-	for _785_n < Companion_Default___.MAXDEPTH() {
-		if _784_at == top {
+	var _789_at uint64
+	var _ = _789_at
+	_789_at = x
+	var _790_n uint64
+	var _ = _790_n
+	_790_n = uint64(0)
+	for _790_n < Companion_Default___.MAXDEPTH() {
+		if _789_at == top {
 			below = true
 			return st, below
 		}
-		if _784_at == procedurebase.Companion_Default___.ROOT() {
+		if _789_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _786_ip *dbytes.Bytes
-		var _ = _786_ip
-		var _out1123 *dbytes.Bytes
-		var _ = _out1123
-		_out1123 = d.Fs.GetInode(txn, _784_at, false)
-		_786_ip = _out1123
-		var _out1124 uint64
-		var _ = _out1124
-		_out1124 = inodeformat.Companion_Default___.GetParent(_786_ip)
-		_784_at = _out1124
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _784_at) {
+		var _791_ip *dbytes.Bytes
+		var _ = _791_ip
+		var _out1149 *dbytes.Bytes
+		var _ = _out1149
+		_out1149 = d.Fs.GetInode(txn, _789_at, false)
+		_791_ip = _out1149
+		var _out1150 uint64
+		var _ = _out1150
+		_out1150 = inodeformat.Companion_Default___.GetParent(_791_ip)
+		_789_at = _out1150
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _789_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_785_n = _785_n + uint64(1)
+		_790_n = _790_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _787_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _787_ip
-	var _out1125 uint32
-	var _ = _out1125
-	var _out1126 *dbytes.Bytes
-	var _ = _out1126
-	_out1125, _out1126 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1125
-	_787_ip = _out1126
-	var _788_ty uint32
-	var _ = _788_ty
-	var _out1127 uint32
-	var _ = _out1127
-	_out1127 = inodeformat.Companion_Default___.GetTy(_787_ip)
-	_788_ty = _out1127
-	var _789_no bool
-	var _ = _789_no
-	var _out1128 bool
-	var _ = _out1128
-	_out1128 = permissions.Companion_Default___.Sticky(c, tdir, _787_ip)
-	_789_no = _out1128
-	if _789_no {
+	var _792_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _792_ip
+	var _out1151 uint32
+	var _ = _out1151
+	var _out1152 *dbytes.Bytes
+	var _ = _out1152
+	_out1151, _out1152 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1151
+	_792_ip = _out1152
+	var _793_ty uint32
+	var _ = _793_ty
+	var _out1153 uint32
+	var _ = _out1153
+	_out1153 = inodeformat.Companion_Default___.GetTy(_792_ip)
+	_793_ty = _out1153
+	var _794_no bool
+	var _ = _794_no
+	var _out1154 bool
+	var _ = _out1154
+	_out1154 = permissions.Companion_Default___.Sticky(c, tdir, _792_ip)
+	_794_no = _out1154
+	if _794_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _788_ty != permissions.Companion_Default___.DIR() {
+	if dir && _793_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _788_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _793_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _790_e bool
-		var _ = _790_e
-		var _out1129 bool
-		var _ = _out1129
-		_out1129 = d.IsEmpty(txn, dst)
-		_790_e = _out1129
-		if !_790_e {
+		var _795_e bool
+		var _ = _795_e
+		var _out1155 bool
+		var _ = _out1155
+		_out1155 = d.IsEmpty(txn, dst)
+		_795_e = _out1155
+		if !_795_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _791_ip
-	var _out1130 uint32
-	var _ = _out1130
-	var _out1131 *dbytes.Bytes
-	var _ = _out1131
-	_out1130, _out1131 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1130
-	_791_ip = _out1131
-	var _792_ty uint32
-	var _ = _792_ty
-	var _out1132 uint32
-	var _ = _out1132
-	_out1132 = inodeformat.Companion_Default___.GetTy(_791_ip)
-	_792_ty = _out1132
-	var _793_no bool
-	var _ = _793_no
-	var _out1133 bool
-	var _ = _out1133
-	_out1133 = permissions.Companion_Default___.Sticky(c, fdir, _791_ip)
-	_793_no = _out1133
-	if _793_no {
+	var _796_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _796_ip
+	var _out1156 uint32
+	var _ = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1156, _out1157 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1156
+	_796_ip = _out1157
+	var _797_ty uint32
+	var _ = _797_ty
+	var _out1158 uint32
+	var _ = _out1158
+	_out1158 = inodeformat.Companion_Default___.GetTy(_796_ip)
+	_797_ty = _out1158
+	var _798_no bool
+	var _ = _798_no
+	var _out1159 bool
+	var _ = _out1159
+	_out1159 = permissions.Companion_Default___.Sticky(c, fdir, _796_ip)
+	_798_no = _out1159
+	if _798_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _792_ty == permissions.Companion_Default___.DIR() {
+	if _797_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _794_below bool = false
-		var _ = _794_below
-		var _out1134 uint32
-		var _ = _out1134
-		var _out1135 bool
-		var _ = _out1135
-		_out1134, _out1135 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1134
-		_794_below = _out1135
+		var _799_below bool = false
+		var _ = _799_below
+		var _out1160 uint32
+		var _ = _out1160
+		var _out1161 bool
+		var _ = _out1161
+		_out1160, _out1161 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1160
+		_799_below = _out1161
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _794_below {
+		if _799_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _795_w bool
-		var _ = _795_w
-		var _out1136 bool
-		var _ = _out1136
-		_out1136 = permissions.Companion_Default___.May(c, _791_ip, permissions.Companion_Default___.MAYW())
-		_795_w = _out1136
-		if fino != tino && !_795_w {
+		var _800_w bool
+		var _ = _800_w
+		var _out1162 bool
+		var _ = _out1162
+		_out1162 = permissions.Companion_Default___.May(c, _796_ip, permissions.Companion_Default___.MAYW())
+		_800_w = _out1162
+		if fino != tino && !_800_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _796_wf bool
-	var _ = _796_wf
-	var _out1137 bool
-	var _ = _out1137
-	_out1137 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_796_wf = _out1137
-	var _797_wt bool
-	var _ = _797_wt
-	var _out1138 bool
-	var _ = _out1138
-	_out1138 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_797_wt = _out1138
-	if !_796_wf || !_797_wt {
+	var _801_wf bool
+	var _ = _801_wf
+	var _out1163 bool
+	var _ = _out1163
+	_out1163 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_801_wf = _out1163
+	var _802_wt bool
+	var _ = _802_wt
+	var _out1164 bool
+	var _ = _out1164
+	_out1164 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_802_wt = _out1164
+	if !_801_wf || !_802_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _798_there bool = false
-	var _ = _798_there
-	var _out1139 bool
-	var _ = _out1139
-	var _out1140 uint64
-	var _ = _out1140
-	_out1139, _out1140 = d.Lookup(txn, fino, fname, true)
-	_798_there = _out1139
-	src = _out1140
-	if !_798_there {
+	var _803_there bool = false
+	var _ = _803_there
+	var _out1165 bool
+	var _ = _out1165
+	var _out1166 uint64
+	var _ = _out1166
+	_out1165, _out1166 = d.Lookup(txn, fino, fname, true)
+	_803_there = _out1165
+	src = _out1166
+	if !_803_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1141 bool
-	var _ = _out1141
-	var _out1142 uint64
-	var _ = _out1142
-	_out1141, _out1142 = d.Lookup(txn, tino, tname, true)
-	found = _out1141
-	dst = _out1142
+	var _out1167 bool
+	var _ = _out1167
+	var _out1168 uint64
+	var _ = _out1168
+	_out1167, _out1168 = d.Lookup(txn, tino, tname, true)
+	found = _out1167
+	dst = _out1168
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1143 uint32
-	var _ = _out1143
-	var _out1144 bool
-	var _ = _out1144
-	_out1143, _out1144 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1143
-	dir = _out1144
+	var _out1169 uint32
+	var _ = _out1169
+	var _out1170 bool
+	var _ = _out1170
+	_out1169, _out1170 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1169
+	dir = _out1170
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1145 uint32
-	var _ = _out1145
-	_out1145 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1145
+	var _out1171 uint32
+	var _ = _out1171
+	_out1171 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1171
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _799_ok bool = false
-	var _ = _799_ok
+	var _804_ok bool = false
+	var _ = _804_ok
 	if found {
-		var _out1146 bool
-		var _ = _out1146
-		_out1146 = d.Replace(txn, tino, tname, src)
-		_799_ok = _out1146
+		var _out1172 bool
+		var _ = _out1172
+		_out1172 = d.Replace(txn, tino, tname, src)
+		_804_ok = _out1172
 	} else {
-		var _out1147 bool
-		var _ = _out1147
-		_out1147 = d.Insert(txn, tino, tname, src)
-		_799_ok = _out1147
+		var _out1173 bool
+		var _ = _out1173
+		_out1173 = d.Insert(txn, tino, tname, src)
+		_804_ok = _out1173
 	}
-	if !_799_ok {
+	if !_804_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1148 bool
-	var _ = _out1148
-	_out1148 = d.Remove(txn, fino, fname)
-	_799_ok = _out1148
-	if !_799_ok {
+	var _out1174 bool
+	var _ = _out1174
+	_out1174 = d.Remove(txn, fino, fname)
+	_804_ok = _out1174
+	if !_804_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1149 uint32
-		var _ = _out1149
-		var _out1150 bool
-		var _ = _out1150
-		var _out1151 bool
-		var _ = _out1151
-		_out1149, _out1150, _out1151 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1149
-		freed = _out1150
-		later = _out1151
+		var _out1175 uint32
+		var _ = _out1175
+		var _out1176 bool
+		var _ = _out1176
+		var _out1177 bool
+		var _ = _out1177
+		_out1175, _out1176, _out1177 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1175
+		freed = _out1176
+		later = _out1177
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,73 +348,73 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1152 = dbytes.NewBytes(uint64(0))
-	fafter = _out1152
+	var _out1178 *dbytes.Bytes
+	var _ = _out1178
+	_out1178 = dbytes.NewBytes(uint64(0))
+	fafter = _out1178
 	tafter = fafter
 	if sub {
-		var _out1153 uint32
-		var _ = _out1153
-		_out1153 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1153
+		var _out1179 uint32
+		var _ = _out1179
+		_out1179 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1179
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _800_ip *dbytes.Bytes
-		var _ = _800_ip
-		var _out1154 *dbytes.Bytes
-		var _ = _out1154
-		_out1154 = d.Fs.GetInode(txn, src, true)
-		_800_ip = _out1154
-		inodeformat.Companion_Default___.SetParent(_800_ip, tino)
-		d.PutInode(txn, src, _800_ip)
-		var _out1155 uint32
-		var _ = _out1155
-		_out1155 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1155
+		var _805_ip *dbytes.Bytes
+		var _ = _805_ip
+		var _out1180 *dbytes.Bytes
+		var _ = _out1180
+		_out1180 = d.Fs.GetInode(txn, src, true)
+		_805_ip = _out1180
+		inodeformat.Companion_Default___.SetParent(_805_ip, tino)
+		d.PutInode(txn, src, _805_ip)
+		var _out1181 uint32
+		var _ = _out1181
+		_out1181 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1181
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1156 uint32
-		var _ = _out1156
-		_out1156 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1156
+		var _out1182 uint32
+		var _ = _out1182
+		_out1182 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1182
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _801_ip *dbytes.Bytes
-	var _ = _801_ip
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1157 = d.Fs.GetInode(txn, src, true)
-	_801_ip = _out1157
-	var _802_ts uint64
-	var _ = _802_ts
-	var _803_tns uint32
-	var _ = _803_tns
-	var _out1158 uint64
-	var _ = _out1158
-	var _out1159 uint32
-	var _ = _out1159
-	_out1158, _out1159 = attributechanges.Companion_Default___.Stamp(_801_ip, s, ns)
-	_802_ts = _out1158
-	_803_tns = _out1159
-	inodeformat.Companion_Default___.SetCtime(_801_ip, _802_ts, _803_tns)
-	d.PutInode(txn, src, _801_ip)
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	_out1160 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1160
+	var _806_ip *dbytes.Bytes
+	var _ = _806_ip
+	var _out1183 *dbytes.Bytes
+	var _ = _out1183
+	_out1183 = d.Fs.GetInode(txn, src, true)
+	_806_ip = _out1183
+	var _807_ts uint64
+	var _ = _807_ts
+	var _808_tns uint32
+	var _ = _808_tns
+	var _out1184 uint64
+	var _ = _out1184
+	var _out1185 uint32
+	var _ = _out1185
+	_out1184, _out1185 = attributechanges.Companion_Default___.Stamp(_806_ip, s, ns)
+	_807_ts = _out1184
+	_808_tns = _out1185
+	inodeformat.Companion_Default___.SetCtime(_806_ip, _807_ts, _808_tns)
+	d.PutInode(txn, src, _806_ip)
+	var _out1186 *dbytes.Bytes
+	var _ = _out1186
+	_out1186 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1186
 	tafter = fafter
 	if fino != tino {
-		var _out1161 *dbytes.Bytes
-		var _ = _out1161
-		_out1161 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1161
+		var _out1187 *dbytes.Bytes
+		var _ = _out1187
+		_out1187 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1187
 	}
 	return st, fafter, tafter
 }
@@ -425,51 +425,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 *dbytes.Bytes
-	var _ = _out1163
-	_out1162, _out1163 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1162
-	fdir = _out1163
-	var _804_tst uint32 = 0
-	var _ = _804_tst
-	var _out1164 uint32
-	var _ = _out1164
-	var _out1165 *dbytes.Bytes
-	var _ = _out1165
-	_out1164, _out1165 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_804_tst = _out1164
-	tdir = _out1165
+	var _out1188 uint32
+	var _ = _out1188
+	var _out1189 *dbytes.Bytes
+	var _ = _out1189
+	_out1188, _out1189 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1188
+	fdir = _out1189
+	var _809_tst uint32 = 0
+	var _ = _809_tst
+	var _out1190 uint32
+	var _ = _out1190
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1190, _out1191 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_809_tst = _out1190
+	tdir = _out1191
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _804_tst != uint32(0) {
-		st = _804_tst
+	if _809_tst != uint32(0) {
+		st = _809_tst
 		return st, fdir, tdir
 	}
-	var _805_fdots uint32 = 0
-	var _ = _805_fdots
-	var _806_tdots uint32 = 0
-	var _ = _806_tdots
-	var _out1166 uint32
-	var _ = _out1166
-	var _out1167 uint32
-	var _ = _out1167
-	_out1166, _out1167 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1166
-	_805_fdots = _out1167
+	var _810_fdots uint32 = 0
+	var _ = _810_fdots
+	var _811_tdots uint32 = 0
+	var _ = _811_tdots
+	var _out1192 uint32
+	var _ = _out1192
+	var _out1193 uint32
+	var _ = _out1193
+	_out1192, _out1193 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1192
+	_810_fdots = _out1193
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1168 uint32
-	var _ = _out1168
-	var _out1169 uint32
-	var _ = _out1169
-	_out1168, _out1169 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1168
-	_806_tdots = _out1169
-	if st == uint32(0) && (_805_fdots != uint32(0) || _806_tdots != uint32(0)) {
+	var _out1194 uint32
+	var _ = _out1194
+	var _out1195 uint32
+	var _ = _out1195
+	_out1194, _out1195 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1194
+	_811_tdots = _out1195
+	if st == uint32(0) && (_810_fdots != uint32(0) || _811_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -488,80 +488,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1170 uint32
-	var _ = _out1170
-	var _out1171 *dbytes.Bytes
-	var _ = _out1171
-	var _out1172 *dbytes.Bytes
-	var _ = _out1172
-	_out1170, _out1171, _out1172 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1170
-	fbefore = _out1171
-	tbefore = _out1172
+	var _out1196 uint32
+	var _ = _out1196
+	var _out1197 *dbytes.Bytes
+	var _ = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1196, _out1197, _out1198 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1196
+	fbefore = _out1197
+	tbefore = _out1198
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _807_done bool = false
-	var _ = _807_done
-	var _808_found bool = false
-	var _ = _808_found
-	var _809_src uint64 = 0
-	var _ = _809_src
-	var _810_dst uint64 = 0
-	var _ = _810_dst
-	var _811_dir bool = false
-	var _ = _811_dir
-	var _out1173 uint32
-	var _ = _out1173
-	var _out1174 bool
-	var _ = _out1174
-	var _out1175 uint64
-	var _ = _out1175
-	var _out1176 bool
-	var _ = _out1176
-	var _out1177 bool
-	var _ = _out1177
-	var _out1178 uint64
-	var _ = _out1178
-	_out1173, _out1174, _out1175, _out1176, _out1177, _out1178 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1173
-	_807_done = _out1174
-	_809_src = _out1175
-	_811_dir = _out1176
-	_808_found = _out1177
-	_810_dst = _out1178
+	var _812_done bool = false
+	var _ = _812_done
+	var _813_found bool = false
+	var _ = _813_found
+	var _814_src uint64 = 0
+	var _ = _814_src
+	var _815_dst uint64 = 0
+	var _ = _815_dst
+	var _816_dir bool = false
+	var _ = _816_dir
+	var _out1199 uint32
+	var _ = _out1199
+	var _out1200 bool
+	var _ = _out1200
+	var _out1201 uint64
+	var _ = _out1201
+	var _out1202 bool
+	var _ = _out1202
+	var _out1203 bool
+	var _ = _out1203
+	var _out1204 uint64
+	var _ = _out1204
+	_out1199, _out1200, _out1201, _out1202, _out1203, _out1204 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1199
+	_812_done = _out1200
+	_814_src = _out1201
+	_816_dir = _out1202
+	_813_found = _out1203
+	_815_dst = _out1204
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _807_done {
+	if _812_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _812_fr bool = false
-	var _ = _812_fr
-	var _out1179 uint32
-	var _ = _out1179
-	var _out1180 bool
-	var _ = _out1180
-	var _out1181 bool
-	var _ = _out1181
-	_out1179, _out1180, _out1181 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _809_src, _808_found, _810_dst, s, ns)
-	st = _out1179
-	_812_fr = _out1180
-	later = _out1181
+	var _817_fr bool = false
+	var _ = _817_fr
+	var _out1205 uint32
+	var _ = _out1205
+	var _out1206 bool
+	var _ = _out1206
+	var _out1207 bool
+	var _ = _out1207
+	_out1205, _out1206, _out1207 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _814_src, _813_found, _815_dst, s, ns)
+	st = _out1205
+	_817_fr = _out1206
+	later = _out1207
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1182 uint32
-	var _ = _out1182
-	var _out1183 *dbytes.Bytes
-	var _ = _out1183
-	var _out1184 *dbytes.Bytes
-	var _ = _out1184
-	_out1182, _out1183, _out1184 = Companion_Default___.Finish(txn, d, fino, tino, _809_src, _811_dir, _808_found && _811_dir, s, ns)
-	st = _out1182
-	fafter = _out1183
-	tafter = _out1184
+	var _out1208 uint32
+	var _ = _out1208
+	var _out1209 *dbytes.Bytes
+	var _ = _out1209
+	var _out1210 *dbytes.Bytes
+	var _ = _out1210
+	_out1208, _out1209, _out1210 = Companion_Default___.Finish(txn, d, fino, tino, _814_src, _816_dir, _813_found && _816_dir, s, ns)
+	st = _out1208
+	fafter = _out1209
+	tafter = _out1210
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
