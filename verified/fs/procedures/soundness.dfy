@@ -140,7 +140,7 @@ module Soundness {
     }
   }
   lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)
-    requires D.DirOk(file, m, at) && |file| <= 549755813888 && b.Dir? && b.names == m && b.cookies == A.Cookies(at)
+    requires D.DirOk(file, m, at) && |file| <= 549755813888 && b.Dir? && b.names == m && b.cookies == A.Cookies(m, at)
     ensures N.Places(b)
   {
     reveal D.DirOk();

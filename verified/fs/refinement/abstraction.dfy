@@ -24,11 +24,12 @@ module Abstraction {
   function DirAt(dirs: Dirs, i: uint64): map<Name, uint64> { if i in dirs then dirs[i] else map[] }
   function PlacesAt(ats: Ats, i: uint64): map<Name, int> { if i in ats then ats[i] else map[] }
 
-  function Cookies(at: map<Name, int>): map<Name, int> { map n | n in at :: at[n] + 3 }
+  // of the names that are there: so that it is a function of what is on disk
+  function Cookies(names: map<Name, uint64>, at: map<Name, int>): map<Name, int> { map n | n in at && n in names :: at[n] + 3 }
   function BodyOf(m: Meta, f: seq<byte>, names: map<Name, uint64>, at: map<Name, int>): N.Body
   {
     if m.ty == 1 then N.File(f, m.verf)
-    else if m.ty == 2 then N.Dir(names, Cookies(at), m.parent, m.size)
+    else if m.ty == 2 then N.Dir(names, Cookies(names, at), m.parent, m.size)
     else if m.ty == 5 then N.Symlink(f)
     else N.Special(m.ty, m.major, m.minor)
   }

@@ -34,7 +34,7 @@ module Listing {
   function After(cookie: int): int { if cookie < 2 then 2 else cookie }
 
   lemma PageIs(i: uint64, b: N.Body, at: Places, cookie: int, eof: bool, page: seq<Ent>, got: seq<Ent>)
-    requires b.Dir? && b.cookies == A.Cookies(at) && 0 <= cookie && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 0 <= cookie && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     requires D.PageOk(b.names, at, After(cookie), eof, page) && got == Head(i, b.parent, cookie) + page
     ensures L.Page(i, b, cookie, Items(got), eof)
   {
@@ -64,7 +64,7 @@ module Listing {
   }
   // not even the first entry fits: one of the directory, or "." or ".."
   lemma NoneIs(i: uint64, b: N.Body, at: Places, cookie: int, max: int, cost: int -> int)
-    requires b.Dir? && b.cookies == A.Cookies(at) && 2 <= cookie && D.NoneFits(b.names, at, cookie, max, cost)
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 2 <= cookie && D.NoneFits(b.names, at, cookie, max, cost)
     ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
   {
     var n :| D.First(b.names, at, cookie, n) && max < Used(cost, [Ent(b.names[n], n, 0)]);
@@ -74,7 +74,7 @@ module Listing {
     assert L.First(i, b, cookie, e);
   }
   lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: Ent, max: int, cost: int -> int)
-    requires b.Dir? && b.cookies == A.Cookies(at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     requires 0 <= cookie < 2 && e == Head(i, b.parent, cookie)[0] && max < Used(cost, [e])
     ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
   {
@@ -85,7 +85,7 @@ module Listing {
   }
   // only "." fitted
   lemma DotOnly(i: uint64, b: N.Body, at: Places)
-    requires b.Dir? && b.cookies == A.Cookies(at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     ensures L.Page(i, b, 0, Items([Ent(i, [46], 1)]), false)
   {
     var items := Items([Ent(i, [46], 1)]);

@@ -266,4 +266,8 @@
     ("procedures/squash", "squash: the last group is left out", "while i < n\n", "while i + 1 < n\n", "*Squash"),
     ("procedures/squash", "squash: all_squash keeps the groups", "      gs := NewBytes(0);\n", "      gs := gids;\n", "*Squash"),
     ("procedures/squash", "squash: AUTH_NONE is believed", "if !known || all {", "if all {", "*Squash"),
+    ("refinement/abstraction", "remount: cookies of names that are gone", "{ map n | n in at && n in names :: at[n] + 3 }", "{ map n | n in at :: at[n] + 3 }", "procedures/remount:*SameDir"),
+    ("procedures/remount", "remount: blocks in use may change", "&& a.off == 0 && a.blkno in used && !used[a.blkno] }", "&& a.off == 0 }", "*AfterCrash"),
+    ("procedures/remount", "remount: bits may change", "{ OkBlk(g, a.blkno) && a.off == 0 && a.blkno in used && !used[a.blkno] }", "{ a.blkno !in used || !used[a.blkno] }", "*AfterCrash"),
+    ("procedures/remount", "vacuity: remount", "    HoldsOf(d); HoldsOf(e);\n", "    HoldsOf(d); HoldsOf(e); assert false;\n", "*MeansTheSame"),
 ]
