@@ -183,7 +183,7 @@ module JournalInstaller {
     modifies {}
     ensures j.LKeep()
     ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
-    ensures ok ==> p < j.tree.np && j.tree.first <= a < j.at && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
+    ensures ok ==> p < j.tree.np && Spares(j.tree, p, a) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {
     reveal j.Inv();
     ok, p, a, b, i1 := Changed(j.tree, c, i);
@@ -210,9 +210,9 @@ module JournalInstaller {
     version, r0, r1 := j.tree.pages.Root();
     pg := j.tree.Now();
   }
-  // [F] write a page of the tree of codes
-  method PageWrite(j: Journal, a: uint64, b: Blk) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && j.tree.first <= a < j.at && |b.v| == 4096
+  // [F] write page p of the tree of codes; not where its newest version was seen, which counts until the header is written
+  method PageWrite(j: Journal, p: uint64, a: uint64, b: Blk) returns (ok: bool)
+    requires j.Inv() && j.ins.ip == 1 && p < j.tree.np && Spares(j.tree, p, a) && |b.v| == 4096
     modifies j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
   {

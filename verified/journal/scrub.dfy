@@ -128,17 +128,17 @@ module JournalScrub {
   {
     t.pages.Trees();
     var version, r0, r1 := t.pages.Root();
-    var c0, c1 := r0, r1;
+    var place; var c0, c1 := r0, r1;
     mem := false; blank := false; bad := p;
     if p + 1 < t.np {
       var q := Parent(t, p);
-      ok, b, bad := Page(t, q, version, r0, r1);
+      ok, b, place, bad := Page(t, q, version, r0, r1);
       if !ok { return; }
       c0, c1 := GetCode(b, (t.n + p) % 255);
       assert CV(c0, c1) == CodeIn(t.seal.t, t.Now(), t.n as int + p as int);
     }
     bad := p; blank := c0 == 0 && c1 == 0;
-    ok, b := Load(t, p, c0, c1);
+    ok, b, place := Load(t, p, c0, c1);
     if ok { VouchOne(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v, t.Now()[p]); return; }
     var c := t.pages.Get(version, p);
     mem := c != null;

@@ -238,7 +238,7 @@ module JournalThreads {
     ok, p, a, b, i1 := NextPage(j, c, i);
     if !ok { return; }
     IYield(j);
-    ok := PageWrite(j, a, b);
+    ok := PageWrite(j, p, a, b);
     if !ok { return; }
     IYield(j);
     var root, c0, c1 := PageUp(j, c, p, b);

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _662_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _662_ip
-	var _out886 uint32
-	var _ = _out886
-	var _out887 *dbytes.Bytes
-	var _ = _out887
-	_out886, _out887 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out886
-	_662_ip = _out887
+	var _665_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _665_ip
+	var _out893 uint32
+	var _ = _out893
+	var _out894 *dbytes.Bytes
+	var _ = _out894
+	_out893, _out894 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out893
+	_665_ip = _out894
 	if st == uint32(0) {
-		after = _662_ip
+		after = _665_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _663_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _663_ip
-	var _out888 uint32
-	var _ = _out888
-	var _out889 *dbytes.Bytes
-	var _ = _out889
-	_out888, _out889 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out888
-	_663_ip = _out889
+	var _666_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _666_ip
+	var _out895 uint32
+	var _ = _out895
+	var _out896 *dbytes.Bytes
+	var _ = _out896
+	_out895, _out896 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out895
+	_666_ip = _out896
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _663_ip
-	var _out890 uint32
-	var _ = _out890
-	_out890 = permissions.Companion_Default___.AccessBits(c, _663_ip)
-	bits = _out890
+	after = _666_ip
+	var _out897 uint32
+	var _ = _out897
+	_out897 = permissions.Companion_Default___.AccessBits(c, _666_ip)
+	bits = _out897
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _664_own bool
-	var _ = _664_own
-	var _out891 bool
-	var _ = _out891
-	_out891 = permissions.Companion_Default___.IsOwner(c, ip)
-	_664_own = _out891
-	if a.HasMode && !_664_own {
+	var _667_own bool
+	var _ = _667_own
+	var _out898 bool
+	var _ = _out898
+	_out898 = permissions.Companion_Default___.IsOwner(c, ip)
+	_667_own = _out898
+	if a.HasMode && !_667_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _665_u uint32
-		var _ = _665_u
-		var _out892 uint32
-		var _ = _out892
-		_out892 = inodeformat.Companion_Default___.GetUid(ip)
-		_665_u = _out892
-		if !_664_own || a.Uid != _665_u {
+		var _668_u uint32
+		var _ = _668_u
+		var _out899 uint32
+		var _ = _out899
+		_out899 = inodeformat.Companion_Default___.GetUid(ip)
+		_668_u = _out899
+		if !_667_own || a.Uid != _668_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _666_g uint32
-		var _ = _666_g
-		var _out893 uint32
-		var _ = _out893
-		_out893 = inodeformat.Companion_Default___.GetGid(ip)
-		_666_g = _out893
-		var _667_mine bool
-		var _ = _667_mine
-		var _out894 bool
-		var _ = _out894
-		_out894 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_667_mine = _out894
-		if !_664_own || a.Gid != _666_g && !_667_mine {
+		var _669_g uint32
+		var _ = _669_g
+		var _out900 uint32
+		var _ = _out900
+		_out900 = inodeformat.Companion_Default___.GetGid(ip)
+		_669_g = _out900
+		var _670_mine bool
+		var _ = _670_mine
+		var _out901 bool
+		var _ = _out901
+		_out901 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_670_mine = _out901
+		if !_667_own || a.Gid != _669_g && !_670_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_664_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_667_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _668_w bool
-		var _ = _668_w
-		var _out895 bool
-		var _ = _out895
-		_out895 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_668_w = _out895
-		if !_668_w {
+		var _671_w bool
+		var _ = _671_w
+		var _out902 bool
+		var _ = _out902
+		_out902 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_671_w = _out902
+		if !_671_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _669_mode uint32
-	var _ = _669_mode
-	var _out896 uint32
-	var _ = _out896
-	_out896 = inodeformat.Companion_Default___.GetMode(ip)
-	_669_mode = _out896
+	var _672_mode uint32
+	var _ = _672_mode
+	var _out903 uint32
+	var _ = _out903
+	_out903 = inodeformat.Companion_Default___.GetMode(ip)
+	_672_mode = _out903
 	if a.HasMode {
-		_669_mode = a.Mode % uint32(4096)
-		var _670_gid uint32
-		var _ = _670_gid
-		var _out897 uint32
-		var _ = _out897
-		_out897 = inodeformat.Companion_Default___.GetGid(ip)
-		_670_gid = _out897
-		var _671_mine bool
-		var _ = _671_mine
-		var _out898 bool
-		var _ = _out898
-		_out898 = permissions.Companion_Default___.InGroup(c, _670_gid)
-		_671_mine = _out898
-		if c.Uid != uint32(0) && !_671_mine {
-			_669_mode = permissions.Companion_Default___.DropSetgid(_669_mode)
+		_672_mode = a.Mode % uint32(4096)
+		var _673_gid uint32
+		var _ = _673_gid
+		var _out904 uint32
+		var _ = _out904
+		_out904 = inodeformat.Companion_Default___.GetGid(ip)
+		_673_gid = _out904
+		var _674_mine bool
+		var _ = _674_mine
+		var _out905 bool
+		var _ = _out905
+		_out905 = permissions.Companion_Default___.InGroup(c, _673_gid)
+		_674_mine = _out905
+		if c.Uid != uint32(0) && !_674_mine {
+			_672_mode = permissions.Companion_Default___.DropSetgid(_672_mode)
 		}
 	}
-	var _672_ty uint32
-	var _ = _672_ty
-	var _out899 uint32
-	var _ = _out899
-	_out899 = inodeformat.Companion_Default___.GetTy(ip)
-	_672_ty = _out899
-	if _672_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_669_mode = permissions.Companion_Default___.KillPriv(_669_mode)
+	var _675_ty uint32
+	var _ = _675_ty
+	var _out906 uint32
+	var _ = _out906
+	_out906 = inodeformat.Companion_Default___.GetTy(ip)
+	_675_ty = _out906
+	if _675_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_672_mode = permissions.Companion_Default___.KillPriv(_672_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _669_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _672_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _673_ip *dbytes.Bytes
-	var _ = _673_ip
-	var _out900 *dbytes.Bytes
-	var _ = _out900
-	_out900 = d.Fs.GetInode(txn, ino, true)
-	_673_ip = _out900
-	var _674_was uint64
-	var _ = _674_was
-	var _out901 uint64
-	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetSize(_673_ip)
-	_674_was = _out901
-	var _675_shrink uint64
-	var _ = _675_shrink
-	var _out902 uint64
-	var _ = _out902
-	_out902 = inodeformat.Companion_Default___.GetShrink(_673_ip)
-	_675_shrink = _out902
-	if size > _674_was && _675_shrink != uint64(0) {
+	var _676_ip *dbytes.Bytes
+	var _ = _676_ip
+	var _out907 *dbytes.Bytes
+	var _ = _out907
+	_out907 = d.Fs.GetInode(txn, ino, true)
+	_676_ip = _out907
+	var _677_was uint64
+	var _ = _677_was
+	var _out908 uint64
+	var _ = _out908
+	_out908 = inodeformat.Companion_Default___.GetSize(_676_ip)
+	_677_was = _out908
+	var _678_shrink uint64
+	var _ = _678_shrink
+	var _out909 uint64
+	var _ = _out909
+	_out909 = inodeformat.Companion_Default___.GetShrink(_676_ip)
+	_678_shrink = _out909
+	if size > _677_was && _678_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _676_ok bool
-	var _ = _676_ok
-	var _out903 bool
-	var _ = _out903
-	_out903 = d.SetSize(txn, ino, size)
-	_676_ok = _out903
-	if !_676_ok {
+	var _679_ok bool
+	var _ = _679_ok
+	var _out910 bool
+	var _ = _out910
+	_out910 = d.SetSize(txn, ino, size)
+	_679_ok = _out910
+	if !_679_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _674_was {
-		var _677_done bool
-		var _ = _677_done
-		var _out904 bool
-		var _ = _out904
-		_out904 = procedurebase.Companion_Default___.Release(txn, d, ino, _674_was-size)
-		_677_done = _out904
-		later = !_677_done
+	if size < _677_was {
+		var _680_done bool
+		var _ = _680_done
+		var _out911 bool
+		var _ = _out911
+		_out911 = procedurebase.Companion_Default___.Release(txn, d, ino, _677_was-size)
+		_680_done = _out911
+		later = !_680_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _678_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _678_p
-	var _out905 uint32
-	var _ = _out905
-	var _out906 *dbytes.Bytes
-	var _ = _out906
-	_out905, _out906 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out905
-	_678_p = _out906
+	var _681_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _681_p
+	var _out912 uint32
+	var _ = _out912
+	var _out913 *dbytes.Bytes
+	var _ = _out913
+	_out912, _out913 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out912
+	_681_p = _out913
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _678_p
+	ip = _681_p
 	if guard {
-		var _679_cs uint64
-		var _ = _679_cs
-		var _680_cns uint32
-		var _ = _680_cns
-		var _out907 uint64
-		var _ = _out907
-		var _out908 uint32
-		var _ = _out908
-		_out907, _out908 = inodeformat.Companion_Default___.GetCtime(_678_p)
-		_679_cs = _out907
-		_680_cns = _out908
-		if _679_cs != gs || _680_cns != gns {
+		var _682_cs uint64
+		var _ = _682_cs
+		var _683_cns uint32
+		var _ = _683_cns
+		var _out914 uint64
+		var _ = _out914
+		var _out915 uint32
+		var _ = _out915
+		_out914, _out915 = inodeformat.Companion_Default___.GetCtime(_681_p)
+		_682_cs = _out914
+		_683_cns = _out915
+		if _682_cs != gs || _683_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _681_ty uint32
-	var _ = _681_ty
-	var _out909 uint32
-	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetTy(_678_p)
-	_681_ty = _out909
-	if a.HasSize && _681_ty != permissions.Companion_Default___.REG() {
+	var _684_ty uint32
+	var _ = _684_ty
+	var _out916 uint32
+	var _ = _out916
+	_out916 = inodeformat.Companion_Default___.GetTy(_681_p)
+	_684_ty = _out916
+	if a.HasSize && _684_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out910 uint32
-	var _ = _out910
-	_out910 = Companion_Default___.ArgStatus(a)
-	st = _out910
+	var _out917 uint32
+	var _ = _out917
+	_out917 = Companion_Default___.ArgStatus(a)
+	st = _out917
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out911 uint32
-	var _ = _out911
-	_out911 = Companion_Default___.MaySetattr(c, _678_p, a)
-	st = _out911
+	var _out918 uint32
+	var _ = _out918
+	_out918 = Companion_Default___.MaySetattr(c, _681_p, a)
+	st = _out918
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out912 uint32
-		var _ = _out912
-		var _out913 bool
-		var _ = _out913
-		_out912, _out913 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out912
-		later = _out913
+		var _out919 uint32
+		var _ = _out919
+		var _out920 bool
+		var _ = _out920
+		_out919, _out920 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out919
+		later = _out920
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _682_np *dbytes.Bytes
-	var _ = _682_np
-	var _out914 *dbytes.Bytes
-	var _ = _out914
-	_out914 = d.Fs.GetInode(txn, ino, true)
-	_682_np = _out914
-	var _683_ts uint64
-	var _ = _683_ts
-	var _684_tns uint32
-	var _ = _684_tns
-	var _out915 uint64
-	var _ = _out915
-	var _out916 uint32
-	var _ = _out916
-	_out915, _out916 = attributechanges.Companion_Default___.Stamp(_682_np, s, ns)
-	_683_ts = _out915
-	_684_tns = _out916
-	Companion_Default___.Apply(c, _682_np, a, _683_ts, _684_tns)
-	inodeformat.Companion_Default___.SetVerf(_682_np, uint64(0))
-	d.PutInode(txn, ino, _682_np)
-	after = _682_np
+	var _685_np *dbytes.Bytes
+	var _ = _685_np
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out921 = d.Fs.GetInode(txn, ino, true)
+	_685_np = _out921
+	var _686_ts uint64
+	var _ = _686_ts
+	var _687_tns uint32
+	var _ = _687_tns
+	var _out922 uint64
+	var _ = _out922
+	var _out923 uint32
+	var _ = _out923
+	_out922, _out923 = attributechanges.Companion_Default___.Stamp(_685_np, s, ns)
+	_686_ts = _out922
+	_687_tns = _out923
+	Companion_Default___.Apply(c, _685_np, a, _686_ts, _687_tns)
+	inodeformat.Companion_Default___.SetVerf(_685_np, uint64(0))
+	d.PutInode(txn, ino, _685_np)
+	after = _685_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out917 uint32
-	var _ = _out917
-	var _out918 *dbytes.Bytes
-	var _ = _out918
-	_out917, _out918 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out917
-	before = _out918
+	var _out924 uint32
+	var _ = _out924
+	var _out925 *dbytes.Bytes
+	var _ = _out925
+	_out924, _out925 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out924
+	before = _out925
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out919 uint32
-	var _ = _out919
-	var _out920 *dbytes.Bytes
-	var _ = _out920
-	var _out921 bool
-	var _ = _out921
-	_out919, _out920, _out921 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out919
-	after = _out920
-	later = _out921
+	var _out926 uint32
+	var _ = _out926
+	var _out927 *dbytes.Bytes
+	var _ = _out927
+	var _out928 bool
+	var _ = _out928
+	_out926, _out927, _out928 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out926
+	after = _out927
+	later = _out928
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _685_ty uint32
-	var _ = _685_ty
-	var _out922 uint32
-	var _ = _out922
-	_out922 = inodeformat.Companion_Default___.GetTy(ip)
-	_685_ty = _out922
-	var _686_dmode uint32
-	var _ = _686_dmode
-	var _out923 uint32
-	var _ = _out923
-	_out923 = inodeformat.Companion_Default___.GetMode(dp)
-	_686_dmode = _out923
-	var _687_dgid uint32
-	var _ = _687_dgid
-	var _out924 uint32
-	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetGid(dp)
-	_687_dgid = _out924
+	var _688_ty uint32
+	var _ = _688_ty
+	var _out929 uint32
+	var _ = _out929
+	_out929 = inodeformat.Companion_Default___.GetTy(ip)
+	_688_ty = _out929
+	var _689_dmode uint32
+	var _ = _689_dmode
+	var _out930 uint32
+	var _ = _out930
+	_out930 = inodeformat.Companion_Default___.GetMode(dp)
+	_689_dmode = _out930
+	var _690_dgid uint32
+	var _ = _690_dgid
+	var _out931 uint32
+	var _ = _out931
+	_out931 = inodeformat.Companion_Default___.GetGid(dp)
+	_690_dgid = _out931
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _686_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _687_dgid
+		if _689_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _690_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _685_ty == permissions.Companion_Default___.DIR() {
+		if _688_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _688_dmode uint32
-	var _ = _688_dmode
-	var _out925 uint32
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetMode(dp)
-	_688_dmode = _out925
-	var _689_m uint32
-	var _ = _689_m
-	var _out926 uint32
-	var _ = _out926
-	_out926 = inodeformat.Companion_Default___.GetMode(ip)
-	_689_m = _out926
-	if _688_dmode/uint32(1024)%uint32(2) == uint32(1) && _689_m/uint32(1024)%uint32(2) == uint32(0) && _689_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _689_m+uint32(1024))
+	var _691_dmode uint32
+	var _ = _691_dmode
+	var _out932 uint32
+	var _ = _out932
+	_out932 = inodeformat.Companion_Default___.GetMode(dp)
+	_691_dmode = _out932
+	var _692_m uint32
+	var _ = _692_m
+	var _out933 uint32
+	var _ = _out933
+	_out933 = inodeformat.Companion_Default___.GetMode(ip)
+	_692_m = _out933
+	if _691_dmode/uint32(1024)%uint32(2) == uint32(1) && _692_m/uint32(1024)%uint32(2) == uint32(0) && _692_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _692_m+uint32(1024))
 	}
 }
 

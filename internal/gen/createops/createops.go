@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _724_dots uint32 = 0
-	var _ = _724_dots
-	var _out983 uint32
-	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	var _out985 uint32
-	var _ = _out985
-	_out983, _out984, _out985 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out983
-	dir = _out984
-	_724_dots = _out985
+	var _727_dots uint32 = 0
+	var _ = _727_dots
+	var _out990 uint32
+	var _ = _out990
+	var _out991 *dbytes.Bytes
+	var _ = _out991
+	var _out992 uint32
+	var _ = _out992
+	_out990, _out991, _out992 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out990
+	dir = _out991
+	_727_dots = _out992
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _724_dots != uint32(0) {
+	if _727_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out986 uint32
-	var _ = _out986
-	_out986 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out986
+	var _out993 uint32
+	var _ = _out993
+	_out993 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out993
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _725_x bool
-	var _ = _725_x
-	var _out987 bool
-	var _ = _out987
-	_out987 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_725_x = _out987
-	if !_725_x {
+	var _728_x bool
+	var _ = _728_x
+	var _out994 bool
+	var _ = _out994
+	_out994 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_728_x = _out994
+	if !_728_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out988 bool
-	var _ = _out988
-	var _out989 uint64
-	var _ = _out989
-	var _out990 uint64
-	var _ = _out990
-	_out988, _out989, _out990 = d.LookupHint(txn, dino, name, true)
-	found = _out988
-	ino = _out989
-	hint = _out990
+	var _out995 bool
+	var _ = _out995
+	var _out996 uint64
+	var _ = _out996
+	var _out997 uint64
+	var _ = _out997
+	_out995, _out996, _out997 = d.LookupHint(txn, dino, name, true)
+	found = _out995
+	ino = _out996
+	hint = _out997
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _726_w bool
-	var _ = _726_w
-	var _out991 bool
-	var _ = _out991
-	_out991 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_726_w = _out991
-	if !_726_w {
+	var _729_w bool
+	var _ = _729_w
+	var _out998 bool
+	var _ = _out998
+	_out998 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_729_w = _out998
+	if !_729_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _727_ok bool = false
-	var _ = _727_ok
+	var _730_ok bool = false
+	var _ = _730_ok
 	st = uint32(0)
-	var _728_t *attributeops.Sattr
-	var _ = _728_t
-	var _out992 *attributeops.Sattr
-	var _ = _out992
-	_out992 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_728_t = _out992
-	var _out993 bool
-	var _ = _out993
-	var _out994 uint64
-	var _ = _out994
-	_out993, _out994 = d.AllocInode(txn, dino, ty)
-	_727_ok = _out993
-	ino = _out994
-	if !_727_ok {
+	var _731_t *attributeops.Sattr
+	var _ = _731_t
+	var _out999 *attributeops.Sattr
+	var _ = _out999
+	_out999 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_731_t = _out999
+	var _out1000 bool
+	var _ = _out1000
+	var _out1001 uint64
+	var _ = _out1001
+	_out1000, _out1001 = d.AllocInode(txn, dino, ty)
+	_730_ok = _out1000
+	ino = _out1001
+	if !_730_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _729_ip *dbytes.Bytes
-	var _ = _729_ip
-	var _out995 *dbytes.Bytes
-	var _ = _out995
-	_out995 = d.Fs.GetInode(txn, ino, true)
-	_729_ip = _out995
-	attributeops.Companion_Default___.InitAttr(c, dir, _729_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _729_ip, _728_t, s, ns)
+	var _732_ip *dbytes.Bytes
+	var _ = _732_ip
+	var _out1002 *dbytes.Bytes
+	var _ = _out1002
+	_out1002 = d.Fs.GetInode(txn, ino, true)
+	_732_ip = _out1002
+	attributeops.Companion_Default___.InitAttr(c, dir, _732_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _732_ip, _731_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _729_ip)
-		inodeformat.Companion_Default___.SetParent(_729_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _732_ip)
+		inodeformat.Companion_Default___.SetParent(_732_ip, dino)
 	}
-	d.PutInode(txn, ino, _729_ip)
+	d.PutInode(txn, ino, _732_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,39 +194,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _730_ok bool
-	var _ = _730_ok
-	var _out996 bool
-	var _ = _out996
-	_out996 = d.InsertAt(txn, dino, name, ino, hint)
-	_730_ok = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out997 = dbytes.NewBytes(uint64(0))
-	node = _out997
+	var _733_ok bool
+	var _ = _733_ok
+	var _out1003 bool
+	var _ = _out1003
+	_out1003 = d.InsertAt(txn, dino, name, ino, hint)
+	_733_ok = _out1003
+	var _out1004 *dbytes.Bytes
+	var _ = _out1004
+	_out1004 = dbytes.NewBytes(uint64(0))
+	node = _out1004
 	after = node
-	if !_730_ok {
+	if !_733_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out998 uint32
-		var _ = _out998
-		_out998 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out998
+		var _out1005 uint32
+		var _ = _out1005
+		_out1005 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1005
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out999 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out999
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out1000 = d.Fs.GetInode(txn, ino, false)
-	node = _out1000
+	var _out1006 *dbytes.Bytes
+	var _ = _out1006
+	_out1006 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1006
+	var _out1007 *dbytes.Bytes
+	var _ = _out1007
+	_out1007 = d.Fs.GetInode(txn, ino, false)
+	node = _out1007
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -243,65 +243,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _731_found bool = false
-	var _ = _731_found
-	var _732_hint uint64 = 0
-	var _ = _732_hint
-	var _out1001 uint32
-	var _ = _out1001
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	var _out1003 bool
-	var _ = _out1003
-	var _out1004 uint64
-	var _ = _out1004
-	var _out1005 uint64
-	var _ = _out1005
-	_out1001, _out1002, _out1003, _out1004, _out1005 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _734_found bool = false
+	var _ = _734_found
+	var _735_hint uint64 = 0
+	var _ = _735_hint
+	var _out1008 uint32
+	var _ = _out1008
+	var _out1009 *dbytes.Bytes
+	var _ = _out1009
+	var _out1010 bool
+	var _ = _out1010
+	var _out1011 uint64
+	var _ = _out1011
+	var _out1012 uint64
+	var _ = _out1012
+	_out1008, _out1009, _out1010, _out1011, _out1012 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1001
-	before = _out1002
-	_731_found = _out1003
-	ino = _out1004
-	_732_hint = _out1005
+	st = _out1008
+	before = _out1009
+	_734_found = _out1010
+	ino = _out1011
+	_735_hint = _out1012
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _731_found {
-		var _733_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _733_p
-		var _out1006 uint32
-		var _ = _out1006
-		var _out1007 *dbytes.Bytes
-		var _ = _out1007
-		var _out1008 bool
-		var _ = _out1008
-		_out1006, _out1007, _out1008 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1006
-		_733_p = _out1007
-		later = _out1008
+	if _734_found {
+		var _736_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _736_p
+		var _out1013 uint32
+		var _ = _out1013
+		var _out1014 *dbytes.Bytes
+		var _ = _out1014
+		var _out1015 bool
+		var _ = _out1015
+		_out1013, _out1014, _out1015 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1013
+		_736_p = _out1014
+		later = _out1015
 		if st == uint32(0) {
-			node, after = _733_p, before
+			node, after = _736_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 uint64
-	var _ = _out1010
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	var _out1012 *dbytes.Bytes
-	var _ = _out1012
-	_out1009, _out1010, _out1011, _out1012 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _732_hint, a, how, verf, s, ns)
-	st = _out1009
-	ino = _out1010
-	node = _out1011
-	after = _out1012
+	var _out1016 uint32
+	var _ = _out1016
+	var _out1017 uint64
+	var _ = _out1017
+	var _out1018 *dbytes.Bytes
+	var _ = _out1018
+	var _out1019 *dbytes.Bytes
+	var _ = _out1019
+	_out1016, _out1017, _out1018, _out1019 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _735_hint, a, how, verf, s, ns)
+	st = _out1016
+	ino = _out1017
+	node = _out1018
+	after = _out1019
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -309,43 +309,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _734_mode uint32
-	var _ = _734_mode
-	_734_mode = func() uint32 {
+	var _737_mode uint32
+	var _ = _737_mode
+	_737_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1013 uint32
-	var _ = _out1013
-	var _out1014 uint64
-	var _ = _out1014
-	_out1013, _out1014 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _734_mode, s, ns)
-	st = _out1013
-	ino = _out1014
+	var _out1020 uint32
+	var _ = _out1020
+	var _out1021 uint64
+	var _ = _out1021
+	_out1020, _out1021 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _737_mode, s, ns)
+	st = _out1020
+	ino = _out1021
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _735_ip *dbytes.Bytes
-		var _ = _735_ip
-		var _out1015 *dbytes.Bytes
-		var _ = _out1015
-		_out1015 = d.Fs.GetInode(txn, ino, true)
-		_735_ip = _out1015
-		inodeformat.Companion_Default___.SetVerf(_735_ip, verf)
-		d.PutInode(txn, ino, _735_ip)
+		var _738_ip *dbytes.Bytes
+		var _ = _738_ip
+		var _out1022 *dbytes.Bytes
+		var _ = _out1022
+		_out1022 = d.Fs.GetInode(txn, ino, true)
+		_738_ip = _out1022
+		inodeformat.Companion_Default___.SetVerf(_738_ip, verf)
+		d.PutInode(txn, ino, _738_ip)
 	} else if a.HasSize {
-		var _736_later bool = false
-		var _ = _736_later
-		var _out1016 uint32
-		var _ = _out1016
-		var _out1017 bool
-		var _ = _out1017
-		_out1016, _out1017 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1016
-		_736_later = _out1017
+		var _739_later bool = false
+		var _ = _739_later
+		var _out1023 uint32
+		var _ = _out1023
+		var _out1024 bool
+		var _ = _out1024
+		_out1023, _out1024 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1023
+		_739_later = _out1024
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,34 +362,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _737_mode uint32
-	var _ = _737_mode
-	_737_mode = func() uint32 {
+	var _740_mode uint32
+	var _ = _740_mode
+	_740_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1018 uint32
-	var _ = _out1018
-	var _out1019 uint64
-	var _ = _out1019
-	_out1018, _out1019 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1018
-	ino = _out1019
+	var _out1025 uint32
+	var _ = _out1025
+	var _out1026 uint64
+	var _ = _out1026
+	_out1025, _out1026 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1025
+	ino = _out1026
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1020 uint32
-	var _ = _out1020
-	var _out1021 *dbytes.Bytes
-	var _ = _out1021
-	var _out1022 *dbytes.Bytes
-	var _ = _out1022
-	_out1020, _out1021, _out1022 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1020
-	node = _out1021
-	after = _out1022
+	var _out1027 uint32
+	var _ = _out1027
+	var _out1028 *dbytes.Bytes
+	var _ = _out1028
+	var _out1029 *dbytes.Bytes
+	var _ = _out1029
+	_out1027, _out1028, _out1029 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1027
+	node = _out1028
+	after = _out1029
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,34 +403,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1023 uint32
-	var _ = _out1023
-	var _out1024 *dbytes.Bytes
-	var _ = _out1024
-	_out1023, _out1024 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1023
-	node = _out1024
+	var _out1030 uint32
+	var _ = _out1030
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	_out1030, _out1031 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1030
+	node = _out1031
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _738_ty uint32
-	var _ = _738_ty
-	var _out1025 uint32
-	var _ = _out1025
-	_out1025 = inodeformat.Companion_Default___.GetTy(node)
-	_738_ty = _out1025
-	if _738_ty != permissions.Companion_Default___.REG() {
+	var _741_ty uint32
+	var _ = _741_ty
+	var _out1032 uint32
+	var _ = _out1032
+	_out1032 = inodeformat.Companion_Default___.GetTy(node)
+	_741_ty = _out1032
+	if _741_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _739_v uint64
-		var _ = _739_v
-		var _out1026 uint64
-		var _ = _out1026
-		_out1026 = inodeformat.Companion_Default___.GetVerf(node)
-		_739_v = _out1026
-		if _739_v != verf || _739_v == uint64(0) {
+		var _742_v uint64
+		var _ = _742_v
+		var _out1033 uint64
+		var _ = _out1033
+		_out1033 = inodeformat.Companion_Default___.GetVerf(node)
+		_742_v = _out1033
+		if _742_v != verf || _742_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,51 +438,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _740_may bool
-	var _ = _740_may
-	var _out1027 bool
-	var _ = _out1027
-	_out1027 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_740_may = _out1027
-	if !_740_may {
+	var _743_may bool
+	var _ = _743_may
+	var _out1034 bool
+	var _ = _out1034
+	_out1034 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_743_may = _out1034
+	if !_743_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1028 uint32
-	var _ = _out1028
-	var _out1029 bool
-	var _ = _out1029
-	_out1028, _out1029 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1028
-	later = _out1029
+	var _out1035 uint32
+	var _ = _out1035
+	var _out1036 bool
+	var _ = _out1036
+	_out1035, _out1036 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1035
+	later = _out1036
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1030 *dbytes.Bytes
-	var _ = _out1030
-	_out1030 = d.Fs.GetInode(txn, ino, true)
-	node = _out1030
-	var _741_ts uint64
-	var _ = _741_ts
-	var _742_tns uint32
-	var _ = _742_tns
-	var _out1031 uint64
-	var _ = _out1031
-	var _out1032 uint32
-	var _ = _out1032
-	_out1031, _out1032 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_741_ts = _out1031
-	_742_tns = _out1032
-	inodeformat.Companion_Default___.SetMtime(node, _741_ts, _742_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _741_ts, _742_tns)
+	var _out1037 *dbytes.Bytes
+	var _ = _out1037
+	_out1037 = d.Fs.GetInode(txn, ino, true)
+	node = _out1037
+	var _744_ts uint64
+	var _ = _744_ts
+	var _745_tns uint32
+	var _ = _745_tns
+	var _out1038 uint64
+	var _ = _out1038
+	var _out1039 uint32
+	var _ = _out1039
+	_out1038, _out1039 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_744_ts = _out1038
+	_745_tns = _out1039
+	inodeformat.Companion_Default___.SetMtime(node, _744_ts, _745_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _744_ts, _745_tns)
 	if c.Uid != uint32(0) {
-		var _743_mode uint32
-		var _ = _743_mode
-		var _out1033 uint32
-		var _ = _out1033
-		_out1033 = inodeformat.Companion_Default___.GetMode(node)
-		_743_mode = _out1033
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_743_mode))
+		var _746_mode uint32
+		var _ = _746_mode
+		var _out1040 uint32
+		var _ = _out1040
+		_out1040 = inodeformat.Companion_Default___.GetMode(node)
+		_746_mode = _out1040
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_746_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,51 +499,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _744_t *attributeops.Sattr
-	var _ = _744_t
-	var _out1034 *attributeops.Sattr
-	var _ = _out1034
-	_out1034 = attributeops.Companion_Default___.Without(a, false, false)
-	_744_t = _out1034
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _745_found bool = false
-	var _ = _745_found
-	var _746_x uint64 = 0
-	var _ = _746_x
-	var _747_hint uint64 = 0
-	var _ = _747_hint
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 *dbytes.Bytes
-	var _ = _out1036
-	var _out1037 bool
-	var _ = _out1037
-	var _out1038 uint64
-	var _ = _out1038
-	var _out1039 uint64
-	var _ = _out1039
-	_out1035, _out1036, _out1037, _out1038, _out1039 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _744_t, false)
-	st = _out1035
-	before = _out1036
-	_745_found = _out1037
-	_746_x = _out1038
-	_747_hint = _out1039
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1040 uint32
-	var _ = _out1040
-	var _out1041 uint64
+	var _747_t *attributeops.Sattr
+	var _ = _747_t
+	var _out1041 *attributeops.Sattr
 	var _ = _out1041
-	var _out1042 *dbytes.Bytes
+	_out1041 = attributeops.Companion_Default___.Without(a, false, false)
+	_747_t = _out1041
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _748_found bool = false
+	var _ = _748_found
+	var _749_x uint64 = 0
+	var _ = _749_x
+	var _750_hint uint64 = 0
+	var _ = _750_hint
+	var _out1042 uint32
 	var _ = _out1042
 	var _out1043 *dbytes.Bytes
 	var _ = _out1043
-	_out1040, _out1041, _out1042, _out1043 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _747_hint, _744_t, s, ns)
-	st = _out1040
-	ino = _out1041
-	node = _out1042
-	after = _out1043
+	var _out1044 bool
+	var _ = _out1044
+	var _out1045 uint64
+	var _ = _out1045
+	var _out1046 uint64
+	var _ = _out1046
+	_out1042, _out1043, _out1044, _out1045, _out1046 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _747_t, false)
+	st = _out1042
+	before = _out1043
+	_748_found = _out1044
+	_749_x = _out1045
+	_750_hint = _out1046
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1047 uint32
+	var _ = _out1047
+	var _out1048 uint64
+	var _ = _out1048
+	var _out1049 *dbytes.Bytes
+	var _ = _out1049
+	var _out1050 *dbytes.Bytes
+	var _ = _out1050
+	_out1047, _out1048, _out1049, _out1050 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _750_hint, _747_t, s, ns)
+	st = _out1047
+	ino = _out1048
+	node = _out1049
+	after = _out1050
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,67 +557,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _748_t *attributeops.Sattr
-	var _ = _748_t
-	var _out1044 *attributeops.Sattr
-	var _ = _out1044
-	_out1044 = attributeops.Companion_Default___.Without(a, true, false)
-	_748_t = _out1044
+	var _751_t *attributeops.Sattr
+	var _ = _751_t
+	var _out1051 *attributeops.Sattr
+	var _ = _out1051
+	_out1051 = attributeops.Companion_Default___.Without(a, true, false)
+	_751_t = _out1051
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _749_found bool = false
-	var _ = _749_found
-	var _750_x uint64 = 0
-	var _ = _750_x
-	var _751_hint uint64 = 0
-	var _ = _751_hint
-	var _752_len uint64
-	var _ = _752_len
-	_752_len = target.Len()
-	var _753_bad uint32
-	var _ = _753_bad
-	_753_bad = func() uint32 {
-		if _752_len == uint64(0) {
+	var _752_found bool = false
+	var _ = _752_found
+	var _753_x uint64 = 0
+	var _ = _753_x
+	var _754_hint uint64 = 0
+	var _ = _754_hint
+	var _755_len uint64
+	var _ = _755_len
+	_755_len = target.Len()
+	var _756_bad uint32
+	var _ = _756_bad
+	_756_bad = func() uint32 {
+		if _755_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _752_len > uint64(4095) {
+			if _755_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1045 uint32
-	var _ = _out1045
-	var _out1046 *dbytes.Bytes
-	var _ = _out1046
-	var _out1047 bool
-	var _ = _out1047
-	var _out1048 uint64
-	var _ = _out1048
-	var _out1049 uint64
-	var _ = _out1049
-	_out1045, _out1046, _out1047, _out1048, _out1049 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _753_bad, _748_t, false)
-	st = _out1045
-	before = _out1046
-	_749_found = _out1047
-	_750_x = _out1048
-	_751_hint = _out1049
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1050 uint32
-	var _ = _out1050
-	var _out1051 uint64
-	var _ = _out1051
-	var _out1052 *dbytes.Bytes
+	var _out1052 uint32
 	var _ = _out1052
 	var _out1053 *dbytes.Bytes
 	var _ = _out1053
-	_out1050, _out1051, _out1052, _out1053 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _751_hint, _748_t, target, s, ns)
-	st = _out1050
-	ino = _out1051
-	node = _out1052
-	after = _out1053
+	var _out1054 bool
+	var _ = _out1054
+	var _out1055 uint64
+	var _ = _out1055
+	var _out1056 uint64
+	var _ = _out1056
+	_out1052, _out1053, _out1054, _out1055, _out1056 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _756_bad, _751_t, false)
+	st = _out1052
+	before = _out1053
+	_752_found = _out1054
+	_753_x = _out1055
+	_754_hint = _out1056
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1057 uint32
+	var _ = _out1057
+	var _out1058 uint64
+	var _ = _out1058
+	var _out1059 *dbytes.Bytes
+	var _ = _out1059
+	var _out1060 *dbytes.Bytes
+	var _ = _out1060
+	_out1057, _out1058, _out1059, _out1060 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _754_hint, _751_t, target, s, ns)
+	st = _out1057
+	ino = _out1058
+	node = _out1059
+	after = _out1060
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -631,67 +631,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _754_t *attributeops.Sattr
-	var _ = _754_t
-	var _out1054 *attributeops.Sattr
-	var _ = _out1054
-	_out1054 = attributeops.Companion_Default___.Without(a, false, false)
-	_754_t = _out1054
+	var _757_t *attributeops.Sattr
+	var _ = _757_t
+	var _out1061 *attributeops.Sattr
+	var _ = _out1061
+	_out1061 = attributeops.Companion_Default___.Without(a, false, false)
+	_757_t = _out1061
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _755_found bool = false
-	var _ = _755_found
-	var _756_x uint64 = 0
-	var _ = _756_x
-	var _757_hint uint64 = 0
-	var _ = _757_hint
-	var _758_dev bool
-	var _ = _758_dev
-	_758_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _759_bad uint32
-	var _ = _759_bad
-	_759_bad = func() uint32 {
-		if !_758_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _758_found bool = false
+	var _ = _758_found
+	var _759_x uint64 = 0
+	var _ = _759_x
+	var _760_hint uint64 = 0
+	var _ = _760_hint
+	var _761_dev bool
+	var _ = _761_dev
+	_761_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _762_bad uint32
+	var _ = _762_bad
+	_762_bad = func() uint32 {
+		if !_761_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _758_dev && c.Uid != uint32(0) {
+			if _761_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1055 uint32
-	var _ = _out1055
-	var _out1056 *dbytes.Bytes
-	var _ = _out1056
-	var _out1057 bool
-	var _ = _out1057
-	var _out1058 uint64
-	var _ = _out1058
-	var _out1059 uint64
-	var _ = _out1059
-	_out1055, _out1056, _out1057, _out1058, _out1059 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
-	st = _out1055
-	before = _out1056
-	_755_found = _out1057
-	_756_x = _out1058
-	_757_hint = _out1059
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1060 uint32
-	var _ = _out1060
-	var _out1061 uint64
-	var _ = _out1061
-	var _out1062 *dbytes.Bytes
+	var _out1062 uint32
 	var _ = _out1062
 	var _out1063 *dbytes.Bytes
 	var _ = _out1063
-	_out1060, _out1061, _out1062, _out1063 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _757_hint, _754_t, ty, maj, min, s, ns)
-	st = _out1060
-	ino = _out1061
-	node = _out1062
-	after = _out1063
+	var _out1064 bool
+	var _ = _out1064
+	var _out1065 uint64
+	var _ = _out1065
+	var _out1066 uint64
+	var _ = _out1066
+	_out1062, _out1063, _out1064, _out1065, _out1066 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _762_bad, _757_t, false)
+	st = _out1062
+	before = _out1063
+	_758_found = _out1064
+	_759_x = _out1065
+	_760_hint = _out1066
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1067 uint32
+	var _ = _out1067
+	var _out1068 uint64
+	var _ = _out1068
+	var _out1069 *dbytes.Bytes
+	var _ = _out1069
+	var _out1070 *dbytes.Bytes
+	var _ = _out1070
+	_out1067, _out1068, _out1069, _out1070 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _760_hint, _757_t, ty, maj, min, s, ns)
+	st = _out1067
+	ino = _out1068
+	node = _out1069
+	after = _out1070
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1064 uint32
-	var _ = _out1064
-	var _out1065 uint64
-	var _ = _out1065
-	_out1064, _out1065 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1064
-	ino = _out1065
+	var _out1071 uint32
+	var _ = _out1071
+	var _out1072 uint64
+	var _ = _out1072
+	_out1071, _out1072 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1071
+	ino = _out1072
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1066 uint32
-	var _ = _out1066
-	var _out1067 *dbytes.Bytes
-	var _ = _out1067
-	var _out1068 *dbytes.Bytes
-	var _ = _out1068
-	_out1066, _out1067, _out1068 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1066
-	node = _out1067
-	after = _out1068
+	var _out1073 uint32
+	var _ = _out1073
+	var _out1074 *dbytes.Bytes
+	var _ = _out1074
+	var _out1075 *dbytes.Bytes
+	var _ = _out1075
+	_out1073, _out1074, _out1075 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1073
+	node = _out1074
+	after = _out1075
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,39 +739,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 uint64
-	var _ = _out1070
-	_out1069, _out1070 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1069
-	ino = _out1070
+	var _out1076 uint32
+	var _ = _out1076
+	var _out1077 uint64
+	var _ = _out1077
+	_out1076, _out1077 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1076
+	ino = _out1077
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _760_len uint64
-	var _ = _760_len
-	_760_len = target.Len()
-	var _761_ok bool
-	var _ = _761_ok
-	var _out1071 bool
-	var _ = _out1071
-	_out1071 = d.Write(txn, ino, uint64(0), target, uint64(0), _760_len)
-	_761_ok = _out1071
-	if !_761_ok {
+	var _763_len uint64
+	var _ = _763_len
+	_763_len = target.Len()
+	var _764_ok bool
+	var _ = _764_ok
+	var _out1078 bool
+	var _ = _out1078
+	_out1078 = d.Write(txn, ino, uint64(0), target, uint64(0), _763_len)
+	_764_ok = _out1078
+	if !_764_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1072 uint32
-	var _ = _out1072
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	var _out1074 *dbytes.Bytes
-	var _ = _out1074
-	_out1072, _out1073, _out1074 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1072
-	node = _out1073
-	after = _out1074
+	var _out1079 uint32
+	var _ = _out1079
+	var _out1080 *dbytes.Bytes
+	var _ = _out1080
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	_out1079, _out1080, _out1081 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1079
+	node = _out1080
+	after = _out1081
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1075 uint32
-	var _ = _out1075
-	var _out1076 uint64
-	var _ = _out1076
-	_out1075, _out1076 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1075
-	ino = _out1076
+	var _out1082 uint32
+	var _ = _out1082
+	var _out1083 uint64
+	var _ = _out1083
+	_out1082, _out1083 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1082
+	ino = _out1083
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _762_ip *dbytes.Bytes
-		var _ = _762_ip
-		var _out1077 *dbytes.Bytes
-		var _ = _out1077
-		_out1077 = d.Fs.GetInode(txn, ino, true)
-		_762_ip = _out1077
-		inodeformat.Companion_Default___.SetRdev(_762_ip, maj, min)
-		d.PutInode(txn, ino, _762_ip)
+		var _765_ip *dbytes.Bytes
+		var _ = _765_ip
+		var _out1084 *dbytes.Bytes
+		var _ = _out1084
+		_out1084 = d.Fs.GetInode(txn, ino, true)
+		_765_ip = _out1084
+		inodeformat.Companion_Default___.SetRdev(_765_ip, maj, min)
+		d.PutInode(txn, ino, _765_ip)
 	}
-	var _out1078 uint32
-	var _ = _out1078
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	var _out1080 *dbytes.Bytes
-	var _ = _out1080
-	_out1078, _out1079, _out1080 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1078
-	node = _out1079
-	after = _out1080
+	var _out1085 uint32
+	var _ = _out1085
+	var _out1086 *dbytes.Bytes
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1085, _out1086, _out1087 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1085
+	node = _out1086
+	after = _out1087
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -85,37 +85,37 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _218_b *dbytes.Blk
-	var _ = _218_b
-	var _out367 *dbytes.Blk
-	var _ = _out367
-	_out367 = j.Running.Get(a)
-	_218_b = _out367
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out368 *dbytes.Blk
-		var _ = _out368
-		_out368 = j.Cgm.Get(a)
-		_218_b = _out368
+	var _220_b *dbytes.Blk
+	var _ = _220_b
+	var _out372 *dbytes.Blk
+	var _ = _out372
+	_out372 = j.Running.Get(a)
+	_220_b = _out372
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out373 *dbytes.Blk
+		var _ = _out373
+		_out373 = j.Cgm.Get(a)
+		_220_b = _out373
 	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out369 *dbytes.Blk
-		var _ = _out369
-		_out369 = j.Cdm.Get(a)
-		_218_b = _out369
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out374 *dbytes.Blk
+		var _ = _out374
+		_out374 = j.Cdm.Get(a)
+		_220_b = _out374
 	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out370 *dbytes.Blk
-		var _ = _out370
-		_out370 = j.Lgm.Get(a)
-		_218_b = _out370
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out375 *dbytes.Blk
+		var _ = _out375
+		_out375 = j.Lgm.Get(a)
+		_220_b = _out375
 	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out371 *dbytes.Blk
-		var _ = _out371
-		_out371 = j.Inm.Get(a)
-		_218_b = _out371
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out376 *dbytes.Blk
+		var _ = _out376
+		_out376 = j.Inm.Get(a)
+		_220_b = _out376
 	}
-	is = _218_b != (*dbytes.Blk)(nil) /* dircomp */
+	is = _220_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64) (uint64, uint64) {
@@ -123,31 +123,31 @@ func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _219_n uint64
-	var _ = _219_n
-	var _out372 uint64
-	var _ = _out372
-	_out372 = l.Len()
-	_219_n = _out372
+	var _221_n uint64
+	var _ = _221_n
+	var _out377 uint64
+	var _ = _out377
+	_out377 = l.Len()
+	_221_n = _out377
 	m = i
 	bad = a
-	for m < _219_n {
-		var _220_b *dbytes.Blk
-		var _ = _220_b
-		var _out373 *dbytes.Blk
-		var _ = _out373
-		_out373 = l.BlkAt(m)
-		_220_b = _out373
-		var _221_ok bool = false
-		var _ = _221_ok
-		var _out374 bool
-		var _ = _out374
-		var _out375 uint64
-		var _ = _out375
-		_out374, _out375 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _220_b)
-		_221_ok = _out374
-		bad = _out375
-		if !_221_ok {
+	for m < _221_n {
+		var _222_b *dbytes.Blk
+		var _ = _222_b
+		var _out378 *dbytes.Blk
+		var _ = _out378
+		_out378 = l.BlkAt(m)
+		_222_b = _out378
+		var _223_ok bool = false
+		var _ = _223_ok
+		var _out379 bool
+		var _ = _out379
+		var _out380 uint64
+		var _ = _out380
+		_out379, _out380 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _222_b)
+		_223_ok = _out379
+		bad = _out380
+		if !_223_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -157,13 +157,13 @@ func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _222_pending bool
-	var _ = _222_pending
-	var _out376 bool
-	var _ = _out376
-	_out376 = Companion_Default___.IsPending(j, a)
-	_222_pending = _out376
-	if _222_pending {
+	var _224_pending bool
+	var _ = _224_pending
+	var _out381 bool
+	var _ = _out381
+	_out381 = Companion_Default___.IsPending(j, a)
+	_224_pending = _out381
+	if _224_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -171,14 +171,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _223_b *dbytes.Blk
-	var _ = _223_b
-	var _out377 *dbytes.Blk
-	var _ = _out377
-	_out377 = j.Cache.Get(a)
-	_223_b = _out377
+	var _225_b *dbytes.Blk
+	var _ = _225_b
+	var _out382 *dbytes.Blk
+	var _ = _out382
+	_out382 = j.Cache.Get(a)
+	_225_b = _out382
 	st = func() uint32 {
-		if _223_b != (*dbytes.Blk)(nil) && bad == a {
+		if _225_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -232,22 +232,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out378 bool
-	var _ = _out378
-	var _out379 *dbytes.Blk
-	var _ = _out379
-	var _out380 bool
-	var _ = _out380
-	var _out381 bool
-	var _ = _out381
-	var _out382 uint64
-	var _ = _out382
-	_out378, _out379, _out380, _out381, _out382 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out378
-	b = _out379
-	mem = _out380
-	blank = _out381
-	bad = _out382
+	var _out383 bool
+	var _ = _out383
+	var _out384 *dbytes.Blk
+	var _ = _out384
+	var _out385 bool
+	var _ = _out385
+	var _out386 bool
+	var _ = _out386
+	var _out387 uint64
+	var _ = _out387
+	_out383, _out384, _out385, _out386, _out387 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out383
+	b = _out384
+	mem = _out385
+	blank = _out386
+	bad = _out387
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -262,74 +262,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _224_version uint64
-	var _ = _224_version
-	var _225_r0 uint64
-	var _ = _225_r0
-	var _226_r1 uint64
-	var _ = _226_r1
-	var _out383 uint64
-	var _ = _out383
-	var _out384 uint64
-	var _ = _out384
-	var _out385 uint64
-	var _ = _out385
-	_out383, _out384, _out385 = t.Pages.Root()
-	_224_version = _out383
-	_225_r0 = _out384
-	_226_r1 = _out385
-	var _227_c0 uint64
-	var _ = _227_c0
-	var _228_c1 uint64
-	var _ = _228_c1
-	_227_c0, _228_c1 = _225_r0, _226_r1
+	var _226_version uint64
+	var _ = _226_version
+	var _227_r0 uint64
+	var _ = _227_r0
+	var _228_r1 uint64
+	var _ = _228_r1
+	var _out388 uint64
+	var _ = _out388
+	var _out389 uint64
+	var _ = _out389
+	var _out390 uint64
+	var _ = _out390
+	_out388, _out389, _out390 = t.Pages.Root()
+	_226_version = _out388
+	_227_r0 = _out389
+	_228_r1 = _out390
+	var _229_place uint64 = 0
+	var _ = _229_place
+	var _230_c0 uint64
+	var _ = _230_c0
+	var _231_c1 uint64
+	var _ = _231_c1
+	_230_c0, _231_c1 = _227_r0, _228_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _229_q uint64
-		var _ = _229_q
-		_229_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out386 bool
-		var _ = _out386
-		var _out387 *dbytes.Blk
-		var _ = _out387
-		var _out388 uint64
-		var _ = _out388
-		_out386, _out387, _out388 = treeofcodes.Companion_Default___.Page(t, _229_q, _224_version, _225_r0, _226_r1)
-		ok = _out386
-		b = _out387
-		bad = _out388
+		var _232_q uint64
+		var _ = _232_q
+		_232_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out391 bool
+		var _ = _out391
+		var _out392 *dbytes.Blk
+		var _ = _out392
+		var _out393 uint64
+		var _ = _out393
+		var _out394 uint64
+		var _ = _out394
+		_out391, _out392, _out393, _out394 = treeofcodes.Companion_Default___.Page(t, _232_q, _226_version, _227_r0, _228_r1)
+		ok = _out391
+		b = _out392
+		_229_place = _out393
+		bad = _out394
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out389 uint64
-		var _ = _out389
-		var _out390 uint64
-		var _ = _out390
-		_out389, _out390 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_227_c0 = _out389
-		_228_c1 = _out390
+		var _out395 uint64
+		var _ = _out395
+		var _out396 uint64
+		var _ = _out396
+		_out395, _out396 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_230_c0 = _out395
+		_231_c1 = _out396
 	}
 	bad = p
-	blank = _227_c0 == uint64(0) && _228_c1 == uint64(0)
-	var _out391 bool
-	var _ = _out391
-	var _out392 *dbytes.Blk
-	var _ = _out392
-	_out391, _out392 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
-	ok = _out391
-	b = _out392
+	blank = _230_c0 == uint64(0) && _231_c1 == uint64(0)
+	var _out397 bool
+	var _ = _out397
+	var _out398 *dbytes.Blk
+	var _ = _out398
+	var _out399 uint64
+	var _ = _out399
+	_out397, _out398, _out399 = treeofcodes.Companion_Default___.Load(t, p, _230_c0, _231_c1)
+	ok = _out397
+	b = _out398
+	_229_place = _out399
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _230_c *dbytes.Blk
-	var _ = _230_c
-	var _out393 *dbytes.Blk
-	var _ = _out393
-	_out393 = t.Pages.Get(_224_version, p)
-	_230_c = _out393
-	mem = _230_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _233_c *dbytes.Blk
+	var _ = _233_c
+	var _out400 *dbytes.Blk
+	var _ = _out400
+	_out400 = t.Pages.Get(_226_version, p)
+	_233_c = _out400
+	mem = _233_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _231_t uint64
-	var _ = _231_t
-	var _out394 uint64
-	var _ = _out394
-	_out394 = journalscrub.Companion_Default___.Ticket(j)
-	_231_t = _out394
+	var _234_t uint64
+	var _ = _234_t
+	var _out401 uint64
+	var _ = _out401
+	_out401 = journalscrub.Companion_Default___.Ticket(j)
+	_234_t = _out401
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _232_ok bool
-	var _ = _232_ok
-	var _233_l *ddisk.BList
-	var _ = _233_l
-	var _out395 bool
-	var _ = _out395
-	var _out396 *ddisk.BList
-	var _ = _out396
-	_out395, _out396 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
-	_232_ok = _out395
-	_233_l = _out396
-	if !_232_ok {
-		var _out397 uint32
-		var _ = _out397
-		_out397 = Companion_Default___.Judge(j, a, _231_t, a, true)
-		st = _out397
+	var _235_ok bool
+	var _ = _235_ok
+	var _236_l *ddisk.BList
+	var _ = _236_l
+	var _out402 bool
+	var _ = _out402
+	var _out403 *ddisk.BList
+	var _ = _out403
+	_out402, _out403 = journalreader.Companion_Default___.ReadHome(j, a, n, _234_t)
+	_235_ok = _out402
+	_236_l = _out403
+	if !_235_ok {
+		var _out404 uint32
+		var _ = _out404
+		_out404 = Companion_Default___.Judge(j, a, _234_t, a, true)
+		st = _out404
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -113,22 +113,22 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	for m < n {
 		journalthreads.Companion_Default___.CYield(j)
-		var _234_k uint64 = 0
-		var _ = _234_k
-		var _out398 uint64
-		var _ = _out398
-		var _out399 uint64
-		var _ = _out399
-		_out398, _out399 = journalscrub.Companion_Default___.CheckFrom(j, a, _233_l, m)
-		_234_k = _out398
-		bad = _out399
-		good = good + (_234_k - m)
-		m = _234_k
+		var _237_k uint64 = 0
+		var _ = _237_k
+		var _out405 uint64
+		var _ = _out405
+		var _out406 uint64
+		var _ = _out406
+		_out405, _out406 = journalscrub.Companion_Default___.CheckFrom(j, a, _236_l, m)
+		_237_k = _out405
+		bad = _out406
+		good = good + (_237_k - m)
+		m = _237_k
 		if m < n {
-			var _out400 uint32
-			var _ = _out400
-			_out400 = Companion_Default___.Judge(j, a+m, _231_t, bad, false)
-			st = _out400
+			var _out407 uint32
+			var _ = _out407
+			_out407 = Companion_Default___.Judge(j, a+m, _234_t, bad, false)
+			st = _out407
 			if st != journalscrub.Companion_Default___.SGood() {
 				return st, m, good, bad
 			}
@@ -143,16 +143,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out401 uint32
-	var _ = _out401
-	_out401 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out401
+	var _out408 uint32
+	var _ = _out408
+	_out408 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out408
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out402 uint32
-		var _ = _out402
-		_out402 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out402
+		var _out409 uint32
+		var _ = _out409
+		_out409 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out409
 	}
 	return st
 }
@@ -160,23 +160,23 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _235_ours bool
-	var _ = _235_ours
-	var _out403 bool
-	var _ = _out403
-	_out403 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_235_ours = _out403
+	var _238_ours bool
+	var _ = _238_ours
+	var _out410 bool
+	var _ = _out410
+	_out410 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_238_ours = _out410
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out404 uint32
-	var _ = _out404
-	_out404 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out404
-	var _out405 uint32
-	var _ = _out405
-	_out405 = journalscrub.Companion_Default___.Tell(j, st, _235_ours, unread, bad)
-	st = _out405
+	var _out411 uint32
+	var _ = _out411
+	_out411 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out411
+	var _out412 uint32
+	var _ = _out412
+	_out412 = journalscrub.Companion_Default___.Tell(j, st, _238_ours, unread, bad)
+	st = _out412
 	j.Mu.Unlock()
 	return st
 }
@@ -189,42 +189,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _236_t uint64
-	var _ = _236_t
-	var _out406 uint64
-	var _ = _out406
-	_out406 = journalscrub.Companion_Default___.Ticket(j)
-	_236_t = _out406
+	var _239_t uint64
+	var _ = _239_t
+	var _out413 uint64
+	var _ = _out413
+	_out413 = journalscrub.Companion_Default___.Ticket(j)
+	_239_t = _out413
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _237_ok bool = false
-	var _ = _237_ok
-	var _238_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _238_b
-	var _239_mem bool = false
-	var _ = _239_mem
-	var _out407 bool
-	var _ = _out407
-	var _out408 *dbytes.Blk
-	var _ = _out408
-	var _out409 bool
-	var _ = _out409
-	var _out410 bool
-	var _ = _out410
-	var _out411 uint64
-	var _ = _out411
-	_out407, _out408, _out409, _out410, _out411 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_237_ok = _out407
-	_238_b = _out408
-	_239_mem = _out409
-	blank = _out410
-	bad = _out411
+	var _240_ok bool = false
+	var _ = _240_ok
+	var _241_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _241_b
+	var _242_mem bool = false
+	var _ = _242_mem
+	var _out414 bool
+	var _ = _out414
+	var _out415 *dbytes.Blk
+	var _ = _out415
+	var _out416 bool
+	var _ = _out416
+	var _out417 bool
+	var _ = _out417
+	var _out418 uint64
+	var _ = _out418
+	_out414, _out415, _out416, _out417, _out418 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_240_ok = _out414
+	_241_b = _out415
+	_242_mem = _out416
+	blank = _out417
+	bad = _out418
 	st = journalscrub.Companion_Default___.SGood()
-	if !_237_ok {
-		var _out412 uint32
-		var _ = _out412
-		_out412 = Companion_Default___.SentencePage(j, _236_t, _239_mem, bad)
-		st = _out412
+	if !_240_ok {
+		var _out419 uint32
+		var _ = _out419
+		_out419 = Companion_Default___.SentencePage(j, _239_t, _242_mem, bad)
+		st = _out419
 	}
 	return st, blank, bad
 }
@@ -232,23 +232,23 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _240_ours bool
-	var _ = _240_ours
-	var _out413 bool
-	var _ = _out413
-	_out413 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_240_ours = _out413
+	var _243_ours bool
+	var _ = _243_ours
+	var _out420 bool
+	var _ = _out420
+	_out420 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_243_ours = _out420
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out414 uint32
-	var _ = _out414
-	_out414 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out414
-	var _out415 uint32
-	var _ = _out415
-	_out415 = journalscrub.Companion_Default___.Tell(j, st, _240_ours, false, bad)
-	st = _out415
+	var _out421 uint32
+	var _ = _out421
+	_out421 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out421
+	var _out422 uint32
+	var _ = _out422
+	_out422 = journalscrub.Companion_Default___.Tell(j, st, _243_ours, false, bad)
+	st = _out422
 	j.Mu.Unlock()
 	return st
 }

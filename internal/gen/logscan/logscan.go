@@ -67,46 +67,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _528_s uint64
-	var _ = _528_s
-	var _out699 uint64
-	var _ = _out699
-	_out699 = ring.Companion_Default___.SlotOf(q, nd)
-	_528_s = _out699
-	var _529_a uint64
-	var _ = _529_a
-	_529_a = at + uint64(2) + uint64(16)*_528_s
-	var _530_k uint64
-	var _ = _530_k
-	_530_k = n
+	var _531_s uint64
+	var _ = _531_s
+	var _out706 uint64
+	var _ = _out706
+	_out706 = ring.Companion_Default___.SlotOf(q, nd)
+	_531_s = _out706
+	var _532_a uint64
+	var _ = _532_a
+	_532_a = at + uint64(2) + uint64(16)*_531_s
+	var _533_k uint64
+	var _ = _533_k
+	_533_k = n
 	if n > uint64(15) {
-		var _out700 uint64
-		var _ = _out700
-		_out700 = ring.Companion_Default___.SlotOf(pos, nr)
-		_528_s = _out700
-		_529_a = at + uint64(1) + uint64(16)*nd + _528_s
-		if _530_k > nr-_528_s {
-			_530_k = nr - _528_s
+		var _out707 uint64
+		var _ = _out707
+		_out707 = ring.Companion_Default___.SlotOf(pos, nr)
+		_531_s = _out707
+		_532_a = at + uint64(1) + uint64(16)*nd + _531_s
+		if _533_k > nr-_531_s {
+			_533_k = nr - _531_s
 		}
 	}
-	var _out701 bool
-	var _ = _out701
-	var _out702 *ddisk.BList
-	var _ = _out702
-	_out701, _out702 = d.ReadRun(_529_a, _530_k)
-	io = _out701
-	x = _out702
+	var _out708 bool
+	var _ = _out708
+	var _out709 *ddisk.BList
+	var _ = _out709
+	_out708, _out709 = d.ReadRun(_532_a, _533_k)
+	io = _out708
+	x = _out709
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out703 bool
-	var _ = _out703
-	var _out704 *ddisk.BList
-	var _ = _out704
-	_out703, _out704 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_530_k)
-	io = _out703
-	y = _out704
+	var _out710 bool
+	var _ = _out710
+	var _out711 *ddisk.BList
+	var _ = _out711
+	_out710, _out711 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_533_k)
+	io = _out710
+	y = _out711
 	if !io {
 		return io, x, y
 	}
@@ -119,54 +119,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _531_hm *dlog.BMap
-	var _ = _531_hm
-	var _out705 *dlog.BMap
-	var _ = _out705
-	_out705 = dlog.NewBMap()
-	_531_hm = _out705
-	var _532_i uint64
-	var _ = _532_i
-	_532_i = uint64(0)
-	for _532_i < m {
-		var _533_a uint64
-		var _ = _533_a
-		var _534_n uint64
-		var _ = _534_n
-		var _out706 uint64
-		var _ = _out706
-		var _out707 uint64
-		var _ = _out707
-		_out706, _out707 = Companion_Default___.DirRun(r, _532_i, m)
-		_533_a = _out706
-		_534_n = _out707
-		var _535_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _535_l
-		var _out708 bool
-		var _ = _out708
-		var _out709 *ddisk.BList
-		var _ = _out709
-		_out708, _out709 = d.ReadRun(_533_a, _534_n)
-		io = _out708
-		_535_l = _out709
+	var _534_hm *dlog.BMap
+	var _ = _534_hm
+	var _out712 *dlog.BMap
+	var _ = _out712
+	_out712 = dlog.NewBMap()
+	_534_hm = _out712
+	var _535_i uint64
+	var _ = _535_i
+	_535_i = uint64(0)
+	for _535_i < m {
+		var _536_a uint64
+		var _ = _536_a
+		var _537_n uint64
+		var _ = _537_n
+		var _out713 uint64
+		var _ = _out713
+		var _out714 uint64
+		var _ = _out714
+		_out713, _out714 = Companion_Default___.DirRun(r, _535_i, m)
+		_536_a = _out713
+		_537_n = _out714
+		var _538_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _538_l
+		var _out715 bool
+		var _ = _out715
+		var _out716 *ddisk.BList
+		var _ = _out716
+		_out715, _out716 = d.ReadRun(_536_a, _537_n)
+		io = _out715
+		_538_l = _out716
 		if !io {
 			return io, z
 		}
-		var _536_ok bool
-		var _ = _536_ok
-		var _out710 bool
-		var _ = _out710
-		_out710 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
-		_536_ok = _out710
-		if !_536_ok {
+		var _539_ok bool
+		var _ = _539_ok
+		var _out717 bool
+		var _ = _out717
+		_out717 = Companion_Default___.PutRun(_534_hm, r, _535_i, _537_n, _538_l)
+		_539_ok = _out717
+		if !_539_ok {
 			return io, z
 		}
-		_532_i = _532_i + _534_n
+		_535_i = _535_i + _537_n
 	}
-	var _out711 *ddisk.BList
-	var _ = _out711
-	_out711 = _531_hm.List()
-	z = _out711
+	var _out718 *ddisk.BList
+	var _ = _out718
+	_out718 = _534_hm.List()
+	z = _out718
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,19 +174,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out712 uint64
-	var _ = _out712
-	_out712 = r.Dir(i)
-	a = _out712
+	var _out719 uint64
+	var _ = _out719
+	_out719 = r.Dir(i)
+	a = _out719
 	n = uint64(1)
 	for i+n < m {
-		var _537_b uint64
-		var _ = _537_b
-		var _out713 uint64
-		var _ = _out713
-		_out713 = r.Dir(i + n)
-		_537_b = _out713
-		if _537_b != a+n {
+		var _540_b uint64
+		var _ = _540_b
+		var _out720 uint64
+		var _ = _out720
+		_out720 = r.Dir(i + n)
+		_540_b = _out720
+		if _540_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _538_k uint64
-	var _ = _538_k
-	_538_k = uint64(0)
-	for _538_k < n {
-		var _539_a uint64
-		var _ = _539_a
-		var _out714 uint64
-		var _ = _out714
-		_out714 = r.Dir(i + _538_k)
-		_539_a = _out714
-		var _540_o *dbytes.Blk
-		var _ = _540_o
-		var _out715 *dbytes.Blk
-		var _ = _out715
-		_out715 = hm.Get(_539_a)
-		_540_o = _out715
-		if _540_o != (*dbytes.Blk)(nil) {
+	var _541_k uint64
+	var _ = _541_k
+	_541_k = uint64(0)
+	for _541_k < n {
+		var _542_a uint64
+		var _ = _542_a
+		var _out721 uint64
+		var _ = _out721
+		_out721 = r.Dir(i + _541_k)
+		_542_a = _out721
+		var _543_o *dbytes.Blk
+		var _ = _543_o
+		var _out722 *dbytes.Blk
+		var _ = _out722
+		_out722 = hm.Get(_542_a)
+		_543_o = _out722
+		if _543_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _541_b *dbytes.Blk
-		var _ = _541_b
-		var _out716 *dbytes.Blk
-		var _ = _out716
-		_out716 = l.BlkAt(_538_k)
-		_541_b = _out716
-		hm.Put(_539_a, _541_b)
-		_538_k = _538_k + uint64(1)
+		var _544_b *dbytes.Blk
+		var _ = _544_b
+		var _out723 *dbytes.Blk
+		var _ = _out723
+		_out723 = l.BlkAt(_541_k)
+		_544_b = _out723
+		hm.Put(_542_a, _544_b)
+		_541_k = _541_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,154 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _542_s uint64
-	var _ = _542_s
-	var _out717 uint64
-	var _ = _out717
-	_out717 = ring.Companion_Default___.SlotOf(q, nd)
-	_542_s = _out717
-	var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _543_b
-	var _out718 bool
-	var _ = _out718
-	var _out719 *dbytes.Blk
-	var _ = _out719
-	_out718, _out719 = d.Read(at + uint64(1) + uint64(16)*_542_s)
-	io = _out718
-	_543_b = _out719
-	if !io {
-		return io, gm
-	}
-	var _544_r *dlog.DescR
-	var _ = _544_r
-	var _out720 *dlog.DescR
-	var _ = _out720
-	_out720 = dlog.Parse(_543_b)
-	_544_r = _out720
-	if _544_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _545_q2 uint64
-	var _ = _545_q2
-	var _out721 uint64
-	var _ = _out721
-	_out721 = _544_r.Sq()
-	_545_q2 = _out721
-	var _546_pos uint64
-	var _ = _546_pos
-	var _out722 uint64
-	var _ = _out722
-	_out722 = _544_r.Pos()
-	_546_pos = _out722
-	var _547_n uint64
-	var _ = _547_n
-	var _out723 uint64
-	var _ = _out723
-	_out723 = _544_r.N()
-	_547_n = _out723
-	var _548_dn uint64
-	var _ = _548_dn
+	var _545_s uint64
+	var _ = _545_s
 	var _out724 uint64
 	var _ = _out724
-	_out724 = _544_r.M()
-	_548_dn = _out724
-	if _545_q2 != q || _546_pos >= uint64(2305843009213693952) || _547_n > uint64(500) || _548_dn > uint64(500)-_547_n {
-		return io, gm
-	}
-	var _549_same bool
-	var _ = _549_same
+	_out724 = ring.Companion_Default___.SlotOf(q, nd)
+	_545_s = _out724
+	var _546_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _546_b
 	var _out725 bool
 	var _ = _out725
-	_out725 = seal.Under(_544_r, hb)
-	_549_same = _out725
-	if !_549_same {
-		return io, gm
-	}
-	var _550_inside bool
-	var _ = _550_inside
-	var _out726 bool
+	var _out726 *dbytes.Blk
 	var _ = _out726
-	_out726 = Companion_Default___.AddrsIn(_544_r, _547_n, _548_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_550_inside = _out726
-	if !_550_inside {
-		return io, gm
-	}
-	var _551_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _551_x
-	var _552_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _552_y
-	var _out727 bool
-	var _ = _out727
-	var _out728 *ddisk.BList
-	var _ = _out728
-	var _out729 *ddisk.BList
-	var _ = _out729
-	_out727, _out728, _out729 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _546_pos, _547_n)
-	io = _out727
-	_551_x = _out728
-	_552_y = _out729
+	_out725, _out726 = d.Read(at + uint64(1) + uint64(16)*_545_s)
+	io = _out725
+	_546_b = _out726
 	if !io {
 		return io, gm
 	}
-	var _553_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _553_z
-	var _out730 bool
-	var _ = _out730
-	var _out731 *ddisk.BList
-	var _ = _out731
-	_out730, _out731 = Companion_Default___.ReadDirect(d, _544_r, _548_dn)
-	io = _out730
-	_553_z = _out731
-	if !io || _553_z == (*ddisk.BList)(nil) {
+	var _547_r *dlog.DescR
+	var _ = _547_r
+	var _out727 *dlog.DescR
+	var _ = _out727
+	_out727 = dlog.Parse(_546_b)
+	_547_r = _out727
+	if _547_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _554_ok bool
-	var _ = _554_ok
+	var _548_q2 uint64
+	var _ = _548_q2
+	var _out728 uint64
+	var _ = _out728
+	_out728 = _547_r.Sq()
+	_548_q2 = _out728
+	var _549_pos uint64
+	var _ = _549_pos
+	var _out729 uint64
+	var _ = _out729
+	_out729 = _547_r.Pos()
+	_549_pos = _out729
+	var _550_n uint64
+	var _ = _550_n
+	var _out730 uint64
+	var _ = _out730
+	_out730 = _547_r.N()
+	_550_n = _out730
+	var _551_dn uint64
+	var _ = _551_dn
+	var _out731 uint64
+	var _ = _out731
+	_out731 = _547_r.M()
+	_551_dn = _out731
+	if _548_q2 != q || _549_pos >= uint64(2305843009213693952) || _550_n > uint64(500) || _551_dn > uint64(500)-_550_n {
+		return io, gm
+	}
+	var _552_same bool
+	var _ = _552_same
 	var _out732 bool
 	var _ = _out732
-	_out732 = seal.Check(_544_r, _551_x, _552_y, _553_z, cs)
-	_554_ok = _out732
-	if !_554_ok {
+	_out732 = seal.Under(_547_r, hb)
+	_552_same = _out732
+	if !_552_same {
 		return io, gm
 	}
-	var _out733 *dlog.BMap
+	var _553_inside bool
+	var _ = _553_inside
+	var _out733 bool
 	var _ = _out733
-	_out733 = Companion_Default___.GroupMap(_544_r, _547_n, _551_x, _552_y)
-	gm = _out733
+	_out733 = Companion_Default___.AddrsIn(_547_r, _550_n, _551_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_553_inside = _out733
+	if !_553_inside {
+		return io, gm
+	}
+	var _554_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _554_x
+	var _555_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _555_y
+	var _out734 bool
+	var _ = _out734
+	var _out735 *ddisk.BList
+	var _ = _out735
+	var _out736 *ddisk.BList
+	var _ = _out736
+	_out734, _out735, _out736 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _549_pos, _550_n)
+	io = _out734
+	_554_x = _out735
+	_555_y = _out736
+	if !io {
+		return io, gm
+	}
+	var _556_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _556_z
+	var _out737 bool
+	var _ = _out737
+	var _out738 *ddisk.BList
+	var _ = _out738
+	_out737, _out738 = Companion_Default___.ReadDirect(d, _547_r, _551_dn)
+	io = _out737
+	_556_z = _out738
+	if !io || _556_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _557_ok bool
+	var _ = _557_ok
+	var _out739 bool
+	var _ = _out739
+	_out739 = seal.Check(_547_r, _554_x, _555_y, _556_z, cs)
+	_557_ok = _out739
+	if !_557_ok {
+		return io, gm
+	}
+	var _out740 *dlog.BMap
+	var _ = _out740
+	_out740 = Companion_Default___.GroupMap(_547_r, _550_n, _554_x, _555_y)
+	gm = _out740
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _555_i uint64
-	var _ = _555_i
-	_555_i = uint64(0)
-	for _555_i < n {
-		var _556_a uint64
-		var _ = _556_a
-		var _out734 uint64
-		var _ = _out734
-		_out734 = r.Addr(_555_i)
-		_556_a = _out734
-		if _556_a < lo || _556_a >= hi {
+	var _558_i uint64
+	var _ = _558_i
+	_558_i = uint64(0)
+	for _558_i < n {
+		var _559_a uint64
+		var _ = _559_a
+		var _out741 uint64
+		var _ = _out741
+		_out741 = r.Addr(_558_i)
+		_559_a = _out741
+		if _559_a < lo || _559_a >= hi {
 			ok = false
 			return ok
 		}
-		_555_i = _555_i + uint64(1)
+		_558_i = _558_i + uint64(1)
 	}
-	_555_i = uint64(0)
-	for _555_i < m {
-		var _557_a uint64
-		var _ = _557_a
-		var _out735 uint64
-		var _ = _out735
-		_out735 = r.Dir(_555_i)
-		_557_a = _out735
-		if _557_a < lo || _557_a >= hi {
+	_558_i = uint64(0)
+	for _558_i < m {
+		var _560_a uint64
+		var _ = _560_a
+		var _out742 uint64
+		var _ = _out742
+		_out742 = r.Dir(_558_i)
+		_560_a = _out742
+		if _560_a < lo || _560_a >= hi {
 			ok = false
 			return ok
 		}
-		_555_i = _555_i + uint64(1)
+		_558_i = _558_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -392,41 +392,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out736 *dlog.BMap
-	var _ = _out736
-	_out736 = dlog.NewBMap()
-	gm = _out736
-	var _558_k uint64
-	var _ = _558_k
-	var _out737 uint64
-	var _ = _out737
-	_out737 = x.Len()
-	_558_k = _out737
-	var _559_i uint64
-	var _ = _559_i
-	_559_i = uint64(0)
-	for _559_i < n {
-		var _560_a uint64
-		var _ = _560_a
-		var _out738 uint64
-		var _ = _out738
-		_out738 = r.Addr(_559_i)
-		_560_a = _out738
-		var _561_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _561_b
-		if _559_i < _558_k {
-			var _out739 *dbytes.Blk
-			var _ = _out739
-			_out739 = x.BlkAt(_559_i)
-			_561_b = _out739
+	var _out743 *dlog.BMap
+	var _ = _out743
+	_out743 = dlog.NewBMap()
+	gm = _out743
+	var _561_k uint64
+	var _ = _561_k
+	var _out744 uint64
+	var _ = _out744
+	_out744 = x.Len()
+	_561_k = _out744
+	var _562_i uint64
+	var _ = _562_i
+	_562_i = uint64(0)
+	for _562_i < n {
+		var _563_a uint64
+		var _ = _563_a
+		var _out745 uint64
+		var _ = _out745
+		_out745 = r.Addr(_562_i)
+		_563_a = _out745
+		var _564_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _564_b
+		if _562_i < _561_k {
+			var _out746 *dbytes.Blk
+			var _ = _out746
+			_out746 = x.BlkAt(_562_i)
+			_564_b = _out746
 		} else {
-			var _out740 *dbytes.Blk
-			var _ = _out740
-			_out740 = y.BlkAt(_559_i - _558_k)
-			_561_b = _out740
+			var _out747 *dbytes.Blk
+			var _ = _out747
+			_out747 = y.BlkAt(_562_i - _561_k)
+			_564_b = _out747
 		}
-		gm.Put(_560_a, _561_b)
-		_559_i = _559_i + uint64(1)
+		gm.Put(_563_a, _564_b)
+		_562_i = _562_i + uint64(1)
 	}
 	return gm
 }
@@ -437,36 +437,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out741 *dlog.BMap
-	var _ = _out741
-	_out741 = dlog.NewBMap()
-	mm = _out741
+	var _out748 *dlog.BMap
+	var _ = _out748
+	_out748 = dlog.NewBMap()
+	mm = _out748
 	i = uint64(0)
 	io = true
-	var _562_done bool
-	var _ = _562_done
-	_562_done = false
-	for !_562_done {
+	var _565_done bool
+	var _ = _565_done
+	_565_done = false
+	for !_565_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _563_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _563_gm
-		var _out742 bool
-		var _ = _out742
-		var _out743 *dlog.BMap
-		var _ = _out743
-		_out742, _out743 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out742
-		_563_gm = _out743
+		var _566_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _566_gm
+		var _out749 bool
+		var _ = _out749
+		var _out750 *dlog.BMap
+		var _ = _out750
+		_out749, _out750 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out749
+		_566_gm = _out750
 		if !io {
 			return io, mm, i
 		}
-		if _563_gm == (*dlog.BMap)(nil) {
-			_562_done = true
+		if _566_gm == (*dlog.BMap)(nil) {
+			_565_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _563_gm)
+			groups.Companion_Default___.MergeInto(mm, _566_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -477,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _564_s uint64
-	var _ = _564_s
-	_564_s = uint64(0)
+	var _567_s uint64
+	var _ = _567_s
+	_567_s = uint64(0)
 	io = true
 	found = false
-	for _564_s < nd {
-		var _565_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _565_b
-		var _out744 bool
-		var _ = _out744
-		var _out745 *dbytes.Blk
-		var _ = _out745
-		_out744, _out745 = d.Read(at + uint64(1) + uint64(16)*_564_s)
-		io = _out744
-		_565_b = _out745
+	for _567_s < nd {
+		var _568_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _568_b
+		var _out751 bool
+		var _ = _out751
+		var _out752 *dbytes.Blk
+		var _ = _out752
+		_out751, _out752 = d.Read(at + uint64(1) + uint64(16)*_567_s)
+		io = _out751
+		_568_b = _out752
 		if !io {
 			return io, found
 		}
-		var _566_r *dlog.DescR
-		var _ = _566_r
-		var _out746 *dlog.DescR
-		var _ = _out746
-		_out746 = dlog.Parse(_565_b)
-		_566_r = _out746
-		if _566_r != (*dlog.DescR)(nil) {
-			var _567_q uint64
-			var _ = _567_q
-			var _out747 uint64
-			var _ = _out747
-			_out747 = _566_r.Sq()
-			_567_q = _out747
-			var _568_ok bool
-			var _ = _568_ok
-			var _out748 bool
-			var _ = _out748
-			_out748 = seal.Vouch(_566_r)
-			_568_ok = _out748
-			if _567_q > e && _568_ok {
+		var _569_r *dlog.DescR
+		var _ = _569_r
+		var _out753 *dlog.DescR
+		var _ = _out753
+		_out753 = dlog.Parse(_568_b)
+		_569_r = _out753
+		if _569_r != (*dlog.DescR)(nil) {
+			var _570_q uint64
+			var _ = _570_q
+			var _out754 uint64
+			var _ = _out754
+			_out754 = _569_r.Sq()
+			_570_q = _out754
+			var _571_ok bool
+			var _ = _571_ok
+			var _out755 bool
+			var _ = _out755
+			_out755 = seal.Vouch(_569_r)
+			_571_ok = _out755
+			if _570_q > e && _571_ok {
 				found = true
 				return io, found
 			}
 		}
-		_564_s = _564_s + uint64(1)
+		_567_s = _567_s + uint64(1)
 	}
 	return io, found
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _708_dots uint32 = 0
-	var _ = _708_dots
-	var _out952 uint32
-	var _ = _out952
-	var _out953 *dbytes.Bytes
-	var _ = _out953
-	var _out954 uint32
-	var _ = _out954
-	_out952, _out953, _out954 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out952
-	dir = _out953
-	_708_dots = _out954
+	var _711_dots uint32 = 0
+	var _ = _711_dots
+	var _out959 uint32
+	var _ = _out959
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	var _out961 uint32
+	var _ = _out961
+	_out959, _out960, _out961 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out959
+	dir = _out960
+	_711_dots = _out961
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _709_ok bool
-	var _ = _709_ok
-	var _out955 bool
-	var _ = _out955
-	_out955 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_709_ok = _out955
-	if !_709_ok {
+	var _712_ok bool
+	var _ = _712_ok
+	var _out962 bool
+	var _ = _out962
+	_out962 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_712_ok = _out962
+	if !_712_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _710_ip
-	if _708_dots == uint32(1) {
+	var _713_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _713_ip
+	if _711_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _708_dots == uint32(2) {
-		var _out956 uint64
-		var _ = _out956
-		_out956 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out956
+	if _711_dots == uint32(2) {
+		var _out963 uint64
+		var _ = _out963
+		_out963 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out963
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out957 *dbytes.Bytes
-		var _ = _out957
-		_out957 = d.Fs.GetInode(txn, ino, false)
-		_710_ip = _out957
-		node = _710_ip
+		var _out964 *dbytes.Bytes
+		var _ = _out964
+		_out964 = d.Fs.GetInode(txn, ino, false)
+		_713_ip = _out964
+		node = _713_ip
 		return st, ino, node, dir
 	}
-	var _711_found bool = false
-	var _ = _711_found
-	var _out958 bool
-	var _ = _out958
-	var _out959 uint64
-	var _ = _out959
-	_out958, _out959 = d.Lookup(txn, dino, name, false)
-	_711_found = _out958
-	ino = _out959
-	if !_711_found {
+	var _714_found bool = false
+	var _ = _714_found
+	var _out965 bool
+	var _ = _out965
+	var _out966 uint64
+	var _ = _out966
+	_out965, _out966 = d.Lookup(txn, dino, name, false)
+	_714_found = _out965
+	ino = _out966
+	if !_714_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out960 uint32
-	var _ = _out960
-	var _out961 *dbytes.Bytes
-	var _ = _out961
-	_out960, _out961 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out960
-	_710_ip = _out961
+	var _out967 uint32
+	var _ = _out967
+	var _out968 *dbytes.Bytes
+	var _ = _out968
+	_out967, _out968 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out967
+	_713_ip = _out968
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _710_ip
+	node = _713_ip
 	return st, ino, node, dir
 }
 

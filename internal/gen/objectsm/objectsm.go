@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _241_b uint8
-	var _ = _241_b
-	_241_b = w.Get(off / uint64(8))
-	var _242_i uint64
-	var _ = _242_i
-	_242_i = off % uint64(8)
-	var _243_is bool
-	var _ = _243_is
-	_243_is = bits.Companion_Default___.BitOf(_241_b, _242_i)
-	if _243_is != v {
-		var _244_c uint8 = 0
-		var _ = _244_c
+	var _244_b uint8
+	var _ = _244_b
+	_244_b = w.Get(off / uint64(8))
+	var _245_i uint64
+	var _ = _245_i
+	_245_i = off % uint64(8)
+	var _246_is bool
+	var _ = _246_is
+	_246_is = bits.Companion_Default___.BitOf(_244_b, _245_i)
+	if _246_is != v {
+		var _247_c uint8 = 0
+		var _ = _247_c
 		if v {
-			_244_c = _241_b + Companion_Default___.Pow2(_242_i)
+			_247_c = _244_b + Companion_Default___.Pow2(_245_i)
 		} else {
-			_244_c = _241_b - Companion_Default___.Pow2(_242_i)
+			_247_c = _244_b - Companion_Default___.Pow2(_245_i)
 		}
-		w.Set(off/uint64(8), _244_c)
+		w.Set(off/uint64(8), _247_c)
 	}
 }
 

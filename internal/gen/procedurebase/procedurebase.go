@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out835 *dbytes.Bytes
-		var _ = _out835
-		_out835 = dbytes.NewBytes(uint64(256))
-		ip = _out835
+		var _out842 *dbytes.Bytes
+		var _ = _out842
+		_out842 = dbytes.NewBytes(uint64(256))
+		ip = _out842
 		return st, ip
 	}
-	var _out836 *dbytes.Bytes
-	var _ = _out836
-	_out836 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out836
-	var _629_ty uint32
-	var _ = _629_ty
-	var _out837 uint32
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetTy(ip)
-	_629_ty = _out837
-	var _630_nl uint32
-	var _ = _630_nl
-	var _out838 uint32
-	var _ = _out838
-	_out838 = inodeformat.Companion_Default___.GetNlink(ip)
-	_630_nl = _out838
-	var _631_g uint64
-	var _ = _631_g
-	var _out839 uint64
-	var _ = _out839
-	_out839 = inodeformat.Companion_Default___.GetGen(ip)
-	_631_g = _out839
-	if _629_ty == uint32(0) || _630_nl == uint32(0) || _631_g != gen {
+	var _out843 *dbytes.Bytes
+	var _ = _out843
+	_out843 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out843
+	var _632_ty uint32
+	var _ = _632_ty
+	var _out844 uint32
+	var _ = _out844
+	_out844 = inodeformat.Companion_Default___.GetTy(ip)
+	_632_ty = _out844
+	var _633_nl uint32
+	var _ = _633_nl
+	var _out845 uint32
+	var _ = _out845
+	_out845 = inodeformat.Companion_Default___.GetNlink(ip)
+	_633_nl = _out845
+	var _634_g uint64
+	var _ = _634_g
+	var _out846 uint64
+	var _ = _out846
+	_out846 = inodeformat.Companion_Default___.GetGen(ip)
+	_634_g = _out846
+	if _632_ty == uint32(0) || _633_nl == uint32(0) || _634_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out840 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out840
-	var _632_ty uint32
-	var _ = _632_ty
-	var _out841 uint32
-	var _ = _out841
-	_out841 = inodeformat.Companion_Default___.GetTy(ip)
-	_632_ty = _out841
-	var _633_nl uint32
-	var _ = _633_nl
-	var _out842 uint32
-	var _ = _out842
-	_out842 = inodeformat.Companion_Default___.GetNlink(ip)
-	_633_nl = _out842
+	var _out847 *dbytes.Bytes
+	var _ = _out847
+	_out847 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out847
+	var _635_ty uint32
+	var _ = _635_ty
+	var _out848 uint32
+	var _ = _out848
+	_out848 = inodeformat.Companion_Default___.GetTy(ip)
+	_635_ty = _out848
+	var _636_nl uint32
+	var _ = _636_nl
+	var _out849 uint32
+	var _ = _out849
+	_out849 = inodeformat.Companion_Default___.GetNlink(ip)
+	_636_nl = _out849
 	st = func() uint32 {
-		if _632_ty == uint32(0) || _633_nl == uint32(0) || ino <= uint64(2) {
+		if _635_ty == uint32(0) || _636_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out843 uint32
-	var _ = _out843
-	var _out844 *dbytes.Bytes
-	var _ = _out844
-	_out843, _out844 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out843
-	ip = _out844
+	var _out850 uint32
+	var _ = _out850
+	var _out851 *dbytes.Bytes
+	var _ = _out851
+	_out850, _out851 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out850
+	ip = _out851
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out845 uint32
-	var _ = _out845
-	var _out846 uint32
-	var _ = _out846
-	_out845, _out846 = permissions.Companion_Default___.NameStatus(name)
-	st = _out845
-	dots = _out846
+	var _out852 uint32
+	var _ = _out852
+	var _out853 uint32
+	var _ = _out853
+	_out852, _out853 = permissions.Companion_Default___.NameStatus(name)
+	st = _out852
+	dots = _out853
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _634_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _634_p
-	var _out847 uint32
-	var _ = _out847
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out847, _out848 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out847
-	_634_p = _out848
+	var _637_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _637_p
+	var _out854 uint32
+	var _ = _out854
+	var _out855 *dbytes.Bytes
+	var _ = _out855
+	_out854, _out855 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out854
+	_637_p = _out855
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _634_p
-	var _635_ty uint32
-	var _ = _635_ty
-	var _out849 uint32
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetTy(_634_p)
-	_635_ty = _out849
-	if _635_ty != permissions.Companion_Default___.DIR() {
+	ip = _637_p
+	var _638_ty uint32
+	var _ = _638_ty
+	var _out856 uint32
+	var _ = _out856
+	_out856 = inodeformat.Companion_Default___.GetTy(_637_p)
+	_638_ty = _out856
+	if _638_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out850 *dbytes.Bytes
-	var _ = _out850
-	_out850 = d.Fs.GetInode(txn, ino, true)
-	ip = _out850
-	var _636_ts uint64
-	var _ = _636_ts
-	var _637_tns uint32
-	var _ = _637_tns
-	var _out851 uint64
-	var _ = _out851
-	var _out852 uint32
-	var _ = _out852
-	_out851, _out852 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_636_ts = _out851
-	_637_tns = _out852
-	inodeformat.Companion_Default___.SetMtime(ip, _636_ts, _637_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _636_ts, _637_tns)
+	var _out857 *dbytes.Bytes
+	var _ = _out857
+	_out857 = d.Fs.GetInode(txn, ino, true)
+	ip = _out857
+	var _639_ts uint64
+	var _ = _639_ts
+	var _640_tns uint32
+	var _ = _640_tns
+	var _out858 uint64
+	var _ = _out858
+	var _out859 uint32
+	var _ = _out859
+	_out858, _out859 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_639_ts = _out858
+	_640_tns = _out859
+	inodeformat.Companion_Default___.SetMtime(ip, _639_ts, _640_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _639_ts, _640_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = d.Fs.GetInode(txn, ino, true)
-	ip = _out853
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out860 = d.Fs.GetInode(txn, ino, true)
+	ip = _out860
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _638_ts uint64
-	var _ = _638_ts
-	var _639_tns uint32
-	var _ = _639_tns
-	var _out854 uint64
-	var _ = _out854
-	var _out855 uint32
-	var _ = _out855
-	_out854, _out855 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_638_ts = _out854
-	_639_tns = _out855
-	inodeformat.Companion_Default___.SetCtime(ip, _638_ts, _639_tns)
+	var _641_ts uint64
+	var _ = _641_ts
+	var _642_tns uint32
+	var _ = _642_tns
+	var _out861 uint64
+	var _ = _out861
+	var _out862 uint32
+	var _ = _out862
+	_out861, _out862 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_641_ts = _out861
+	_642_tns = _out862
+	inodeformat.Companion_Default___.SetCtime(ip, _641_ts, _642_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _640_ip *dbytes.Bytes
-	var _ = _640_ip
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out856 = d.Fs.GetInode(txn, ino, true)
-	_640_ip = _out856
-	var _641_nl uint32
-	var _ = _641_nl
-	var _out857 uint32
-	var _ = _out857
-	_out857 = inodeformat.Companion_Default___.GetNlink(_640_ip)
-	_641_nl = _out857
-	if up && _641_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _643_ip *dbytes.Bytes
+	var _ = _643_ip
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out863 = d.Fs.GetInode(txn, ino, true)
+	_643_ip = _out863
+	var _644_nl uint32
+	var _ = _644_nl
+	var _out864 uint32
+	var _ = _out864
+	_out864 = inodeformat.Companion_Default___.GetNlink(_643_ip)
+	_644_nl = _out864
+	if up && _644_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _641_nl <= uint32(2) {
+	if !up && _644_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_640_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_643_ip, func() uint32 {
 		if up {
-			return _641_nl + uint32(1)
+			return _644_nl + uint32(1)
 		}
-		return _641_nl - uint32(1)
+		return _644_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _640_ip)
+	d.PutInode(txn, ino, _643_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _642_ip *dbytes.Bytes
-	var _ = _642_ip
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out858 = d.Fs.GetInode(txn, ino, true)
-	_642_ip = _out858
-	var _643_fl uint32
-	var _ = _643_fl
-	var _out859 uint32
-	var _ = _out859
-	_out859 = inodeformat.Companion_Default___.GetFlags(_642_ip)
-	_643_fl = _out859
-	if _643_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _645_ip *dbytes.Bytes
+	var _ = _645_ip
+	var _out865 *dbytes.Bytes
+	var _ = _out865
+	_out865 = d.Fs.GetInode(txn, ino, true)
+	_645_ip = _out865
+	var _646_fl uint32
+	var _ = _646_fl
+	var _out866 uint32
+	var _ = _out866
+	_out866 = inodeformat.Companion_Default___.GetFlags(_645_ip)
+	_646_fl = _out866
+	if _646_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _644_hp *dbytes.Bytes
-	var _ = _644_hp
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_644_hp = _out860
-	var _645_h uint64
-	var _ = _645_h
-	var _out861 uint64
-	var _ = _out861
-	_out861 = inodeformat.Companion_Default___.GetNext(_644_hp)
-	_645_h = _out861
-	inodeformat.Companion_Default___.SetNext(_642_ip, _645_h)
-	inodeformat.Companion_Default___.SetFlags(_642_ip, _643_fl+uint32(1))
-	d.PutInode(txn, ino, _642_ip)
-	var _out862 *dbytes.Bytes
-	var _ = _out862
-	_out862 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_644_hp = _out862
-	inodeformat.Companion_Default___.SetNext(_644_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _644_hp)
+	var _647_hp *dbytes.Bytes
+	var _ = _647_hp
+	var _out867 *dbytes.Bytes
+	var _ = _out867
+	_out867 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_647_hp = _out867
+	var _648_h uint64
+	var _ = _648_h
+	var _out868 uint64
+	var _ = _out868
+	_out868 = inodeformat.Companion_Default___.GetNext(_647_hp)
+	_648_h = _out868
+	inodeformat.Companion_Default___.SetNext(_645_ip, _648_h)
+	inodeformat.Companion_Default___.SetFlags(_645_ip, _646_fl+uint32(1))
+	d.PutInode(txn, ino, _645_ip)
+	var _out869 *dbytes.Bytes
+	var _ = _out869
+	_out869 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_647_hp = _out869
+	inodeformat.Companion_Default___.SetNext(_647_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _647_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out863 bool
-		var _ = _out863
-		_out863 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out863
+		var _out870 bool
+		var _ = _out870
+		_out870 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out870
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _646_ip *dbytes.Bytes
-	var _ = _646_ip
-	var _out864 *dbytes.Bytes
-	var _ = _out864
-	_out864 = d.Fs.GetInode(txn, ino, true)
-	_646_ip = _out864
-	var _647_nl uint32
-	var _ = _647_nl
-	var _out865 uint32
-	var _ = _out865
-	_out865 = inodeformat.Companion_Default___.GetNlink(_646_ip)
-	_647_nl = _out865
-	var _648_ty uint32
-	var _ = _648_ty
-	var _out866 uint32
-	var _ = _out866
-	_out866 = inodeformat.Companion_Default___.GetTy(_646_ip)
-	_648_ty = _out866
-	var _649_size uint64
-	var _ = _649_size
-	var _out867 uint64
-	var _ = _out867
-	_out867 = inodeformat.Companion_Default___.GetSize(_646_ip)
-	_649_size = _out867
-	var _650_fl uint32
-	var _ = _650_fl
-	var _out868 uint32
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetFlags(_646_ip)
-	_650_fl = _out868
-	if _647_nl == uint32(0) {
+	var _649_ip *dbytes.Bytes
+	var _ = _649_ip
+	var _out871 *dbytes.Bytes
+	var _ = _out871
+	_out871 = d.Fs.GetInode(txn, ino, true)
+	_649_ip = _out871
+	var _650_nl uint32
+	var _ = _650_nl
+	var _out872 uint32
+	var _ = _out872
+	_out872 = inodeformat.Companion_Default___.GetNlink(_649_ip)
+	_650_nl = _out872
+	var _651_ty uint32
+	var _ = _651_ty
+	var _out873 uint32
+	var _ = _out873
+	_out873 = inodeformat.Companion_Default___.GetTy(_649_ip)
+	_651_ty = _out873
+	var _652_size uint64
+	var _ = _652_size
+	var _out874 uint64
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetSize(_649_ip)
+	_652_size = _out874
+	var _653_fl uint32
+	var _ = _653_fl
+	var _out875 uint32
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetFlags(_649_ip)
+	_653_fl = _out875
+	if _650_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _648_ty != permissions.Companion_Default___.DIR() && _647_nl > uint32(1) {
-		var _out869 *dbytes.Bytes
-		var _ = _out869
-		_out869 = Companion_Default___.SetLinks(txn, d, ino, _647_nl-uint32(1), s, ns)
-		_646_ip = _out869
+	if _651_ty != permissions.Companion_Default___.DIR() && _650_nl > uint32(1) {
+		var _out876 *dbytes.Bytes
+		var _ = _out876
+		_out876 = Companion_Default___.SetLinks(txn, d, ino, _650_nl-uint32(1), s, ns)
+		_649_ip = _out876
 		return st, freed, later
 	}
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out870 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_646_ip = _out870
-	var _651_ok bool
-	var _ = _651_ok
-	var _out871 bool
-	var _ = _out871
-	_out871 = d.SetSize(txn, ino, uint64(0))
-	_651_ok = _out871
-	if !_651_ok {
+	var _out877 *dbytes.Bytes
+	var _ = _out877
+	_out877 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_649_ip = _out877
+	var _654_ok bool
+	var _ = _654_ok
+	var _out878 bool
+	var _ = _out878
+	_out878 = d.SetSize(txn, ino, uint64(0))
+	_654_ok = _out878
+	if !_654_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _650_fl%uint32(2) == uint32(1) {
+	if _653_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _652_done bool
-	var _ = _652_done
-	var _out872 bool
-	var _ = _out872
-	_out872 = Companion_Default___.Release(txn, d, ino, _649_size)
-	_652_done = _out872
-	if _652_done {
-		var _out873 bool
-		var _ = _out873
-		_out873 = d.FreeInode(txn, ino)
-		_651_ok = _out873
-		if !_651_ok {
+	var _655_done bool
+	var _ = _655_done
+	var _out879 bool
+	var _ = _out879
+	_out879 = Companion_Default___.Release(txn, d, ino, _652_size)
+	_655_done = _out879
+	if _655_done {
+		var _out880 bool
+		var _ = _out880
+		_out880 = d.FreeInode(txn, ino)
+		_654_ok = _out880
+		if !_654_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _653_hp *dbytes.Bytes
-	var _ = _653_hp
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out874 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_653_hp = _out874
-	var _654_h uint64
-	var _ = _654_h
-	var _out875 uint64
-	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetNext(_653_hp)
-	_654_h = _out875
+	var _656_hp *dbytes.Bytes
+	var _ = _656_hp
+	var _out881 *dbytes.Bytes
+	var _ = _out881
+	_out881 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_656_hp = _out881
+	var _657_h uint64
+	var _ = _657_h
+	var _out882 uint64
+	var _ = _out882
+	_out882 = inodeformat.Companion_Default___.GetNext(_656_hp)
+	_657_h = _out882
 	st, more = uint32(0), false
-	if _654_h == uint64(0) {
+	if _657_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _654_h) || _654_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _657_h) || _657_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _655_done bool
-	var _ = _655_done
-	var _out876 bool
-	var _ = _out876
-	_out876 = d.FreeSome(txn, _654_h, max)
-	_655_done = _out876
-	if !_655_done {
+	var _658_done bool
+	var _ = _658_done
+	var _out883 bool
+	var _ = _out883
+	_out883 = d.FreeSome(txn, _657_h, max)
+	_658_done = _out883
+	if !_658_done {
 		return st, more
 	}
-	var _out877 uint32
-	var _ = _out877
-	var _out878 bool
-	var _ = _out878
-	_out877, _out878 = Companion_Default___.OffList(txn, d, _654_h)
-	st = _out877
-	more = _out878
+	var _out884 uint32
+	var _ = _out884
+	var _out885 bool
+	var _ = _out885
+	_out884, _out885 = Companion_Default___.OffList(txn, d, _657_h)
+	st = _out884
+	more = _out885
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _656_ip *dbytes.Bytes
-	var _ = _656_ip
-	var _out879 *dbytes.Bytes
-	var _ = _out879
-	_out879 = d.Fs.GetInode(txn, h, true)
-	_656_ip = _out879
-	var _657_fl uint32
-	var _ = _657_fl
-	var _out880 uint32
-	var _ = _out880
-	_out880 = inodeformat.Companion_Default___.GetFlags(_656_ip)
-	_657_fl = _out880
-	var _658_nl uint32
-	var _ = _658_nl
-	var _out881 uint32
-	var _ = _out881
-	_out881 = inodeformat.Companion_Default___.GetNlink(_656_ip)
-	_658_nl = _out881
-	var _659_next uint64
-	var _ = _659_next
-	var _out882 uint64
-	var _ = _out882
-	_out882 = inodeformat.Companion_Default___.GetNext(_656_ip)
-	_659_next = _out882
-	if _657_fl%uint32(2) == uint32(0) {
+	var _659_ip *dbytes.Bytes
+	var _ = _659_ip
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out886 = d.Fs.GetInode(txn, h, true)
+	_659_ip = _out886
+	var _660_fl uint32
+	var _ = _660_fl
+	var _out887 uint32
+	var _ = _out887
+	_out887 = inodeformat.Companion_Default___.GetFlags(_659_ip)
+	_660_fl = _out887
+	var _661_nl uint32
+	var _ = _661_nl
+	var _out888 uint32
+	var _ = _out888
+	_out888 = inodeformat.Companion_Default___.GetNlink(_659_ip)
+	_661_nl = _out888
+	var _662_next uint64
+	var _ = _662_next
+	var _out889 uint64
+	var _ = _out889
+	_out889 = inodeformat.Companion_Default___.GetNext(_659_ip)
+	_662_next = _out889
+	if _660_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_656_ip, _657_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_656_ip, uint64(0))
-	d.PutInode(txn, h, _656_ip)
-	var _660_hp *dbytes.Bytes
-	var _ = _660_hp
-	var _out883 *dbytes.Bytes
-	var _ = _out883
-	_out883 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_660_hp = _out883
-	inodeformat.Companion_Default___.SetNext(_660_hp, _659_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _660_hp)
-	if _658_nl == uint32(0) {
-		var _661_ok bool
-		var _ = _661_ok
-		var _out884 bool
-		var _ = _out884
-		_out884 = d.FreeInode(txn, h)
-		_661_ok = _out884
-		if !_661_ok {
+	inodeformat.Companion_Default___.SetFlags(_659_ip, _660_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_659_ip, uint64(0))
+	d.PutInode(txn, h, _659_ip)
+	var _663_hp *dbytes.Bytes
+	var _ = _663_hp
+	var _out890 *dbytes.Bytes
+	var _ = _out890
+	_out890 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_663_hp = _out890
+	inodeformat.Companion_Default___.SetNext(_663_hp, _662_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _663_hp)
+	if _661_nl == uint32(0) {
+		var _664_ok bool
+		var _ = _664_ok
+		var _out891 bool
+		var _ = _out891
+		_out891 = d.FreeInode(txn, h)
+		_664_ok = _out891
+		if !_664_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _659_next != uint64(0) /* dircomp */
+	more = _662_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out885 bool
-	var _ = _out885
-	_out885 = d.FreeSome(txn, ino, max)
-	done = _out885
+	var _out892 bool
+	var _ = _out892
+	_out892 = d.FreeSome(txn, ino, max)
+	done = _out892
 	return done
 }
 

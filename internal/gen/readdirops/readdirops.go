@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _712_w *dbytes.Bytes
-	var _ = _712_w
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	_out962 = dbytes.NewBytes(uint64(4096))
-	_712_w = _out962
-	_712_w.Set(uint64(0), uint8(46))
-	_712_w.Set(uint64(1), uint8(46))
-	var _out963 *dbytes.Blk
-	var _ = _out963
-	_out963 = dbytes.Freeze(_712_w)
-	b = _out963
+	var _715_w *dbytes.Bytes
+	var _ = _715_w
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	_out969 = dbytes.NewBytes(uint64(4096))
+	_715_w = _out969
+	_715_w.Set(uint64(0), uint8(46))
+	_715_w.Set(uint64(1), uint8(46))
+	var _out970 *dbytes.Blk
+	var _ = _out970
+	_out970 = dbytes.Freeze(_715_w)
+	b = _out970
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _713_dots *dbytes.Blk
-	var _ = _713_dots
-	var _out964 *dbytes.Blk
-	var _ = _out964
-	_out964 = Companion_Default___.DotNames()
-	_713_dots = _out964
+	var _716_dots *dbytes.Blk
+	var _ = _716_dots
+	var _out971 *dbytes.Blk
+	var _ = _out971
+	_out971 = Companion_Default___.DotNames()
+	_716_dots = _out971
 	if cookie == uint64(0) {
-		var _out965 bool
-		var _ = _out965
-		_out965 = out.Offer(ino, _713_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out965
+		var _out972 bool
+		var _ = _out972
+		_out972 = out.Offer(ino, _716_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out972
 	}
 	if fits {
-		var _out966 bool
-		var _ = _out966
-		_out966 = out.Offer(up, _713_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out966
+		var _out973 bool
+		var _ = _out973
+		_out973 = out.Offer(up, _716_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out973
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _714_up uint64
-	var _ = _714_up
-	var _out967 uint64
-	var _ = _out967
-	_out967 = inodeformat.Companion_Default___.GetParent(dp)
-	_714_up = _out967
-	var _715_fits bool
-	var _ = _715_fits
-	var _out968 bool
-	var _ = _out968
-	_out968 = Companion_Default___.Offer2(ino, _714_up, cookie, out)
-	_715_fits = _out968
-	if !_715_fits {
+	var _717_up uint64
+	var _ = _717_up
+	var _out974 uint64
+	var _ = _out974
+	_out974 = inodeformat.Companion_Default___.GetParent(dp)
+	_717_up = _out974
+	var _718_fits bool
+	var _ = _718_fits
+	var _out975 bool
+	var _ = _out975
+	_out975 = Companion_Default___.Offer2(ino, _717_up, cookie, out)
+	_718_fits = _out975
+	if !_718_fits {
 		return eof
 	}
-	var _out969 bool
-	var _ = _out969
-	_out969 = d.List(txn, ino, func() uint64 {
+	var _out976 bool
+	var _ = _out976
+	_out976 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out969
+	eof = _out976
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out970 uint32
-	var _ = _out970
-	var _out971 *dbytes.Bytes
-	var _ = _out971
-	_out970, _out971 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out970
-	dir = _out971
+	var _out977 uint32
+	var _ = _out977
+	var _out978 *dbytes.Bytes
+	var _ = _out978
+	_out977, _out978 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out977
+	dir = _out978
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _716_ok bool
-	var _ = _716_ok
-	var _out972 bool
-	var _ = _out972
-	_out972 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_716_ok = _out972
-	if !_716_ok {
+	var _719_ok bool
+	var _ = _719_ok
+	var _out979 bool
+	var _ = _out979
+	_out979 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_719_ok = _out979
+	if !_719_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _717_room bool
-	var _ = _717_room
-	var _out973 bool
-	var _ = _out973
-	_out973 = out.Fits()
-	_717_room = _out973
-	if !_717_room {
+	var _720_room bool
+	var _ = _720_room
+	var _out980 bool
+	var _ = _out980
+	_out980 = out.Fits()
+	_720_room = _out980
+	if !_720_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out974 bool
-	var _ = _out974
-	_out974 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out974
-	var _718_n uint64
-	var _ = _718_n
-	var _out975 uint64
-	var _ = _out975
-	_out975 = out.Len()
-	_718_n = _out975
-	if _718_n == uint64(0) && !eof {
+	var _out981 bool
+	var _ = _out981
+	_out981 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out981
+	var _721_n uint64
+	var _ = _721_n
+	var _out982 uint64
+	var _ = _out982
+	_out982 = out.Len()
+	_721_n = _out982
+	if _721_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _719_n uint64
-	var _ = _719_n
-	var _out976 uint64
-	var _ = _out976
-	_out976 = out.Len()
-	_719_n = _out976
-	var _720_i uint64
-	var _ = _720_i
-	_720_i = uint64(0)
-	for _720_i < _719_n {
-		var _721_x uint64
-		var _ = _721_x
-		var _out977 uint64
-		var _ = _out977
-		_out977 = out.InoAt(_720_i)
-		_721_x = _out977
-		var _722_p *dbytes.Bytes
-		var _ = _722_p
-		var _out978 *dbytes.Bytes
-		var _ = _out978
-		_out978 = d.Fs.GetInode(txn, _721_x, false)
-		_722_p = _out978
-		out.AttrAt(_720_i, _722_p)
-		_720_i = _720_i + uint64(1)
+	var _722_n uint64
+	var _ = _722_n
+	var _out983 uint64
+	var _ = _out983
+	_out983 = out.Len()
+	_722_n = _out983
+	var _723_i uint64
+	var _ = _723_i
+	_723_i = uint64(0)
+	for _723_i < _722_n {
+		var _724_x uint64
+		var _ = _724_x
+		var _out984 uint64
+		var _ = _out984
+		_out984 = out.InoAt(_723_i)
+		_724_x = _out984
+		var _725_p *dbytes.Bytes
+		var _ = _725_p
+		var _out985 *dbytes.Bytes
+		var _ = _out985
+		_out985 = d.Fs.GetInode(txn, _724_x, false)
+		_725_p = _out985
+		out.AttrAt(_723_i, _725_p)
+		_723_i = _723_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out979 uint32
-	var _ = _out979
-	var _out980 bool
-	var _ = _out980
-	var _out981 *dbytes.Bytes
-	var _ = _out981
-	_out979, _out980, _out981 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out979
-	eof = _out980
-	dir = _out981
+	var _out986 uint32
+	var _ = _out986
+	var _out987 bool
+	var _ = _out987
+	var _out988 *dbytes.Bytes
+	var _ = _out988
+	_out986, _out987, _out988 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out986
+	eof = _out987
+	dir = _out988
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _723_ok bool
-	var _ = _723_ok
-	var _out982 bool
-	var _ = _out982
-	_out982 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_723_ok = _out982
-	if !_723_ok {
+	var _726_ok bool
+	var _ = _726_ok
+	var _out989 bool
+	var _ = _out989
+	_out989 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_726_ok = _out989
+	if !_726_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

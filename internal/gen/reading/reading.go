@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _337_k uint64
-	var _ = _337_k
-	var _338_j uint64
-	var _ = _338_j
-	_337_k, _338_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _340_k uint64
+	var _ = _340_k
+	var _341_j uint64
+	var _ = _341_j
+	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _337_k < uint64(12) {
-		var _out531 uint64
-		var _ = _out531
-		_out531 = x.Resolve(txn, ip, _337_k, uint64(0), uint64(0), excl)
-		bn = _out531
+	if _340_k < uint64(12) {
+		var _out538 uint64
+		var _ = _out538
+		_out538 = x.Resolve(txn, ip, _340_k, uint64(0), uint64(0), excl)
+		bn = _out538
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _337_k || cj != _338_j/uint64(512) {
-		var _out532 *dbytes.Blk
-		var _ = _out532
-		_out532 = x.ReadParent(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), _338_j, excl)
-		pb_k = _out532
-		ck_k, cj_k = _337_k, _338_j/uint64(512)
+	if ck != _340_k || cj != _341_j/uint64(512) {
+		var _out539 *dbytes.Blk
+		var _ = _out539
+		_out539 = x.ReadParent(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), _341_j, excl)
+		pb_k = _out539
+		ck_k, cj_k = _340_k, _341_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_338_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_341_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _339_k uint64
-	var _ = _339_k
-	var _340_j uint64
-	var _ = _340_j
-	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _341_room uint64
-	var _ = _341_room
-	_341_room = func() uint64 {
-		if _339_k < uint64(12) {
-			return uint64(12) - _339_k
+	var _342_k uint64
+	var _ = _342_k
+	var _343_j uint64
+	var _ = _343_j
+	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _344_room uint64
+	var _ = _344_room
+	_344_room = func() uint64 {
+		if _342_k < uint64(12) {
+			return uint64(12) - _342_k
 		}
-		return uint64(512) - _340_j
+		return uint64(512) - _343_j
 	}()
-	var _342_m uint64
-	var _ = _342_m
-	var _out533 uint64
-	var _ = _out533
-	_out533 = Companion_Default___.Min(max, _341_room)
-	_342_m = _out533
-	var _out534 uint64
-	var _ = _out534
-	_out534 = Companion_Default___.Min(_342_m, Companion_Default___.AheadMax())
-	_342_m = _out534
+	var _345_m uint64
+	var _ = _345_m
+	var _out540 uint64
+	var _ = _out540
+	_out540 = Companion_Default___.Min(max, _344_room)
+	_345_m = _out540
+	var _out541 uint64
+	var _ = _out541
+	_out541 = Companion_Default___.Min(_345_m, Companion_Default___.AheadMax())
+	_345_m = _out541
 	r = uint64(1)
-	for r < _342_m && bn < uint64(18446744073709486080) {
-		var _343_e uint64 = 0
-		var _ = _343_e
-		if _339_k < uint64(12) {
-			var _out535 uint64
-			var _ = _out535
-			_out535 = inodeformat.Companion_Default___.GetSlot(ip, _339_k+r)
-			_343_e = _out535
+	for r < _345_m && bn < uint64(18446744073709486080) {
+		var _346_e uint64 = 0
+		var _ = _346_e
+		if _342_k < uint64(12) {
+			var _out542 uint64
+			var _ = _out542
+			_out542 = inodeformat.Companion_Default___.GetSlot(ip, _342_k+r)
+			_346_e = _out542
 		} else {
-			_343_e = pb.U64(uint64(8) * (_340_j + r))
+			_346_e = pb.U64(uint64(8) * (_343_j + r))
 		}
-		if _343_e != bn+r {
+		if _346_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out536 = dbytes.NewBytes(n)
-	b = _out536
-	var _344_done uint64
-	var _ = _344_done
-	_344_done = uint64(0)
-	var _345_ahead uint64
-	var _ = _345_ahead
-	_345_ahead = uint64(0)
-	var _346_ck uint64
-	var _ = _346_ck
-	var _347_cj uint64
-	var _ = _347_cj
-	_346_ck, _347_cj = uint64(15), uint64(0)
-	var _348_pb *dbytes.Blk
-	var _ = _348_pb
-	var _out537 *dbytes.Blk
-	var _ = _out537
-	_out537 = dbytes.ZeroBlk()
-	_348_pb = _out537
-	for _344_done < n {
-		var _349_pos uint64
-		var _ = _349_pos
-		_349_pos = off + _344_done
-		var _350_bo uint64
-		var _ = _350_bo
-		_350_bo = _349_pos % uint64(4096)
-		var _351_c uint64
-		var _ = _351_c
-		var _out538 uint64
-		var _ = _out538
-		_out538 = Companion_Default___.Min(uint64(4096)-_350_bo, n-_344_done)
-		_351_c = _out538
-		var _352_bn uint64 = 0
-		var _ = _352_bn
-		var _out539 uint64
-		var _ = _out539
-		var _out540 uint64
-		var _ = _out540
-		var _out541 uint64
-		var _ = _out541
-		var _out542 *dbytes.Blk
-		var _ = _out542
-		_out539, _out540, _out541, _out542 = Companion_Default___.Find(x, txn, ip, _349_pos/uint64(4096), false, _346_ck, _347_cj, _348_pb)
-		_352_bn = _out539
-		_346_ck = _out540
-		_347_cj = _out541
-		_348_pb = _out542
-		if _352_bn != uint64(0) {
-			if _345_ahead <= _349_pos/uint64(4096) {
-				var _353_left uint64
-				var _ = _353_left
-				_353_left = (_350_bo + (n - _344_done) + uint64(4095)) / uint64(4096)
-				var _354_r uint64
-				var _ = _354_r
-				var _out543 uint64
-				var _ = _out543
-				_out543 = Companion_Default___.Adjacent(ip, _348_pb, _349_pos/uint64(4096), _352_bn, _353_left)
-				_354_r = _out543
-				if uint64(1) < _354_r {
-					txn.Ahead(_352_bn, _354_r)
+	var _out543 *dbytes.Bytes
+	var _ = _out543
+	_out543 = dbytes.NewBytes(n)
+	b = _out543
+	var _347_done uint64
+	var _ = _347_done
+	_347_done = uint64(0)
+	var _348_ahead uint64
+	var _ = _348_ahead
+	_348_ahead = uint64(0)
+	var _349_ck uint64
+	var _ = _349_ck
+	var _350_cj uint64
+	var _ = _350_cj
+	_349_ck, _350_cj = uint64(15), uint64(0)
+	var _351_pb *dbytes.Blk
+	var _ = _351_pb
+	var _out544 *dbytes.Blk
+	var _ = _out544
+	_out544 = dbytes.ZeroBlk()
+	_351_pb = _out544
+	for _347_done < n {
+		var _352_pos uint64
+		var _ = _352_pos
+		_352_pos = off + _347_done
+		var _353_bo uint64
+		var _ = _353_bo
+		_353_bo = _352_pos % uint64(4096)
+		var _354_c uint64
+		var _ = _354_c
+		var _out545 uint64
+		var _ = _out545
+		_out545 = Companion_Default___.Min(uint64(4096)-_353_bo, n-_347_done)
+		_354_c = _out545
+		var _355_bn uint64 = 0
+		var _ = _355_bn
+		var _out546 uint64
+		var _ = _out546
+		var _out547 uint64
+		var _ = _out547
+		var _out548 uint64
+		var _ = _out548
+		var _out549 *dbytes.Blk
+		var _ = _out549
+		_out546, _out547, _out548, _out549 = Companion_Default___.Find(x, txn, ip, _352_pos/uint64(4096), false, _349_ck, _350_cj, _351_pb)
+		_355_bn = _out546
+		_349_ck = _out547
+		_350_cj = _out548
+		_351_pb = _out549
+		if _355_bn != uint64(0) {
+			if _348_ahead <= _352_pos/uint64(4096) {
+				var _356_left uint64
+				var _ = _356_left
+				_356_left = (_353_bo + (n - _347_done) + uint64(4095)) / uint64(4096)
+				var _357_r uint64
+				var _ = _357_r
+				var _out550 uint64
+				var _ = _out550
+				_out550 = Companion_Default___.Adjacent(ip, _351_pb, _352_pos/uint64(4096), _355_bn, _356_left)
+				_357_r = _out550
+				if uint64(1) < _357_r {
+					txn.Ahead(_355_bn, _357_r)
 				}
-				_345_ahead = _349_pos/uint64(4096) + _354_r
+				_348_ahead = _352_pos/uint64(4096) + _357_r
 			}
-			var _355_blk *dbytes.Blk
-			var _ = _355_blk
-			var _out544 *dbytes.Blk
-			var _ = _out544
-			_out544 = x.ReadAt(txn, _352_bn, false)
-			_355_blk = _out544
-			b.CopyBlk(_344_done, _355_blk, _350_bo, _351_c)
+			var _358_blk *dbytes.Blk
+			var _ = _358_blk
+			var _out551 *dbytes.Blk
+			var _ = _out551
+			_out551 = x.ReadAt(txn, _355_bn, false)
+			_358_blk = _out551
+			b.CopyBlk(_347_done, _358_blk, _353_bo, _354_c)
 		}
-		_344_done = _344_done + _351_c
+		_347_done = _347_done + _354_c
 	}
 	return b
 }

@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _569_version uint64 = 0
-	var _ = _569_version
-	var _out749 uint64
-	var _ = _out749
-	var _out750 uint64
-	var _ = _out750
-	var _out751 uint64
-	var _ = _out751
-	_out749, _out750, _out751 = t.Pages.Root()
-	_569_version = _out749
-	r0 = _out750
-	r1 = _out751
+	var _572_version uint64 = 0
+	var _ = _572_version
+	var _out756 uint64
+	var _ = _out756
+	var _out757 uint64
+	var _ = _out757
+	var _out758 uint64
+	var _ = _out758
+	_out756, _out757, _out758 = t.Pages.Root()
+	_572_version = _out756
+	r0 = _out757
+	r1 = _out758
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out752
+	var _out759 bool
+	var _ = _out759
+	_out759 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out759
 	if !io {
 		return io, r0, r1
 	}
-	var _570_k uint64
-	var _ = _570_k
-	_570_k = uint64(0)
-	var _571_i uint64
-	var _ = _571_i
-	_571_i = uint64(0)
-	var _572_n uint64
-	var _ = _572_n
-	var _out753 uint64
-	var _ = _out753
-	_out753 = cs.Len()
-	_572_n = _out753
-	for _571_i < _572_n && _570_k < t.Np {
-		var _out754 bool
-		var _ = _out754
-		var _out755 uint64
-		var _ = _out755
-		var _out756 uint64
-		var _ = _out756
-		var _out757 uint64
-		var _ = _out757
-		_out754, _out755, _out756, _out757 = Companion_Default___.UpdatePage(d, t, cs, _571_i, r0, r1)
-		io = _out754
-		_571_i = _out755
-		r0 = _out756
-		r1 = _out757
+	var _573_k uint64
+	var _ = _573_k
+	_573_k = uint64(0)
+	var _574_i uint64
+	var _ = _574_i
+	_574_i = uint64(0)
+	var _575_n uint64
+	var _ = _575_n
+	var _out760 uint64
+	var _ = _out760
+	_out760 = cs.Len()
+	_575_n = _out760
+	for _574_i < _575_n && _573_k < t.Np {
+		var _out761 bool
+		var _ = _out761
+		var _out762 uint64
+		var _ = _out762
+		var _out763 uint64
+		var _ = _out763
+		var _out764 uint64
+		var _ = _out764
+		_out761, _out762, _out763, _out764 = Companion_Default___.UpdatePage(d, t, cs, _574_i, r0, r1)
+		io = _out761
+		_574_i = _out762
+		r0 = _out763
+		r1 = _out764
 		if !io {
 			return io, r0, r1
 		}
-		var _out758 uint64
-		var _ = _out758
-		_out758 = cs.Len()
-		_572_n = _out758
-		_570_k = _570_k + uint64(1)
+		var _out765 uint64
+		var _ = _out765
+		_out765 = cs.Len()
+		_575_n = _out765
+		_573_k = _573_k + uint64(1)
 	}
-	if _571_i < _572_n {
+	if _574_i < _575_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out759 bool
-	var _ = _out759
-	_out759 = d.Barrier()
-	io = _out759
+	var _out766 bool
+	var _ = _out766
+	_out766 = d.Barrier()
+	io = _out766
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _573_l *ddisk.BList
-	var _ = _573_l
-	var _out760 *ddisk.BList
-	var _ = _out760
-	_out760 = mm.Sorted()
-	_573_l = _out760
-	treeofcodes.Companion_Default___.AddList(t, cs, _573_l)
+	var _576_l *ddisk.BList
+	var _ = _576_l
+	var _out767 *ddisk.BList
+	var _ = _out767
+	_out767 = mm.Sorted()
+	_576_l = _out767
+	treeofcodes.Companion_Default___.AddList(t, cs, _576_l)
 	cs.Sort()
-	var _out761 bool
-	var _ = _out761
-	_out761 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out761
+	var _out768 bool
+	var _ = _out768
+	_out768 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out768
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _574_x uint64 = 0
-	var _ = _574_x
-	var _575_a uint64 = 0
-	var _ = _575_a
-	var _576_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _576_b
-	var _out762 bool
-	var _ = _out762
-	var _out763 uint64
-	var _ = _out763
-	var _out764 uint64
-	var _ = _out764
-	var _out765 *dbytes.Blk
-	var _ = _out765
-	var _out766 uint64
-	var _ = _out766
-	_out762, _out763, _out764, _out765, _out766 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out762
-	_574_x = _out763
-	_575_a = _out764
-	_576_b = _out765
-	j = _out766
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out767 bool
-	var _ = _out767
-	_out767 = d.Write(_575_a, _576_b)
-	io = _out767
-	if !io {
-		return io, j, r0, r1
-	}
-	var _577_root bool
-	var _ = _577_root
-	var _578_c0 uint64
-	var _ = _578_c0
-	var _579_c1 uint64
-	var _ = _579_c1
-	var _out768 bool
-	var _ = _out768
-	var _out769 uint64
+	var _577_x uint64 = 0
+	var _ = _577_x
+	var _578_a uint64 = 0
+	var _ = _578_a
+	var _579_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _579_b
+	var _out769 bool
 	var _ = _out769
 	var _out770 uint64
 	var _ = _out770
-	_out768, _out769, _out770 = treeofcodes.Companion_Default___.Upwards(t, cs, _574_x, _576_b)
-	_577_root = _out768
-	_578_c0 = _out769
-	_579_c1 = _out770
-	if _577_root {
-		r0, r1 = _578_c0, _579_c1
+	var _out771 uint64
+	var _ = _out771
+	var _out772 *dbytes.Blk
+	var _ = _out772
+	var _out773 uint64
+	var _ = _out773
+	_out769, _out770, _out771, _out772, _out773 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out769
+	_577_x = _out770
+	_578_a = _out771
+	_579_b = _out772
+	j = _out773
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out774 bool
+	var _ = _out774
+	_out774 = d.Write(_578_a, _579_b)
+	io = _out774
+	if !io {
+		return io, j, r0, r1
+	}
+	var _580_root bool
+	var _ = _580_root
+	var _581_c0 uint64
+	var _ = _581_c0
+	var _582_c1 uint64
+	var _ = _582_c1
+	var _out775 bool
+	var _ = _out775
+	var _out776 uint64
+	var _ = _out776
+	var _out777 uint64
+	var _ = _out777
+	_out775, _out776, _out777 = treeofcodes.Companion_Default___.Upwards(t, cs, _577_x, _579_b)
+	_580_root = _out775
+	_581_c0 = _out776
+	_582_c1 = _out777
+	if _580_root {
+		r0, r1 = _581_c0, _582_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _580_l *ddisk.BList
-	var _ = _580_l
-	var _out771 *ddisk.BList
-	var _ = _out771
-	_out771 = mm.Sorted()
-	_580_l = _out771
-	var _581_n uint64
-	var _ = _581_n
-	var _out772 uint64
-	var _ = _out772
-	_out772 = _580_l.Len()
-	_581_n = _out772
-	var _582_k uint64
-	var _ = _582_k
-	_582_k = uint64(0)
-	for _582_k < _581_n {
-		var _583_a uint64
-		var _ = _583_a
-		var _584_m uint64
-		var _ = _584_m
-		var _out773 uint64
-		var _ = _out773
-		var _out774 uint64
-		var _ = _out774
-		_out773, _out774 = groups.Companion_Default___.Adjacent(_580_l, _582_k)
-		_583_a = _out773
-		_584_m = _out774
-		var _out775 bool
-		var _ = _out775
-		_out775 = d.WriteRun(_583_a, _580_l, _582_k, _584_m)
-		io = _out775
+	var _583_l *ddisk.BList
+	var _ = _583_l
+	var _out778 *ddisk.BList
+	var _ = _out778
+	_out778 = mm.Sorted()
+	_583_l = _out778
+	var _584_n uint64
+	var _ = _584_n
+	var _out779 uint64
+	var _ = _out779
+	_out779 = _583_l.Len()
+	_584_n = _out779
+	var _585_k uint64
+	var _ = _585_k
+	_585_k = uint64(0)
+	for _585_k < _584_n {
+		var _586_a uint64
+		var _ = _586_a
+		var _587_m uint64
+		var _ = _587_m
+		var _out780 uint64
+		var _ = _out780
+		var _out781 uint64
+		var _ = _out781
+		_out780, _out781 = groups.Companion_Default___.Adjacent(_583_l, _585_k)
+		_586_a = _out780
+		_587_m = _out781
+		var _out782 bool
+		var _ = _out782
+		_out782 = d.WriteRun(_586_a, _583_l, _585_k, _587_m)
+		io = _out782
 		if !io {
 			return io
 		}
-		_582_k = _582_k + _584_m
+		_585_k = _585_k + _587_m
 	}
-	var _out776 bool
-	var _ = _out776
-	_out776 = d.Barrier()
-	io = _out776
+	var _out783 bool
+	var _ = _out783
+	_out783 = d.Barrier()
+	io = _out783
 	if !io {
 		return io
 	}
@@ -273,61 +273,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _585_i1 bool
-	var _ = _585_i1
-	var _586_b1 *dbytes.Blk
-	var _ = _586_b1
-	var _out777 bool
-	var _ = _out777
-	var _out778 *dbytes.Blk
-	var _ = _out778
-	_out777, _out778 = d.Read(at)
-	_585_i1 = _out777
-	_586_b1 = _out778
-	var _587_i2 bool
-	var _ = _587_i2
-	var _588_b2 *dbytes.Blk
-	var _ = _588_b2
-	var _out779 bool
-	var _ = _out779
-	var _out780 *dbytes.Blk
-	var _ = _out780
-	_out779, _out780 = d.Read(cp)
-	_587_i2 = _out779
-	_588_b2 = _out780
-	io = _585_i1 || _587_i2
-	if _585_i1 {
-		var _589_ok bool
-		var _ = _589_ok
-		var _590_q uint64
-		var _ = _590_q
-		var _out781 bool
-		var _ = _out781
-		var _out782 uint64
-		var _ = _out782
-		_out781, _out782 = seal.DecHdr(_586_b1)
-		_589_ok = _out781
-		_590_q = _out782
-		if _589_ok {
-			hb = _586_b1
-			h = _590_q
+	var _588_i1 bool
+	var _ = _588_i1
+	var _589_b1 *dbytes.Blk
+	var _ = _589_b1
+	var _out784 bool
+	var _ = _out784
+	var _out785 *dbytes.Blk
+	var _ = _out785
+	_out784, _out785 = d.Read(at)
+	_588_i1 = _out784
+	_589_b1 = _out785
+	var _590_i2 bool
+	var _ = _590_i2
+	var _591_b2 *dbytes.Blk
+	var _ = _591_b2
+	var _out786 bool
+	var _ = _out786
+	var _out787 *dbytes.Blk
+	var _ = _out787
+	_out786, _out787 = d.Read(cp)
+	_590_i2 = _out786
+	_591_b2 = _out787
+	io = _588_i1 || _590_i2
+	if _588_i1 {
+		var _592_ok bool
+		var _ = _592_ok
+		var _593_q uint64
+		var _ = _593_q
+		var _out788 bool
+		var _ = _out788
+		var _out789 uint64
+		var _ = _out789
+		_out788, _out789 = seal.DecHdr(_589_b1)
+		_592_ok = _out788
+		_593_q = _out789
+		if _592_ok {
+			hb = _589_b1
+			h = _593_q
 		}
 	}
-	if _587_i2 {
-		var _591_ok bool
-		var _ = _591_ok
-		var _592_q uint64
-		var _ = _592_q
-		var _out783 bool
-		var _ = _out783
-		var _out784 uint64
-		var _ = _out784
-		_out783, _out784 = seal.DecHdr(_588_b2)
-		_591_ok = _out783
-		_592_q = _out784
-		if _591_ok && (hb == (*dbytes.Blk)(nil) || _592_q > h) {
-			hb = _588_b2
-			h = _592_q
+	if _590_i2 {
+		var _594_ok bool
+		var _ = _594_ok
+		var _595_q uint64
+		var _ = _595_q
+		var _out790 bool
+		var _ = _out790
+		var _out791 uint64
+		var _ = _out791
+		_out790, _out791 = seal.DecHdr(_591_b2)
+		_594_ok = _out790
+		_595_q = _out791
+		if _594_ok && (hb == (*dbytes.Blk)(nil) || _595_q > h) {
+			hb = _591_b2
+			h = _595_q
 		}
 	}
 	return io, hb, h
@@ -335,49 +335,49 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out785 bool
-	var _ = _out785
-	_out785 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out785
+	var _out792 bool
+	var _ = _out792
+	_out792 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out792
 	if !io {
 		return io
 	}
-	var _out786 bool
-	var _ = _out786
-	_out786 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out786
+	var _out793 bool
+	var _ = _out793
+	_out793 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out793
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out787 bool
-	var _ = _out787
-	_out787 = d.WriteSector(a, hb)
-	io = _out787
+	var _out794 bool
+	var _ = _out794
+	_out794 = d.WriteSector(a, hb)
+	io = _out794
 	if !io {
 		return io
 	}
-	var _out788 bool
-	var _ = _out788
-	_out788 = d.Barrier()
-	io = _out788
+	var _out795 bool
+	var _ = _out795
+	_out795 = d.Barrier()
+	io = _out795
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _593_nb *dbytes.Blk
-	var _ = _593_nb
-	var _out789 *dbytes.Blk
-	var _ = _out789
-	_out789 = seal.EncHdr(q, r0, r1)
-	_593_nb = _out789
-	var _out790 bool
-	var _ = _out790
-	_out790 = Companion_Default___.WriteHeads(d, _593_nb, at, cp)
-	io = _out790
+	var _596_nb *dbytes.Blk
+	var _ = _596_nb
+	var _out796 *dbytes.Blk
+	var _ = _out796
+	_out796 = seal.EncHdr(q, r0, r1)
+	_596_nb = _out796
+	var _out797 bool
+	var _ = _out797
+	_out797 = Companion_Default___.WriteHeads(d, _596_nb, at, cp)
+	io = _out797
 	if !io {
 		return io
 	}
@@ -392,23 +392,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out791 bool
-	var _ = _out791
-	_out791 = d.Barrier()
-	io = _out791
+	var _out798 bool
+	var _ = _out798
+	_out798 = d.Barrier()
+	io = _out798
 	if !io {
 		return io, damaged, j
 	}
-	var _out792 bool
-	var _ = _out792
-	var _out793 bool
-	var _ = _out793
-	var _out794 *journalm.Journal
-	var _ = _out794
-	_out792, _out793, _out794 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out792
-	damaged = _out793
-	j = _out794
+	var _out799 bool
+	var _ = _out799
+	var _out800 bool
+	var _ = _out800
+	var _out801 *journalm.Journal
+	var _ = _out801
+	_out799, _out800, _out801 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out799
+	damaged = _out800
+	j = _out801
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -422,146 +422,146 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _594_sz uint64
-	var _ = _594_sz
-	var _out795 uint64
-	var _ = _out795
-	_out795 = d.Size()
-	_594_sz = _out795
-	var _595_cp uint64
-	var _ = _595_cp
-	_595_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _596_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _596_hb
-	var _597_h uint64 = 0
-	var _ = _597_h
-	var _out796 bool
-	var _ = _out796
-	var _out797 *dbytes.Blk
-	var _ = _out797
-	var _out798 uint64
-	var _ = _out798
-	_out796, _out797, _out798 = Companion_Default___.Choose(d, seal, at, _595_cp)
-	io = _out796
-	_596_hb = _out797
-	_597_h = _out798
-	if _596_hb == (*dbytes.Blk)(nil) || _597_h >= uint64(1152921504606846976) {
+	var _597_sz uint64
+	var _ = _597_sz
+	var _out802 uint64
+	var _ = _out802
+	_out802 = d.Size()
+	_597_sz = _out802
+	var _598_cp uint64
+	var _ = _598_cp
+	_598_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _599_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _599_hb
+	var _600_h uint64 = 0
+	var _ = _600_h
+	var _out803 bool
+	var _ = _out803
+	var _out804 *dbytes.Blk
+	var _ = _out804
+	var _out805 uint64
+	var _ = _out805
+	_out803, _out804, _out805 = Companion_Default___.Choose(d, seal, at, _598_cp)
+	io = _out803
+	_599_hb = _out804
+	_600_h = _out805
+	if _599_hb == (*dbytes.Blk)(nil) || _600_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _598_r0 uint64
-	var _ = _598_r0
-	var _599_r1 uint64
-	var _ = _599_r1
-	var _out799 uint64
-	var _ = _out799
-	var _out800 uint64
-	var _ = _out800
-	_out799, _out800 = seal.Root(_596_hb)
-	_598_r0 = _out799
-	_599_r1 = _out800
-	var _600_cs *dlog.Codes
-	var _ = _600_cs
-	var _out801 *dlog.Codes
-	var _ = _out801
-	_out801 = dlog.NewCodes()
-	_600_cs = _out801
-	t.Pages.Begin(_598_r0, _599_r1)
-	var _601_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _601_mm
-	var _602_i uint64 = 0
-	var _ = _602_i
-	var _out802 bool
-	var _ = _out802
-	var _out803 *dlog.BMap
-	var _ = _out803
-	var _out804 uint64
-	var _ = _out804
-	_out802, _out803, _out804 = logscan.Companion_Default___.Scan(d, seal, t, _600_cs, _596_hb, _597_h, at, nd, nr, _594_sz)
-	io = _out802
-	_601_mm = _out803
-	_602_i = _out804
+	var _601_r0 uint64
+	var _ = _601_r0
+	var _602_r1 uint64
+	var _ = _602_r1
+	var _out806 uint64
+	var _ = _out806
+	var _out807 uint64
+	var _ = _out807
+	_out806, _out807 = seal.Root(_599_hb)
+	_601_r0 = _out806
+	_602_r1 = _out807
+	var _603_cs *dlog.Codes
+	var _ = _603_cs
+	var _out808 *dlog.Codes
+	var _ = _out808
+	_out808 = dlog.NewCodes()
+	_603_cs = _out808
+	t.Pages.Begin(_601_r0, _602_r1)
+	var _604_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _604_mm
+	var _605_i uint64 = 0
+	var _ = _605_i
+	var _out809 bool
+	var _ = _out809
+	var _out810 *dlog.BMap
+	var _ = _out810
+	var _out811 uint64
+	var _ = _out811
+	_out809, _out810, _out811 = logscan.Companion_Default___.Scan(d, seal, t, _603_cs, _599_hb, _600_h, at, nd, nr, _597_sz)
+	io = _out809
+	_604_mm = _out810
+	_605_i = _out811
 	if !io {
 		return io, damaged, j
 	}
-	var _out805 bool
-	var _ = _out805
-	var _out806 bool
-	var _ = _out806
-	_out805, _out806 = logscan.Companion_Default___.Beyond(d, seal, _597_h+_602_i, at, nd)
-	io = _out805
-	damaged = _out806
+	var _out812 bool
+	var _ = _out812
+	var _out813 bool
+	var _ = _out813
+	_out812, _out813 = logscan.Companion_Default___.Beyond(d, seal, _600_h+_605_i, at, nd)
+	io = _out812
+	damaged = _out813
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out807 bool
-	var _ = _out807
-	_out807 = Companion_Default___.Install(d, seal, t, _600_cs, _596_hb, _597_h+_602_i+uint64(1), _601_mm, at, _595_cp)
-	io = _out807
+	var _out814 bool
+	var _ = _out814
+	_out814 = Companion_Default___.Install(d, seal, t, _603_cs, _599_hb, _600_h+_605_i+uint64(1), _604_mm, at, _598_cp)
+	io = _out814
 	if !io {
 		return io, damaged, j
 	}
-	var _out808 *journalm.Journal
-	var _ = _out808
-	_out808 = Companion_Default___.Begin(d, seal, mu, cache, t, _594_sz, at, nd, nr, bit, flo, fhi, _597_h+_602_i+uint64(1), maxPin, instAt)
-	j = _out808
+	var _out815 *journalm.Journal
+	var _ = _out815
+	_out815 = Companion_Default___.Begin(d, seal, mu, cache, t, _597_sz, at, nd, nr, bit, flo, fhi, _600_h+_605_i+uint64(1), maxPin, instAt)
+	j = _out815
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out809 bool
-	var _ = _out809
-	_out809 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out809
+	var _out816 bool
+	var _ = _out816
+	_out816 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out816
 	if !io {
 		return io
 	}
-	var _603_r0 uint64 = 0
-	var _ = _603_r0
-	var _604_r1 uint64 = 0
-	var _ = _604_r1
-	var _out810 bool
-	var _ = _out810
-	var _out811 uint64
-	var _ = _out811
-	var _out812 uint64
-	var _ = _out812
-	_out810, _out811, _out812 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out810
-	_603_r0 = _out811
-	_604_r1 = _out812
+	var _606_r0 uint64 = 0
+	var _ = _606_r0
+	var _607_r1 uint64 = 0
+	var _ = _607_r1
+	var _out817 bool
+	var _ = _out817
+	var _out818 uint64
+	var _ = _out818
+	var _out819 uint64
+	var _ = _out819
+	_out817, _out818, _out819 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out817
+	_606_r0 = _out818
+	_607_r1 = _out819
 	if !io {
 		return io
 	}
-	var _out813 bool
-	var _ = _out813
-	_out813 = Companion_Default___.InstallAll(d, mm)
-	io = _out813
+	var _out820 bool
+	var _ = _out820
+	_out820 = Companion_Default___.InstallAll(d, mm)
+	io = _out820
 	if !io {
 		return io
 	}
-	var _out814 bool
-	var _ = _out814
-	_out814 = Companion_Default___.Empty(d, seal, e, _603_r0, _604_r1, at, cp)
-	io = _out814
+	var _out821 bool
+	var _ = _out821
+	_out821 = Companion_Default___.Empty(d, seal, e, _606_r0, _607_r1, at, cp)
+	io = _out821
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _603_r0, _604_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _606_r0, _607_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _605_i *journalm.Installer
-	var _ = _605_i
+	var _608_i *journalm.Installer
+	var _ = _608_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_605_i = _nw6
+	_608_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _605_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _608_i)
 	j = _nw7
 	return j
 }
@@ -569,33 +569,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _606_nb *dbytes.Blk
-	var _ = _606_nb
-	var _out815 *dbytes.Blk
-	var _ = _out815
-	_out815 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_606_nb = _out815
-	var _607_cp uint64
-	var _ = _607_cp
-	_607_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out816 bool
-	var _ = _out816
-	_out816 = d.Write(at, _606_nb)
-	io = _out816
+	var _609_nb *dbytes.Blk
+	var _ = _609_nb
+	var _out822 *dbytes.Blk
+	var _ = _out822
+	_out822 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_609_nb = _out822
+	var _610_cp uint64
+	var _ = _610_cp
+	_610_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out823 bool
+	var _ = _out823
+	_out823 = d.Write(at, _609_nb)
+	io = _out823
 	if !io {
 		return io
 	}
-	var _out817 bool
-	var _ = _out817
-	_out817 = d.Write(_607_cp, _606_nb)
-	io = _out817
+	var _out824 bool
+	var _ = _out824
+	_out824 = d.Write(_610_cp, _609_nb)
+	io = _out824
 	if !io {
 		return io
 	}
-	var _out818 bool
-	var _ = _out818
-	_out818 = d.Barrier()
-	io = _out818
+	var _out825 bool
+	var _ = _out825
+	_out825 = d.Barrier()
+	io = _out825
 	if !io {
 		return io
 	}

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _784_at uint64
-	var _ = _784_at
-	_784_at = x
-	var _785_n uint64
-	var _ = _785_n
-	_785_n = uint64(0)
-	for _785_n < Companion_Default___.MAXDEPTH() {
-		if _784_at == top {
+	var _787_at uint64
+	var _ = _787_at
+	_787_at = x
+	var _788_n uint64
+	var _ = _788_n
+	_788_n = uint64(0)
+	for _788_n < Companion_Default___.MAXDEPTH() {
+		if _787_at == top {
 			below = true
 			return st, below
 		}
-		if _784_at == procedurebase.Companion_Default___.ROOT() {
+		if _787_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _786_ip *dbytes.Bytes
-		var _ = _786_ip
-		var _out1123 *dbytes.Bytes
-		var _ = _out1123
-		_out1123 = d.Fs.GetInode(txn, _784_at, false)
-		_786_ip = _out1123
-		var _out1124 uint64
-		var _ = _out1124
-		_out1124 = inodeformat.Companion_Default___.GetParent(_786_ip)
-		_784_at = _out1124
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _784_at) {
+		var _789_ip *dbytes.Bytes
+		var _ = _789_ip
+		var _out1130 *dbytes.Bytes
+		var _ = _out1130
+		_out1130 = d.Fs.GetInode(txn, _787_at, false)
+		_789_ip = _out1130
+		var _out1131 uint64
+		var _ = _out1131
+		_out1131 = inodeformat.Companion_Default___.GetParent(_789_ip)
+		_787_at = _out1131
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _787_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_785_n = _785_n + uint64(1)
+		_788_n = _788_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _787_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _787_ip
-	var _out1125 uint32
-	var _ = _out1125
-	var _out1126 *dbytes.Bytes
-	var _ = _out1126
-	_out1125, _out1126 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1125
-	_787_ip = _out1126
-	var _788_ty uint32
-	var _ = _788_ty
-	var _out1127 uint32
-	var _ = _out1127
-	_out1127 = inodeformat.Companion_Default___.GetTy(_787_ip)
-	_788_ty = _out1127
-	var _789_no bool
-	var _ = _789_no
-	var _out1128 bool
-	var _ = _out1128
-	_out1128 = permissions.Companion_Default___.Sticky(c, tdir, _787_ip)
-	_789_no = _out1128
-	if _789_no {
+	var _790_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _790_ip
+	var _out1132 uint32
+	var _ = _out1132
+	var _out1133 *dbytes.Bytes
+	var _ = _out1133
+	_out1132, _out1133 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1132
+	_790_ip = _out1133
+	var _791_ty uint32
+	var _ = _791_ty
+	var _out1134 uint32
+	var _ = _out1134
+	_out1134 = inodeformat.Companion_Default___.GetTy(_790_ip)
+	_791_ty = _out1134
+	var _792_no bool
+	var _ = _792_no
+	var _out1135 bool
+	var _ = _out1135
+	_out1135 = permissions.Companion_Default___.Sticky(c, tdir, _790_ip)
+	_792_no = _out1135
+	if _792_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _788_ty != permissions.Companion_Default___.DIR() {
+	if dir && _791_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _788_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _791_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _790_e bool
-		var _ = _790_e
-		var _out1129 bool
-		var _ = _out1129
-		_out1129 = d.IsEmpty(txn, dst)
-		_790_e = _out1129
-		if !_790_e {
+		var _793_e bool
+		var _ = _793_e
+		var _out1136 bool
+		var _ = _out1136
+		_out1136 = d.IsEmpty(txn, dst)
+		_793_e = _out1136
+		if !_793_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _791_ip
-	var _out1130 uint32
-	var _ = _out1130
-	var _out1131 *dbytes.Bytes
-	var _ = _out1131
-	_out1130, _out1131 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1130
-	_791_ip = _out1131
-	var _792_ty uint32
-	var _ = _792_ty
-	var _out1132 uint32
-	var _ = _out1132
-	_out1132 = inodeformat.Companion_Default___.GetTy(_791_ip)
-	_792_ty = _out1132
-	var _793_no bool
-	var _ = _793_no
-	var _out1133 bool
-	var _ = _out1133
-	_out1133 = permissions.Companion_Default___.Sticky(c, fdir, _791_ip)
-	_793_no = _out1133
-	if _793_no {
+	var _794_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _794_ip
+	var _out1137 uint32
+	var _ = _out1137
+	var _out1138 *dbytes.Bytes
+	var _ = _out1138
+	_out1137, _out1138 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1137
+	_794_ip = _out1138
+	var _795_ty uint32
+	var _ = _795_ty
+	var _out1139 uint32
+	var _ = _out1139
+	_out1139 = inodeformat.Companion_Default___.GetTy(_794_ip)
+	_795_ty = _out1139
+	var _796_no bool
+	var _ = _796_no
+	var _out1140 bool
+	var _ = _out1140
+	_out1140 = permissions.Companion_Default___.Sticky(c, fdir, _794_ip)
+	_796_no = _out1140
+	if _796_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _792_ty == permissions.Companion_Default___.DIR() {
+	if _795_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _794_below bool = false
-		var _ = _794_below
-		var _out1134 uint32
-		var _ = _out1134
-		var _out1135 bool
-		var _ = _out1135
-		_out1134, _out1135 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1134
-		_794_below = _out1135
+		var _797_below bool = false
+		var _ = _797_below
+		var _out1141 uint32
+		var _ = _out1141
+		var _out1142 bool
+		var _ = _out1142
+		_out1141, _out1142 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1141
+		_797_below = _out1142
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _794_below {
+		if _797_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _795_w bool
-		var _ = _795_w
-		var _out1136 bool
-		var _ = _out1136
-		_out1136 = permissions.Companion_Default___.May(c, _791_ip, permissions.Companion_Default___.MAYW())
-		_795_w = _out1136
-		if fino != tino && !_795_w {
+		var _798_w bool
+		var _ = _798_w
+		var _out1143 bool
+		var _ = _out1143
+		_out1143 = permissions.Companion_Default___.May(c, _794_ip, permissions.Companion_Default___.MAYW())
+		_798_w = _out1143
+		if fino != tino && !_798_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _796_wf bool
-	var _ = _796_wf
-	var _out1137 bool
-	var _ = _out1137
-	_out1137 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_796_wf = _out1137
-	var _797_wt bool
-	var _ = _797_wt
-	var _out1138 bool
-	var _ = _out1138
-	_out1138 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_797_wt = _out1138
-	if !_796_wf || !_797_wt {
+	var _799_wf bool
+	var _ = _799_wf
+	var _out1144 bool
+	var _ = _out1144
+	_out1144 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_799_wf = _out1144
+	var _800_wt bool
+	var _ = _800_wt
+	var _out1145 bool
+	var _ = _out1145
+	_out1145 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_800_wt = _out1145
+	if !_799_wf || !_800_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _798_there bool = false
-	var _ = _798_there
-	var _out1139 bool
-	var _ = _out1139
-	var _out1140 uint64
-	var _ = _out1140
-	_out1139, _out1140 = d.Lookup(txn, fino, fname, true)
-	_798_there = _out1139
-	src = _out1140
-	if !_798_there {
+	var _801_there bool = false
+	var _ = _801_there
+	var _out1146 bool
+	var _ = _out1146
+	var _out1147 uint64
+	var _ = _out1147
+	_out1146, _out1147 = d.Lookup(txn, fino, fname, true)
+	_801_there = _out1146
+	src = _out1147
+	if !_801_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1141 bool
-	var _ = _out1141
-	var _out1142 uint64
-	var _ = _out1142
-	_out1141, _out1142 = d.Lookup(txn, tino, tname, true)
-	found = _out1141
-	dst = _out1142
+	var _out1148 bool
+	var _ = _out1148
+	var _out1149 uint64
+	var _ = _out1149
+	_out1148, _out1149 = d.Lookup(txn, tino, tname, true)
+	found = _out1148
+	dst = _out1149
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1143 uint32
-	var _ = _out1143
-	var _out1144 bool
-	var _ = _out1144
-	_out1143, _out1144 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1143
-	dir = _out1144
+	var _out1150 uint32
+	var _ = _out1150
+	var _out1151 bool
+	var _ = _out1151
+	_out1150, _out1151 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1150
+	dir = _out1151
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1145 uint32
-	var _ = _out1145
-	_out1145 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1145
+	var _out1152 uint32
+	var _ = _out1152
+	_out1152 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1152
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _799_ok bool = false
-	var _ = _799_ok
+	var _802_ok bool = false
+	var _ = _802_ok
 	if found {
-		var _out1146 bool
-		var _ = _out1146
-		_out1146 = d.Replace(txn, tino, tname, src)
-		_799_ok = _out1146
+		var _out1153 bool
+		var _ = _out1153
+		_out1153 = d.Replace(txn, tino, tname, src)
+		_802_ok = _out1153
 	} else {
-		var _out1147 bool
-		var _ = _out1147
-		_out1147 = d.Insert(txn, tino, tname, src)
-		_799_ok = _out1147
+		var _out1154 bool
+		var _ = _out1154
+		_out1154 = d.Insert(txn, tino, tname, src)
+		_802_ok = _out1154
 	}
-	if !_799_ok {
+	if !_802_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1148 bool
-	var _ = _out1148
-	_out1148 = d.Remove(txn, fino, fname)
-	_799_ok = _out1148
-	if !_799_ok {
+	var _out1155 bool
+	var _ = _out1155
+	_out1155 = d.Remove(txn, fino, fname)
+	_802_ok = _out1155
+	if !_802_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1149 uint32
-		var _ = _out1149
-		var _out1150 bool
-		var _ = _out1150
-		var _out1151 bool
-		var _ = _out1151
-		_out1149, _out1150, _out1151 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1149
-		freed = _out1150
-		later = _out1151
+		var _out1156 uint32
+		var _ = _out1156
+		var _out1157 bool
+		var _ = _out1157
+		var _out1158 bool
+		var _ = _out1158
+		_out1156, _out1157, _out1158 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1156
+		freed = _out1157
+		later = _out1158
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,73 +348,73 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1152 = dbytes.NewBytes(uint64(0))
-	fafter = _out1152
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1159 = dbytes.NewBytes(uint64(0))
+	fafter = _out1159
 	tafter = fafter
 	if sub {
-		var _out1153 uint32
-		var _ = _out1153
-		_out1153 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1153
+		var _out1160 uint32
+		var _ = _out1160
+		_out1160 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1160
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	if dir && fino != tino {
-		var _800_ip *dbytes.Bytes
-		var _ = _800_ip
-		var _out1154 *dbytes.Bytes
-		var _ = _out1154
-		_out1154 = d.Fs.GetInode(txn, src, true)
-		_800_ip = _out1154
-		inodeformat.Companion_Default___.SetParent(_800_ip, tino)
-		d.PutInode(txn, src, _800_ip)
-		var _out1155 uint32
-		var _ = _out1155
-		_out1155 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1155
+		var _803_ip *dbytes.Bytes
+		var _ = _803_ip
+		var _out1161 *dbytes.Bytes
+		var _ = _out1161
+		_out1161 = d.Fs.GetInode(txn, src, true)
+		_803_ip = _out1161
+		inodeformat.Companion_Default___.SetParent(_803_ip, tino)
+		d.PutInode(txn, src, _803_ip)
+		var _out1162 uint32
+		var _ = _out1162
+		_out1162 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1162
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1156 uint32
-		var _ = _out1156
-		_out1156 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1156
+		var _out1163 uint32
+		var _ = _out1163
+		_out1163 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1163
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
-	var _801_ip *dbytes.Bytes
-	var _ = _801_ip
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1157 = d.Fs.GetInode(txn, src, true)
-	_801_ip = _out1157
-	var _802_ts uint64
-	var _ = _802_ts
-	var _803_tns uint32
-	var _ = _803_tns
-	var _out1158 uint64
-	var _ = _out1158
-	var _out1159 uint32
-	var _ = _out1159
-	_out1158, _out1159 = attributechanges.Companion_Default___.Stamp(_801_ip, s, ns)
-	_802_ts = _out1158
-	_803_tns = _out1159
-	inodeformat.Companion_Default___.SetCtime(_801_ip, _802_ts, _803_tns)
-	d.PutInode(txn, src, _801_ip)
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	_out1160 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1160
+	var _804_ip *dbytes.Bytes
+	var _ = _804_ip
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	_out1164 = d.Fs.GetInode(txn, src, true)
+	_804_ip = _out1164
+	var _805_ts uint64
+	var _ = _805_ts
+	var _806_tns uint32
+	var _ = _806_tns
+	var _out1165 uint64
+	var _ = _out1165
+	var _out1166 uint32
+	var _ = _out1166
+	_out1165, _out1166 = attributechanges.Companion_Default___.Stamp(_804_ip, s, ns)
+	_805_ts = _out1165
+	_806_tns = _out1166
+	inodeformat.Companion_Default___.SetCtime(_804_ip, _805_ts, _806_tns)
+	d.PutInode(txn, src, _804_ip)
+	var _out1167 *dbytes.Bytes
+	var _ = _out1167
+	_out1167 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1167
 	tafter = fafter
 	if fino != tino {
-		var _out1161 *dbytes.Bytes
-		var _ = _out1161
-		_out1161 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1161
+		var _out1168 *dbytes.Bytes
+		var _ = _out1168
+		_out1168 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1168
 	}
 	return st, fafter, tafter
 }
@@ -425,51 +425,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 *dbytes.Bytes
-	var _ = _out1163
-	_out1162, _out1163 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1162
-	fdir = _out1163
-	var _804_tst uint32 = 0
-	var _ = _804_tst
-	var _out1164 uint32
-	var _ = _out1164
-	var _out1165 *dbytes.Bytes
-	var _ = _out1165
-	_out1164, _out1165 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_804_tst = _out1164
-	tdir = _out1165
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _804_tst != uint32(0) {
-		st = _804_tst
-		return st, fdir, tdir
-	}
-	var _805_fdots uint32 = 0
-	var _ = _805_fdots
-	var _806_tdots uint32 = 0
-	var _ = _806_tdots
-	var _out1166 uint32
-	var _ = _out1166
-	var _out1167 uint32
-	var _ = _out1167
-	_out1166, _out1167 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1166
-	_805_fdots = _out1167
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	var _out1168 uint32
-	var _ = _out1168
 	var _out1169 uint32
 	var _ = _out1169
-	_out1168, _out1169 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1168
-	_806_tdots = _out1169
-	if st == uint32(0) && (_805_fdots != uint32(0) || _806_tdots != uint32(0)) {
+	var _out1170 *dbytes.Bytes
+	var _ = _out1170
+	_out1169, _out1170 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1169
+	fdir = _out1170
+	var _807_tst uint32 = 0
+	var _ = _807_tst
+	var _out1171 uint32
+	var _ = _out1171
+	var _out1172 *dbytes.Bytes
+	var _ = _out1172
+	_out1171, _out1172 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_807_tst = _out1171
+	tdir = _out1172
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	if _807_tst != uint32(0) {
+		st = _807_tst
+		return st, fdir, tdir
+	}
+	var _808_fdots uint32 = 0
+	var _ = _808_fdots
+	var _809_tdots uint32 = 0
+	var _ = _809_tdots
+	var _out1173 uint32
+	var _ = _out1173
+	var _out1174 uint32
+	var _ = _out1174
+	_out1173, _out1174 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1173
+	_808_fdots = _out1174
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1175 uint32
+	var _ = _out1175
+	var _out1176 uint32
+	var _ = _out1176
+	_out1175, _out1176 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1175
+	_809_tdots = _out1176
+	if st == uint32(0) && (_808_fdots != uint32(0) || _809_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -488,80 +488,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1170 uint32
-	var _ = _out1170
-	var _out1171 *dbytes.Bytes
-	var _ = _out1171
-	var _out1172 *dbytes.Bytes
-	var _ = _out1172
-	_out1170, _out1171, _out1172 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1170
-	fbefore = _out1171
-	tbefore = _out1172
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _807_done bool = false
-	var _ = _807_done
-	var _808_found bool = false
-	var _ = _808_found
-	var _809_src uint64 = 0
-	var _ = _809_src
-	var _810_dst uint64 = 0
-	var _ = _810_dst
-	var _811_dir bool = false
-	var _ = _811_dir
-	var _out1173 uint32
-	var _ = _out1173
-	var _out1174 bool
-	var _ = _out1174
-	var _out1175 uint64
-	var _ = _out1175
-	var _out1176 bool
-	var _ = _out1176
-	var _out1177 bool
+	var _out1177 uint32
 	var _ = _out1177
-	var _out1178 uint64
+	var _out1178 *dbytes.Bytes
 	var _ = _out1178
-	_out1173, _out1174, _out1175, _out1176, _out1177, _out1178 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1173
-	_807_done = _out1174
-	_809_src = _out1175
-	_811_dir = _out1176
-	_808_found = _out1177
-	_810_dst = _out1178
+	var _out1179 *dbytes.Bytes
+	var _ = _out1179
+	_out1177, _out1178, _out1179 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1177
+	fbefore = _out1178
+	tbefore = _out1179
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _807_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _812_fr bool = false
-	var _ = _812_fr
-	var _out1179 uint32
-	var _ = _out1179
-	var _out1180 bool
+	var _810_done bool = false
+	var _ = _810_done
+	var _811_found bool = false
+	var _ = _811_found
+	var _812_src uint64 = 0
+	var _ = _812_src
+	var _813_dst uint64 = 0
+	var _ = _813_dst
+	var _814_dir bool = false
+	var _ = _814_dir
+	var _out1180 uint32
 	var _ = _out1180
 	var _out1181 bool
 	var _ = _out1181
-	_out1179, _out1180, _out1181 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _809_src, _808_found, _810_dst, s, ns)
-	st = _out1179
-	_812_fr = _out1180
-	later = _out1181
+	var _out1182 uint64
+	var _ = _out1182
+	var _out1183 bool
+	var _ = _out1183
+	var _out1184 bool
+	var _ = _out1184
+	var _out1185 uint64
+	var _ = _out1185
+	_out1180, _out1181, _out1182, _out1183, _out1184, _out1185 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1180
+	_810_done = _out1181
+	_812_src = _out1182
+	_814_dir = _out1183
+	_811_found = _out1184
+	_813_dst = _out1185
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1182 uint32
-	var _ = _out1182
-	var _out1183 *dbytes.Bytes
-	var _ = _out1183
-	var _out1184 *dbytes.Bytes
-	var _ = _out1184
-	_out1182, _out1183, _out1184 = Companion_Default___.Finish(txn, d, fino, tino, _809_src, _811_dir, _808_found && _811_dir, s, ns)
-	st = _out1182
-	fafter = _out1183
-	tafter = _out1184
+	if _810_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _815_fr bool = false
+	var _ = _815_fr
+	var _out1186 uint32
+	var _ = _out1186
+	var _out1187 bool
+	var _ = _out1187
+	var _out1188 bool
+	var _ = _out1188
+	_out1186, _out1187, _out1188 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _812_src, _811_found, _813_dst, s, ns)
+	st = _out1186
+	_815_fr = _out1187
+	later = _out1188
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1189 uint32
+	var _ = _out1189
+	var _out1190 *dbytes.Bytes
+	var _ = _out1190
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1189, _out1190, _out1191 = Companion_Default___.Finish(txn, d, fino, tino, _812_src, _814_dir, _811_found && _814_dir, s, ns)
+	st = _out1189
+	fafter = _out1190
+	tafter = _out1191
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _400_bn uint64
-		var _ = _400_bn
-		var _out581 uint64
-		var _ = _out581
-		_out581 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_400_bn = _out581
-		if _400_bn == uint64(0) {
+		var _403_bn uint64
+		var _ = _403_bn
+		var _out588 uint64
+		var _ = _out588
+		_out588 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_403_bn = _out588
+		if _403_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _401_k uint64
-	var _ = _401_k
-	_401_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _402_lev uint64
-	var _ = _402_lev
-	_402_lev = positions.Companion_Default___.MaxLev(_401_k)
-	var _403_jp uint64
-	var _ = _403_jp
-	_403_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _404_pb *dbytes.Blk
-	var _ = _404_pb
-	var _out582 *dbytes.Blk
-	var _ = _out582
-	_out582 = x.Fs.ReadBlock(txn, pn, true)
-	_404_pb = _out582
-	var _405_t *dbytes.Bytes
-	var _ = _405_t
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	_out583 = _404_pb.Thaw()
-	_405_t = _out583
+	var _404_k uint64
+	var _ = _404_k
+	_404_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _405_lev uint64
+	var _ = _405_lev
+	_405_lev = positions.Companion_Default___.MaxLev(_404_k)
+	var _406_jp uint64
+	var _ = _406_jp
+	_406_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _407_pb *dbytes.Blk
+	var _ = _407_pb
+	var _out589 *dbytes.Blk
+	var _ = _out589
+	_out589 = x.Fs.ReadBlock(txn, pn, true)
+	_407_pb = _out589
+	var _408_t *dbytes.Bytes
+	var _ = _408_t
+	var _out590 *dbytes.Bytes
+	var _ = _out590
+	_out590 = _407_pb.Thaw()
+	_408_t = _out590
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _406_l uint64
-		var _ = _406_l
-		_406_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_406_l) != _401_k || positions.Companion_Default___.FlatJ(_406_l)/uint64(512) != _403_jp {
+		var _409_l uint64
+		var _ = _409_l
+		_409_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_409_l) != _404_k || positions.Companion_Default___.FlatJ(_409_l)/uint64(512) != _406_jp {
 			goto L5
 		}
-		var _407_j uint64
-		var _ = _407_j
-		_407_j = positions.Companion_Default___.FlatJ(_406_l)
-		var _408_bn uint64
-		var _ = _408_bn
-		_408_bn = _405_t.U64(uint64(8) * (_407_j % uint64(512)))
-		if _408_bn == uint64(0) {
+		var _410_j uint64
+		var _ = _410_j
+		_410_j = positions.Companion_Default___.FlatJ(_409_l)
+		var _411_bn uint64
+		var _ = _411_bn
+		_411_bn = _408_t.U64(uint64(8) * (_410_j % uint64(512)))
+		if _411_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _405_t, pn, _408_bn, _407_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _408_t, pn, _411_bn, _410_j)
 			freed = freed + uint64(1)
 		}
-		m = _406_l
+		m = _409_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _405_t)
+		x.CloseParent(txn, pn, _408_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _409_bn uint64
-	var _ = _409_bn
-	var _out584 uint64
-	var _ = _out584
-	_out584 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_409_bn = _out584
-	if _409_bn == uint64(0) {
+	var _412_bn uint64
+	var _ = _412_bn
+	var _out591 uint64
+	var _ = _out591
+	_out591 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_412_bn = _out591
+	if _412_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _410_left uint64
-	var _ = _410_left
-	_410_left = max
-	for lo < m && uint64(0) < _410_left {
-		var _411_k uint64
-		var _ = _411_k
-		var _412_j uint64
-		var _ = _412_j
-		_411_k, _412_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _413_l uint64
-		var _ = _413_l
-		var _414_freed uint64
-		var _ = _414_freed
-		_413_l, _414_freed = uint64(0), uint64(1)
-		var _415_d uint64
-		var _ = _415_d
-		var _out585 uint64
-		var _ = _out585
-		_out585 = Companion_Default___.Missing(x, txn, ip, _411_k, _412_j)
-		_415_d = _out585
-		if uint64(0) < _415_d || _411_k < uint64(12) {
-			_413_l = allocatedrange.Companion_Default___.BaseOf(_411_k) + allocatedrange.Companion_Default___.First512(_412_j, _415_d)
-			if _413_l < lo {
-				_413_l = lo
+	var _413_left uint64
+	var _ = _413_left
+	_413_left = max
+	for lo < m && uint64(0) < _413_left {
+		var _414_k uint64
+		var _ = _414_k
+		var _415_j uint64
+		var _ = _415_j
+		_414_k, _415_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _416_l uint64
+		var _ = _416_l
+		var _417_freed uint64
+		var _ = _417_freed
+		_416_l, _417_freed = uint64(0), uint64(1)
+		var _418_d uint64
+		var _ = _418_d
+		var _out592 uint64
+		var _ = _out592
+		_out592 = Companion_Default___.Missing(x, txn, ip, _414_k, _415_j)
+		_418_d = _out592
+		if uint64(0) < _418_d || _414_k < uint64(12) {
+			_416_l = allocatedrange.Companion_Default___.BaseOf(_414_k) + allocatedrange.Companion_Default___.First512(_415_j, _418_d)
+			if _416_l < lo {
+				_416_l = lo
 			}
-			if _415_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _411_k)
+			if _418_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _414_k)
 			} else {
 			}
 		} else {
-			var _416_pn uint64
-			var _ = _416_pn
-			var _out586 uint64
-			var _ = _out586
-			_out586 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k)-uint64(1), _412_j/uint64(512), true)
-			_416_pn = _out586
-			var _out587 uint64
-			var _ = _out587
-			var _out588 uint64
-			var _ = _out588
-			_out587, _out588 = Companion_Default___.CutRun(x, txn, ip, _416_pn, ino, m, lo, _410_left)
-			_413_l = _out587
-			_414_freed = _out588
-			if _414_freed == uint64(0) {
-				_414_freed = uint64(1)
+			var _419_pn uint64
+			var _ = _419_pn
+			var _out593 uint64
+			var _ = _out593
+			_out593 = x.Resolve(txn, ip, _414_k, positions.Companion_Default___.MaxLev(_414_k)-uint64(1), _415_j/uint64(512), true)
+			_419_pn = _out593
+			var _out594 uint64
+			var _ = _out594
+			var _out595 uint64
+			var _ = _out595
+			_out594, _out595 = Companion_Default___.CutRun(x, txn, ip, _419_pn, ino, m, lo, _413_left)
+			_416_l = _out594
+			_417_freed = _out595
+			if _417_freed == uint64(0) {
+				_417_freed = uint64(1)
 			}
 		}
-		if _415_d < positions.Companion_Default___.MaxLev(_411_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _411_k, positions.Companion_Default___.MaxLev(_411_k)-_415_d-uint64(1), allocatedrange.Companion_Default___.Up512(_412_j, _415_d+uint64(1)))
+		if _418_d < positions.Companion_Default___.MaxLev(_414_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _414_k, positions.Companion_Default___.MaxLev(_414_k)-_418_d-uint64(1), allocatedrange.Companion_Default___.Up512(_415_j, _418_d+uint64(1)))
 		}
-		_410_left = _410_left - _414_freed
-		m = _413_l
+		_413_left = _413_left - _417_freed
+		m = _416_l
 	}
 	return m
 }

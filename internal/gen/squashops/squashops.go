@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1194 *dbytes.Bytes
-		var _ = _out1194
-		_out1194 = dbytes.NewBytes(uint64(0))
-		gs = _out1194
+		var _out1201 *dbytes.Bytes
+		var _ = _out1201
+		_out1201 = dbytes.NewBytes(uint64(0))
+		gs = _out1201
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _820_n uint64
-	var _ = _820_n
-	_820_n = gids.Len() / uint64(4)
-	var _821_out *dbytes.Bytes
-	var _ = _821_out
-	var _out1195 *dbytes.Bytes
-	var _ = _out1195
-	_out1195 = dbytes.NewBytes(uint64(4) * _820_n)
-	_821_out = _out1195
-	var _822_i uint64
-	var _ = _822_i
-	_822_i = uint64(0)
-	for _822_i < _820_n {
-		var _823_x uint32
-		var _ = _823_x
-		_823_x = gids.U32(uint64(4) * _822_i)
-		if _823_x == uint32(0) {
-			_823_x = anonGid
+	var _823_n uint64
+	var _ = _823_n
+	_823_n = gids.Len() / uint64(4)
+	var _824_out *dbytes.Bytes
+	var _ = _824_out
+	var _out1202 *dbytes.Bytes
+	var _ = _out1202
+	_out1202 = dbytes.NewBytes(uint64(4) * _823_n)
+	_824_out = _out1202
+	var _825_i uint64
+	var _ = _825_i
+	_825_i = uint64(0)
+	for _825_i < _823_n {
+		var _826_x uint32
+		var _ = _826_x
+		_826_x = gids.U32(uint64(4) * _825_i)
+		if _826_x == uint32(0) {
+			_826_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_821_out, uint64(4)*_822_i, _823_x)
-		_822_i = _822_i + uint64(1)
+		marshal.Companion_Default___.Put32(_824_out, uint64(4)*_825_i, _826_x)
+		_825_i = _825_i + uint64(1)
 	}
-	gs = _821_out
+	gs = _824_out
 	return u, g, gs
 }
 

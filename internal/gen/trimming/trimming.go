@@ -58,13 +58,13 @@ func (_this type_Default___) String() string {
 	return "trimming.Default__"
 }
 func (_this *CompanionStruct_Default___) Trim(txn *dtxn.Txn, d *directories.DirFs, lo uint64, n uint64) {
-	var _819_b *blockstore.BlockFs
-	var _ = _819_b
-	_819_b = d.Fs.Fs.Fs
+	var _822_b *blockstore.BlockFs
+	var _ = _822_b
+	_822_b = d.Fs.Fs.Fs
 	if n > d.Fs.Geo.Dtor_data1() || lo < d.Fs.Geo.Dtor_data0() || lo > d.Fs.Geo.Dtor_data1()-n {
 		return
 	}
-	_819_b.ZeroFree(txn, lo, n)
+	_822_b.ZeroFree(txn, lo, n)
 }
 
 // End of class Default__

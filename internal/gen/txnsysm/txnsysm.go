@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _245_t *dlock.Table
-	var _ = _245_t
-	var _out416 *dlock.Table
-	var _ = _out416
-	_out416 = dlock.NewTable()
-	_245_t = _out416
+	var _248_t *dlock.Table
+	var _ = _248_t
+	var _out423 *dlock.Table
+	var _ = _out423
+	_out423 = dlock.NewTable()
+	_248_t = _out423
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _245_t)
+	_nw1.Ctor__(j, _248_t)
 	s = _nw1
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out417 *dbytes.Blk
-	var _ = _out417
-	var _out418 uint64
-	var _ = _out418
-	_out417, _out418 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out417
-	t = _out418
+	var _out424 *dbytes.Blk
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	_out424, _out425 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out424
+	t = _out425
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -159,24 +159,24 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out419 bool
-	var _ = _out419
-	var _out420 *ddisk.BList
-	var _ = _out420
-	_out419, _out420 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out419
-	l = _out420
+	var _out426 bool
+	var _ = _out426
+	var _out427 *ddisk.BList
+	var _ = _out427
+	_out426, _out427 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out426
+	l = _out427
 	if !ok {
 		return ok, l, m, bad
 	}
 	Companion_Default___.TYield(s)
-	var _out421 uint64
-	var _ = _out421
-	var _out422 uint64
-	var _ = _out422
-	_out421, _out422 = journalreader.Companion_Default___.CheckHome(s.J, a, l, t)
-	m = _out421
-	bad = _out422
+	var _out428 uint64
+	var _ = _out428
+	var _out429 uint64
+	var _ = _out429
+	_out428, _out429 = journalreader.Companion_Default___.CheckHome(s.J, a, l, t)
+	m = _out428
+	bad = _out429
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
@@ -184,25 +184,25 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _246_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _246_l
-	var _247_m uint64 = 0
-	var _ = _247_m
-	var _248_bad uint64 = 0
-	var _ = _248_bad
-	var _out423 bool
-	var _ = _out423
-	var _out424 *ddisk.BList
-	var _ = _out424
-	var _out425 uint64
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out423, _out424, _out425, _out426 = Companion_Default___.Device(s, a, n, t)
-	ok = _out423
-	_246_l = _out424
-	_247_m = _out425
-	_248_bad = _out426
+	var _249_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _249_l
+	var _250_m uint64 = 0
+	var _ = _250_m
+	var _251_bad uint64 = 0
+	var _ = _251_bad
+	var _out430 bool
+	var _ = _out430
+	var _out431 *ddisk.BList
+	var _ = _out431
+	var _out432 uint64
+	var _ = _out432
+	var _out433 uint64
+	var _ = _out433
+	_out430, _out431, _out432, _out433 = Companion_Default___.Device(s, a, n, t)
+	ok = _out430
+	_249_l = _out431
+	_250_m = _out432
+	_251_bad = _out433
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -211,30 +211,30 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _249_i uint64
-	var _ = _249_i
-	_249_i = _247_m
-	if _247_m == uint64(0) {
-		var _250_damaged bool
-		var _ = _250_damaged
-		var _out427 bool
-		var _ = _out427
-		_out427 = journalreader.Companion_Default___.Confirm(s.J, a, t, _248_bad)
-		_250_damaged = _out427
-		ok = !_250_damaged
+	var _252_i uint64
+	var _ = _252_i
+	_252_i = _250_m
+	if _250_m == uint64(0) {
+		var _253_damaged bool
+		var _ = _253_damaged
+		var _out434 bool
+		var _ = _out434
+		_out434 = journalreader.Companion_Default___.Confirm(s.J, a, t, _251_bad)
+		_253_damaged = _out434
+		ok = !_253_damaged
 	}
-	for uint64(0) < _249_i {
-		_249_i = _249_i - uint64(1)
-		var _251_c *dbytes.Blk
-		var _ = _251_c
-		var _out428 *dbytes.Blk
-		var _ = _out428
-		_out428 = _246_l.BlkAt(_249_i)
-		_251_c = _out428
-		var _out429 *dbytes.Blk
-		var _ = _out429
-		_out429 = journalreader.Companion_Default___.Lookup2(s.J, a+_249_i, t, _251_c)
-		b = _out429
+	for uint64(0) < _252_i {
+		_252_i = _252_i - uint64(1)
+		var _254_c *dbytes.Blk
+		var _ = _254_c
+		var _out435 *dbytes.Blk
+		var _ = _out435
+		_out435 = _249_l.BlkAt(_252_i)
+		_254_c = _out435
+		var _out436 *dbytes.Blk
+		var _ = _out436
+		_out436 = journalreader.Companion_Default___.Lookup2(s.J, a+_252_i, t, _254_c)
+		b = _out436
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -242,34 +242,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _252_t uint64 = 0
-	var _ = _252_t
-	var _out430 *dbytes.Blk
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out430, _out431 = Companion_Default___.Peek(s, a)
-	b = _out430
-	_252_t = _out431
-	var _253_ok bool
-	var _ = _253_ok
-	_253_ok = true
-	for b == (*dbytes.Blk)(nil) && _253_ok {
-		var _out432 bool
-		var _ = _out432
-		var _out433 *dbytes.Blk
-		var _ = _out433
-		_out432, _out433 = Companion_Default___.Fetch(s, a, uint64(1), _252_t)
-		_253_ok = _out432
-		b = _out433
-		if _253_ok && b == (*dbytes.Blk)(nil) {
-			var _out434 *dbytes.Blk
-			var _ = _out434
-			var _out435 uint64
-			var _ = _out435
-			_out434, _out435 = Companion_Default___.Peek(s, a)
-			b = _out434
-			_252_t = _out435
+	var _255_t uint64 = 0
+	var _ = _255_t
+	var _out437 *dbytes.Blk
+	var _ = _out437
+	var _out438 uint64
+	var _ = _out438
+	_out437, _out438 = Companion_Default___.Peek(s, a)
+	b = _out437
+	_255_t = _out438
+	var _256_ok bool
+	var _ = _256_ok
+	_256_ok = true
+	for b == (*dbytes.Blk)(nil) && _256_ok {
+		var _out439 bool
+		var _ = _out439
+		var _out440 *dbytes.Blk
+		var _ = _out440
+		_out439, _out440 = Companion_Default___.Fetch(s, a, uint64(1), _255_t)
+		_256_ok = _out439
+		b = _out440
+		if _256_ok && b == (*dbytes.Blk)(nil) {
+			var _out441 *dbytes.Blk
+			var _ = _out441
+			var _out442 uint64
+			var _ = _out442
+			_out441, _out442 = Companion_Default___.Peek(s, a)
+			b = _out441
+			_255_t = _out442
 		}
 	}
 	return b
@@ -278,35 +278,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _254_m uint64
-	var _ = _254_m
-	_254_m = func() uint64 {
+	var _257_m uint64
+	var _ = _257_m
+	_257_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _255_b *dbytes.Blk
-	var _ = _255_b
-	var _256_t uint64
-	var _ = _256_t
-	var _out436 *dbytes.Blk
-	var _ = _out436
-	var _out437 uint64
-	var _ = _out437
-	_out436, _out437 = Companion_Default___.Peek(s, a)
-	_255_b = _out436
-	_256_t = _out437
-	if _255_b == (*dbytes.Blk)(nil) {
-		var _257_ok bool = false
-		var _ = _257_ok
-		var _out438 bool
-		var _ = _out438
-		var _out439 *dbytes.Blk
-		var _ = _out439
-		_out438, _out439 = Companion_Default___.Fetch(s, a, _254_m, _256_t)
-		_257_ok = _out438
-		_255_b = _out439
+	var _258_b *dbytes.Blk
+	var _ = _258_b
+	var _259_t uint64
+	var _ = _259_t
+	var _out443 *dbytes.Blk
+	var _ = _out443
+	var _out444 uint64
+	var _ = _out444
+	_out443, _out444 = Companion_Default___.Peek(s, a)
+	_258_b = _out443
+	_259_t = _out444
+	if _258_b == (*dbytes.Blk)(nil) {
+		var _260_ok bool = false
+		var _ = _260_ok
+		var _out445 bool
+		var _ = _out445
+		var _out446 *dbytes.Blk
+		var _ = _out446
+		_out445, _out446 = Companion_Default___.Fetch(s, a, _257_m, _259_t)
+		_260_ok = _out445
+		_258_b = _out446
 	}
 }
 

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1185 uint32
-	var _ = _out1185
-	var _out1186 *dbytes.Bytes
-	var _ = _out1186
-	_out1185, _out1186 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1185
-	after = _out1186
-	var _813_all uint64
-	var _ = _813_all
-	_813_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _814_files uint64
-	var _ = _814_files
-	_814_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _815_b uint64
-	var _ = _815_b
-	_815_b = Companion_Default___.Least(blocks, _813_all)
-	var _816_i uint64
-	var _ = _816_i
-	_816_i = Companion_Default___.Least(inodes, _814_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _813_all, uint64(4096) * _815_b, uint64(4096) * _815_b, _814_files, _816_i, _816_i, uint32(0)}}
+	var _out1192 uint32
+	var _ = _out1192
+	var _out1193 *dbytes.Bytes
+	var _ = _out1193
+	_out1192, _out1193 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1192
+	after = _out1193
+	var _816_all uint64
+	var _ = _816_all
+	_816_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _817_files uint64
+	var _ = _817_files
+	_817_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _818_b uint64
+	var _ = _818_b
+	_818_b = Companion_Default___.Least(blocks, _816_all)
+	var _819_i uint64
+	var _ = _819_i
+	_819_i = Companion_Default___.Least(inodes, _817_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _816_all, uint64(4096) * _818_b, uint64(4096) * _818_b, _817_files, _819_i, _819_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1187 uint32
-	var _ = _out1187
-	var _out1188 *dbytes.Bytes
-	var _ = _out1188
-	_out1187, _out1188 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1187
-	after = _out1188
+	var _out1194 uint32
+	var _ = _out1194
+	var _out1195 *dbytes.Bytes
+	var _ = _out1195
+	_out1194, _out1195 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1194
+	after = _out1195
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1189 uint32
-	var _ = _out1189
-	var _out1190 *dbytes.Bytes
-	var _ = _out1190
-	_out1189, _out1190 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1189
-	after = _out1190
+	var _out1196 uint32
+	var _ = _out1196
+	var _out1197 *dbytes.Bytes
+	var _ = _out1197
+	_out1196, _out1197 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1196
+	after = _out1197
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _817_ip
-	var _out1191 uint32
-	var _ = _out1191
-	var _out1192 *dbytes.Bytes
-	var _ = _out1192
-	_out1191, _out1192 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1191
-	_817_ip = _out1192
+	var _820_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _820_ip
+	var _out1198 uint32
+	var _ = _out1198
+	var _out1199 *dbytes.Bytes
+	var _ = _out1199
+	_out1198, _out1199 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1198
+	_820_ip = _out1199
 	if st != uint32(0) {
 		return st, after
 	}
-	var _818_ty uint32
-	var _ = _818_ty
-	var _out1193 uint32
-	var _ = _out1193
-	_out1193 = inodeformat.Companion_Default___.GetTy(_817_ip)
-	_818_ty = _out1193
-	if _818_ty != permissions.Companion_Default___.REG() {
+	var _821_ty uint32
+	var _ = _821_ty
+	var _out1200 uint32
+	var _ = _out1200
+	_out1200 = inodeformat.Companion_Default___.GetTy(_820_ip)
+	_821_ty = _out1200
+	if _821_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _817_ip
+	after = _820_ip
 	return st, after
 }
 
