@@ -364,10 +364,6 @@ module JournalInstaller {
     ensures 2 <= j.ins.ip && (!copy ==> j.ins.ip == 2) && j.ieq as int == j.hq as int + j.k && j.geo.ep == j.seal.ep && j.geo.key == j.seal.key && j.geo.tree == j.seal.t
     ensures j.at as int == j.geo.at && j.home as int - 1 == Copy(j.geo) && j.at < j.home
   { reveal j.Inv(); reveal j.InsI(); }
-  lemma IsRootOf(p: Geo, r: CV, w: St)
-    requires Says(p, r, w)
-    ensures IsRoot(p.tree, r)
-  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
   twostate lemma HdrWroteI(j: Journal, copy: bool, a: int, v: BV, ok: bool)
     requires old(j.InsI()) && j.ins.ip == 3 && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && unchanged(j)
     requires if copy then old(j.ins.hph) == 2 else old(j.ins.ip) == 2

@@ -56,26 +56,6 @@ module JournalScrub {
     assert j.gs == j.gs[..j.k] + j.gs[j.k..];
     MergeCat(j.gs[..j.k], j.gs[j.k..]);
   }
-  // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes, from the i-th on?
-  // m: the first that is not; for it block bad is damaged, or what was read was overtaken.
-  method CheckFrom(j: Journal, a: uint64, l: BList, i: uint64) returns (m: uint64, bad: uint64)
-    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096
-    modifies {}
-    ensures i <= m && m as int <= |l.blks| && j.LKeep() && j.IKeep()
-  {
-    reveal j.Inv();
-    var n := l.Len();
-    m := i; bad := a;
-    while m < n
-      invariant i <= m <= n
-    {
-      var b := l.BlkAt(m);
-      var ok;
-      ok, bad := Genuine(j.tree, a + m, b);
-      if !ok { return; }
-      m := m + 1;
-    }
-  }
   // [L] Block a was read with ticket t and is not what it should be, as block bad is damaged; or it could not be read (bad == a).
   // What does that mean?
   method Verdict(j: Journal, a: uint64, t: uint64, bad: uint64) returns (st: uint32)

@@ -454,7 +454,7 @@ module JournalThreads {
     if !ok { return; }
     CYield(j);
     var m;
-    m, bad := CheckHome(j, a, l, t);
+    m, bad := CheckHome(j, a, l, 0, t);
     if m > 0 { c := l.BlkAt(0); }
   }
   // The latest contents of block a. false = the device cannot read it, or returns something else.

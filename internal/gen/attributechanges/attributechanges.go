@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _420_cs uint64
-	var _ = _420_cs
-	var _421_cns uint32
-	var _ = _421_cns
+	var _418_cs uint64
+	var _ = _418_cs
+	var _419_cns uint32
+	var _ = _419_cns
 	var _out596 uint64
 	var _ = _out596
 	var _out597 uint32
 	var _ = _out597
 	_out596, _out597 = inodeformat.Companion_Default___.GetCtime(ip)
-	_420_cs = _out596
-	_421_cns = _out597
-	if _420_cs < s || _420_cs == s && _421_cns < ns {
+	_418_cs = _out596
+	_419_cns = _out597
+	if _418_cs < s || _418_cs == s && _419_cns < ns {
 		return ts, tns
 	}
-	if _421_cns < uint32(999999999) {
-		ts, tns = _420_cs, _421_cns+uint32(1)
-	} else if _420_cs < uint64(18446744073709551615) {
-		ts, tns = _420_cs+uint64(1), uint32(0)
+	if _419_cns < uint32(999999999) {
+		ts, tns = _418_cs, _419_cns+uint32(1)
+	} else if _418_cs < uint64(18446744073709551615) {
+		ts, tns = _418_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _420_cs, _421_cns
+		ts, tns = _418_cs, _419_cns
 	}
 	return ts, tns
 }

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _665_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _665_ip
+	var _663_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _663_ip
 	var _out893 uint32
 	var _ = _out893
 	var _out894 *dbytes.Bytes
 	var _ = _out894
 	_out893, _out894 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out893
-	_665_ip = _out894
+	_663_ip = _out894
 	if st == uint32(0) {
-		after = _665_ip
+		after = _663_ip
 	}
 	return st, after
 }
@@ -206,22 +206,22 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _666_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _666_ip
+	var _664_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _664_ip
 	var _out895 uint32
 	var _ = _out895
 	var _out896 *dbytes.Bytes
 	var _ = _out896
 	_out895, _out896 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out895
-	_666_ip = _out896
+	_664_ip = _out896
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _666_ip
+	after = _664_ip
 	var _out897 uint32
 	var _ = _out897
-	_out897 = permissions.Companion_Default___.AccessBits(c, _666_ip)
+	_out897 = permissions.Companion_Default___.AccessBits(c, _664_ip)
 	bits = _out897
 	return st, bits, after
 }
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _667_own bool
-	var _ = _667_own
+	var _665_own bool
+	var _ = _665_own
 	var _out898 bool
 	var _ = _out898
 	_out898 = permissions.Companion_Default___.IsOwner(c, ip)
-	_667_own = _out898
-	if a.HasMode && !_667_own {
+	_665_own = _out898
+	if a.HasMode && !_665_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _668_u uint32
-		var _ = _668_u
+		var _666_u uint32
+		var _ = _666_u
 		var _out899 uint32
 		var _ = _out899
 		_out899 = inodeformat.Companion_Default___.GetUid(ip)
-		_668_u = _out899
-		if !_667_own || a.Uid != _668_u {
+		_666_u = _out899
+		if !_665_own || a.Uid != _666_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _669_g uint32
-		var _ = _669_g
+		var _667_g uint32
+		var _ = _667_g
 		var _out900 uint32
 		var _ = _out900
 		_out900 = inodeformat.Companion_Default___.GetGid(ip)
-		_669_g = _out900
-		var _670_mine bool
-		var _ = _670_mine
+		_667_g = _out900
+		var _668_mine bool
+		var _ = _668_mine
 		var _out901 bool
 		var _ = _out901
 		_out901 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_670_mine = _out901
-		if !_667_own || a.Gid != _669_g && !_670_mine {
+		_668_mine = _out901
+		if !_665_own || a.Gid != _667_g && !_668_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_667_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_665_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _671_w bool
-		var _ = _671_w
+		var _669_w bool
+		var _ = _669_w
 		var _out902 bool
 		var _ = _out902
 		_out902 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_671_w = _out902
-		if !_671_w {
+		_669_w = _out902
+		if !_669_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _672_mode uint32
-	var _ = _672_mode
+	var _670_mode uint32
+	var _ = _670_mode
 	var _out903 uint32
 	var _ = _out903
 	_out903 = inodeformat.Companion_Default___.GetMode(ip)
-	_672_mode = _out903
+	_670_mode = _out903
 	if a.HasMode {
-		_672_mode = a.Mode % uint32(4096)
-		var _673_gid uint32
-		var _ = _673_gid
+		_670_mode = a.Mode % uint32(4096)
+		var _671_gid uint32
+		var _ = _671_gid
 		var _out904 uint32
 		var _ = _out904
 		_out904 = inodeformat.Companion_Default___.GetGid(ip)
-		_673_gid = _out904
-		var _674_mine bool
-		var _ = _674_mine
+		_671_gid = _out904
+		var _672_mine bool
+		var _ = _672_mine
 		var _out905 bool
 		var _ = _out905
-		_out905 = permissions.Companion_Default___.InGroup(c, _673_gid)
-		_674_mine = _out905
-		if c.Uid != uint32(0) && !_674_mine {
-			_672_mode = permissions.Companion_Default___.DropSetgid(_672_mode)
+		_out905 = permissions.Companion_Default___.InGroup(c, _671_gid)
+		_672_mine = _out905
+		if c.Uid != uint32(0) && !_672_mine {
+			_670_mode = permissions.Companion_Default___.DropSetgid(_670_mode)
 		}
 	}
-	var _675_ty uint32
-	var _ = _675_ty
+	var _673_ty uint32
+	var _ = _673_ty
 	var _out906 uint32
 	var _ = _out906
 	_out906 = inodeformat.Companion_Default___.GetTy(ip)
-	_675_ty = _out906
-	if _675_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_672_mode = permissions.Companion_Default___.KillPriv(_672_mode)
+	_673_ty = _out906
+	if _673_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_670_mode = permissions.Companion_Default___.KillPriv(_670_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _672_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _670_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _676_ip *dbytes.Bytes
-	var _ = _676_ip
+	var _674_ip *dbytes.Bytes
+	var _ = _674_ip
 	var _out907 *dbytes.Bytes
 	var _ = _out907
 	_out907 = d.Fs.GetInode(txn, ino, true)
-	_676_ip = _out907
-	var _677_was uint64
-	var _ = _677_was
+	_674_ip = _out907
+	var _675_was uint64
+	var _ = _675_was
 	var _out908 uint64
 	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetSize(_676_ip)
-	_677_was = _out908
-	var _678_shrink uint64
-	var _ = _678_shrink
+	_out908 = inodeformat.Companion_Default___.GetSize(_674_ip)
+	_675_was = _out908
+	var _676_shrink uint64
+	var _ = _676_shrink
 	var _out909 uint64
 	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetShrink(_676_ip)
-	_678_shrink = _out909
-	if size > _677_was && _678_shrink != uint64(0) {
+	_out909 = inodeformat.Companion_Default___.GetShrink(_674_ip)
+	_676_shrink = _out909
+	if size > _675_was && _676_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _679_ok bool
-	var _ = _679_ok
+	var _677_ok bool
+	var _ = _677_ok
 	var _out910 bool
 	var _ = _out910
 	_out910 = d.SetSize(txn, ino, size)
-	_679_ok = _out910
-	if !_679_ok {
+	_677_ok = _out910
+	if !_677_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _677_was {
-		var _680_done bool
-		var _ = _680_done
+	if size < _675_was {
+		var _678_done bool
+		var _ = _678_done
 		var _out911 bool
 		var _ = _out911
-		_out911 = procedurebase.Companion_Default___.Release(txn, d, ino, _677_was-size)
-		_680_done = _out911
-		later = !_680_done
+		_out911 = procedurebase.Companion_Default___.Release(txn, d, ino, _675_was-size)
+		_678_done = _out911
+		later = !_678_done
 	}
 	return st, later
 }
@@ -417,43 +417,43 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _681_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _681_p
+	var _679_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _679_p
 	var _out912 uint32
 	var _ = _out912
 	var _out913 *dbytes.Bytes
 	var _ = _out913
 	_out912, _out913 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out912
-	_681_p = _out913
+	_679_p = _out913
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _681_p
+	ip = _679_p
 	if guard {
-		var _682_cs uint64
-		var _ = _682_cs
-		var _683_cns uint32
-		var _ = _683_cns
+		var _680_cs uint64
+		var _ = _680_cs
+		var _681_cns uint32
+		var _ = _681_cns
 		var _out914 uint64
 		var _ = _out914
 		var _out915 uint32
 		var _ = _out915
-		_out914, _out915 = inodeformat.Companion_Default___.GetCtime(_681_p)
-		_682_cs = _out914
-		_683_cns = _out915
-		if _682_cs != gs || _683_cns != gns {
+		_out914, _out915 = inodeformat.Companion_Default___.GetCtime(_679_p)
+		_680_cs = _out914
+		_681_cns = _out915
+		if _680_cs != gs || _681_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _684_ty uint32
-	var _ = _684_ty
+	var _682_ty uint32
+	var _ = _682_ty
 	var _out916 uint32
 	var _ = _out916
-	_out916 = inodeformat.Companion_Default___.GetTy(_681_p)
-	_684_ty = _out916
-	if a.HasSize && _684_ty != permissions.Companion_Default___.REG() {
+	_out916 = inodeformat.Companion_Default___.GetTy(_679_p)
+	_682_ty = _out916
+	if a.HasSize && _682_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
@@ -466,7 +466,7 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _out918 uint32
 	var _ = _out918
-	_out918 = Companion_Default___.MaySetattr(c, _681_p, a)
+	_out918 = Companion_Default___.MaySetattr(c, _679_p, a)
 	st = _out918
 	return st, ip
 }
@@ -491,27 +491,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	st = uint32(0)
-	var _685_np *dbytes.Bytes
-	var _ = _685_np
+	var _683_np *dbytes.Bytes
+	var _ = _683_np
 	var _out921 *dbytes.Bytes
 	var _ = _out921
 	_out921 = d.Fs.GetInode(txn, ino, true)
-	_685_np = _out921
-	var _686_ts uint64
-	var _ = _686_ts
-	var _687_tns uint32
-	var _ = _687_tns
+	_683_np = _out921
+	var _684_ts uint64
+	var _ = _684_ts
+	var _685_tns uint32
+	var _ = _685_tns
 	var _out922 uint64
 	var _ = _out922
 	var _out923 uint32
 	var _ = _out923
-	_out922, _out923 = attributechanges.Companion_Default___.Stamp(_685_np, s, ns)
-	_686_ts = _out922
-	_687_tns = _out923
-	Companion_Default___.Apply(c, _685_np, a, _686_ts, _687_tns)
-	inodeformat.Companion_Default___.SetVerf(_685_np, uint64(0))
-	d.PutInode(txn, ino, _685_np)
-	after = _685_np
+	_out922, _out923 = attributechanges.Companion_Default___.Stamp(_683_np, s, ns)
+	_684_ts = _out922
+	_685_tns = _out923
+	Companion_Default___.Apply(c, _683_np, a, _684_ts, _685_tns)
+	inodeformat.Companion_Default___.SetVerf(_683_np, uint64(0))
+	d.PutInode(txn, ino, _683_np)
+	after = _683_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -551,34 +551,34 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _688_ty uint32
-	var _ = _688_ty
+	var _686_ty uint32
+	var _ = _686_ty
 	var _out929 uint32
 	var _ = _out929
 	_out929 = inodeformat.Companion_Default___.GetTy(ip)
-	_688_ty = _out929
-	var _689_dmode uint32
-	var _ = _689_dmode
+	_686_ty = _out929
+	var _687_dmode uint32
+	var _ = _687_dmode
 	var _out930 uint32
 	var _ = _out930
 	_out930 = inodeformat.Companion_Default___.GetMode(dp)
-	_689_dmode = _out930
-	var _690_dgid uint32
-	var _ = _690_dgid
+	_687_dmode = _out930
+	var _688_dgid uint32
+	var _ = _688_dgid
 	var _out931 uint32
 	var _ = _out931
 	_out931 = inodeformat.Companion_Default___.GetGid(dp)
-	_690_dgid = _out931
+	_688_dgid = _out931
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _689_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _690_dgid
+		if _687_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _688_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _688_ty == permissions.Companion_Default___.DIR() {
+		if _686_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _691_dmode uint32
-	var _ = _691_dmode
+	var _689_dmode uint32
+	var _ = _689_dmode
 	var _out932 uint32
 	var _ = _out932
 	_out932 = inodeformat.Companion_Default___.GetMode(dp)
-	_691_dmode = _out932
-	var _692_m uint32
-	var _ = _692_m
+	_689_dmode = _out932
+	var _690_m uint32
+	var _ = _690_m
 	var _out933 uint32
 	var _ = _out933
 	_out933 = inodeformat.Companion_Default___.GetMode(ip)
-	_692_m = _out933
-	if _691_dmode/uint32(1024)%uint32(2) == uint32(1) && _692_m/uint32(1024)%uint32(2) == uint32(0) && _692_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _692_m+uint32(1024))
+	_690_m = _out933
+	if _689_dmode/uint32(1024)%uint32(2) == uint32(1) && _690_m/uint32(1024)%uint32(2) == uint32(0) && _690_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _690_m+uint32(1024))
 	}
 }
 

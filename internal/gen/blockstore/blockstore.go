@@ -86,36 +86,36 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _319_tries uint64
-	var _ = _319_tries
-	_319_tries = uint64(0)
-	for _319_tries < uint64(16) {
-		var _320_got bool = false
-		var _ = _320_got
+	var _317_tries uint64
+	var _ = _317_tries
+	_317_tries = uint64(0)
+	for _317_tries < uint64(16) {
+		var _318_got bool = false
+		var _ = _318_got
 		var _out502 bool
 		var _ = _out502
 		var _out503 uint64
 		var _ = _out503
 		_out502, _out503 = txn.AllocHint(uint64(1), near)
-		_320_got = _out502
+		_318_got = _out502
 		ino = _out503
-		if !_320_got {
+		if !_318_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _321_u bool
-			var _ = _321_u
+			var _319_u bool
+			var _ = _319_u
 			var _out504 bool
 			var _ = _out504
 			_out504 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_321_u = _out504
-			if !_321_u {
+			_319_u = _out504
+			if !_319_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_319_tries = _319_tries + uint64(1)
+		_317_tries = _317_tries + uint64(1)
 	}
 	return ok, ino
 }
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _322_tries uint64
-	var _ = _322_tries
-	_322_tries = uint64(0)
-	for _322_tries < uint64(16) {
-		var _323_got bool = false
-		var _ = _323_got
+	var _320_tries uint64
+	var _ = _320_tries
+	_320_tries = uint64(0)
+	for _320_tries < uint64(16) {
+		var _321_got bool = false
+		var _ = _321_got
 		var _out506 bool
 		var _ = _out506
 		var _out507 uint64
 		var _ = _out507
 		_out506, _out507 = txn.AllocHint(uint64(0), near)
-		_323_got = _out506
+		_321_got = _out506
 		bn = _out507
-		if !_323_got {
+		if !_321_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _324_u bool
-			var _ = _324_u
+			var _322_u bool
+			var _ = _322_u
 			var _out508 bool
 			var _ = _out508
 			_out508 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_324_u = _out508
-			if !_324_u {
+			_322_u = _out508
+			if !_322_u {
 				ok = true
 				goto L3
 			}
 		}
-		_322_tries = _322_tries + uint64(1)
+		_320_tries = _320_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _325_b uint64
-	var _ = _325_b
-	_325_b = lo
-	for _325_b < lo+n {
-		var _326___v0 bool
-		var _ = _326___v0
+	var _323_b uint64
+	var _ = _323_b
+	_323_b = lo
+	for _323_b < lo+n {
+		var _324___v0 bool
+		var _ = _324___v0
 		var _out509 bool
 		var _ = _out509
-		_out509 = _this.FreeBit(txn, _325_b)
-		_326___v0 = _out509
-		_325_b = _325_b + uint64(1)
+		_out509 = _this.FreeBit(txn, _323_b)
+		_324___v0 = _out509
+		_323_b = _323_b + uint64(1)
 	}
-	_325_b = lo
-	for _325_b < lo+n {
-		var _327_is bool
-		var _ = _327_is
+	_323_b = lo
+	for _323_b < lo+n {
+		var _325_is bool
+		var _ = _325_is
 		var _out510 bool
 		var _ = _out510
-		_out510 = _this.FreeBit(txn, _325_b)
-		_327_is = _out510
-		if _327_is {
-			txn.Bulk(_325_b)
-			var _328_z *dbytes.Bytes
-			var _ = _328_z
+		_out510 = _this.FreeBit(txn, _323_b)
+		_325_is = _out510
+		if _325_is {
+			txn.Bulk(_323_b)
+			var _326_z *dbytes.Bytes
+			var _ = _326_z
 			var _out511 *dbytes.Bytes
 			var _ = _out511
 			_out511 = dbytes.NewBytes(uint64(4096))
-			_328_z = _out511
-			_this.WriteBlock(txn, _325_b, _328_z)
+			_326_z = _out511
+			_this.WriteBlock(txn, _323_b, _326_z)
 		}
-		_325_b = _325_b + uint64(1)
+		_323_b = _323_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _329_u bool
-	var _ = _329_u
+	var _327_u bool
+	var _ = _327_u
 	var _out512 bool
 	var _ = _out512
 	_out512 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_329_u = _out512
-	is = !_329_u
+	_327_u = _out512
+	is = !_327_u
 	return is
 }
 

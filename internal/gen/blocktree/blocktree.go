@@ -74,25 +74,25 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 		bn = _out513
 		return bn
 	}
-	var _330_pb *dbytes.Blk
-	var _ = _330_pb
+	var _328_pb *dbytes.Blk
+	var _ = _328_pb
 	var _out514 *dbytes.Blk
 	var _ = _out514
 	_out514 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_330_pb = _out514
-	bn = _330_pb.U64(uint64(8) * (j % uint64(512)))
+	_328_pb = _out514
+	bn = _328_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _331_pn uint64
-	var _ = _331_pn
+	var _329_pn uint64
+	var _ = _329_pn
 	var _out515 uint64
 	var _ = _out515
 	_out515 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_331_pn = _out515
-	if _331_pn == uint64(0) {
+	_329_pn = _out515
+	if _329_pn == uint64(0) {
 		var _out516 *dbytes.Blk
 		var _ = _out516
 		_out516 = dbytes.ZeroBlk()
@@ -100,7 +100,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var _out517 *dbytes.Blk
 		var _ = _out517
-		_out517 = _this.Fs.ReadBlock(txn, _331_pn, excl)
+		_out517 = _this.Fs.ReadBlock(txn, _329_pn, excl)
 		pb = _out517
 	}
 	return pb
@@ -159,71 +159,71 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		_out522 = inodeformat.Companion_Default___.GetSlot(ip, k)
 		bn = _out522
 		if bn == uint64(0) {
-			var _332_near uint64
-			var _ = _332_near
+			var _330_near uint64
+			var _ = _330_near
 			var _out523 uint64
 			var _ = _out523
 			_out523 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_332_near = _out523
-			var _333_z *dbytes.Bytes
-			var _ = _333_z
+			_330_near = _out523
+			var _331_z *dbytes.Bytes
+			var _ = _331_z
 			var _out524 *dbytes.Bytes
 			var _ = _out524
 			_out524 = dbytes.NewBytes(uint64(4096))
-			_333_z = _out524
+			_331_z = _out524
 			var _out525 bool
 			var _ = _out525
 			var _out526 uint64
 			var _ = _out526
-			_out525, _out526 = _this.AllocRoot(txn, ip, ino, k, _332_near, _333_z)
+			_out525, _out526 = _this.AllocRoot(txn, ip, ino, k, _330_near, _331_z)
 			ok = _out525
 			bn = _out526
 		}
 		return ok, bn
 	}
-	var _334_pn uint64 = 0
-	var _ = _334_pn
+	var _332_pn uint64 = 0
+	var _ = _332_pn
 	var _out527 bool
 	var _ = _out527
 	var _out528 uint64
 	var _ = _out528
 	_out527, _out528 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	ok = _out527
-	_334_pn = _out528
+	_332_pn = _out528
 	if !ok {
 		return ok, bn
 	}
-	var _335_pb *dbytes.Blk
-	var _ = _335_pb
+	var _333_pb *dbytes.Blk
+	var _ = _333_pb
 	var _out529 *dbytes.Blk
 	var _ = _out529
-	_out529 = _this.Fs.ReadBlock(txn, _334_pn, true)
-	_335_pb = _out529
-	bn = _335_pb.U64(uint64(8) * (j % uint64(512)))
+	_out529 = _this.Fs.ReadBlock(txn, _332_pn, true)
+	_333_pb = _out529
+	bn = _333_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _336_t *dbytes.Bytes
-		var _ = _336_t
+		var _334_t *dbytes.Bytes
+		var _ = _334_t
 		var _out530 *dbytes.Bytes
 		var _ = _out530
-		_out530 = _335_pb.Thaw()
-		_336_t = _out530
-		var _337_z *dbytes.Bytes
-		var _ = _337_z
+		_out530 = _333_pb.Thaw()
+		_334_t = _out530
+		var _335_z *dbytes.Bytes
+		var _ = _335_z
 		var _out531 *dbytes.Bytes
 		var _ = _out531
 		_out531 = dbytes.NewBytes(uint64(4096))
-		_337_z = _out531
+		_335_z = _out531
 		var _out532 bool
 		var _ = _out532
 		var _out533 uint64
 		var _ = _out533
-		_out532, _out533 = _this.AddChild(txn, ip, _336_t, _334_pn, j, _334_pn, _337_z)
+		_out532, _out533 = _this.AddChild(txn, ip, _334_t, _332_pn, j, _332_pn, _335_z)
 		ok = _out532
 		bn = _out533
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _334_pn, _336_t)
+		_this.CloseParent(txn, _332_pn, _334_t)
 	}
 	return ok, bn
 }
@@ -255,18 +255,18 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _338_k uint64
-	var _ = _338_k
-	_338_k = positions.Companion_Default___.FlatK(n)
-	var _339_bn uint64
-	var _ = _339_bn
+	var _336_k uint64
+	var _ = _336_k
+	_336_k = positions.Companion_Default___.FlatK(n)
+	var _337_bn uint64
+	var _ = _337_bn
 	var _out536 uint64
 	var _ = _out536
-	_out536 = _this.Resolve(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), positions.Companion_Default___.FlatJ(n), excl)
-	_339_bn = _out536
+	_out536 = _this.Resolve(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), positions.Companion_Default___.FlatJ(n), excl)
+	_337_bn = _out536
 	var _out537 *dbytes.Blk
 	var _ = _out537
-	_out537 = _this.ReadAt(txn, _339_bn, excl)
+	_out537 = _this.ReadAt(txn, _337_bn, excl)
 	b = _out537
 	return b
 }

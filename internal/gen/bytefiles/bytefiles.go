@@ -87,34 +87,34 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _422_ip *dbytes.Bytes
-	var _ = _422_ip
+	var _420_ip *dbytes.Bytes
+	var _ = _420_ip
 	var _out599 *dbytes.Bytes
 	var _ = _out599
 	_out599 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_422_ip = _out599
-	var _423_size uint64
-	var _ = _423_size
+	_420_ip = _out599
+	var _421_size uint64
+	var _ = _421_size
 	var _out600 uint64
 	var _ = _out600
-	_out600 = inodeformat.Companion_Default___.GetSize(_422_ip)
-	_423_size = _out600
-	if off >= _423_size {
+	_out600 = inodeformat.Companion_Default___.GetSize(_420_ip)
+	_421_size = _out600
+	if off >= _421_size {
 		var _out601 *dbytes.Bytes
 		var _ = _out601
 		_out601 = dbytes.NewBytes(uint64(0))
 		b = _out601
 		return b
 	}
-	var _424_n uint64
-	var _ = _424_n
+	var _422_n uint64
+	var _ = _422_n
 	var _out602 uint64
 	var _ = _out602
-	_out602 = reading.Companion_Default___.Min(len_, _423_size-off)
-	_424_n = _out602
+	_out602 = reading.Companion_Default___.Min(len_, _421_size-off)
+	_422_n = _out602
 	var _out603 *dbytes.Bytes
 	var _ = _out603
-	_out603 = reading.Companion_Default___.Fetch(_this.Fs, txn, _422_ip, off, _424_n)
+	_out603 = reading.Companion_Default___.Fetch(_this.Fs, txn, _420_ip, off, _422_n)
 	b = _out603
 	return b
 }
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _425_ip *dbytes.Bytes
-	var _ = _425_ip
+	var _423_ip *dbytes.Bytes
+	var _ = _423_ip
 	var _out605 *dbytes.Bytes
 	var _ = _out605
 	_out605 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_425_ip = _out605
-	var _426_size uint64
-	var _ = _426_size
+	_423_ip = _out605
+	var _424_size uint64
+	var _ = _424_size
 	var _out606 uint64
 	var _ = _out606
-	_out606 = inodeformat.Companion_Default___.GetSize(_425_ip)
-	_426_size = _out606
-	var _427_shrink uint64
-	var _ = _427_shrink
+	_out606 = inodeformat.Companion_Default___.GetSize(_423_ip)
+	_424_size = _out606
+	var _425_shrink uint64
+	var _ = _425_shrink
 	var _out607 uint64
 	var _ = _out607
-	_out607 = inodeformat.Companion_Default___.GetShrink(_425_ip)
-	_427_shrink = _out607
-	if _427_shrink != uint64(0) && off+len_ > _426_size {
+	_out607 = inodeformat.Companion_Default___.GetShrink(_423_ip)
+	_425_shrink = _out607
+	if _425_shrink != uint64(0) && off+len_ > _424_size {
 		ok = false
 		return ok
 	}
-	var _428_used uint64
-	var _ = _428_used
+	var _426_used uint64
+	var _ = _426_used
 	var _out608 uint64
 	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetUsed(_425_ip)
-	_428_used = _out608
+	_out608 = inodeformat.Companion_Default___.GetUsed(_423_ip)
+	_426_used = _out608
 	var _out609 bool
 	var _ = _out609
-	_out609 = writing.Companion_Default___.Store(_this.Fs, txn, _425_ip, ino, off, src, so, len_)
+	_out609 = writing.Companion_Default___.Store(_this.Fs, txn, _423_ip, ino, off, src, so, len_)
 	ok = _out609
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _429_used_k uint64
-	var _ = _429_used_k
+	var _427_used_k uint64
+	var _ = _427_used_k
 	var _out610 uint64
 	var _ = _out610
-	_out610 = inodeformat.Companion_Default___.GetUsed(_425_ip)
-	_429_used_k = _out610
-	if off+len_ > _426_size {
-		inodeformat.Companion_Default___.SetFileSize(_425_ip, off+len_)
+	_out610 = inodeformat.Companion_Default___.GetUsed(_423_ip)
+	_427_used_k = _out610
+	if off+len_ > _424_size {
+		inodeformat.Companion_Default___.SetFileSize(_423_ip, off+len_)
 	}
-	if off+len_ > _426_size || _429_used_k != _428_used {
-		_this.Fs.SetMeta(txn, _425_ip, ino)
+	if off+len_ > _424_size || _427_used_k != _426_used {
+		_this.Fs.SetMeta(txn, _423_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _430_ip *dbytes.Bytes
-	var _ = _430_ip
+	var _428_ip *dbytes.Bytes
+	var _ = _428_ip
 	var _out611 *dbytes.Bytes
 	var _ = _out611
 	_out611 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_430_ip = _out611
-	var _431_size uint64
-	var _ = _431_size
+	_428_ip = _out611
+	var _429_size uint64
+	var _ = _429_size
 	var _out612 uint64
 	var _ = _out612
-	_out612 = inodeformat.Companion_Default___.GetSize(_430_ip)
-	_431_size = _out612
-	var _432_shrink uint64
-	var _ = _432_shrink
+	_out612 = inodeformat.Companion_Default___.GetSize(_428_ip)
+	_429_size = _out612
+	var _430_shrink uint64
+	var _ = _430_shrink
 	var _out613 uint64
 	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetShrink(_430_ip)
-	_432_shrink = _out613
+	_out613 = inodeformat.Companion_Default___.GetShrink(_428_ip)
+	_430_shrink = _out613
 	ok = true
-	if sz > _431_size {
-		if _432_shrink != uint64(0) {
+	if sz > _429_size {
+		if _430_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _431_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _430_ip, sz)
-		var _433_shrink_k uint64
-		var _ = _433_shrink_k
-		_433_shrink_k = _432_shrink
-		if _432_shrink < _431_size && (_432_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_431_size+uint64(4095))/uint64(4096)) {
-			_433_shrink_k = _431_size
+	} else if sz < _429_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _428_ip, sz)
+		var _431_shrink_k uint64
+		var _ = _431_shrink_k
+		_431_shrink_k = _430_shrink
+		if _430_shrink < _429_size && (_430_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_429_size+uint64(4095))/uint64(4096)) {
+			_431_shrink_k = _429_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_430_ip, _433_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_428_ip, _431_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_430_ip, sz)
-	_this.Fs.SetMeta(txn, _430_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_428_ip, sz)
+	_this.Fs.SetMeta(txn, _428_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _434_ip *dbytes.Bytes
-	var _ = _434_ip
+	var _432_ip *dbytes.Bytes
+	var _ = _432_ip
 	var _out614 *dbytes.Bytes
 	var _ = _out614
 	_out614 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_434_ip = _out614
-	var _435_size uint64
-	var _ = _435_size
+	_432_ip = _out614
+	var _433_size uint64
+	var _ = _433_size
 	var _out615 uint64
 	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetSize(_434_ip)
-	_435_size = _out615
-	var _436_shrink uint64
-	var _ = _436_shrink
+	_out615 = inodeformat.Companion_Default___.GetSize(_432_ip)
+	_433_size = _out615
+	var _434_shrink uint64
+	var _ = _434_shrink
 	var _out616 uint64
 	var _ = _out616
-	_out616 = inodeformat.Companion_Default___.GetShrink(_434_ip)
-	_436_shrink = _out616
-	if _436_shrink == uint64(0) {
+	_out616 = inodeformat.Companion_Default___.GetShrink(_432_ip)
+	_434_shrink = _out616
+	if _434_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _437_lo uint64
-	var _ = _437_lo
-	_437_lo = (_435_size + uint64(4095)) / uint64(4096)
-	var _438_n uint64
-	var _ = _438_n
-	_438_n = (_436_shrink + uint64(4095)) / uint64(4096)
-	if _438_n < _437_lo {
-		_438_n = _437_lo
+	var _435_lo uint64
+	var _ = _435_lo
+	_435_lo = (_433_size + uint64(4095)) / uint64(4096)
+	var _436_n uint64
+	var _ = _436_n
+	_436_n = (_434_shrink + uint64(4095)) / uint64(4096)
+	if _436_n < _435_lo {
+		_436_n = _435_lo
 	}
-	var _439_m uint64
-	var _ = _439_m
+	var _437_m uint64
+	var _ = _437_m
 	var _out617 uint64
 	var _ = _out617
-	_out617 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _434_ip, ino, _438_n, _437_lo, max)
-	_439_m = _out617
-	var _440_shrink_k uint64
-	var _ = _440_shrink_k
-	_440_shrink_k = uint64(4096) * _439_m
-	if _439_m == _437_lo {
-		_440_shrink_k = uint64(0)
+	_out617 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _432_ip, ino, _436_n, _435_lo, max)
+	_437_m = _out617
+	var _438_shrink_k uint64
+	var _ = _438_shrink_k
+	_438_shrink_k = uint64(4096) * _437_m
+	if _437_m == _435_lo {
+		_438_shrink_k = uint64(0)
 	}
-	done = _440_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_434_ip, _440_shrink_k)
-	_this.Fs.SetMeta(txn, _434_ip, ino)
+	done = _438_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_432_ip, _438_shrink_k)
+	_this.Fs.SetMeta(txn, _432_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -301,94 +301,94 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	if !ok {
 		return ok, ino
 	}
-	var _441_ip *dbytes.Bytes
-	var _ = _441_ip
+	var _439_ip *dbytes.Bytes
+	var _ = _439_ip
 	var _out620 *dbytes.Bytes
 	var _ = _out620
 	_out620 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_441_ip = _out620
-	var _442_size uint64
-	var _ = _442_size
+	_439_ip = _out620
+	var _440_size uint64
+	var _ = _440_size
 	var _out621 uint64
 	var _ = _out621
-	_out621 = inodeformat.Companion_Default___.GetSize(_441_ip)
-	_442_size = _out621
-	var _443_shrink uint64
-	var _ = _443_shrink
+	_out621 = inodeformat.Companion_Default___.GetSize(_439_ip)
+	_440_size = _out621
+	var _441_shrink uint64
+	var _ = _441_shrink
 	var _out622 uint64
 	var _ = _out622
-	_out622 = inodeformat.Companion_Default___.GetShrink(_441_ip)
-	_443_shrink = _out622
-	var _444_gen uint64
-	var _ = _444_gen
+	_out622 = inodeformat.Companion_Default___.GetShrink(_439_ip)
+	_441_shrink = _out622
+	var _442_gen uint64
+	var _ = _442_gen
 	var _out623 uint64
 	var _ = _out623
-	_out623 = inodeformat.Companion_Default___.GetGen(_441_ip)
-	_444_gen = _out623
-	var _445_bare bool
-	var _ = _445_bare
+	_out623 = inodeformat.Companion_Default___.GetGen(_439_ip)
+	_442_gen = _out623
+	var _443_bare bool
+	var _ = _443_bare
 	var _out624 bool
 	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.NoSlots(_441_ip)
-	_445_bare = _out624
-	if _442_size != uint64(0) || _443_shrink != uint64(0) || !_445_bare || _444_gen == uint64(18446744073709551615) {
+	_out624 = inodeformat.Companion_Default___.NoSlots(_439_ip)
+	_443_bare = _out624
+	if _440_size != uint64(0) || _441_shrink != uint64(0) || !_443_bare || _442_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _441_ip, ino, ty, _444_gen+uint64(1))
+	_this.Blank(txn, _439_ip, ino, ty, _442_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _446_ip *dbytes.Bytes
-	var _ = _446_ip
+	var _444_ip *dbytes.Bytes
+	var _ = _444_ip
 	var _out625 *dbytes.Bytes
 	var _ = _out625
 	_out625 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_446_ip = _out625
-	var _447_size uint64
-	var _ = _447_size
+	_444_ip = _out625
+	var _445_size uint64
+	var _ = _445_size
 	var _out626 uint64
 	var _ = _out626
-	_out626 = inodeformat.Companion_Default___.GetSize(_446_ip)
-	_447_size = _out626
-	var _448_shrink uint64
-	var _ = _448_shrink
+	_out626 = inodeformat.Companion_Default___.GetSize(_444_ip)
+	_445_size = _out626
+	var _446_shrink uint64
+	var _ = _446_shrink
 	var _out627 uint64
 	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.GetShrink(_446_ip)
-	_448_shrink = _out627
-	var _449_gen uint64
-	var _ = _449_gen
+	_out627 = inodeformat.Companion_Default___.GetShrink(_444_ip)
+	_446_shrink = _out627
+	var _447_gen uint64
+	var _ = _447_gen
 	var _out628 uint64
 	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetGen(_446_ip)
-	_449_gen = _out628
-	var _450_bare bool
-	var _ = _450_bare
+	_out628 = inodeformat.Companion_Default___.GetGen(_444_ip)
+	_447_gen = _out628
+	var _448_bare bool
+	var _ = _448_bare
 	var _out629 bool
 	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.NoSlots(_446_ip)
-	_450_bare = _out629
-	if _447_size != uint64(0) || _448_shrink != uint64(0) || !_450_bare {
+	_out629 = inodeformat.Companion_Default___.NoSlots(_444_ip)
+	_448_bare = _out629
+	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _446_ip, ino, uint32(0), _449_gen)
+	_this.Blank(txn, _444_ip, ino, uint32(0), _447_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _451_z *dbytes.Bytes
-	var _ = _451_z
+	var _449_z *dbytes.Bytes
+	var _ = _449_z
 	var _out630 *dbytes.Bytes
 	var _ = _out630
 	_out630 = dbytes.NewBytes(uint64(256))
-	_451_z = _out630
-	inodeformat.Companion_Default___.SetTy(_451_z, ty)
-	inodeformat.Companion_Default___.SetGen(_451_z, gen)
-	_this.Fs.SetInode(txn, _451_z, ino, ty != uint32(0))
+	_449_z = _out630
+	inodeformat.Companion_Default___.SetTy(_449_z, ty)
+	inodeformat.Companion_Default___.SetGen(_449_z, gen)
+	_this.Fs.SetInode(txn, _449_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _281_n uint64
-	var _ = _281_n
+	var _279_n uint64
+	var _ = _279_n
 	var _out465 uint64
 	var _ = _out465
 	_out465 = t.Buf.Len()
-	_281_n = _out465
+	_279_n = _out465
 	i = i0
-	var _282_go bool
-	var _ = _282_go
-	_282_go = true
-	for _282_go {
-		var _283_k uint64
-		var _ = _283_k
+	var _280_go bool
+	var _ = _280_go
+	_280_go = true
+	for _280_go {
+		var _281_k uint64
+		var _ = _281_k
 		var _out466 uint64
 		var _ = _out466
 		_out466 = t.Buf.KeyAt(i)
-		_283_k = _out466
-		var _284_off uint64
-		var _ = _284_off
-		_284_off = objectsm.Companion_Default___.KeyOff(_283_k)
-		var _285_is bool
-		var _ = _285_is
-		var _286_v bool
-		var _ = _286_v
+		_281_k = _out466
+		var _282_off uint64
+		var _ = _282_off
+		_282_off = objectsm.Companion_Default___.KeyOff(_281_k)
+		var _283_is bool
+		var _ = _283_is
+		var _284_v bool
+		var _ = _284_v
 		var _out467 bool
 		var _ = _out467
 		var _out468 bool
 		var _ = _out468
 		_out467, _out468 = t.Buf.BitAt(i)
-		_285_is = _out467
-		_286_v = _out468
-		if _285_is {
-			objectsm.Companion_Default___.PutBit(w, _284_off, _286_v)
+		_283_is = _out467
+		_284_v = _out468
+		if _283_is {
+			objectsm.Companion_Default___.PutBit(w, _282_off, _284_v)
 		} else {
-			t.Buf.CopyAt(i, w, _284_off/uint64(8))
+			t.Buf.CopyAt(i, w, _282_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _281_n {
-			_282_go = false
+		if i == _279_n {
+			_280_go = false
 		} else {
-			var _287_k2 uint64
-			var _ = _287_k2
+			var _285_k2 uint64
+			var _ = _285_k2
 			var _out469 uint64
 			var _ = _out469
 			_out469 = t.Buf.KeyAt(i)
-			_287_k2 = _out469
-			_282_go = objectsm.Companion_Default___.KeyBlk(_287_k2) == a
+			_285_k2 = _out469
+			_280_go = objectsm.Companion_Default___.KeyBlk(_285_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _288_n uint64
-	var _ = _288_n
+	var _286_n uint64
+	var _ = _286_n
 	var _out470 uint64
 	var _ = _out470
 	_out470 = t.Buf.Len()
-	_288_n = _out470
-	var _289_i uint64
-	var _ = _289_i
-	_289_i = uint64(0)
+	_286_n = _out470
+	var _287_i uint64
+	var _ = _287_i
+	_287_i = uint64(0)
 	miss = uint64(0)
-	for _289_i < _288_n {
-		var _290_k uint64
-		var _ = _290_k
+	for _287_i < _286_n {
+		var _288_k uint64
+		var _ = _288_k
 		var _out471 uint64
 		var _ = _out471
-		_out471 = t.Buf.KeyAt(_289_i)
-		_290_k = _out471
-		var _291_a uint64
-		var _ = _291_a
-		_291_a = objectsm.Companion_Default___.KeyBlk(_290_k)
-		var _292_b *dbytes.Blk
-		var _ = _292_b
+		_out471 = t.Buf.KeyAt(_287_i)
+		_288_k = _out471
+		var _289_a uint64
+		var _ = _289_a
+		_289_a = objectsm.Companion_Default___.KeyBlk(_288_k)
+		var _290_b *dbytes.Blk
+		var _ = _290_b
 		var _out472 *dbytes.Blk
 		var _ = _out472
-		_out472 = t.Buf.BlkAt(_289_i)
-		_292_b = _out472
-		if _292_b != (*dbytes.Blk)(nil) {
-			tx.Put(_291_a, _292_b)
-			_289_i = _289_i + uint64(1)
+		_out472 = t.Buf.BlkAt(_287_i)
+		_290_b = _out472
+		if _290_b != (*dbytes.Blk)(nil) {
+			tx.Put(_289_a, _290_b)
+			_287_i = _287_i + uint64(1)
 		} else {
-			var _293_c *dbytes.Blk
-			var _ = _293_c
-			var _294___v0 uint64
-			var _ = _294___v0
+			var _291_c *dbytes.Blk
+			var _ = _291_c
+			var _292___v0 uint64
+			var _ = _292___v0
 			var _out473 *dbytes.Blk
 			var _ = _out473
 			var _out474 uint64
 			var _ = _out474
-			_out473, _out474 = journalreader.Companion_Default___.Lookup(t.S.J, _291_a)
-			_293_c = _out473
-			_294___v0 = _out474
-			if _293_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _291_a
+			_out473, _out474 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
+			_291_c = _out473
+			_292___v0 = _out474
+			if _291_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _289_a
 				return ok, miss
 			}
-			var _295_w *dbytes.Bytes
-			var _ = _295_w
+			var _293_w *dbytes.Bytes
+			var _ = _293_w
 			var _out475 *dbytes.Bytes
 			var _ = _out475
-			_out475 = _293_c.Thaw()
-			_295_w = _out475
+			_out475 = _291_c.Thaw()
+			_293_w = _out475
 			var _out476 uint64
 			var _ = _out476
-			_out476 = Companion_Default___.Splice1(t, _289_i, _291_a, _295_w)
-			_289_i = _out476
-			var _296_f *dbytes.Blk
-			var _ = _296_f
+			_out476 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
+			_287_i = _out476
+			var _294_f *dbytes.Blk
+			var _ = _294_f
 			var _out477 *dbytes.Blk
 			var _ = _out477
-			_out477 = dbytes.Freeze(_295_w)
-			_296_f = _out477
-			tx.Put(_291_a, _296_f)
+			_out477 = dbytes.Freeze(_293_w)
+			_294_f = _out477
+			tx.Put(_289_a, _294_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,10 +219,10 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _297_j *journalm.Journal
-	var _ = _297_j
-	_297_j = t.S.J
-	_297_j.Mu.Lock()
+	var _295_j *journalm.Journal
+	var _ = _295_j
+	_295_j = t.S.J
+	_295_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
 	var _out478 uint32
 	var _ = _out478
@@ -240,7 +240,7 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_297_j.Mu.Unlock()
+	_295_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,21 +257,21 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _298_j *journalm.Journal
-	var _ = _298_j
-	_298_j = t.S.J
+	var _296_j *journalm.Journal
+	var _ = _296_j
+	_296_j = t.S.J
 	n = uint64(0)
-	var _299_ok bool = false
-	var _ = _299_ok
+	var _297_ok bool = false
+	var _ = _297_ok
 	var _out482 bool
 	var _ = _out482
 	var _out483 uint64
 	var _ = _out483
 	_out482, _out483 = Companion_Default___.Build(t, t.Tx)
-	_299_ok = _out482
+	_297_ok = _out482
 	miss = _out483
-	get = !_299_ok
-	if !_299_ok {
+	get = !_297_ok
+	if !_297_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
@@ -279,7 +279,7 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = _out484
 	var _out485 uint64
 	var _ = _out485
-	_out484, _out485 = journalcommit.Companion_Default___.Append(_298_j, t.Tx)
+	_out484, _out485 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
 	st = _out484
 	n = _out485
 	return st, n, get, miss
@@ -289,13 +289,13 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _300_j *journalm.Journal
-	var _ = _300_j
-	_300_j = t.S.J
-	var _301_get bool = false
-	var _ = _301_get
-	var _302_miss uint64 = 0
-	var _ = _302_miss
+	var _298_j *journalm.Journal
+	var _ = _298_j
+	_298_j = t.S.J
+	var _299_get bool = false
+	var _ = _299_get
+	var _300_miss uint64 = 0
+	var _ = _300_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
@@ -311,16 +311,16 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 		_out486, _out487, _out488, _out489 = Companion_Default___.TryAppend(t)
 		st = _out486
 		n = _out487
-		_301_get = _out488
-		_302_miss = _out489
-		if _301_get {
-			var _303_b *dbytes.Blk
-			var _ = _303_b
+		_299_get = _out488
+		_300_miss = _out489
+		if _299_get {
+			var _301_b *dbytes.Blk
+			var _ = _301_b
 			var _out490 *dbytes.Blk
 			var _ = _out490
-			_out490 = txnsysm.Companion_Default___.Latest(t.S, _302_miss)
-			_303_b = _out490
-			if _303_b == (*dbytes.Blk)(nil) {
+			_out490 = txnsysm.Companion_Default___.Latest(t.S, _300_miss)
+			_301_b = _out490
+			if _301_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,16 +344,16 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _304_w uint64
-	var _ = _304_w
+	var _302_w uint64
+	var _ = _302_w
 	var _out491 uint64
 	var _ = _out491
 	_out491 = t.Buf.Len()
-	_304_w = _out491
-	var _305_n uint64
-	var _ = _305_n
-	_305_n = uint64(0)
-	if _304_w > uint64(0) {
+	_302_w = _out491
+	var _303_n uint64
+	var _ = _303_n
+	_303_n = uint64(0)
+	if _302_w > uint64(0) {
 		t.Buf.Sort()
 		var _out492 uint32
 		var _ = _out492
@@ -361,7 +361,7 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 		var _ = _out493
 		_out492, _out493 = Companion_Default___.AppendAll(t)
 		st = _out492
-		_305_n = _out493
+		_303_n = _out493
 		if st != txnm.Companion_Default___.OK() {
 			var _out494 uint64
 			var _ = _out494
@@ -370,13 +370,13 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 			return st, need
 		}
 		if !stable {
-			_305_n = uint64(0)
+			_303_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _305_n)
-	if _305_n > need {
-		need = _305_n
+	Companion_Default___.Drop(t, _303_n)
+	if _303_n > need {
+		need = _303_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _306_need uint64 = 0
-	var _ = _306_need
+	var _304_need uint64 = 0
+	var _ = _304_need
 	var _out495 uint32
 	var _ = _out495
 	var _out496 uint64
 	var _ = _out496
 	_out495, _out496 = Companion_Default___.Finish(t, stable)
 	st = _out495
-	_306_need = _out496
-	if st == txnm.Companion_Default___.OK() && _306_need > uint64(0) {
+	_304_need = _out496
+	if st == txnm.Companion_Default___.OK() && _304_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _307_ok bool
-		var _ = _307_ok
+		var _305_ok bool
+		var _ = _305_ok
 		var _out497 bool
 		var _ = _out497
-		_out497 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _306_need)
-		_307_ok = _out497
+		_out497 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _304_need)
+		_305_ok = _out497
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_307_ok {
+		if !_305_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

@@ -80,8 +80,8 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _727_dots uint32 = 0
-	var _ = _727_dots
+	var _725_dots uint32 = 0
+	var _ = _725_dots
 	var _out990 uint32
 	var _ = _out990
 	var _out991 *dbytes.Bytes
@@ -91,11 +91,11 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	_out990, _out991, _out992 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out990
 	dir = _out991
-	_727_dots = _out992
+	_725_dots = _out992
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _727_dots != uint32(0) {
+	if _725_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _728_x bool
-	var _ = _728_x
+	var _726_x bool
+	var _ = _726_x
 	var _out994 bool
 	var _ = _out994
 	_out994 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_728_x = _out994
-	if !_728_x {
+	_726_x = _out994
+	if !_726_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -136,13 +136,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		}
 		return st, dir, found, ino, hint
 	}
-	var _729_w bool
-	var _ = _729_w
+	var _727_w bool
+	var _ = _727_w
 	var _out998 bool
 	var _ = _out998
 	_out998 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_729_w = _out998
-	if !_729_w {
+	_727_w = _out998
+	if !_727_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _730_ok bool = false
-	var _ = _730_ok
+	var _728_ok bool = false
+	var _ = _728_ok
 	st = uint32(0)
-	var _731_t *attributeops.Sattr
-	var _ = _731_t
+	var _729_t *attributeops.Sattr
+	var _ = _729_t
 	var _out999 *attributeops.Sattr
 	var _ = _out999
 	_out999 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_731_t = _out999
+	_729_t = _out999
 	var _out1000 bool
 	var _ = _out1000
 	var _out1001 uint64
 	var _ = _out1001
 	_out1000, _out1001 = d.AllocInode(txn, dino, ty)
-	_730_ok = _out1000
+	_728_ok = _out1000
 	ino = _out1001
-	if !_730_ok {
+	if !_728_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _732_ip *dbytes.Bytes
-	var _ = _732_ip
+	var _730_ip *dbytes.Bytes
+	var _ = _730_ip
 	var _out1002 *dbytes.Bytes
 	var _ = _out1002
 	_out1002 = d.Fs.GetInode(txn, ino, true)
-	_732_ip = _out1002
-	attributeops.Companion_Default___.InitAttr(c, dir, _732_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _732_ip, _731_t, s, ns)
+	_730_ip = _out1002
+	attributeops.Companion_Default___.InitAttr(c, dir, _730_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _730_ip, _729_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _732_ip)
-		inodeformat.Companion_Default___.SetParent(_732_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _730_ip)
+		inodeformat.Companion_Default___.SetParent(_730_ip, dino)
 	}
-	d.PutInode(txn, ino, _732_ip)
+	d.PutInode(txn, ino, _730_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,18 +194,18 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _733_ok bool
-	var _ = _733_ok
+	var _731_ok bool
+	var _ = _731_ok
 	var _out1003 bool
 	var _ = _out1003
 	_out1003 = d.InsertAt(txn, dino, name, ino, hint)
-	_733_ok = _out1003
+	_731_ok = _out1003
 	var _out1004 *dbytes.Bytes
 	var _ = _out1004
 	_out1004 = dbytes.NewBytes(uint64(0))
 	node = _out1004
 	after = node
-	if !_733_ok {
+	if !_731_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
@@ -243,10 +243,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _734_found bool = false
-	var _ = _734_found
-	var _735_hint uint64 = 0
-	var _ = _735_hint
+	var _732_found bool = false
+	var _ = _732_found
+	var _733_hint uint64 = 0
+	var _ = _733_hint
 	var _out1008 uint32
 	var _ = _out1008
 	var _out1009 *dbytes.Bytes
@@ -265,15 +265,15 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	}(), a, how != Companion_Default___.GUARDED())
 	st = _out1008
 	before = _out1009
-	_734_found = _out1010
+	_732_found = _out1010
 	ino = _out1011
-	_735_hint = _out1012
+	_733_hint = _out1012
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _734_found {
-		var _736_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _736_p
+	if _732_found {
+		var _734_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _734_p
 		var _out1013 uint32
 		var _ = _out1013
 		var _out1014 *dbytes.Bytes
@@ -282,10 +282,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 		var _ = _out1015
 		_out1013, _out1014, _out1015 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
 		st = _out1013
-		_736_p = _out1014
+		_734_p = _out1014
 		later = _out1015
 		if st == uint32(0) {
-			node, after = _736_p, before
+			node, after = _734_p, before
 		}
 		return st, ino, node, before, after, later
 	}
@@ -297,7 +297,7 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1018
 	var _out1019 *dbytes.Bytes
 	var _ = _out1019
-	_out1016, _out1017, _out1018, _out1019 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _735_hint, a, how, verf, s, ns)
+	_out1016, _out1017, _out1018, _out1019 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _733_hint, a, how, verf, s, ns)
 	st = _out1016
 	ino = _out1017
 	node = _out1018
@@ -309,9 +309,9 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _737_mode uint32
-	var _ = _737_mode
-	_737_mode = func() uint32 {
+	var _735_mode uint32
+	var _ = _735_mode
+	_735_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -321,31 +321,31 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = _out1020
 	var _out1021 uint64
 	var _ = _out1021
-	_out1020, _out1021 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _737_mode, s, ns)
+	_out1020, _out1021 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _735_mode, s, ns)
 	st = _out1020
 	ino = _out1021
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _738_ip *dbytes.Bytes
-		var _ = _738_ip
+		var _736_ip *dbytes.Bytes
+		var _ = _736_ip
 		var _out1022 *dbytes.Bytes
 		var _ = _out1022
 		_out1022 = d.Fs.GetInode(txn, ino, true)
-		_738_ip = _out1022
-		inodeformat.Companion_Default___.SetVerf(_738_ip, verf)
-		d.PutInode(txn, ino, _738_ip)
+		_736_ip = _out1022
+		inodeformat.Companion_Default___.SetVerf(_736_ip, verf)
+		d.PutInode(txn, ino, _736_ip)
 	} else if a.HasSize {
-		var _739_later bool = false
-		var _ = _739_later
+		var _737_later bool = false
+		var _ = _737_later
 		var _out1023 uint32
 		var _ = _out1023
 		var _out1024 bool
 		var _ = _out1024
 		_out1023, _out1024 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
 		st = _out1023
-		_739_later = _out1024
+		_737_later = _out1024
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,9 +362,9 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _740_mode uint32
-	var _ = _740_mode
-	_740_mode = func() uint32 {
+	var _738_mode uint32
+	var _ = _738_mode
+	_738_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -413,24 +413,24 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _741_ty uint32
-	var _ = _741_ty
+	var _739_ty uint32
+	var _ = _739_ty
 	var _out1032 uint32
 	var _ = _out1032
 	_out1032 = inodeformat.Companion_Default___.GetTy(node)
-	_741_ty = _out1032
-	if _741_ty != permissions.Companion_Default___.REG() {
+	_739_ty = _out1032
+	if _739_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _742_v uint64
-		var _ = _742_v
+		var _740_v uint64
+		var _ = _740_v
 		var _out1033 uint64
 		var _ = _out1033
 		_out1033 = inodeformat.Companion_Default___.GetVerf(node)
-		_742_v = _out1033
-		if _742_v != verf || _742_v == uint64(0) {
+		_740_v = _out1033
+		if _740_v != verf || _740_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,13 +438,13 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _743_may bool
-	var _ = _743_may
+	var _741_may bool
+	var _ = _741_may
 	var _out1034 bool
 	var _ = _out1034
 	_out1034 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_743_may = _out1034
-	if !_743_may {
+	_741_may = _out1034
+	if !_741_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
@@ -462,27 +462,27 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var _ = _out1037
 	_out1037 = d.Fs.GetInode(txn, ino, true)
 	node = _out1037
-	var _744_ts uint64
-	var _ = _744_ts
-	var _745_tns uint32
-	var _ = _745_tns
+	var _742_ts uint64
+	var _ = _742_ts
+	var _743_tns uint32
+	var _ = _743_tns
 	var _out1038 uint64
 	var _ = _out1038
 	var _out1039 uint32
 	var _ = _out1039
 	_out1038, _out1039 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_744_ts = _out1038
-	_745_tns = _out1039
-	inodeformat.Companion_Default___.SetMtime(node, _744_ts, _745_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _744_ts, _745_tns)
+	_742_ts = _out1038
+	_743_tns = _out1039
+	inodeformat.Companion_Default___.SetMtime(node, _742_ts, _743_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _742_ts, _743_tns)
 	if c.Uid != uint32(0) {
-		var _746_mode uint32
-		var _ = _746_mode
+		var _744_mode uint32
+		var _ = _744_mode
 		var _out1040 uint32
 		var _ = _out1040
 		_out1040 = inodeformat.Companion_Default___.GetMode(node)
-		_746_mode = _out1040
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_746_mode))
+		_744_mode = _out1040
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_744_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,19 +499,19 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _747_t *attributeops.Sattr
-	var _ = _747_t
+	var _745_t *attributeops.Sattr
+	var _ = _745_t
 	var _out1041 *attributeops.Sattr
 	var _ = _out1041
 	_out1041 = attributeops.Companion_Default___.Without(a, false, false)
-	_747_t = _out1041
+	_745_t = _out1041
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _748_found bool = false
-	var _ = _748_found
-	var _749_x uint64 = 0
-	var _ = _749_x
-	var _750_hint uint64 = 0
-	var _ = _750_hint
+	var _746_found bool = false
+	var _ = _746_found
+	var _747_x uint64 = 0
+	var _ = _747_x
+	var _748_hint uint64 = 0
+	var _ = _748_hint
 	var _out1042 uint32
 	var _ = _out1042
 	var _out1043 *dbytes.Bytes
@@ -522,12 +522,12 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1045
 	var _out1046 uint64
 	var _ = _out1046
-	_out1042, _out1043, _out1044, _out1045, _out1046 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _747_t, false)
+	_out1042, _out1043, _out1044, _out1045, _out1046 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _745_t, false)
 	st = _out1042
 	before = _out1043
-	_748_found = _out1044
-	_749_x = _out1045
-	_750_hint = _out1046
+	_746_found = _out1044
+	_747_x = _out1045
+	_748_hint = _out1046
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -539,7 +539,7 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1049
 	var _out1050 *dbytes.Bytes
 	var _ = _out1050
-	_out1047, _out1048, _out1049, _out1050 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _750_hint, _747_t, s, ns)
+	_out1047, _out1048, _out1049, _out1050 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _748_hint, _745_t, s, ns)
 	st = _out1047
 	ino = _out1048
 	node = _out1049
@@ -557,30 +557,30 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _751_t *attributeops.Sattr
-	var _ = _751_t
+	var _749_t *attributeops.Sattr
+	var _ = _749_t
 	var _out1051 *attributeops.Sattr
 	var _ = _out1051
 	_out1051 = attributeops.Companion_Default___.Without(a, true, false)
-	_751_t = _out1051
+	_749_t = _out1051
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _752_found bool = false
-	var _ = _752_found
-	var _753_x uint64 = 0
-	var _ = _753_x
-	var _754_hint uint64 = 0
-	var _ = _754_hint
-	var _755_len uint64
-	var _ = _755_len
-	_755_len = target.Len()
-	var _756_bad uint32
-	var _ = _756_bad
-	_756_bad = func() uint32 {
-		if _755_len == uint64(0) {
+	var _750_found bool = false
+	var _ = _750_found
+	var _751_x uint64 = 0
+	var _ = _751_x
+	var _752_hint uint64 = 0
+	var _ = _752_hint
+	var _753_len uint64
+	var _ = _753_len
+	_753_len = target.Len()
+	var _754_bad uint32
+	var _ = _754_bad
+	_754_bad = func() uint32 {
+		if _753_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _755_len > uint64(4095) {
+			if _753_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
@@ -596,12 +596,12 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1055
 	var _out1056 uint64
 	var _ = _out1056
-	_out1052, _out1053, _out1054, _out1055, _out1056 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _756_bad, _751_t, false)
+	_out1052, _out1053, _out1054, _out1055, _out1056 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _754_bad, _749_t, false)
 	st = _out1052
 	before = _out1053
-	_752_found = _out1054
-	_753_x = _out1055
-	_754_hint = _out1056
+	_750_found = _out1054
+	_751_x = _out1055
+	_752_hint = _out1056
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -613,7 +613,7 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1059
 	var _out1060 *dbytes.Bytes
 	var _ = _out1060
-	_out1057, _out1058, _out1059, _out1060 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _754_hint, _751_t, target, s, ns)
+	_out1057, _out1058, _out1059, _out1060 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _752_hint, _749_t, target, s, ns)
 	st = _out1057
 	ino = _out1058
 	node = _out1059
@@ -631,30 +631,30 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _757_t *attributeops.Sattr
-	var _ = _757_t
+	var _755_t *attributeops.Sattr
+	var _ = _755_t
 	var _out1061 *attributeops.Sattr
 	var _ = _out1061
 	_out1061 = attributeops.Companion_Default___.Without(a, false, false)
-	_757_t = _out1061
+	_755_t = _out1061
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _758_found bool = false
-	var _ = _758_found
-	var _759_x uint64 = 0
-	var _ = _759_x
-	var _760_hint uint64 = 0
-	var _ = _760_hint
-	var _761_dev bool
-	var _ = _761_dev
-	_761_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _762_bad uint32
-	var _ = _762_bad
-	_762_bad = func() uint32 {
-		if !_761_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _756_found bool = false
+	var _ = _756_found
+	var _757_x uint64 = 0
+	var _ = _757_x
+	var _758_hint uint64 = 0
+	var _ = _758_hint
+	var _759_dev bool
+	var _ = _759_dev
+	_759_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _760_bad uint32
+	var _ = _760_bad
+	_760_bad = func() uint32 {
+		if !_759_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _761_dev && c.Uid != uint32(0) {
+			if _759_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
@@ -670,12 +670,12 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1065
 	var _out1066 uint64
 	var _ = _out1066
-	_out1062, _out1063, _out1064, _out1065, _out1066 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _762_bad, _757_t, false)
+	_out1062, _out1063, _out1064, _out1065, _out1066 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _760_bad, _755_t, false)
 	st = _out1062
 	before = _out1063
-	_758_found = _out1064
-	_759_x = _out1065
-	_760_hint = _out1066
+	_756_found = _out1064
+	_757_x = _out1065
+	_758_hint = _out1066
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -687,7 +687,7 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1069
 	var _out1070 *dbytes.Bytes
 	var _ = _out1070
-	_out1067, _out1068, _out1069, _out1070 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _760_hint, _757_t, ty, maj, min, s, ns)
+	_out1067, _out1068, _out1069, _out1070 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _758_hint, _755_t, ty, maj, min, s, ns)
 	st = _out1067
 	ino = _out1068
 	node = _out1069
@@ -749,16 +749,16 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _763_len uint64
-	var _ = _763_len
-	_763_len = target.Len()
-	var _764_ok bool
-	var _ = _764_ok
+	var _761_len uint64
+	var _ = _761_len
+	_761_len = target.Len()
+	var _762_ok bool
+	var _ = _762_ok
 	var _out1078 bool
 	var _ = _out1078
-	_out1078 = d.Write(txn, ino, uint64(0), target, uint64(0), _763_len)
-	_764_ok = _out1078
-	if !_764_ok {
+	_out1078 = d.Write(txn, ino, uint64(0), target, uint64(0), _761_len)
+	_762_ok = _out1078
+	if !_762_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
@@ -798,14 +798,14 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _765_ip *dbytes.Bytes
-		var _ = _765_ip
+		var _763_ip *dbytes.Bytes
+		var _ = _763_ip
 		var _out1084 *dbytes.Bytes
 		var _ = _out1084
 		_out1084 = d.Fs.GetInode(txn, ino, true)
-		_765_ip = _out1084
-		inodeformat.Companion_Default___.SetRdev(_765_ip, maj, min)
-		d.PutInode(txn, ino, _765_ip)
+		_763_ip = _out1084
+		inodeformat.Companion_Default___.SetRdev(_763_ip, maj, min)
+		d.PutInode(txn, ino, _763_ip)
 	}
 	var _out1085 uint32
 	var _ = _out1085

@@ -91,61 +91,61 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _463_ip *dbytes.Bytes
-	var _ = _463_ip
-	var _464_nb uint64
-	var _ = _464_nb
+	var _461_ip *dbytes.Bytes
+	var _ = _461_ip
+	var _462_nb uint64
+	var _ = _462_nb
 	var _out636 *dbytes.Bytes
 	var _ = _out636
 	var _out637 uint64
 	var _ = _out637
 	_out636, _out637 = _this.Open(txn, d, excl)
-	_463_ip = _out636
-	_464_nb = _out637
-	var _465_h uint64
-	var _ = _465_h
-	_465_h = dbytes.NameHash(name)
-	var _466_key uint64
-	var _ = _466_key
+	_461_ip = _out636
+	_462_nb = _out637
+	var _463_h uint64
+	var _ = _463_h
+	_463_h = dbytes.NameHash(name)
+	var _464_key uint64
+	var _ = _464_key
 	var _out638 uint64
 	var _ = _out638
-	_out638 = dirlayout.Companion_Default___.KeyFor(name, _465_h)
-	_466_key = _out638
-	var _467_kind uint64
-	var _ = _467_kind
-	_467_kind = uint64(0)
-	var _468_l uint64
-	var _ = _468_l
-	_468_l = name.Len()
-	if _468_l > uint64(56) {
-		_467_kind = uint64(1)
+	_out638 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
+	_464_key = _out638
+	var _465_kind uint64
+	var _ = _465_kind
+	_465_kind = uint64(0)
+	var _466_l uint64
+	var _ = _466_l
+	_466_l = name.Len()
+	if _466_l > uint64(56) {
+		_465_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _469_n uint64
-	var _ = _469_n
-	_469_n = uint64(9)
-	for _469_n > uint64(0) {
-		_469_n = _469_n - uint64(1)
-		var _470_blk uint64
-		var _ = _470_blk
+	var _467_n uint64
+	var _ = _467_n
+	_467_n = uint64(9)
+	for _467_n > uint64(0) {
+		_467_n = _467_n - uint64(1)
+		var _468_blk uint64
+		var _ = _468_blk
 		var _out639 uint64
 		var _ = _out639
-		_out639 = dirlayout.Companion_Default___.BucketBlock(_465_h, _469_n, _467_kind)
-		_470_blk = _out639
-		var _471_fr uint64
-		var _ = _471_fr
-		_471_fr = uint64(0)
-		if _470_blk < _464_nb {
-			var _472_b *dbytes.Blk
-			var _ = _472_b
+		_out639 = dirlayout.Companion_Default___.BucketBlock(_463_h, _467_n, _465_kind)
+		_468_blk = _out639
+		var _469_fr uint64
+		var _ = _469_fr
+		_469_fr = uint64(0)
+		if _468_blk < _462_nb {
+			var _470_b *dbytes.Blk
+			var _ = _470_b
 			var _out640 *dbytes.Blk
 			var _ = _out640
-			_out640 = _this.Fs.ReadBlockOf(txn, _463_ip, d, _470_blk, excl)
-			_472_b = _out640
-			var _473_i uint64 = 0
-			var _ = _473_i
-			var _474_w uint64 = 0
-			var _ = _474_w
+			_out640 = _this.Fs.ReadBlockOf(txn, _461_ip, d, _468_blk, excl)
+			_470_b = _out640
+			var _471_i uint64 = 0
+			var _ = _471_i
+			var _472_w uint64 = 0
+			var _ = _472_w
 			var _out641 bool
 			var _ = _out641
 			var _out642 uint64
@@ -154,18 +154,18 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 			var _ = _out643
 			var _out644 uint64
 			var _ = _out644
-			_out641, _out642, _out643, _out644 = dirlayout.Companion_Default___.Search(_472_b, _470_blk, name, _466_key)
+			_out641, _out642, _out643, _out644 = dirlayout.Companion_Default___.Search(_470_b, _468_blk, name, _464_key)
 			found = _out641
-			_473_i = _out642
-			_474_w = _out643
-			_471_fr = _out644
+			_471_i = _out642
+			_472_w = _out643
+			_469_fr = _out644
 			if found {
-				ino, cell = _474_w%uint64(281474976710656), uint64(64)*_470_blk+_473_i
+				ino, cell = _472_w%uint64(281474976710656), uint64(64)*_468_blk+_471_i
 				return found, ino, cell, lev
 			}
 		}
-		if _471_fr < uint64(64) {
-			lev = _469_n
+		if _469_fr < uint64(64) {
+			lev = _467_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _475_cell uint64 = 0
-	var _ = _475_cell
-	var _476_lev uint64 = 0
-	var _ = _476_lev
+	var _473_cell uint64 = 0
+	var _ = _473_cell
+	var _474_lev uint64 = 0
+	var _ = _474_lev
 	var _out645 bool
 	var _ = _out645
 	var _out646 uint64
@@ -190,8 +190,8 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out645, _out646, _out647, _out648 = _this.Find(txn, d, name, excl)
 	found = _out645
 	ino = _out646
-	_475_cell = _out647
-	_476_lev = _out648
+	_473_cell = _out647
+	_474_lev = _out648
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,8 +201,8 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _477_cell uint64 = 0
-	var _ = _477_cell
+	var _475_cell uint64 = 0
+	var _ = _475_cell
 	var _out649 bool
 	var _ = _out649
 	var _out650 uint64
@@ -214,48 +214,48 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out649, _out650, _out651, _out652 = _this.Find(txn, d, name, excl)
 	found = _out649
 	ino = _out650
-	_477_cell = _out651
+	_475_cell = _out651
 	hint = _out652
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _478_ip *dbytes.Bytes
-	var _ = _478_ip
+	var _476_ip *dbytes.Bytes
+	var _ = _476_ip
 	var _out653 *dbytes.Bytes
 	var _ = _out653
 	_out653 = _this.Fs.GetInode(txn, d, true)
-	_478_ip = _out653
-	var _479_n uint64
-	var _ = _479_n
+	_476_ip = _out653
+	var _477_n uint64
+	var _ = _477_n
 	var _out654 uint64
 	var _ = _out654
-	_out654 = inodeformat.Companion_Default___.GetNent(_478_ip)
-	_479_n = _out654
-	if !down && _479_n == uint64(18446744073709551615) {
+	_out654 = inodeformat.Companion_Default___.GetNent(_476_ip)
+	_477_n = _out654
+	if !down && _477_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_479_n = _479_n - uint64(1)
+		_477_n = _477_n - uint64(1)
 	} else {
-		_479_n = _479_n + uint64(1)
+		_477_n = _477_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_478_ip, _479_n)
-	_this.Fs.PutInode(txn, d, _478_ip)
+	inodeformat.Companion_Default___.SetNent(_476_ip, _477_n)
+	_this.Fs.PutInode(txn, d, _476_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _480_len uint64
-	var _ = _480_len
-	_480_len = s.Len()
+	var _478_len uint64
+	var _ = _478_len
+	_478_len = s.Len()
 	var _out655 bool
 	var _ = _out655
-	_out655 = _this.Fs.Write(txn, d, off, s, uint64(0), _480_len)
+	_out655 = _this.Fs.Write(txn, d, off, s, uint64(0), _478_len)
 	ok = _out655
 	if !ok {
 		return ok
@@ -283,41 +283,41 @@ func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _481_h uint64
-	var _ = _481_h
-	_481_h = dbytes.NameHash(name)
-	var _482_key uint64
-	var _ = _482_key
+	var _479_h uint64
+	var _ = _479_h
+	_479_h = dbytes.NameHash(name)
+	var _480_key uint64
+	var _ = _480_key
 	var _out658 uint64
 	var _ = _out658
-	_out658 = dirlayout.Companion_Default___.KeyFor(name, _481_h)
-	_482_key = _out658
-	var _483_cell uint64 = 0
-	var _ = _483_cell
-	var _484_size uint64 = 0
-	var _ = _484_size
+	_out658 = dirlayout.Companion_Default___.KeyFor(name, _479_h)
+	_480_key = _out658
+	var _481_cell uint64 = 0
+	var _ = _481_cell
+	var _482_size uint64 = 0
+	var _ = _482_size
 	var _out659 bool
 	var _ = _out659
 	var _out660 uint64
 	var _ = _out660
 	var _out661 uint64
 	var _ = _out661
-	_out659, _out660, _out661 = _this.Room(txn, d, name, _481_h, hint)
+	_out659, _out660, _out661 = _this.Room(txn, d, name, _479_h, hint)
 	ok = _out659
-	_483_cell = _out660
-	_484_size = _out661
+	_481_cell = _out660
+	_482_size = _out661
 	if !ok {
 		return ok
 	}
-	var _485_s *dbytes.Bytes
-	var _ = _485_s
+	var _483_s *dbytes.Bytes
+	var _ = _483_s
 	var _out662 *dbytes.Bytes
 	var _ = _out662
-	_out662 = dirlayout.Companion_Default___.MakeSlot(_484_size, ino, name, _482_key)
-	_485_s = _out662
+	_out662 = dirlayout.Companion_Default___.MakeSlot(_482_size, ino, name, _480_key)
+	_483_s = _out662
 	var _out663 bool
 	var _ = _out663
-	_out663 = _this.Store(txn, d, uint64(64)*_483_cell, _485_s, true, false)
+	_out663 = _this.Store(txn, d, uint64(64)*_481_cell, _483_s, true, false)
 	ok = _out663
 	return ok
 }
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _486_ip *dbytes.Bytes
-	var _ = _486_ip
-	var _487_nb uint64
-	var _ = _487_nb
+	var _484_ip *dbytes.Bytes
+	var _ = _484_ip
+	var _485_nb uint64
+	var _ = _485_nb
 	var _out664 *dbytes.Bytes
 	var _ = _out664
 	var _out665 uint64
 	var _ = _out665
 	_out664, _out665 = _this.Open(txn, d, true)
-	_486_ip = _out664
-	_487_nb = _out665
-	var _488_l uint64
-	var _ = _488_l
-	_488_l = name.Len()
-	var _489_kind uint64
-	var _ = _489_kind
-	_489_kind = uint64(0)
+	_484_ip = _out664
+	_485_nb = _out665
+	var _486_l uint64
+	var _ = _486_l
+	_486_l = name.Len()
+	var _487_kind uint64
+	var _ = _487_kind
+	_487_kind = uint64(0)
 	size = uint64(64)
-	if _488_l > uint64(56) {
-		_489_kind, size = uint64(1), uint64(512)
+	if _486_l > uint64(56) {
+		_487_kind, size = uint64(1), uint64(512)
 	}
-	var _490_n uint64
-	var _ = _490_n
-	_490_n = from
-	for _490_n < uint64(9) {
-		var _491_blk uint64
-		var _ = _491_blk
+	var _488_n uint64
+	var _ = _488_n
+	_488_n = from
+	for _488_n < uint64(9) {
+		var _489_blk uint64
+		var _ = _489_blk
 		var _out666 uint64
 		var _ = _out666
-		_out666 = dirlayout.Companion_Default___.BucketBlock(h, _490_n, _489_kind)
-		_491_blk = _out666
-		if _491_blk >= _487_nb {
-			ok, cell, size = true, uint64(64)*_491_blk, uint64(4096)
+		_out666 = dirlayout.Companion_Default___.BucketBlock(h, _488_n, _487_kind)
+		_489_blk = _out666
+		if _489_blk >= _485_nb {
+			ok, cell, size = true, uint64(64)*_489_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _492_b *dbytes.Blk
-		var _ = _492_b
+		var _490_b *dbytes.Blk
+		var _ = _490_b
 		var _out667 *dbytes.Blk
 		var _ = _out667
-		_out667 = _this.Fs.ReadBlockOf(txn, _486_ip, d, _491_blk, true)
-		_492_b = _out667
-		var _493_i uint64
-		var _ = _493_i
+		_out667 = _this.Fs.ReadBlockOf(txn, _484_ip, d, _489_blk, true)
+		_490_b = _out667
+		var _491_i uint64
+		var _ = _491_i
 		var _out668 uint64
 		var _ = _out668
-		_out668 = dirlayout.Companion_Default___.SearchFree(_492_b, _491_blk)
-		_493_i = _out668
-		if _493_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_491_blk+_493_i, size
+		_out668 = dirlayout.Companion_Default___.SearchFree(_490_b, _489_blk)
+		_491_i = _out668
+		if _491_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_489_blk+_491_i, size
 			return ok, cell, size
 		}
-		_490_n = _490_n + uint64(1)
+		_488_n = _488_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,14 +387,14 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _494_found bool
-	var _ = _494_found
-	var _495_ino0 uint64
-	var _ = _495_ino0
-	var _496_cell uint64
-	var _ = _496_cell
-	var _497_lev uint64
-	var _ = _497_lev
+	var _492_found bool
+	var _ = _492_found
+	var _493_ino0 uint64
+	var _ = _493_ino0
+	var _494_cell uint64
+	var _ = _494_cell
+	var _495_lev uint64
+	var _ = _495_lev
 	var _out669 bool
 	var _ = _out669
 	var _out670 uint64
@@ -404,48 +404,48 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _out672 uint64
 	var _ = _out672
 	_out669, _out670, _out671, _out672 = _this.Find(txn, d, name, true)
-	_494_found = _out669
-	_495_ino0 = _out670
-	_496_cell = _out671
-	_497_lev = _out672
-	var _498_h uint64
-	var _ = _498_h
-	_498_h = dbytes.NameHash(name)
-	var _499_key uint64
-	var _ = _499_key
+	_492_found = _out669
+	_493_ino0 = _out670
+	_494_cell = _out671
+	_495_lev = _out672
+	var _496_h uint64
+	var _ = _496_h
+	_496_h = dbytes.NameHash(name)
+	var _497_key uint64
+	var _ = _497_key
 	var _out673 uint64
 	var _ = _out673
-	_out673 = dirlayout.Companion_Default___.KeyFor(name, _498_h)
-	_499_key = _out673
-	var _500_size uint64
-	var _ = _500_size
-	_500_size = uint64(64)
-	if _496_cell/uint64(64)%uint64(2) == uint64(1) {
-		_500_size = uint64(512)
+	_out673 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
+	_497_key = _out673
+	var _498_size uint64
+	var _ = _498_size
+	_498_size = uint64(64)
+	if _494_cell/uint64(64)%uint64(2) == uint64(1) {
+		_498_size = uint64(512)
 	}
-	var _501_s *dbytes.Bytes
-	var _ = _501_s
+	var _499_s *dbytes.Bytes
+	var _ = _499_s
 	var _out674 *dbytes.Bytes
 	var _ = _out674
-	_out674 = dirlayout.Companion_Default___.MakeSlot(_500_size, ino, name, _499_key)
-	_501_s = _out674
+	_out674 = dirlayout.Companion_Default___.MakeSlot(_498_size, ino, name, _497_key)
+	_499_s = _out674
 	var _out675 bool
 	var _ = _out675
-	_out675 = _this.Store(txn, d, uint64(64)*_496_cell, _501_s, false, false)
+	_out675 = _this.Store(txn, d, uint64(64)*_494_cell, _499_s, false, false)
 	ok = _out675
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _502_found bool
-	var _ = _502_found
-	var _503_ino0 uint64
-	var _ = _503_ino0
-	var _504_cell uint64
-	var _ = _504_cell
-	var _505_lev uint64
-	var _ = _505_lev
+	var _500_found bool
+	var _ = _500_found
+	var _501_ino0 uint64
+	var _ = _501_ino0
+	var _502_cell uint64
+	var _ = _502_cell
+	var _503_lev uint64
+	var _ = _503_lev
 	var _out676 bool
 	var _ = _out676
 	var _out677 uint64
@@ -455,98 +455,98 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _out679 uint64
 	var _ = _out679
 	_out676, _out677, _out678, _out679 = _this.Find(txn, d, name, true)
-	_502_found = _out676
-	_503_ino0 = _out677
-	_504_cell = _out678
-	_505_lev = _out679
-	var _506_size uint64
-	var _ = _506_size
-	_506_size = uint64(64)
-	if _504_cell/uint64(64)%uint64(2) == uint64(1) {
-		_506_size = uint64(512)
+	_500_found = _out676
+	_501_ino0 = _out677
+	_502_cell = _out678
+	_503_lev = _out679
+	var _504_size uint64
+	var _ = _504_size
+	_504_size = uint64(64)
+	if _502_cell/uint64(64)%uint64(2) == uint64(1) {
+		_504_size = uint64(512)
 	}
-	var _507_s *dbytes.Bytes
-	var _ = _507_s
+	var _505_s *dbytes.Bytes
+	var _ = _505_s
 	var _out680 *dbytes.Bytes
 	var _ = _out680
-	_out680 = dbytes.NewBytes(_506_size)
-	_507_s = _out680
+	_out680 = dbytes.NewBytes(_504_size)
+	_505_s = _out680
 	var _out681 bool
 	var _ = _out681
-	_out681 = _this.Store(txn, d, uint64(64)*_504_cell, _507_s, true, true)
+	_out681 = _this.Store(txn, d, uint64(64)*_502_cell, _505_s, true, true)
 	ok = _out681
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _508_ip *dbytes.Bytes
-	var _ = _508_ip
+	var _506_ip *dbytes.Bytes
+	var _ = _506_ip
 	var _out682 *dbytes.Bytes
 	var _ = _out682
 	_out682 = _this.Fs.GetInode(txn, d, false)
-	_508_ip = _out682
-	var _509_n uint64
-	var _ = _509_n
+	_506_ip = _out682
+	var _507_n uint64
+	var _ = _507_n
 	var _out683 uint64
 	var _ = _out683
-	_out683 = inodeformat.Companion_Default___.GetNent(_508_ip)
-	_509_n = _out683
-	e = _509_n == uint64(0)
+	_out683 = inodeformat.Companion_Default___.GetNent(_506_ip)
+	_507_n = _out683
+	e = _507_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _510_ip *dbytes.Bytes
-	var _ = _510_ip
-	var _511_nb uint64
-	var _ = _511_nb
+	var _508_ip *dbytes.Bytes
+	var _ = _508_ip
+	var _509_nb uint64
+	var _ = _509_nb
 	var _out684 *dbytes.Bytes
 	var _ = _out684
 	var _out685 uint64
 	var _ = _out685
 	_out684, _out685 = _this.Open(txn, d, false)
-	_510_ip = _out684
-	_511_nb = _out685
-	var _512_c uint64
-	var _ = _512_c
-	_512_c = uint64(0)
+	_508_ip = _out684
+	_509_nb = _out685
+	var _510_c uint64
+	var _ = _510_c
+	_510_c = uint64(0)
 	if cookie >= uint64(3) {
-		_512_c = cookie - uint64(2)
+		_510_c = cookie - uint64(2)
 	}
-	var _513_blk uint64
-	var _ = _513_blk
-	var _514_i uint64
-	var _ = _514_i
-	_513_blk, _514_i = _512_c/uint64(64), _512_c%uint64(64)
-	for _513_blk < _511_nb {
-		var _515_next uint64
-		var _ = _515_next
+	var _511_blk uint64
+	var _ = _511_blk
+	var _512_i uint64
+	var _ = _512_i
+	_511_blk, _512_i = _510_c/uint64(64), _510_c%uint64(64)
+	for _511_blk < _509_nb {
+		var _513_next uint64
+		var _ = _513_next
 		var _out686 uint64
 		var _ = _out686
-		_out686 = _this.SkipHoles(txn, _510_ip, d, _513_blk, _511_nb)
-		_515_next = _out686
-		if _515_next != _513_blk {
-			_513_blk, _514_i = _515_next, uint64(0)
+		_out686 = _this.SkipHoles(txn, _508_ip, d, _511_blk, _509_nb)
+		_513_next = _out686
+		if _513_next != _511_blk {
+			_511_blk, _512_i = _513_next, uint64(0)
 		} else {
-			var _516_b *dbytes.Blk
-			var _ = _516_b
+			var _514_b *dbytes.Blk
+			var _ = _514_b
 			var _out687 *dbytes.Blk
 			var _ = _out687
-			_out687 = _this.Fs.ReadBlockOf(txn, _510_ip, d, _513_blk, false)
-			_516_b = _out687
-			var _517_fits bool = false
-			var _ = _517_fits
+			_out687 = _this.Fs.ReadBlockOf(txn, _508_ip, d, _511_blk, false)
+			_514_b = _out687
+			var _515_fits bool = false
+			var _ = _515_fits
 			var _out688 bool
 			var _ = _out688
-			_out688 = dirpages.Companion_Default___.ListBlock(_516_b, _513_blk, _514_i, out)
-			_517_fits = _out688
-			if !_517_fits {
+			_out688 = dirpages.Companion_Default___.ListBlock(_514_b, _511_blk, _512_i, out)
+			_515_fits = _out688
+			if !_515_fits {
 				eof = false
 				return eof
 			}
-			_513_blk, _514_i = _513_blk+uint64(1), uint64(0)
+			_511_blk, _512_i = _511_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _518_k uint64
-	var _ = _518_k
-	_518_k = positions.Companion_Default___.FlatK(n)
-	if _518_k < uint64(12) {
+	var _516_k uint64
+	var _ = _516_k
+	_516_k = positions.Companion_Default___.FlatK(n)
+	if _516_k < uint64(12) {
 		return m
 	}
-	var _519_pb *dbytes.Blk
-	var _ = _519_pb
+	var _517_pb *dbytes.Blk
+	var _ = _517_pb
 	var _out689 *dbytes.Blk
 	var _ = _out689
-	_out689 = _this.Fs.Fs.ReadParent(txn, ip, _518_k, positions.Companion_Default___.MaxLev(_518_k), positions.Companion_Default___.FlatJ(n), false)
-	_519_pb = _out689
-	var _520_i uint64
-	var _ = _520_i
-	_520_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _520_i < uint64(512) {
-		var _521_bn uint64
-		var _ = _521_bn
-		_521_bn = _519_pb.U64(uint64(8) * _520_i)
-		if _521_bn != uint64(0) {
+	_out689 = _this.Fs.Fs.ReadParent(txn, ip, _516_k, positions.Companion_Default___.MaxLev(_516_k), positions.Companion_Default___.FlatJ(n), false)
+	_517_pb = _out689
+	var _518_i uint64
+	var _ = _518_i
+	_518_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _518_i < uint64(512) {
+		var _519_bn uint64
+		var _ = _519_bn
+		_519_bn = _517_pb.U64(uint64(8) * _518_i)
+		if _519_bn != uint64(0) {
 			return m
 		}
-		m, _520_i = m+uint64(1), _520_i+uint64(1)
+		m, _518_i = m+uint64(1), _518_i+uint64(1)
 	}
 	return m
 }

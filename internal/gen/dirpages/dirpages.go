@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _458_step uint64
-	var _ = _458_step
-	var _459_cap uint64
-	var _ = _459_cap
-	_458_step, _459_cap = uint64(1), uint64(56)
-	var _460_i uint64
-	var _ = _460_i
-	_460_i = from
+	var _456_step uint64
+	var _ = _456_step
+	var _457_cap uint64
+	var _ = _457_cap
+	_456_step, _457_cap = uint64(1), uint64(56)
+	var _458_i uint64
+	var _ = _458_i
+	_458_i = from
 	if blk%uint64(2) == uint64(1) {
-		_458_step, _459_cap = uint64(8), uint64(255)
-		_460_i = (_460_i + uint64(7)) / uint64(8) * uint64(8)
+		_456_step, _457_cap = uint64(8), uint64(255)
+		_458_i = (_458_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _460_i < uint64(64) {
-		var _461_w uint64
-		var _ = _461_w
-		_461_w = b.U64(uint64(64) * _460_i)
-		if _461_w != uint64(0) {
-			var _462_l uint64
-			var _ = _462_l
-			_462_l = _461_w / uint64(281474976710656) % uint64(256)
-			if _462_l > _459_cap {
-				_462_l = _459_cap
+	for _458_i < uint64(64) {
+		var _459_w uint64
+		var _ = _459_w
+		_459_w = b.U64(uint64(64) * _458_i)
+		if _459_w != uint64(0) {
+			var _460_l uint64
+			var _ = _460_l
+			_460_l = _459_w / uint64(281474976710656) % uint64(256)
+			if _460_l > _457_cap {
+				_460_l = _457_cap
 			}
 			var _out633 bool
 			var _ = _out633
-			_out633 = out.Offer(_461_w%uint64(281474976710656), b, uint64(64)*_460_i+uint64(8), _462_l, uint64(64)*blk+_460_i+uint64(3))
+			_out633 = out.Offer(_459_w%uint64(281474976710656), b, uint64(64)*_458_i+uint64(8), _460_l, uint64(64)*blk+_458_i+uint64(3))
 			fits = _out633
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_460_i = _460_i + _458_step
+		_458_i = _458_i + _456_step
 	}
 	fits = true
 	return fits

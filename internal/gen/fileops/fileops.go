@@ -71,52 +71,52 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _693_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _693_ip
+	var _691_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _691_ip
 	var _out934 uint32
 	var _ = _out934
 	var _out935 *dbytes.Bytes
 	var _ = _out935
 	_out934, _out935 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out934
-	_693_ip = _out935
+	_691_ip = _out935
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _693_ip
-	var _694_ty uint32
-	var _ = _694_ty
+	after = _691_ip
+	var _692_ty uint32
+	var _ = _692_ty
 	var _out936 uint32
 	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetTy(_693_ip)
-	_694_ty = _out936
-	if _694_ty != permissions.Companion_Default___.REG() {
+	_out936 = inodeformat.Companion_Default___.GetTy(_691_ip)
+	_692_ty = _out936
+	if _692_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _695_r bool
-	var _ = _695_r
+	var _693_r bool
+	var _ = _693_r
 	var _out937 bool
 	var _ = _out937
-	_out937 = permissions.Companion_Default___.MayData(c, _693_ip, permissions.Companion_Default___.MAYR())
-	_695_r = _out937
-	var _696_x bool
-	var _ = _696_x
+	_out937 = permissions.Companion_Default___.MayData(c, _691_ip, permissions.Companion_Default___.MAYR())
+	_693_r = _out937
+	var _694_x bool
+	var _ = _694_x
 	var _out938 bool
 	var _ = _out938
-	_out938 = permissions.Companion_Default___.May(c, _693_ip, permissions.Companion_Default___.MAYX())
-	_696_x = _out938
-	if !_695_r && !_696_x {
+	_out938 = permissions.Companion_Default___.May(c, _691_ip, permissions.Companion_Default___.MAYX())
+	_694_x = _out938
+	if !_693_r && !_694_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _697_size uint64
-	var _ = _697_size
+	var _695_size uint64
+	var _ = _695_size
 	var _out939 uint64
 	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetSize(_693_ip)
-	_697_size = _out939
-	eof = off >= _697_size || len_ >= _697_size-off
+	_out939 = inodeformat.Companion_Default___.GetSize(_691_ip)
+	_695_size = _out939
+	eof = off >= _695_size || len_ >= _695_size-off
 	var _out940 *dbytes.Bytes
 	var _ = _out940
 	_out940 = d.Fs.Read(txn, ino, off, len_)
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _698_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _698_ip
+	var _696_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _696_ip
 	var _out941 uint32
 	var _ = _out941
 	var _out942 *dbytes.Bytes
 	var _ = _out942
 	_out941, _out942 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out941
-	_698_ip = _out942
+	_696_ip = _out942
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _698_ip
-	var _699_ty uint32
-	var _ = _699_ty
+	before = _696_ip
+	var _697_ty uint32
+	var _ = _697_ty
 	var _out943 uint32
 	var _ = _out943
-	_out943 = inodeformat.Companion_Default___.GetTy(_698_ip)
-	_699_ty = _out943
-	if _699_ty != permissions.Companion_Default___.REG() {
+	_out943 = inodeformat.Companion_Default___.GetTy(_696_ip)
+	_697_ty = _out943
+	if _697_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,33 +158,33 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _700_w bool
-	var _ = _700_w
+	var _698_w bool
+	var _ = _698_w
 	var _out944 bool
 	var _ = _out944
-	_out944 = permissions.Companion_Default___.MayData(c, _698_ip, permissions.Companion_Default___.MAYW())
-	_700_w = _out944
-	if !_700_w {
+	_out944 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYW())
+	_698_w = _out944
+	if !_698_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _698_ip
+		after = _696_ip
 		return st, before, after
 	}
-	var _701_size uint64
-	var _ = _701_size
+	var _699_size uint64
+	var _ = _699_size
 	var _out945 uint64
 	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetSize(_698_ip)
-	_701_size = _out945
-	var _702_shrink uint64
-	var _ = _702_shrink
+	_out945 = inodeformat.Companion_Default___.GetSize(_696_ip)
+	_699_size = _out945
+	var _700_shrink uint64
+	var _ = _700_shrink
 	var _out946 uint64
 	var _ = _out946
-	_out946 = inodeformat.Companion_Default___.GetShrink(_698_ip)
-	_702_shrink = _out946
-	if _702_shrink != uint64(0) && off+len_ > _701_size {
+	_out946 = inodeformat.Companion_Default___.GetShrink(_696_ip)
+	_700_shrink = _out946
+	if _700_shrink != uint64(0) && off+len_ > _699_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _703_ok bool
-	var _ = _703_ok
+	var _701_ok bool
+	var _ = _701_ok
 	var _out949 bool
 	var _ = _out949
 	_out949 = d.Write(txn, ino, off, src, so, len_)
-	_703_ok = _out949
-	if !_703_ok {
+	_701_ok = _out949
+	if !_701_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _704_np *dbytes.Bytes
-	var _ = _704_np
+	var _702_np *dbytes.Bytes
+	var _ = _702_np
 	var _out950 *dbytes.Bytes
 	var _ = _out950
 	_out950 = d.Fs.GetInode(txn, ino, true)
-	_704_np = _out950
-	var _705_ts uint64
-	var _ = _705_ts
-	var _706_tns uint32
-	var _ = _706_tns
+	_702_np = _out950
+	var _703_ts uint64
+	var _ = _703_ts
+	var _704_tns uint32
+	var _ = _704_tns
 	var _out951 uint64
 	var _ = _out951
 	var _out952 uint32
 	var _ = _out952
-	_out951, _out952 = attributechanges.Companion_Default___.Stamp(_704_np, s, ns)
-	_705_ts = _out951
-	_706_tns = _out952
-	inodeformat.Companion_Default___.SetMtime(_704_np, _705_ts, _706_tns)
-	inodeformat.Companion_Default___.SetCtime(_704_np, _705_ts, _706_tns)
+	_out951, _out952 = attributechanges.Companion_Default___.Stamp(_702_np, s, ns)
+	_703_ts = _out951
+	_704_tns = _out952
+	inodeformat.Companion_Default___.SetMtime(_702_np, _703_ts, _704_tns)
+	inodeformat.Companion_Default___.SetCtime(_702_np, _703_ts, _704_tns)
 	if c.Uid != uint32(0) {
-		var _707_mode uint32
-		var _ = _707_mode
+		var _705_mode uint32
+		var _ = _705_mode
 		var _out953 uint32
 		var _ = _out953
-		_out953 = inodeformat.Companion_Default___.GetMode(_704_np)
-		_707_mode = _out953
-		inodeformat.Companion_Default___.SetMode(_704_np, permissions.Companion_Default___.KillPriv(_707_mode))
+		_out953 = inodeformat.Companion_Default___.GetMode(_702_np)
+		_705_mode = _out953
+		inodeformat.Companion_Default___.SetMode(_702_np, permissions.Companion_Default___.KillPriv(_705_mode))
 	}
-	d.PutInode(txn, ino, _704_np)
-	after = _704_np
+	d.PutInode(txn, ino, _702_np)
+	after = _702_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,36 +253,36 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _708_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _708_ip
+	var _706_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _706_ip
 	var _out954 uint32
 	var _ = _out954
 	var _out955 *dbytes.Bytes
 	var _ = _out955
 	_out954, _out955 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out954
-	_708_ip = _out955
+	_706_ip = _out955
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _708_ip
-	var _709_ty uint32
-	var _ = _709_ty
+	after = _706_ip
+	var _707_ty uint32
+	var _ = _707_ty
 	var _out956 uint32
 	var _ = _out956
-	_out956 = inodeformat.Companion_Default___.GetTy(_708_ip)
-	_709_ty = _out956
-	if _709_ty != permissions.Companion_Default___.LNK() {
+	_out956 = inodeformat.Companion_Default___.GetTy(_706_ip)
+	_707_ty = _out956
+	if _707_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _710_size uint64
-	var _ = _710_size
+	var _708_size uint64
+	var _ = _708_size
 	var _out957 uint64
 	var _ = _out957
-	_out957 = inodeformat.Companion_Default___.GetSize(_708_ip)
-	_710_size = _out957
-	if _710_size > uint64(4096) {
+	_out957 = inodeformat.Companion_Default___.GetSize(_706_ip)
+	_708_size = _out957
+	if _708_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}

@@ -64,21 +64,21 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _522_bf *blockstore.BlockFs
-	var _ = _522_bf
+	var _520_bf *blockstore.BlockFs
+	var _ = _520_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_522_bf = _nw2
-	var _523_xf *blocktree.BlockTreeFs
-	var _ = _523_xf
+	_520_bf = _nw2
+	var _521_xf *blocktree.BlockTreeFs
+	var _ = _521_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_522_bf)
-	_523_xf = _nw3
+	_nw3.Recover(_520_bf)
+	_521_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_523_xf, geo, jrnl)
+	_nw4.Recover(_521_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
@@ -89,33 +89,33 @@ func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometr
 	var _ = _out696
 	_out696 = Companion_Default___.Blank(geo, jrnl)
 	f = _out696
-	var _524_z *dbytes.Bytes
-	var _ = _524_z
+	var _522_z *dbytes.Bytes
+	var _ = _522_z
 	var _out697 *dbytes.Bytes
 	var _ = _out697
 	_out697 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_524_z = _out697
-	f.Blank(txn, _524_z, uint64(2), uint32(8), uint64(1))
+	_522_z = _out697
+	f.Blank(txn, _522_z, uint64(2), uint32(8), uint64(1))
 	var _out698 *dbytes.Bytes
 	var _ = _out698
 	_out698 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_524_z = _out698
-	f.Blank(txn, _524_z, uint64(1), uint32(2), uint64(1))
-	var _525_ip *dbytes.Bytes
-	var _ = _525_ip
+	_522_z = _out698
+	f.Blank(txn, _522_z, uint64(1), uint32(2), uint64(1))
+	var _523_ip *dbytes.Bytes
+	var _ = _523_ip
 	var _out699 *dbytes.Bytes
 	var _ = _out699
 	_out699 = f.GetInode(txn, uint64(1), true)
-	_525_ip = _out699
-	inodeformat.Companion_Default___.SetMode(_525_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_525_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_525_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_525_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_525_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_525_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_525_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_525_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _525_ip)
+	_523_ip = _out699
+	inodeformat.Companion_Default___.SetMode(_523_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_523_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_523_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_523_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_523_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _523_ip)
 	return f
 }
 

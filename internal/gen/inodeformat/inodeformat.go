@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _315_k uint64
-	var _ = _315_k
-	_315_k = uint64(0)
-	for _315_k < uint64(15) {
-		var _316_x uint64
-		var _ = _316_x
+	var _313_k uint64
+	var _ = _313_k
+	_313_k = uint64(0)
+	for _313_k < uint64(15) {
+		var _314_x uint64
+		var _ = _314_x
 		var _out498 uint64
 		var _ = _out498
-		_out498 = Companion_Default___.GetSlot(b, _315_k)
-		_316_x = _out498
-		if _316_x != uint64(0) {
+		_out498 = Companion_Default___.GetSlot(b, _313_k)
+		_314_x = _out498
+		if _314_x != uint64(0) {
 			r = false
 			return r
 		}
-		_315_k = _315_k + uint64(1)
+		_313_k = _313_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _317_u uint64
-	var _ = _317_u
+	var _315_u uint64
+	var _ = _315_u
 	var _out499 uint64
 	var _ = _out499
 	_out499 = Companion_Default___.GetUsed(b)
-	_317_u = _out499
-	if _317_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _317_u+uint64(1))
+	_315_u = _out499
+	if _315_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _315_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _318_u uint64
-	var _ = _318_u
+	var _316_u uint64
+	var _ = _316_u
 	var _out500 uint64
 	var _ = _out500
 	_out500 = Companion_Default___.GetUsed(b)
-	_318_u = _out500
-	if uint64(0) < _318_u {
-		Companion_Default___.SetUsed(b, _318_u-uint64(1))
+	_316_u = _out500
+	if uint64(0) < _316_u {
+		Companion_Default___.SetUsed(b, _316_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -124,7 +124,7 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	l = _out253
 	return ok, l
 }
-func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, t uint64) (uint64, uint64) {
+func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
 	var m uint64 = 0
 	var _ = m
 	var bad uint64 = 0
@@ -135,7 +135,7 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = _out254
 	_out254 = l.Len()
 	_169_n = _out254
-	m = uint64(0)
+	m = i
 	bad = a
 	for m < _169_n {
 		var _170_b *dbytes.Blk

@@ -7,7 +7,6 @@ package journalscrub
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journalm"
 	treeofcodes "tansy/internal/gen/treeofcodes"
@@ -118,52 +117,16 @@ func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64
 	is = _220_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
-func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64) (uint64, uint64) {
-	var m uint64 = 0
-	var _ = m
-	var bad uint64 = 0
-	var _ = bad
-	var _221_n uint64
-	var _ = _221_n
-	var _out377 uint64
-	var _ = _out377
-	_out377 = l.Len()
-	_221_n = _out377
-	m = i
-	bad = a
-	for m < _221_n {
-		var _222_b *dbytes.Blk
-		var _ = _222_b
-		var _out378 *dbytes.Blk
-		var _ = _out378
-		_out378 = l.BlkAt(m)
-		_222_b = _out378
-		var _223_ok bool = false
-		var _ = _223_ok
-		var _out379 bool
-		var _ = _out379
-		var _out380 uint64
-		var _ = _out380
-		_out379, _out380 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _222_b)
-		_223_ok = _out379
-		bad = _out380
-		if !_223_ok {
-			return m, bad
-		}
-		m = m + uint64(1)
-	}
-	return m, bad
-}
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _224_pending bool
-	var _ = _224_pending
-	var _out381 bool
-	var _ = _out381
-	_out381 = Companion_Default___.IsPending(j, a)
-	_224_pending = _out381
-	if _224_pending {
+	var _221_pending bool
+	var _ = _221_pending
+	var _out377 bool
+	var _ = _out377
+	_out377 = Companion_Default___.IsPending(j, a)
+	_221_pending = _out377
+	if _221_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -171,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _225_b *dbytes.Blk
-	var _ = _225_b
-	var _out382 *dbytes.Blk
-	var _ = _out382
-	_out382 = j.Cache.Get(a)
-	_225_b = _out382
+	var _222_b *dbytes.Blk
+	var _ = _222_b
+	var _out378 *dbytes.Blk
+	var _ = _out378
+	_out378 = j.Cache.Get(a)
+	_222_b = _out378
 	st = func() uint32 {
-		if _225_b != (*dbytes.Blk)(nil) && bad == a {
+		if _222_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -232,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out383 bool
+	var _out379 bool
+	var _ = _out379
+	var _out380 *dbytes.Blk
+	var _ = _out380
+	var _out381 bool
+	var _ = _out381
+	var _out382 bool
+	var _ = _out382
+	var _out383 uint64
 	var _ = _out383
-	var _out384 *dbytes.Blk
-	var _ = _out384
-	var _out385 bool
-	var _ = _out385
-	var _out386 bool
-	var _ = _out386
-	var _out387 uint64
-	var _ = _out387
-	_out383, _out384, _out385, _out386, _out387 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out383
-	b = _out384
-	mem = _out385
-	blank = _out386
-	bad = _out387
+	_out379, _out380, _out381, _out382, _out383 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out379
+	b = _out380
+	mem = _out381
+	blank = _out382
+	bad = _out383
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -262,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _226_version uint64
-	var _ = _226_version
-	var _227_r0 uint64
-	var _ = _227_r0
-	var _228_r1 uint64
-	var _ = _228_r1
-	var _out388 uint64
-	var _ = _out388
-	var _out389 uint64
-	var _ = _out389
-	var _out390 uint64
-	var _ = _out390
-	_out388, _out389, _out390 = t.Pages.Root()
-	_226_version = _out388
-	_227_r0 = _out389
-	_228_r1 = _out390
-	var _229_place uint64 = 0
-	var _ = _229_place
-	var _230_c0 uint64
-	var _ = _230_c0
-	var _231_c1 uint64
-	var _ = _231_c1
-	_230_c0, _231_c1 = _227_r0, _228_r1
+	var _223_version uint64
+	var _ = _223_version
+	var _224_r0 uint64
+	var _ = _224_r0
+	var _225_r1 uint64
+	var _ = _225_r1
+	var _out384 uint64
+	var _ = _out384
+	var _out385 uint64
+	var _ = _out385
+	var _out386 uint64
+	var _ = _out386
+	_out384, _out385, _out386 = t.Pages.Root()
+	_223_version = _out384
+	_224_r0 = _out385
+	_225_r1 = _out386
+	var _226_place uint64 = 0
+	var _ = _226_place
+	var _227_c0 uint64
+	var _ = _227_c0
+	var _228_c1 uint64
+	var _ = _228_c1
+	_227_c0, _228_c1 = _224_r0, _225_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _232_q uint64
-		var _ = _232_q
-		_232_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out391 bool
-		var _ = _out391
-		var _out392 *dbytes.Blk
-		var _ = _out392
-		var _out393 uint64
-		var _ = _out393
-		var _out394 uint64
-		var _ = _out394
-		_out391, _out392, _out393, _out394 = treeofcodes.Companion_Default___.Page(t, _232_q, _226_version, _227_r0, _228_r1)
-		ok = _out391
-		b = _out392
-		_229_place = _out393
-		bad = _out394
+		var _229_q uint64
+		var _ = _229_q
+		_229_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out387 bool
+		var _ = _out387
+		var _out388 *dbytes.Blk
+		var _ = _out388
+		var _out389 uint64
+		var _ = _out389
+		var _out390 uint64
+		var _ = _out390
+		_out387, _out388, _out389, _out390 = treeofcodes.Companion_Default___.Page(t, _229_q, _223_version, _224_r0, _225_r1)
+		ok = _out387
+		b = _out388
+		_226_place = _out389
+		bad = _out390
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out395 uint64
-		var _ = _out395
-		var _out396 uint64
-		var _ = _out396
-		_out395, _out396 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_230_c0 = _out395
-		_231_c1 = _out396
+		var _out391 uint64
+		var _ = _out391
+		var _out392 uint64
+		var _ = _out392
+		_out391, _out392 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_227_c0 = _out391
+		_228_c1 = _out392
 	}
 	bad = p
-	blank = _230_c0 == uint64(0) && _231_c1 == uint64(0)
-	var _out397 bool
-	var _ = _out397
-	var _out398 *dbytes.Blk
-	var _ = _out398
-	var _out399 uint64
-	var _ = _out399
-	_out397, _out398, _out399 = treeofcodes.Companion_Default___.Load(t, p, _230_c0, _231_c1)
-	ok = _out397
-	b = _out398
-	_229_place = _out399
+	blank = _227_c0 == uint64(0) && _228_c1 == uint64(0)
+	var _out393 bool
+	var _ = _out393
+	var _out394 *dbytes.Blk
+	var _ = _out394
+	var _out395 uint64
+	var _ = _out395
+	_out393, _out394, _out395 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
+	ok = _out393
+	b = _out394
+	_226_place = _out395
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _233_c *dbytes.Blk
-	var _ = _233_c
-	var _out400 *dbytes.Blk
-	var _ = _out400
-	_out400 = t.Pages.Get(_226_version, p)
-	_233_c = _out400
-	mem = _233_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _230_c *dbytes.Blk
+	var _ = _230_c
+	var _out396 *dbytes.Blk
+	var _ = _out396
+	_out396 = t.Pages.Get(_223_version, p)
+	_230_c = _out396
+	mem = _230_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

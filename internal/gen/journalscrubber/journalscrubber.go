@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _234_t uint64
-	var _ = _234_t
-	var _out401 uint64
-	var _ = _out401
-	_out401 = journalscrub.Companion_Default___.Ticket(j)
-	_234_t = _out401
+	var _231_t uint64
+	var _ = _231_t
+	var _out397 uint64
+	var _ = _out397
+	_out397 = journalscrub.Companion_Default___.Ticket(j)
+	_231_t = _out397
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _235_ok bool
-	var _ = _235_ok
-	var _236_l *ddisk.BList
-	var _ = _236_l
-	var _out402 bool
-	var _ = _out402
-	var _out403 *ddisk.BList
-	var _ = _out403
-	_out402, _out403 = journalreader.Companion_Default___.ReadHome(j, a, n, _234_t)
-	_235_ok = _out402
-	_236_l = _out403
-	if !_235_ok {
-		var _out404 uint32
-		var _ = _out404
-		_out404 = Companion_Default___.Judge(j, a, _234_t, a, true)
-		st = _out404
+	var _232_ok bool
+	var _ = _232_ok
+	var _233_l *ddisk.BList
+	var _ = _233_l
+	var _out398 bool
+	var _ = _out398
+	var _out399 *ddisk.BList
+	var _ = _out399
+	_out398, _out399 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
+	_232_ok = _out398
+	_233_l = _out399
+	if !_232_ok {
+		var _out400 uint32
+		var _ = _out400
+		_out400 = Companion_Default___.Judge(j, a, _231_t, a, true)
+		st = _out400
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,30 +112,58 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		journalthreads.Companion_Default___.CYield(j)
-		var _237_k uint64 = 0
-		var _ = _237_k
-		var _out405 uint64
-		var _ = _out405
-		var _out406 uint64
-		var _ = _out406
-		_out405, _out406 = journalscrub.Companion_Default___.CheckFrom(j, a, _236_l, m)
-		_237_k = _out405
-		bad = _out406
-		good = good + (_237_k - m)
-		m = _237_k
+		var _234_k uint64 = 0
+		var _ = _234_k
+		var _out401 uint32
+		var _ = _out401
+		var _out402 uint64
+		var _ = _out402
+		var _out403 uint64
+		var _ = _out403
+		_out401, _out402, _out403 = Companion_Default___.ScrubOn(j, a, _233_l, m, _231_t)
+		st = _out401
+		_234_k = _out402
+		bad = _out403
+		good = good + (_234_k - m)
+		m = _234_k
+		if st != journalscrub.Companion_Default___.SGood() {
+			return st, m, good, bad
+		}
 		if m < n {
-			var _out407 uint32
-			var _ = _out407
-			_out407 = Companion_Default___.Judge(j, a+m, _234_t, bad, false)
-			st = _out407
-			if st != journalscrub.Companion_Default___.SGood() {
-				return st, m, good, bad
-			}
 			m = m + uint64(1)
 		}
 	}
 	return st, m, good, bad
+}
+func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint32, uint64, uint64) {
+	var st uint32 = 0
+	var _ = st
+	var m uint64 = 0
+	var _ = m
+	var bad uint64 = 0
+	var _ = bad
+	journalthreads.Companion_Default___.CYield(j)
+	var _out404 uint64
+	var _ = _out404
+	var _out405 uint64
+	var _ = _out405
+	_out404, _out405 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out404
+	bad = _out405
+	st = journalscrub.Companion_Default___.SGood()
+	var _235_n uint64
+	var _ = _235_n
+	var _out406 uint64
+	var _ = _out406
+	_out406 = l.Len()
+	_235_n = _out406
+	if m < _235_n {
+		var _out407 uint32
+		var _ = _out407
+		_out407 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out407
+	}
+	return st, m, bad
 }
 func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) uint32 {
 	var st uint32 = 0
@@ -160,12 +188,12 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _238_ours bool
-	var _ = _238_ours
+	var _236_ours bool
+	var _ = _236_ours
 	var _out410 bool
 	var _ = _out410
 	_out410 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_238_ours = _out410
+	_236_ours = _out410
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
@@ -175,7 +203,7 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	st = _out411
 	var _out412 uint32
 	var _ = _out412
-	_out412 = journalscrub.Companion_Default___.Tell(j, st, _238_ours, unread, bad)
+	_out412 = journalscrub.Companion_Default___.Tell(j, st, _236_ours, unread, bad)
 	st = _out412
 	j.Mu.Unlock()
 	return st
@@ -189,20 +217,20 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _239_t uint64
-	var _ = _239_t
+	var _237_t uint64
+	var _ = _237_t
 	var _out413 uint64
 	var _ = _out413
 	_out413 = journalscrub.Companion_Default___.Ticket(j)
-	_239_t = _out413
+	_237_t = _out413
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _240_ok bool = false
-	var _ = _240_ok
-	var _241_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _241_b
-	var _242_mem bool = false
-	var _ = _242_mem
+	var _238_ok bool = false
+	var _ = _238_ok
+	var _239_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _239_b
+	var _240_mem bool = false
+	var _ = _240_mem
 	var _out414 bool
 	var _ = _out414
 	var _out415 *dbytes.Blk
@@ -214,16 +242,16 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _out418 uint64
 	var _ = _out418
 	_out414, _out415, _out416, _out417, _out418 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_240_ok = _out414
-	_241_b = _out415
-	_242_mem = _out416
+	_238_ok = _out414
+	_239_b = _out415
+	_240_mem = _out416
 	blank = _out417
 	bad = _out418
 	st = journalscrub.Companion_Default___.SGood()
-	if !_240_ok {
+	if !_238_ok {
 		var _out419 uint32
 		var _ = _out419
-		_out419 = Companion_Default___.SentencePage(j, _239_t, _242_mem, bad)
+		_out419 = Companion_Default___.SentencePage(j, _237_t, _240_mem, bad)
 		st = _out419
 	}
 	return st, blank, bad
@@ -232,12 +260,12 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _243_ours bool
-	var _ = _243_ours
+	var _241_ours bool
+	var _ = _241_ours
 	var _out420 bool
 	var _ = _out420
 	_out420 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_243_ours = _out420
+	_241_ours = _out420
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
@@ -247,7 +275,7 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	st = _out421
 	var _out422 uint32
 	var _ = _out422
-	_out422 = journalscrub.Companion_Default___.Tell(j, st, _243_ours, false, bad)
+	_out422 = journalscrub.Companion_Default___.Tell(j, st, _241_ours, false, bad)
 	st = _out422
 	j.Mu.Unlock()
 	return st

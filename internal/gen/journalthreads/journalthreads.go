@@ -769,7 +769,7 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	var _ = _out351
 	var _out352 uint64
 	var _ = _out352
-	_out351, _out352 = journalreader.Companion_Default___.CheckHome(j, a, _212_l, t)
+	_out351, _out352 = journalreader.Companion_Default___.CheckHome(j, a, _212_l, uint64(0), t)
 	_213_m = _out351
 	bad = _out352
 	if _213_m > uint64(0) {

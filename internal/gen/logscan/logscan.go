@@ -67,33 +67,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _531_s uint64
-	var _ = _531_s
+	var _529_s uint64
+	var _ = _529_s
 	var _out706 uint64
 	var _ = _out706
 	_out706 = ring.Companion_Default___.SlotOf(q, nd)
-	_531_s = _out706
-	var _532_a uint64
-	var _ = _532_a
-	_532_a = at + uint64(2) + uint64(16)*_531_s
-	var _533_k uint64
-	var _ = _533_k
-	_533_k = n
+	_529_s = _out706
+	var _530_a uint64
+	var _ = _530_a
+	_530_a = at + uint64(2) + uint64(16)*_529_s
+	var _531_k uint64
+	var _ = _531_k
+	_531_k = n
 	if n > uint64(15) {
 		var _out707 uint64
 		var _ = _out707
 		_out707 = ring.Companion_Default___.SlotOf(pos, nr)
-		_531_s = _out707
-		_532_a = at + uint64(1) + uint64(16)*nd + _531_s
-		if _533_k > nr-_531_s {
-			_533_k = nr - _531_s
+		_529_s = _out707
+		_530_a = at + uint64(1) + uint64(16)*nd + _529_s
+		if _531_k > nr-_529_s {
+			_531_k = nr - _529_s
 		}
 	}
 	var _out708 bool
 	var _ = _out708
 	var _out709 *ddisk.BList
 	var _ = _out709
-	_out708, _out709 = d.ReadRun(_532_a, _533_k)
+	_out708, _out709 = d.ReadRun(_530_a, _531_k)
 	io = _out708
 	x = _out709
 	y = x
@@ -104,7 +104,7 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = _out710
 	var _out711 *ddisk.BList
 	var _ = _out711
-	_out710, _out711 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_533_k)
+	_out710, _out711 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_531_k)
 	io = _out710
 	y = _out711
 	if !io {
@@ -119,53 +119,53 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _534_hm *dlog.BMap
-	var _ = _534_hm
+	var _532_hm *dlog.BMap
+	var _ = _532_hm
 	var _out712 *dlog.BMap
 	var _ = _out712
 	_out712 = dlog.NewBMap()
-	_534_hm = _out712
-	var _535_i uint64
-	var _ = _535_i
-	_535_i = uint64(0)
-	for _535_i < m {
-		var _536_a uint64
-		var _ = _536_a
-		var _537_n uint64
-		var _ = _537_n
+	_532_hm = _out712
+	var _533_i uint64
+	var _ = _533_i
+	_533_i = uint64(0)
+	for _533_i < m {
+		var _534_a uint64
+		var _ = _534_a
+		var _535_n uint64
+		var _ = _535_n
 		var _out713 uint64
 		var _ = _out713
 		var _out714 uint64
 		var _ = _out714
-		_out713, _out714 = Companion_Default___.DirRun(r, _535_i, m)
-		_536_a = _out713
-		_537_n = _out714
-		var _538_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _538_l
+		_out713, _out714 = Companion_Default___.DirRun(r, _533_i, m)
+		_534_a = _out713
+		_535_n = _out714
+		var _536_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _536_l
 		var _out715 bool
 		var _ = _out715
 		var _out716 *ddisk.BList
 		var _ = _out716
-		_out715, _out716 = d.ReadRun(_536_a, _537_n)
+		_out715, _out716 = d.ReadRun(_534_a, _535_n)
 		io = _out715
-		_538_l = _out716
+		_536_l = _out716
 		if !io {
 			return io, z
 		}
-		var _539_ok bool
-		var _ = _539_ok
+		var _537_ok bool
+		var _ = _537_ok
 		var _out717 bool
 		var _ = _out717
-		_out717 = Companion_Default___.PutRun(_534_hm, r, _535_i, _537_n, _538_l)
-		_539_ok = _out717
-		if !_539_ok {
+		_out717 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
+		_537_ok = _out717
+		if !_537_ok {
 			return io, z
 		}
-		_535_i = _535_i + _537_n
+		_533_i = _533_i + _535_n
 	}
 	var _out718 *ddisk.BList
 	var _ = _out718
-	_out718 = _534_hm.List()
+	_out718 = _532_hm.List()
 	z = _out718
 	return io, z
 }
@@ -180,13 +180,13 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	a = _out719
 	n = uint64(1)
 	for i+n < m {
-		var _540_b uint64
-		var _ = _540_b
+		var _538_b uint64
+		var _ = _538_b
 		var _out720 uint64
 		var _ = _out720
 		_out720 = r.Dir(i + n)
-		_540_b = _out720
-		if _540_b != a+n {
+		_538_b = _out720
+		if _538_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -197,34 +197,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _541_k uint64
-	var _ = _541_k
-	_541_k = uint64(0)
-	for _541_k < n {
-		var _542_a uint64
-		var _ = _542_a
+	var _539_k uint64
+	var _ = _539_k
+	_539_k = uint64(0)
+	for _539_k < n {
+		var _540_a uint64
+		var _ = _540_a
 		var _out721 uint64
 		var _ = _out721
-		_out721 = r.Dir(i + _541_k)
-		_542_a = _out721
-		var _543_o *dbytes.Blk
-		var _ = _543_o
+		_out721 = r.Dir(i + _539_k)
+		_540_a = _out721
+		var _541_o *dbytes.Blk
+		var _ = _541_o
 		var _out722 *dbytes.Blk
 		var _ = _out722
-		_out722 = hm.Get(_542_a)
-		_543_o = _out722
-		if _543_o != (*dbytes.Blk)(nil) {
+		_out722 = hm.Get(_540_a)
+		_541_o = _out722
+		if _541_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _544_b *dbytes.Blk
-		var _ = _544_b
+		var _542_b *dbytes.Blk
+		var _ = _542_b
 		var _out723 *dbytes.Blk
 		var _ = _out723
-		_out723 = l.BlkAt(_541_k)
-		_544_b = _out723
-		hm.Put(_542_a, _544_b)
-		_541_k = _541_k + uint64(1)
+		_out723 = l.BlkAt(_539_k)
+		_542_b = _out723
+		hm.Put(_540_a, _542_b)
+		_539_k = _539_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -236,154 +236,154 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _545_s uint64
-	var _ = _545_s
+	var _543_s uint64
+	var _ = _543_s
 	var _out724 uint64
 	var _ = _out724
 	_out724 = ring.Companion_Default___.SlotOf(q, nd)
-	_545_s = _out724
-	var _546_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _546_b
+	_543_s = _out724
+	var _544_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _544_b
 	var _out725 bool
 	var _ = _out725
 	var _out726 *dbytes.Blk
 	var _ = _out726
-	_out725, _out726 = d.Read(at + uint64(1) + uint64(16)*_545_s)
+	_out725, _out726 = d.Read(at + uint64(1) + uint64(16)*_543_s)
 	io = _out725
-	_546_b = _out726
+	_544_b = _out726
 	if !io {
 		return io, gm
 	}
-	var _547_r *dlog.DescR
-	var _ = _547_r
+	var _545_r *dlog.DescR
+	var _ = _545_r
 	var _out727 *dlog.DescR
 	var _ = _out727
-	_out727 = dlog.Parse(_546_b)
-	_547_r = _out727
-	if _547_r == (*dlog.DescR)(nil) {
+	_out727 = dlog.Parse(_544_b)
+	_545_r = _out727
+	if _545_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _548_q2 uint64
-	var _ = _548_q2
+	var _546_q2 uint64
+	var _ = _546_q2
 	var _out728 uint64
 	var _ = _out728
-	_out728 = _547_r.Sq()
-	_548_q2 = _out728
-	var _549_pos uint64
-	var _ = _549_pos
+	_out728 = _545_r.Sq()
+	_546_q2 = _out728
+	var _547_pos uint64
+	var _ = _547_pos
 	var _out729 uint64
 	var _ = _out729
-	_out729 = _547_r.Pos()
-	_549_pos = _out729
-	var _550_n uint64
-	var _ = _550_n
+	_out729 = _545_r.Pos()
+	_547_pos = _out729
+	var _548_n uint64
+	var _ = _548_n
 	var _out730 uint64
 	var _ = _out730
-	_out730 = _547_r.N()
-	_550_n = _out730
-	var _551_dn uint64
-	var _ = _551_dn
+	_out730 = _545_r.N()
+	_548_n = _out730
+	var _549_dn uint64
+	var _ = _549_dn
 	var _out731 uint64
 	var _ = _out731
-	_out731 = _547_r.M()
-	_551_dn = _out731
-	if _548_q2 != q || _549_pos >= uint64(2305843009213693952) || _550_n > uint64(500) || _551_dn > uint64(500)-_550_n {
+	_out731 = _545_r.M()
+	_549_dn = _out731
+	if _546_q2 != q || _547_pos >= uint64(2305843009213693952) || _548_n > uint64(500) || _549_dn > uint64(500)-_548_n {
 		return io, gm
 	}
-	var _552_same bool
-	var _ = _552_same
+	var _550_same bool
+	var _ = _550_same
 	var _out732 bool
 	var _ = _out732
-	_out732 = seal.Under(_547_r, hb)
-	_552_same = _out732
-	if !_552_same {
+	_out732 = seal.Under(_545_r, hb)
+	_550_same = _out732
+	if !_550_same {
 		return io, gm
 	}
-	var _553_inside bool
-	var _ = _553_inside
+	var _551_inside bool
+	var _ = _551_inside
 	var _out733 bool
 	var _ = _out733
-	_out733 = Companion_Default___.AddrsIn(_547_r, _550_n, _551_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_553_inside = _out733
-	if !_553_inside {
+	_out733 = Companion_Default___.AddrsIn(_545_r, _548_n, _549_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_551_inside = _out733
+	if !_551_inside {
 		return io, gm
 	}
-	var _554_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _554_x
-	var _555_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _555_y
+	var _552_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _552_x
+	var _553_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _553_y
 	var _out734 bool
 	var _ = _out734
 	var _out735 *ddisk.BList
 	var _ = _out735
 	var _out736 *ddisk.BList
 	var _ = _out736
-	_out734, _out735, _out736 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _549_pos, _550_n)
+	_out734, _out735, _out736 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _547_pos, _548_n)
 	io = _out734
-	_554_x = _out735
-	_555_y = _out736
+	_552_x = _out735
+	_553_y = _out736
 	if !io {
 		return io, gm
 	}
-	var _556_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _556_z
+	var _554_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _554_z
 	var _out737 bool
 	var _ = _out737
 	var _out738 *ddisk.BList
 	var _ = _out738
-	_out737, _out738 = Companion_Default___.ReadDirect(d, _547_r, _551_dn)
+	_out737, _out738 = Companion_Default___.ReadDirect(d, _545_r, _549_dn)
 	io = _out737
-	_556_z = _out738
-	if !io || _556_z == (*ddisk.BList)(nil) {
+	_554_z = _out738
+	if !io || _554_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _557_ok bool
-	var _ = _557_ok
+	var _555_ok bool
+	var _ = _555_ok
 	var _out739 bool
 	var _ = _out739
-	_out739 = seal.Check(_547_r, _554_x, _555_y, _556_z, cs)
-	_557_ok = _out739
-	if !_557_ok {
+	_out739 = seal.Check(_545_r, _552_x, _553_y, _554_z, cs)
+	_555_ok = _out739
+	if !_555_ok {
 		return io, gm
 	}
 	var _out740 *dlog.BMap
 	var _ = _out740
-	_out740 = Companion_Default___.GroupMap(_547_r, _550_n, _554_x, _555_y)
+	_out740 = Companion_Default___.GroupMap(_545_r, _548_n, _552_x, _553_y)
 	gm = _out740
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _558_i uint64
-	var _ = _558_i
-	_558_i = uint64(0)
-	for _558_i < n {
-		var _559_a uint64
-		var _ = _559_a
+	var _556_i uint64
+	var _ = _556_i
+	_556_i = uint64(0)
+	for _556_i < n {
+		var _557_a uint64
+		var _ = _557_a
 		var _out741 uint64
 		var _ = _out741
-		_out741 = r.Addr(_558_i)
-		_559_a = _out741
-		if _559_a < lo || _559_a >= hi {
+		_out741 = r.Addr(_556_i)
+		_557_a = _out741
+		if _557_a < lo || _557_a >= hi {
 			ok = false
 			return ok
 		}
-		_558_i = _558_i + uint64(1)
+		_556_i = _556_i + uint64(1)
 	}
-	_558_i = uint64(0)
-	for _558_i < m {
-		var _560_a uint64
-		var _ = _560_a
+	_556_i = uint64(0)
+	for _556_i < m {
+		var _558_a uint64
+		var _ = _558_a
 		var _out742 uint64
 		var _ = _out742
-		_out742 = r.Dir(_558_i)
-		_560_a = _out742
-		if _560_a < lo || _560_a >= hi {
+		_out742 = r.Dir(_556_i)
+		_558_a = _out742
+		if _558_a < lo || _558_a >= hi {
 			ok = false
 			return ok
 		}
-		_558_i = _558_i + uint64(1)
+		_556_i = _556_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -396,37 +396,37 @@ func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *dd
 	var _ = _out743
 	_out743 = dlog.NewBMap()
 	gm = _out743
-	var _561_k uint64
-	var _ = _561_k
+	var _559_k uint64
+	var _ = _559_k
 	var _out744 uint64
 	var _ = _out744
 	_out744 = x.Len()
-	_561_k = _out744
-	var _562_i uint64
-	var _ = _562_i
-	_562_i = uint64(0)
-	for _562_i < n {
-		var _563_a uint64
-		var _ = _563_a
+	_559_k = _out744
+	var _560_i uint64
+	var _ = _560_i
+	_560_i = uint64(0)
+	for _560_i < n {
+		var _561_a uint64
+		var _ = _561_a
 		var _out745 uint64
 		var _ = _out745
-		_out745 = r.Addr(_562_i)
-		_563_a = _out745
-		var _564_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _564_b
-		if _562_i < _561_k {
+		_out745 = r.Addr(_560_i)
+		_561_a = _out745
+		var _562_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _562_b
+		if _560_i < _559_k {
 			var _out746 *dbytes.Blk
 			var _ = _out746
-			_out746 = x.BlkAt(_562_i)
-			_564_b = _out746
+			_out746 = x.BlkAt(_560_i)
+			_562_b = _out746
 		} else {
 			var _out747 *dbytes.Blk
 			var _ = _out747
-			_out747 = y.BlkAt(_562_i - _561_k)
-			_564_b = _out747
+			_out747 = y.BlkAt(_560_i - _559_k)
+			_562_b = _out747
 		}
-		gm.Put(_563_a, _564_b)
-		_562_i = _562_i + uint64(1)
+		gm.Put(_561_a, _562_b)
+		_560_i = _560_i + uint64(1)
 	}
 	return gm
 }
@@ -443,30 +443,30 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	mm = _out748
 	i = uint64(0)
 	io = true
-	var _565_done bool
-	var _ = _565_done
-	_565_done = false
-	for !_565_done {
+	var _563_done bool
+	var _ = _563_done
+	_563_done = false
+	for !_563_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _566_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _566_gm
+		var _564_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _564_gm
 		var _out749 bool
 		var _ = _out749
 		var _out750 *dlog.BMap
 		var _ = _out750
 		_out749, _out750 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
 		io = _out749
-		_566_gm = _out750
+		_564_gm = _out750
 		if !io {
 			return io, mm, i
 		}
-		if _566_gm == (*dlog.BMap)(nil) {
-			_565_done = true
+		if _564_gm == (*dlog.BMap)(nil) {
+			_563_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _566_gm)
+			groups.Companion_Default___.MergeInto(mm, _564_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -477,49 +477,49 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _567_s uint64
-	var _ = _567_s
-	_567_s = uint64(0)
+	var _565_s uint64
+	var _ = _565_s
+	_565_s = uint64(0)
 	io = true
 	found = false
-	for _567_s < nd {
-		var _568_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _568_b
+	for _565_s < nd {
+		var _566_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _566_b
 		var _out751 bool
 		var _ = _out751
 		var _out752 *dbytes.Blk
 		var _ = _out752
-		_out751, _out752 = d.Read(at + uint64(1) + uint64(16)*_567_s)
+		_out751, _out752 = d.Read(at + uint64(1) + uint64(16)*_565_s)
 		io = _out751
-		_568_b = _out752
+		_566_b = _out752
 		if !io {
 			return io, found
 		}
-		var _569_r *dlog.DescR
-		var _ = _569_r
+		var _567_r *dlog.DescR
+		var _ = _567_r
 		var _out753 *dlog.DescR
 		var _ = _out753
-		_out753 = dlog.Parse(_568_b)
-		_569_r = _out753
-		if _569_r != (*dlog.DescR)(nil) {
-			var _570_q uint64
-			var _ = _570_q
+		_out753 = dlog.Parse(_566_b)
+		_567_r = _out753
+		if _567_r != (*dlog.DescR)(nil) {
+			var _568_q uint64
+			var _ = _568_q
 			var _out754 uint64
 			var _ = _out754
-			_out754 = _569_r.Sq()
-			_570_q = _out754
-			var _571_ok bool
-			var _ = _571_ok
+			_out754 = _567_r.Sq()
+			_568_q = _out754
+			var _569_ok bool
+			var _ = _569_ok
 			var _out755 bool
 			var _ = _out755
-			_out755 = seal.Vouch(_569_r)
-			_571_ok = _out755
-			if _570_q > e && _571_ok {
+			_out755 = seal.Vouch(_567_r)
+			_569_ok = _out755
+			if _568_q > e && _569_ok {
 				found = true
 				return io, found
 			}
 		}
-		_567_s = _567_s + uint64(1)
+		_565_s = _565_s + uint64(1)
 	}
 	return io, found
 }

@@ -71,8 +71,8 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _711_dots uint32 = 0
-	var _ = _711_dots
+	var _709_dots uint32 = 0
+	var _ = _709_dots
 	var _out959 uint32
 	var _ = _out959
 	var _out960 *dbytes.Bytes
@@ -82,27 +82,27 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	_out959, _out960, _out961 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
 	st = _out959
 	dir = _out960
-	_711_dots = _out961
+	_709_dots = _out961
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _712_ok bool
-	var _ = _712_ok
+	var _710_ok bool
+	var _ = _710_ok
 	var _out962 bool
 	var _ = _out962
 	_out962 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_712_ok = _out962
-	if !_712_ok {
+	_710_ok = _out962
+	if !_710_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _713_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _713_ip
-	if _711_dots == uint32(1) {
+	var _711_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _711_ip
+	if _709_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _711_dots == uint32(2) {
+	if _709_dots == uint32(2) {
 		var _out963 uint64
 		var _ = _out963
 		_out963 = inodeformat.Companion_Default___.GetParent(dir)
@@ -114,20 +114,20 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		var _out964 *dbytes.Bytes
 		var _ = _out964
 		_out964 = d.Fs.GetInode(txn, ino, false)
-		_713_ip = _out964
-		node = _713_ip
+		_711_ip = _out964
+		node = _711_ip
 		return st, ino, node, dir
 	}
-	var _714_found bool = false
-	var _ = _714_found
+	var _712_found bool = false
+	var _ = _712_found
 	var _out965 bool
 	var _ = _out965
 	var _out966 uint64
 	var _ = _out966
 	_out965, _out966 = d.Lookup(txn, dino, name, false)
-	_714_found = _out965
+	_712_found = _out965
 	ino = _out966
-	if !_714_found {
+	if !_712_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
@@ -137,11 +137,11 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var _ = _out968
 	_out967, _out968 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
 	st = _out967
-	_713_ip = _out968
+	_711_ip = _out968
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _713_ip
+	node = _711_ip
 	return st, ino, node, dir
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _244_b uint8
-	var _ = _244_b
-	_244_b = w.Get(off / uint64(8))
-	var _245_i uint64
-	var _ = _245_i
-	_245_i = off % uint64(8)
-	var _246_is bool
-	var _ = _246_is
-	_246_is = bits.Companion_Default___.BitOf(_244_b, _245_i)
-	if _246_is != v {
-		var _247_c uint8 = 0
-		var _ = _247_c
+	var _242_b uint8
+	var _ = _242_b
+	_242_b = w.Get(off / uint64(8))
+	var _243_i uint64
+	var _ = _243_i
+	_243_i = off % uint64(8)
+	var _244_is bool
+	var _ = _244_is
+	_244_is = bits.Companion_Default___.BitOf(_242_b, _243_i)
+	if _244_is != v {
+		var _245_c uint8 = 0
+		var _ = _245_c
 		if v {
-			_247_c = _244_b + Companion_Default___.Pow2(_245_i)
+			_245_c = _242_b + Companion_Default___.Pow2(_243_i)
 		} else {
-			_247_c = _244_b - Companion_Default___.Pow2(_245_i)
+			_245_c = _242_b - Companion_Default___.Pow2(_243_i)
 		}
-		w.Set(off/uint64(8), _247_c)
+		w.Set(off/uint64(8), _245_c)
 	}
 }
 

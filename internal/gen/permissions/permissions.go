@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _611_n uint64
-	var _ = _611_n
-	_611_n = c.Gids.Len()
-	var _612_i uint64
-	var _ = _612_i
-	_612_i = uint64(0)
-	for _611_n-_612_i >= uint64(4) {
-		var _613_x uint32
-		var _ = _613_x
-		_613_x = c.Gids.U32(_612_i)
-		if _613_x == g {
+	var _609_n uint64
+	var _ = _609_n
+	_609_n = c.Gids.Len()
+	var _610_i uint64
+	var _ = _610_i
+	_610_i = uint64(0)
+	for _609_n-_610_i >= uint64(4) {
+		var _611_x uint32
+		var _ = _611_x
+		_611_x = c.Gids.U32(_610_i)
+		if _611_x == g {
 			r = true
 			return r
 		}
-		_612_i = _612_i + uint64(4)
+		_610_i = _610_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _614_mode uint32
-	var _ = _614_mode
+	var _612_mode uint32
+	var _ = _612_mode
 	var _out826 uint32
 	var _ = _out826
 	_out826 = inodeformat.Companion_Default___.GetMode(ip)
-	_614_mode = _out826
-	var _615_u uint32
-	var _ = _615_u
+	_612_mode = _out826
+	var _613_u uint32
+	var _ = _613_u
 	var _out827 uint32
 	var _ = _out827
 	_out827 = inodeformat.Companion_Default___.GetUid(ip)
-	_615_u = _out827
-	if c.Uid == _615_u {
-		p = _614_mode / uint32(64) % uint32(8)
+	_613_u = _out827
+	if c.Uid == _613_u {
+		p = _612_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _616_g uint32
-	var _ = _616_g
+	var _614_g uint32
+	var _ = _614_g
 	var _out828 uint32
 	var _ = _out828
 	_out828 = inodeformat.Companion_Default___.GetGid(ip)
-	_616_g = _out828
-	var _617_m bool
-	var _ = _617_m
+	_614_g = _out828
+	var _615_m bool
+	var _ = _615_m
 	var _out829 bool
 	var _ = _out829
-	_out829 = Companion_Default___.InGroup(c, _616_g)
-	_617_m = _out829
-	if _617_m {
-		p = _614_mode / uint32(8) % uint32(8)
+	_out829 = Companion_Default___.InGroup(c, _614_g)
+	_615_m = _out829
+	if _615_m {
+		p = _612_mode / uint32(8) % uint32(8)
 	} else {
-		p = _614_mode % uint32(8)
+		p = _612_mode % uint32(8)
 	}
 	return p
 }
@@ -268,19 +268,19 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _618_ty uint32
-		var _ = _618_ty
+		var _616_ty uint32
+		var _ = _616_ty
 		var _out830 uint32
 		var _ = _out830
 		_out830 = inodeformat.Companion_Default___.GetTy(ip)
-		_618_ty = _out830
-		var _619_mode uint32
-		var _ = _619_mode
+		_616_ty = _out830
+		var _617_mode uint32
+		var _ = _617_mode
 		var _out831 uint32
 		var _ = _out831
 		_out831 = inodeformat.Companion_Default___.GetMode(ip)
-		_619_mode = _out831
-		if _618_ty == Companion_Default___.DIR() || _619_mode%uint32(2) == uint32(1) || _619_mode/uint32(8)%uint32(2) == uint32(1) || _619_mode/uint32(64)%uint32(2) == uint32(1) {
+		_617_mode = _out831
+		if _616_ty == Companion_Default___.DIR() || _617_mode%uint32(2) == uint32(1) || _617_mode/uint32(8)%uint32(2) == uint32(1) || _617_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
@@ -296,25 +296,25 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _620_p uint32
-	var _ = _620_p
+	var _618_p uint32
+	var _ = _618_p
 	var _out833 uint32
 	var _ = _out833
 	_out833 = Companion_Default___.Granted(c, ip)
-	_620_p = _out833
-	ok = (want%uint32(2) == uint32(0) || _620_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _620_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _620_p/uint32(4) == uint32(1))
+	_618_p = _out833
+	ok = (want%uint32(2) == uint32(0) || _618_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _618_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _618_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _621_u uint32
-	var _ = _621_u
+	var _619_u uint32
+	var _ = _619_u
 	var _out834 uint32
 	var _ = _out834
 	_out834 = inodeformat.Companion_Default___.GetUid(ip)
-	_621_u = _out834
-	if c.Uid == _621_u {
+	_619_u = _out834
+	if c.Uid == _619_u {
 		ok = true
 		return ok
 	}
@@ -327,91 +327,91 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _622_u uint32
-	var _ = _622_u
+	var _620_u uint32
+	var _ = _620_u
 	var _out836 uint32
 	var _ = _out836
 	_out836 = inodeformat.Companion_Default___.GetUid(ip)
-	_622_u = _out836
-	ok = c.Uid == uint32(0) || c.Uid == _622_u
+	_620_u = _out836
+	ok = c.Uid == uint32(0) || c.Uid == _620_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _623_mode uint32
-	var _ = _623_mode
+	var _621_mode uint32
+	var _ = _621_mode
 	var _out837 uint32
 	var _ = _out837
 	_out837 = inodeformat.Companion_Default___.GetMode(dp)
-	_623_mode = _out837
-	if _623_mode/uint32(512)%uint32(2) == uint32(0) {
+	_621_mode = _out837
+	if _621_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _624_a bool
-	var _ = _624_a
+	var _622_a bool
+	var _ = _622_a
 	var _out838 bool
 	var _ = _out838
 	_out838 = Companion_Default___.IsOwner(c, dp)
-	_624_a = _out838
-	var _625_b bool
-	var _ = _625_b
+	_622_a = _out838
+	var _623_b bool
+	var _ = _623_b
 	var _out839 bool
 	var _ = _out839
 	_out839 = Companion_Default___.IsOwner(c, ip)
-	_625_b = _out839
-	refuse = !_624_a && !_625_b
+	_623_b = _out839
+	refuse = !_622_a && !_623_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _626_p uint32
-	var _ = _626_p
+	var _624_p uint32
+	var _ = _624_p
 	var _out840 uint32
 	var _ = _out840
 	_out840 = Companion_Default___.Granted(c, ip)
-	_626_p = _out840
-	var _627_ty uint32
-	var _ = _627_ty
+	_624_p = _out840
+	var _625_ty uint32
+	var _ = _625_ty
 	var _out841 uint32
 	var _ = _out841
 	_out841 = inodeformat.Companion_Default___.GetTy(ip)
-	_627_ty = _out841
+	_625_ty = _out841
 	bits = uint32(0)
-	if _626_p/uint32(4) == uint32(1) {
+	if _624_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _627_ty == Companion_Default___.DIR() {
-		if _626_p%uint32(2) == uint32(1) {
+	if _625_ty == Companion_Default___.DIR() {
+		if _624_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _626_p%uint32(2) == uint32(1) && _626_p/uint32(2)%uint32(2) == uint32(1) {
+		if _624_p%uint32(2) == uint32(1) && _624_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _626_p/uint32(2)%uint32(2) == uint32(1) {
+		if _624_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _626_p%uint32(2) == uint32(1) {
+		if _624_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _628_a uint32 = func() uint32 {
+	var _626_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _628_a
+	var _ = _626_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _628_a - uint32(1024)
+		return _626_a - uint32(1024)
 	} else {
-		return _628_a
+		return _626_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _629_len uint64
-	var _ = _629_len
-	_629_len = n.Len()
-	if _629_len == uint64(0) {
+	var _627_len uint64
+	var _ = _627_len
+	_627_len = n.Len()
+	if _627_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _629_len > uint64(255) {
+	if _627_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _630_i uint64
-	var _ = _630_i
-	_630_i = uint64(0)
-	for _630_i < _629_len {
-		var _631_b uint8
-		var _ = _631_b
-		_631_b = n.Get(_630_i)
-		if _631_b == uint8(0) || _631_b == uint8(47) {
+	var _628_i uint64
+	var _ = _628_i
+	_628_i = uint64(0)
+	for _628_i < _627_len {
+		var _629_b uint8
+		var _ = _629_b
+		_629_b = n.Get(_628_i)
+		if _629_b == uint8(0) || _629_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_630_i = _630_i + uint64(1)
+		_628_i = _628_i + uint64(1)
 	}
 	st = uint32(0)
-	if _629_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _627_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _629_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _627_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

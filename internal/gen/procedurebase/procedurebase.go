@@ -90,25 +90,25 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = _out843
 	_out843 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out843
-	var _632_ty uint32
-	var _ = _632_ty
+	var _630_ty uint32
+	var _ = _630_ty
 	var _out844 uint32
 	var _ = _out844
 	_out844 = inodeformat.Companion_Default___.GetTy(ip)
-	_632_ty = _out844
-	var _633_nl uint32
-	var _ = _633_nl
+	_630_ty = _out844
+	var _631_nl uint32
+	var _ = _631_nl
 	var _out845 uint32
 	var _ = _out845
 	_out845 = inodeformat.Companion_Default___.GetNlink(ip)
-	_633_nl = _out845
-	var _634_g uint64
-	var _ = _634_g
+	_631_nl = _out845
+	var _632_g uint64
+	var _ = _632_g
 	var _out846 uint64
 	var _ = _out846
 	_out846 = inodeformat.Companion_Default___.GetGen(ip)
-	_634_g = _out846
-	if _632_ty == uint32(0) || _633_nl == uint32(0) || _634_g != gen {
+	_632_g = _out846
+	if _630_ty == uint32(0) || _631_nl == uint32(0) || _632_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -123,20 +123,20 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = _out847
 	_out847 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out847
-	var _635_ty uint32
-	var _ = _635_ty
+	var _633_ty uint32
+	var _ = _633_ty
 	var _out848 uint32
 	var _ = _out848
 	_out848 = inodeformat.Companion_Default___.GetTy(ip)
-	_635_ty = _out848
-	var _636_nl uint32
-	var _ = _636_nl
+	_633_ty = _out848
+	var _634_nl uint32
+	var _ = _634_nl
 	var _out849 uint32
 	var _ = _out849
 	_out849 = inodeformat.Companion_Default___.GetNlink(ip)
-	_636_nl = _out849
+	_634_nl = _out849
 	st = func() uint32 {
-		if _635_ty == uint32(0) || _636_nl == uint32(0) || ino <= uint64(2) {
+		if _633_ty == uint32(0) || _634_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _637_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _637_p
+	var _635_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _635_p
 	var _out854 uint32
 	var _ = _out854
 	var _out855 *dbytes.Bytes
 	var _ = _out855
 	_out854, _out855 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
 	st = _out854
-	_637_p = _out855
+	_635_p = _out855
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _637_p
-	var _638_ty uint32
-	var _ = _638_ty
+	ip = _635_p
+	var _636_ty uint32
+	var _ = _636_ty
 	var _out856 uint32
 	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetTy(_637_p)
-	_638_ty = _out856
-	if _638_ty != permissions.Companion_Default___.DIR() {
+	_out856 = inodeformat.Companion_Default___.GetTy(_635_p)
+	_636_ty = _out856
+	if _636_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -207,19 +207,19 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out857
 	_out857 = d.Fs.GetInode(txn, ino, true)
 	ip = _out857
-	var _639_ts uint64
-	var _ = _639_ts
-	var _640_tns uint32
-	var _ = _640_tns
+	var _637_ts uint64
+	var _ = _637_ts
+	var _638_tns uint32
+	var _ = _638_tns
 	var _out858 uint64
 	var _ = _out858
 	var _out859 uint32
 	var _ = _out859
 	_out858, _out859 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_639_ts = _out858
-	_640_tns = _out859
-	inodeformat.Companion_Default___.SetMtime(ip, _639_ts, _640_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _639_ts, _640_tns)
+	_637_ts = _out858
+	_638_tns = _out859
+	inodeformat.Companion_Default___.SetMtime(ip, _637_ts, _638_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _637_ts, _638_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
@@ -231,91 +231,91 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 	_out860 = d.Fs.GetInode(txn, ino, true)
 	ip = _out860
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _641_ts uint64
-	var _ = _641_ts
-	var _642_tns uint32
-	var _ = _642_tns
+	var _639_ts uint64
+	var _ = _639_ts
+	var _640_tns uint32
+	var _ = _640_tns
 	var _out861 uint64
 	var _ = _out861
 	var _out862 uint32
 	var _ = _out862
 	_out861, _out862 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_641_ts = _out861
-	_642_tns = _out862
-	inodeformat.Companion_Default___.SetCtime(ip, _641_ts, _642_tns)
+	_639_ts = _out861
+	_640_tns = _out862
+	inodeformat.Companion_Default___.SetCtime(ip, _639_ts, _640_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _643_ip *dbytes.Bytes
-	var _ = _643_ip
+	var _641_ip *dbytes.Bytes
+	var _ = _641_ip
 	var _out863 *dbytes.Bytes
 	var _ = _out863
 	_out863 = d.Fs.GetInode(txn, ino, true)
-	_643_ip = _out863
-	var _644_nl uint32
-	var _ = _644_nl
+	_641_ip = _out863
+	var _642_nl uint32
+	var _ = _642_nl
 	var _out864 uint32
 	var _ = _out864
-	_out864 = inodeformat.Companion_Default___.GetNlink(_643_ip)
-	_644_nl = _out864
-	if up && _644_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out864 = inodeformat.Companion_Default___.GetNlink(_641_ip)
+	_642_nl = _out864
+	if up && _642_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _644_nl <= uint32(2) {
+	if !up && _642_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_643_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_641_ip, func() uint32 {
 		if up {
-			return _644_nl + uint32(1)
+			return _642_nl + uint32(1)
 		}
-		return _644_nl - uint32(1)
+		return _642_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _643_ip)
+	d.PutInode(txn, ino, _641_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _645_ip *dbytes.Bytes
-	var _ = _645_ip
+	var _643_ip *dbytes.Bytes
+	var _ = _643_ip
 	var _out865 *dbytes.Bytes
 	var _ = _out865
 	_out865 = d.Fs.GetInode(txn, ino, true)
-	_645_ip = _out865
-	var _646_fl uint32
-	var _ = _646_fl
+	_643_ip = _out865
+	var _644_fl uint32
+	var _ = _644_fl
 	var _out866 uint32
 	var _ = _out866
-	_out866 = inodeformat.Companion_Default___.GetFlags(_645_ip)
-	_646_fl = _out866
-	if _646_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out866 = inodeformat.Companion_Default___.GetFlags(_643_ip)
+	_644_fl = _out866
+	if _644_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _647_hp *dbytes.Bytes
-	var _ = _647_hp
+	var _645_hp *dbytes.Bytes
+	var _ = _645_hp
 	var _out867 *dbytes.Bytes
 	var _ = _out867
 	_out867 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_647_hp = _out867
-	var _648_h uint64
-	var _ = _648_h
+	_645_hp = _out867
+	var _646_h uint64
+	var _ = _646_h
 	var _out868 uint64
 	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetNext(_647_hp)
-	_648_h = _out868
-	inodeformat.Companion_Default___.SetNext(_645_ip, _648_h)
-	inodeformat.Companion_Default___.SetFlags(_645_ip, _646_fl+uint32(1))
-	d.PutInode(txn, ino, _645_ip)
+	_out868 = inodeformat.Companion_Default___.GetNext(_645_hp)
+	_646_h = _out868
+	inodeformat.Companion_Default___.SetNext(_643_ip, _646_h)
+	inodeformat.Companion_Default___.SetFlags(_643_ip, _644_fl+uint32(1))
+	d.PutInode(txn, ino, _643_ip)
 	var _out869 *dbytes.Bytes
 	var _ = _out869
 	_out869 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_647_hp = _out869
-	inodeformat.Companion_Default___.SetNext(_647_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _647_hp)
+	_645_hp = _out869
+	inodeformat.Companion_Default___.SetNext(_645_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _645_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _649_ip *dbytes.Bytes
-	var _ = _649_ip
+	var _647_ip *dbytes.Bytes
+	var _ = _647_ip
 	var _out871 *dbytes.Bytes
 	var _ = _out871
 	_out871 = d.Fs.GetInode(txn, ino, true)
-	_649_ip = _out871
-	var _650_nl uint32
-	var _ = _650_nl
+	_647_ip = _out871
+	var _648_nl uint32
+	var _ = _648_nl
 	var _out872 uint32
 	var _ = _out872
-	_out872 = inodeformat.Companion_Default___.GetNlink(_649_ip)
-	_650_nl = _out872
-	var _651_ty uint32
-	var _ = _651_ty
+	_out872 = inodeformat.Companion_Default___.GetNlink(_647_ip)
+	_648_nl = _out872
+	var _649_ty uint32
+	var _ = _649_ty
 	var _out873 uint32
 	var _ = _out873
-	_out873 = inodeformat.Companion_Default___.GetTy(_649_ip)
-	_651_ty = _out873
-	var _652_size uint64
-	var _ = _652_size
+	_out873 = inodeformat.Companion_Default___.GetTy(_647_ip)
+	_649_ty = _out873
+	var _650_size uint64
+	var _ = _650_size
 	var _out874 uint64
 	var _ = _out874
-	_out874 = inodeformat.Companion_Default___.GetSize(_649_ip)
-	_652_size = _out874
-	var _653_fl uint32
-	var _ = _653_fl
+	_out874 = inodeformat.Companion_Default___.GetSize(_647_ip)
+	_650_size = _out874
+	var _651_fl uint32
+	var _ = _651_fl
 	var _out875 uint32
 	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetFlags(_649_ip)
-	_653_fl = _out875
-	if _650_nl == uint32(0) {
+	_out875 = inodeformat.Companion_Default___.GetFlags(_647_ip)
+	_651_fl = _out875
+	if _648_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _651_ty != permissions.Companion_Default___.DIR() && _650_nl > uint32(1) {
+	if _649_ty != permissions.Companion_Default___.DIR() && _648_nl > uint32(1) {
 		var _out876 *dbytes.Bytes
 		var _ = _out876
-		_out876 = Companion_Default___.SetLinks(txn, d, ino, _650_nl-uint32(1), s, ns)
-		_649_ip = _out876
+		_out876 = Companion_Default___.SetLinks(txn, d, ino, _648_nl-uint32(1), s, ns)
+		_647_ip = _out876
 		return st, freed, later
 	}
 	var _out877 *dbytes.Bytes
 	var _ = _out877
 	_out877 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_649_ip = _out877
-	var _654_ok bool
-	var _ = _654_ok
+	_647_ip = _out877
+	var _652_ok bool
+	var _ = _652_ok
 	var _out878 bool
 	var _ = _out878
 	_out878 = d.SetSize(txn, ino, uint64(0))
-	_654_ok = _out878
-	if !_654_ok {
+	_652_ok = _out878
+	if !_652_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _653_fl%uint32(2) == uint32(1) {
+	if _651_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _655_done bool
-	var _ = _655_done
+	var _653_done bool
+	var _ = _653_done
 	var _out879 bool
 	var _ = _out879
-	_out879 = Companion_Default___.Release(txn, d, ino, _652_size)
-	_655_done = _out879
-	if _655_done {
+	_out879 = Companion_Default___.Release(txn, d, ino, _650_size)
+	_653_done = _out879
+	if _653_done {
 		var _out880 bool
 		var _ = _out880
 		_out880 = d.FreeInode(txn, ino)
-		_654_ok = _out880
-		if !_654_ok {
+		_652_ok = _out880
+		if !_652_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,41 +426,41 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _656_hp *dbytes.Bytes
-	var _ = _656_hp
+	var _654_hp *dbytes.Bytes
+	var _ = _654_hp
 	var _out881 *dbytes.Bytes
 	var _ = _out881
 	_out881 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_656_hp = _out881
-	var _657_h uint64
-	var _ = _657_h
+	_654_hp = _out881
+	var _655_h uint64
+	var _ = _655_h
 	var _out882 uint64
 	var _ = _out882
-	_out882 = inodeformat.Companion_Default___.GetNext(_656_hp)
-	_657_h = _out882
+	_out882 = inodeformat.Companion_Default___.GetNext(_654_hp)
+	_655_h = _out882
 	st, more = uint32(0), false
-	if _657_h == uint64(0) {
+	if _655_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _657_h) || _657_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _655_h) || _655_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _658_done bool
-	var _ = _658_done
+	var _656_done bool
+	var _ = _656_done
 	var _out883 bool
 	var _ = _out883
-	_out883 = d.FreeSome(txn, _657_h, max)
-	_658_done = _out883
-	if !_658_done {
+	_out883 = d.FreeSome(txn, _655_h, max)
+	_656_done = _out883
+	if !_656_done {
 		return st, more
 	}
 	var _out884 uint32
 	var _ = _out884
 	var _out885 bool
 	var _ = _out885
-	_out884, _out885 = Companion_Default___.OffList(txn, d, _657_h)
+	_out884, _out885 = Companion_Default___.OffList(txn, d, _655_h)
 	st = _out884
 	more = _out885
 	if st != uint32(0) {
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _659_ip *dbytes.Bytes
-	var _ = _659_ip
+	var _657_ip *dbytes.Bytes
+	var _ = _657_ip
 	var _out886 *dbytes.Bytes
 	var _ = _out886
 	_out886 = d.Fs.GetInode(txn, h, true)
-	_659_ip = _out886
-	var _660_fl uint32
-	var _ = _660_fl
+	_657_ip = _out886
+	var _658_fl uint32
+	var _ = _658_fl
 	var _out887 uint32
 	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetFlags(_659_ip)
-	_660_fl = _out887
-	var _661_nl uint32
-	var _ = _661_nl
+	_out887 = inodeformat.Companion_Default___.GetFlags(_657_ip)
+	_658_fl = _out887
+	var _659_nl uint32
+	var _ = _659_nl
 	var _out888 uint32
 	var _ = _out888
-	_out888 = inodeformat.Companion_Default___.GetNlink(_659_ip)
-	_661_nl = _out888
-	var _662_next uint64
-	var _ = _662_next
+	_out888 = inodeformat.Companion_Default___.GetNlink(_657_ip)
+	_659_nl = _out888
+	var _660_next uint64
+	var _ = _660_next
 	var _out889 uint64
 	var _ = _out889
-	_out889 = inodeformat.Companion_Default___.GetNext(_659_ip)
-	_662_next = _out889
-	if _660_fl%uint32(2) == uint32(0) {
+	_out889 = inodeformat.Companion_Default___.GetNext(_657_ip)
+	_660_next = _out889
+	if _658_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_659_ip, _660_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_659_ip, uint64(0))
-	d.PutInode(txn, h, _659_ip)
-	var _663_hp *dbytes.Bytes
-	var _ = _663_hp
+	inodeformat.Companion_Default___.SetFlags(_657_ip, _658_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_657_ip, uint64(0))
+	d.PutInode(txn, h, _657_ip)
+	var _661_hp *dbytes.Bytes
+	var _ = _661_hp
 	var _out890 *dbytes.Bytes
 	var _ = _out890
 	_out890 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_663_hp = _out890
-	inodeformat.Companion_Default___.SetNext(_663_hp, _662_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _663_hp)
-	if _661_nl == uint32(0) {
-		var _664_ok bool
-		var _ = _664_ok
+	_661_hp = _out890
+	inodeformat.Companion_Default___.SetNext(_661_hp, _660_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _661_hp)
+	if _659_nl == uint32(0) {
+		var _662_ok bool
+		var _ = _662_ok
 		var _out891 bool
 		var _ = _out891
 		_out891 = d.FreeInode(txn, h)
-		_664_ok = _out891
-		if !_664_ok {
+		_662_ok = _out891
+		if !_662_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _662_next != uint64(0) /* dircomp */
+	more = _660_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {

@@ -67,17 +67,17 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _715_w *dbytes.Bytes
-	var _ = _715_w
+	var _713_w *dbytes.Bytes
+	var _ = _713_w
 	var _out969 *dbytes.Bytes
 	var _ = _out969
 	_out969 = dbytes.NewBytes(uint64(4096))
-	_715_w = _out969
-	_715_w.Set(uint64(0), uint8(46))
-	_715_w.Set(uint64(1), uint8(46))
+	_713_w = _out969
+	_713_w.Set(uint64(0), uint8(46))
+	_713_w.Set(uint64(1), uint8(46))
 	var _out970 *dbytes.Blk
 	var _ = _out970
-	_out970 = dbytes.Freeze(_715_w)
+	_out970 = dbytes.Freeze(_713_w)
 	b = _out970
 	return b
 }
@@ -88,22 +88,22 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _716_dots *dbytes.Blk
-	var _ = _716_dots
+	var _714_dots *dbytes.Blk
+	var _ = _714_dots
 	var _out971 *dbytes.Blk
 	var _ = _out971
 	_out971 = Companion_Default___.DotNames()
-	_716_dots = _out971
+	_714_dots = _out971
 	if cookie == uint64(0) {
 		var _out972 bool
 		var _ = _out972
-		_out972 = out.Offer(ino, _716_dots, uint64(0), uint64(1), uint64(1))
+		_out972 = out.Offer(ino, _714_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out972
 	}
 	if fits {
 		var _out973 bool
 		var _ = _out973
-		_out973 = out.Offer(up, _716_dots, uint64(0), uint64(2), uint64(2))
+		_out973 = out.Offer(up, _714_dots, uint64(0), uint64(2), uint64(2))
 		fits = _out973
 	}
 	return fits
@@ -112,19 +112,19 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _717_up uint64
-	var _ = _717_up
+	var _715_up uint64
+	var _ = _715_up
 	var _out974 uint64
 	var _ = _out974
 	_out974 = inodeformat.Companion_Default___.GetParent(dp)
-	_717_up = _out974
-	var _718_fits bool
-	var _ = _718_fits
+	_715_up = _out974
+	var _716_fits bool
+	var _ = _716_fits
 	var _out975 bool
 	var _ = _out975
-	_out975 = Companion_Default___.Offer2(ino, _717_up, cookie, out)
-	_718_fits = _out975
-	if !_718_fits {
+	_out975 = Companion_Default___.Offer2(ino, _715_up, cookie, out)
+	_716_fits = _out975
+	if !_716_fits {
 		return eof
 	}
 	var _out976 bool
@@ -156,13 +156,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _719_ok bool
-	var _ = _719_ok
+	var _717_ok bool
+	var _ = _717_ok
 	var _out979 bool
 	var _ = _out979
 	_out979 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_719_ok = _out979
-	if !_719_ok {
+	_717_ok = _out979
+	if !_717_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,13 +170,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _720_room bool
-	var _ = _720_room
+	var _718_room bool
+	var _ = _718_room
 	var _out980 bool
 	var _ = _out980
 	_out980 = out.Fits()
-	_720_room = _out980
-	if !_720_room {
+	_718_room = _out980
+	if !_718_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
@@ -184,42 +184,42 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var _ = _out981
 	_out981 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
 	eof = _out981
-	var _721_n uint64
-	var _ = _721_n
+	var _719_n uint64
+	var _ = _719_n
 	var _out982 uint64
 	var _ = _out982
 	_out982 = out.Len()
-	_721_n = _out982
-	if _721_n == uint64(0) && !eof {
+	_719_n = _out982
+	if _719_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _722_n uint64
-	var _ = _722_n
+	var _720_n uint64
+	var _ = _720_n
 	var _out983 uint64
 	var _ = _out983
 	_out983 = out.Len()
-	_722_n = _out983
-	var _723_i uint64
-	var _ = _723_i
-	_723_i = uint64(0)
-	for _723_i < _722_n {
-		var _724_x uint64
-		var _ = _724_x
+	_720_n = _out983
+	var _721_i uint64
+	var _ = _721_i
+	_721_i = uint64(0)
+	for _721_i < _720_n {
+		var _722_x uint64
+		var _ = _722_x
 		var _out984 uint64
 		var _ = _out984
-		_out984 = out.InoAt(_723_i)
-		_724_x = _out984
-		var _725_p *dbytes.Bytes
-		var _ = _725_p
+		_out984 = out.InoAt(_721_i)
+		_722_x = _out984
+		var _723_p *dbytes.Bytes
+		var _ = _723_p
 		var _out985 *dbytes.Bytes
 		var _ = _out985
-		_out985 = d.Fs.GetInode(txn, _724_x, false)
-		_725_p = _out985
-		out.AttrAt(_723_i, _725_p)
-		_723_i = _723_i + uint64(1)
+		_out985 = d.Fs.GetInode(txn, _722_x, false)
+		_723_p = _out985
+		out.AttrAt(_721_i, _723_p)
+		_721_i = _721_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -242,13 +242,13 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _726_ok bool
-	var _ = _726_ok
+	var _724_ok bool
+	var _ = _724_ok
 	var _out989 bool
 	var _ = _out989
 	_out989 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_726_ok = _out989
-	if !_726_ok {
+	_724_ok = _out989
+	if !_724_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _340_k uint64
-	var _ = _340_k
-	var _341_j uint64
-	var _ = _341_j
-	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _338_k uint64
+	var _ = _338_k
+	var _339_j uint64
+	var _ = _339_j
+	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _340_k < uint64(12) {
+	if _338_k < uint64(12) {
 		var _out538 uint64
 		var _ = _out538
-		_out538 = x.Resolve(txn, ip, _340_k, uint64(0), uint64(0), excl)
+		_out538 = x.Resolve(txn, ip, _338_k, uint64(0), uint64(0), excl)
 		bn = _out538
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _340_k || cj != _341_j/uint64(512) {
+	if ck != _338_k || cj != _339_j/uint64(512) {
 		var _out539 *dbytes.Blk
 		var _ = _out539
-		_out539 = x.ReadParent(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), _341_j, excl)
+		_out539 = x.ReadParent(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), _339_j, excl)
 		pb_k = _out539
-		ck_k, cj_k = _340_k, _341_j/uint64(512)
+		ck_k, cj_k = _338_k, _339_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_341_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_339_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _342_k uint64
-	var _ = _342_k
-	var _343_j uint64
-	var _ = _343_j
-	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _344_room uint64
-	var _ = _344_room
-	_344_room = func() uint64 {
-		if _342_k < uint64(12) {
-			return uint64(12) - _342_k
+	var _340_k uint64
+	var _ = _340_k
+	var _341_j uint64
+	var _ = _341_j
+	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _342_room uint64
+	var _ = _342_room
+	_342_room = func() uint64 {
+		if _340_k < uint64(12) {
+			return uint64(12) - _340_k
 		}
-		return uint64(512) - _343_j
+		return uint64(512) - _341_j
 	}()
-	var _345_m uint64
-	var _ = _345_m
+	var _343_m uint64
+	var _ = _343_m
 	var _out540 uint64
 	var _ = _out540
-	_out540 = Companion_Default___.Min(max, _344_room)
-	_345_m = _out540
+	_out540 = Companion_Default___.Min(max, _342_room)
+	_343_m = _out540
 	var _out541 uint64
 	var _ = _out541
-	_out541 = Companion_Default___.Min(_345_m, Companion_Default___.AheadMax())
-	_345_m = _out541
+	_out541 = Companion_Default___.Min(_343_m, Companion_Default___.AheadMax())
+	_343_m = _out541
 	r = uint64(1)
-	for r < _345_m && bn < uint64(18446744073709486080) {
-		var _346_e uint64 = 0
-		var _ = _346_e
-		if _342_k < uint64(12) {
+	for r < _343_m && bn < uint64(18446744073709486080) {
+		var _344_e uint64 = 0
+		var _ = _344_e
+		if _340_k < uint64(12) {
 			var _out542 uint64
 			var _ = _out542
-			_out542 = inodeformat.Companion_Default___.GetSlot(ip, _342_k+r)
-			_346_e = _out542
+			_out542 = inodeformat.Companion_Default___.GetSlot(ip, _340_k+r)
+			_344_e = _out542
 		} else {
-			_346_e = pb.U64(uint64(8) * (_343_j + r))
+			_344_e = pb.U64(uint64(8) * (_341_j + r))
 		}
-		if _346_e != bn+r {
+		if _344_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -156,38 +156,38 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	var _ = _out543
 	_out543 = dbytes.NewBytes(n)
 	b = _out543
-	var _347_done uint64
-	var _ = _347_done
-	_347_done = uint64(0)
-	var _348_ahead uint64
-	var _ = _348_ahead
-	_348_ahead = uint64(0)
-	var _349_ck uint64
-	var _ = _349_ck
-	var _350_cj uint64
-	var _ = _350_cj
-	_349_ck, _350_cj = uint64(15), uint64(0)
-	var _351_pb *dbytes.Blk
-	var _ = _351_pb
+	var _345_done uint64
+	var _ = _345_done
+	_345_done = uint64(0)
+	var _346_ahead uint64
+	var _ = _346_ahead
+	_346_ahead = uint64(0)
+	var _347_ck uint64
+	var _ = _347_ck
+	var _348_cj uint64
+	var _ = _348_cj
+	_347_ck, _348_cj = uint64(15), uint64(0)
+	var _349_pb *dbytes.Blk
+	var _ = _349_pb
 	var _out544 *dbytes.Blk
 	var _ = _out544
 	_out544 = dbytes.ZeroBlk()
-	_351_pb = _out544
-	for _347_done < n {
-		var _352_pos uint64
-		var _ = _352_pos
-		_352_pos = off + _347_done
-		var _353_bo uint64
-		var _ = _353_bo
-		_353_bo = _352_pos % uint64(4096)
-		var _354_c uint64
-		var _ = _354_c
+	_349_pb = _out544
+	for _345_done < n {
+		var _350_pos uint64
+		var _ = _350_pos
+		_350_pos = off + _345_done
+		var _351_bo uint64
+		var _ = _351_bo
+		_351_bo = _350_pos % uint64(4096)
+		var _352_c uint64
+		var _ = _352_c
 		var _out545 uint64
 		var _ = _out545
-		_out545 = Companion_Default___.Min(uint64(4096)-_353_bo, n-_347_done)
-		_354_c = _out545
-		var _355_bn uint64 = 0
-		var _ = _355_bn
+		_out545 = Companion_Default___.Min(uint64(4096)-_351_bo, n-_345_done)
+		_352_c = _out545
+		var _353_bn uint64 = 0
+		var _ = _353_bn
 		var _out546 uint64
 		var _ = _out546
 		var _out547 uint64
@@ -196,36 +196,36 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out548
 		var _out549 *dbytes.Blk
 		var _ = _out549
-		_out546, _out547, _out548, _out549 = Companion_Default___.Find(x, txn, ip, _352_pos/uint64(4096), false, _349_ck, _350_cj, _351_pb)
-		_355_bn = _out546
-		_349_ck = _out547
-		_350_cj = _out548
-		_351_pb = _out549
-		if _355_bn != uint64(0) {
-			if _348_ahead <= _352_pos/uint64(4096) {
-				var _356_left uint64
-				var _ = _356_left
-				_356_left = (_353_bo + (n - _347_done) + uint64(4095)) / uint64(4096)
-				var _357_r uint64
-				var _ = _357_r
+		_out546, _out547, _out548, _out549 = Companion_Default___.Find(x, txn, ip, _350_pos/uint64(4096), false, _347_ck, _348_cj, _349_pb)
+		_353_bn = _out546
+		_347_ck = _out547
+		_348_cj = _out548
+		_349_pb = _out549
+		if _353_bn != uint64(0) {
+			if _346_ahead <= _350_pos/uint64(4096) {
+				var _354_left uint64
+				var _ = _354_left
+				_354_left = (_351_bo + (n - _345_done) + uint64(4095)) / uint64(4096)
+				var _355_r uint64
+				var _ = _355_r
 				var _out550 uint64
 				var _ = _out550
-				_out550 = Companion_Default___.Adjacent(ip, _351_pb, _352_pos/uint64(4096), _355_bn, _356_left)
-				_357_r = _out550
-				if uint64(1) < _357_r {
-					txn.Ahead(_355_bn, _357_r)
+				_out550 = Companion_Default___.Adjacent(ip, _349_pb, _350_pos/uint64(4096), _353_bn, _354_left)
+				_355_r = _out550
+				if uint64(1) < _355_r {
+					txn.Ahead(_353_bn, _355_r)
 				}
-				_348_ahead = _352_pos/uint64(4096) + _357_r
+				_346_ahead = _350_pos/uint64(4096) + _355_r
 			}
-			var _358_blk *dbytes.Blk
-			var _ = _358_blk
+			var _356_blk *dbytes.Blk
+			var _ = _356_blk
 			var _out551 *dbytes.Blk
 			var _ = _out551
-			_out551 = x.ReadAt(txn, _355_bn, false)
-			_358_blk = _out551
-			b.CopyBlk(_347_done, _358_blk, _353_bo, _354_c)
+			_out551 = x.ReadAt(txn, _353_bn, false)
+			_356_blk = _out551
+			b.CopyBlk(_345_done, _356_blk, _351_bo, _352_c)
 		}
-		_347_done = _347_done + _354_c
+		_345_done = _345_done + _352_c
 	}
 	return b
 }

@@ -68,8 +68,8 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _572_version uint64 = 0
-	var _ = _572_version
+	var _570_version uint64 = 0
+	var _ = _570_version
 	var _out756 uint64
 	var _ = _out756
 	var _out757 uint64
@@ -77,7 +77,7 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _out758 uint64
 	var _ = _out758
 	_out756, _out757, _out758 = t.Pages.Root()
-	_572_version = _out756
+	_570_version = _out756
 	r0 = _out757
 	r1 = _out758
 	io = true
@@ -91,19 +91,19 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	if !io {
 		return io, r0, r1
 	}
-	var _573_k uint64
-	var _ = _573_k
-	_573_k = uint64(0)
-	var _574_i uint64
-	var _ = _574_i
-	_574_i = uint64(0)
-	var _575_n uint64
-	var _ = _575_n
+	var _571_k uint64
+	var _ = _571_k
+	_571_k = uint64(0)
+	var _572_i uint64
+	var _ = _572_i
+	_572_i = uint64(0)
+	var _573_n uint64
+	var _ = _573_n
 	var _out760 uint64
 	var _ = _out760
 	_out760 = cs.Len()
-	_575_n = _out760
-	for _574_i < _575_n && _573_k < t.Np {
+	_573_n = _out760
+	for _572_i < _573_n && _571_k < t.Np {
 		var _out761 bool
 		var _ = _out761
 		var _out762 uint64
@@ -112,9 +112,9 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 		var _ = _out763
 		var _out764 uint64
 		var _ = _out764
-		_out761, _out762, _out763, _out764 = Companion_Default___.UpdatePage(d, t, cs, _574_i, r0, r1)
+		_out761, _out762, _out763, _out764 = Companion_Default___.UpdatePage(d, t, cs, _572_i, r0, r1)
 		io = _out761
-		_574_i = _out762
+		_572_i = _out762
 		r0 = _out763
 		r1 = _out764
 		if !io {
@@ -123,10 +123,10 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 		var _out765 uint64
 		var _ = _out765
 		_out765 = cs.Len()
-		_575_n = _out765
-		_573_k = _573_k + uint64(1)
+		_573_n = _out765
+		_571_k = _571_k + uint64(1)
 	}
-	if _574_i < _575_n {
+	if _572_i < _573_n {
 		io = false
 		return io, r0, r1
 	}
@@ -139,13 +139,13 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _576_l *ddisk.BList
-	var _ = _576_l
+	var _574_l *ddisk.BList
+	var _ = _574_l
 	var _out767 *ddisk.BList
 	var _ = _out767
 	_out767 = mm.Sorted()
-	_576_l = _out767
-	treeofcodes.Companion_Default___.AddList(t, cs, _576_l)
+	_574_l = _out767
+	treeofcodes.Companion_Default___.AddList(t, cs, _574_l)
 	cs.Sort()
 	var _out768 bool
 	var _ = _out768
@@ -163,12 +163,12 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _577_x uint64 = 0
-	var _ = _577_x
-	var _578_a uint64 = 0
-	var _ = _578_a
-	var _579_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _579_b
+	var _575_x uint64 = 0
+	var _ = _575_x
+	var _576_a uint64 = 0
+	var _ = _576_a
+	var _577_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _577_b
 	var _out769 bool
 	var _ = _out769
 	var _out770 uint64
@@ -181,79 +181,79 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _out773
 	_out769, _out770, _out771, _out772, _out773 = treeofcodes.Companion_Default___.Changed(t, cs, i)
 	io = _out769
-	_577_x = _out770
-	_578_a = _out771
-	_579_b = _out772
+	_575_x = _out770
+	_576_a = _out771
+	_577_b = _out772
 	j = _out773
 	if !io {
 		return io, j, r0, r1
 	}
 	var _out774 bool
 	var _ = _out774
-	_out774 = d.Write(_578_a, _579_b)
+	_out774 = d.Write(_576_a, _577_b)
 	io = _out774
 	if !io {
 		return io, j, r0, r1
 	}
-	var _580_root bool
-	var _ = _580_root
-	var _581_c0 uint64
-	var _ = _581_c0
-	var _582_c1 uint64
-	var _ = _582_c1
+	var _578_root bool
+	var _ = _578_root
+	var _579_c0 uint64
+	var _ = _579_c0
+	var _580_c1 uint64
+	var _ = _580_c1
 	var _out775 bool
 	var _ = _out775
 	var _out776 uint64
 	var _ = _out776
 	var _out777 uint64
 	var _ = _out777
-	_out775, _out776, _out777 = treeofcodes.Companion_Default___.Upwards(t, cs, _577_x, _579_b)
-	_580_root = _out775
-	_581_c0 = _out776
-	_582_c1 = _out777
-	if _580_root {
-		r0, r1 = _581_c0, _582_c1
+	_out775, _out776, _out777 = treeofcodes.Companion_Default___.Upwards(t, cs, _575_x, _577_b)
+	_578_root = _out775
+	_579_c0 = _out776
+	_580_c1 = _out777
+	if _578_root {
+		r0, r1 = _579_c0, _580_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _583_l *ddisk.BList
-	var _ = _583_l
+	var _581_l *ddisk.BList
+	var _ = _581_l
 	var _out778 *ddisk.BList
 	var _ = _out778
 	_out778 = mm.Sorted()
-	_583_l = _out778
-	var _584_n uint64
-	var _ = _584_n
+	_581_l = _out778
+	var _582_n uint64
+	var _ = _582_n
 	var _out779 uint64
 	var _ = _out779
-	_out779 = _583_l.Len()
-	_584_n = _out779
-	var _585_k uint64
-	var _ = _585_k
-	_585_k = uint64(0)
-	for _585_k < _584_n {
-		var _586_a uint64
-		var _ = _586_a
-		var _587_m uint64
-		var _ = _587_m
+	_out779 = _581_l.Len()
+	_582_n = _out779
+	var _583_k uint64
+	var _ = _583_k
+	_583_k = uint64(0)
+	for _583_k < _582_n {
+		var _584_a uint64
+		var _ = _584_a
+		var _585_m uint64
+		var _ = _585_m
 		var _out780 uint64
 		var _ = _out780
 		var _out781 uint64
 		var _ = _out781
-		_out780, _out781 = groups.Companion_Default___.Adjacent(_583_l, _585_k)
-		_586_a = _out780
-		_587_m = _out781
+		_out780, _out781 = groups.Companion_Default___.Adjacent(_581_l, _583_k)
+		_584_a = _out780
+		_585_m = _out781
 		var _out782 bool
 		var _ = _out782
-		_out782 = d.WriteRun(_586_a, _583_l, _585_k, _587_m)
+		_out782 = d.WriteRun(_584_a, _581_l, _583_k, _585_m)
 		io = _out782
 		if !io {
 			return io
 		}
-		_585_k = _585_k + _587_m
+		_583_k = _583_k + _585_m
 	}
 	var _out783 bool
 	var _ = _out783
@@ -273,61 +273,61 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _588_i1 bool
-	var _ = _588_i1
-	var _589_b1 *dbytes.Blk
-	var _ = _589_b1
+	var _586_i1 bool
+	var _ = _586_i1
+	var _587_b1 *dbytes.Blk
+	var _ = _587_b1
 	var _out784 bool
 	var _ = _out784
 	var _out785 *dbytes.Blk
 	var _ = _out785
 	_out784, _out785 = d.Read(at)
-	_588_i1 = _out784
-	_589_b1 = _out785
-	var _590_i2 bool
-	var _ = _590_i2
-	var _591_b2 *dbytes.Blk
-	var _ = _591_b2
+	_586_i1 = _out784
+	_587_b1 = _out785
+	var _588_i2 bool
+	var _ = _588_i2
+	var _589_b2 *dbytes.Blk
+	var _ = _589_b2
 	var _out786 bool
 	var _ = _out786
 	var _out787 *dbytes.Blk
 	var _ = _out787
 	_out786, _out787 = d.Read(cp)
-	_590_i2 = _out786
-	_591_b2 = _out787
-	io = _588_i1 || _590_i2
-	if _588_i1 {
-		var _592_ok bool
-		var _ = _592_ok
-		var _593_q uint64
-		var _ = _593_q
+	_588_i2 = _out786
+	_589_b2 = _out787
+	io = _586_i1 || _588_i2
+	if _586_i1 {
+		var _590_ok bool
+		var _ = _590_ok
+		var _591_q uint64
+		var _ = _591_q
 		var _out788 bool
 		var _ = _out788
 		var _out789 uint64
 		var _ = _out789
-		_out788, _out789 = seal.DecHdr(_589_b1)
-		_592_ok = _out788
-		_593_q = _out789
-		if _592_ok {
-			hb = _589_b1
-			h = _593_q
+		_out788, _out789 = seal.DecHdr(_587_b1)
+		_590_ok = _out788
+		_591_q = _out789
+		if _590_ok {
+			hb = _587_b1
+			h = _591_q
 		}
 	}
-	if _590_i2 {
-		var _594_ok bool
-		var _ = _594_ok
-		var _595_q uint64
-		var _ = _595_q
+	if _588_i2 {
+		var _592_ok bool
+		var _ = _592_ok
+		var _593_q uint64
+		var _ = _593_q
 		var _out790 bool
 		var _ = _out790
 		var _out791 uint64
 		var _ = _out791
-		_out790, _out791 = seal.DecHdr(_591_b2)
-		_594_ok = _out790
-		_595_q = _out791
-		if _594_ok && (hb == (*dbytes.Blk)(nil) || _595_q > h) {
-			hb = _591_b2
-			h = _595_q
+		_out790, _out791 = seal.DecHdr(_589_b2)
+		_592_ok = _out790
+		_593_q = _out791
+		if _592_ok && (hb == (*dbytes.Blk)(nil) || _593_q > h) {
+			hb = _589_b2
+			h = _593_q
 		}
 	}
 	return io, hb, h
@@ -368,15 +368,15 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _596_nb *dbytes.Blk
-	var _ = _596_nb
+	var _594_nb *dbytes.Blk
+	var _ = _594_nb
 	var _out796 *dbytes.Blk
 	var _ = _out796
 	_out796 = seal.EncHdr(q, r0, r1)
-	_596_nb = _out796
+	_594_nb = _out796
 	var _out797 bool
 	var _ = _out797
-	_out797 = Companion_Default___.WriteHeads(d, _596_nb, at, cp)
+	_out797 = Companion_Default___.WriteHeads(d, _594_nb, at, cp)
 	io = _out797
 	if !io {
 		return io
@@ -422,64 +422,64 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _597_sz uint64
-	var _ = _597_sz
+	var _595_sz uint64
+	var _ = _595_sz
 	var _out802 uint64
 	var _ = _out802
 	_out802 = d.Size()
-	_597_sz = _out802
-	var _598_cp uint64
-	var _ = _598_cp
-	_598_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _599_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _599_hb
-	var _600_h uint64 = 0
-	var _ = _600_h
+	_595_sz = _out802
+	var _596_cp uint64
+	var _ = _596_cp
+	_596_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _597_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _597_hb
+	var _598_h uint64 = 0
+	var _ = _598_h
 	var _out803 bool
 	var _ = _out803
 	var _out804 *dbytes.Blk
 	var _ = _out804
 	var _out805 uint64
 	var _ = _out805
-	_out803, _out804, _out805 = Companion_Default___.Choose(d, seal, at, _598_cp)
+	_out803, _out804, _out805 = Companion_Default___.Choose(d, seal, at, _596_cp)
 	io = _out803
-	_599_hb = _out804
-	_600_h = _out805
-	if _599_hb == (*dbytes.Blk)(nil) || _600_h >= uint64(1152921504606846976) {
+	_597_hb = _out804
+	_598_h = _out805
+	if _597_hb == (*dbytes.Blk)(nil) || _598_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _601_r0 uint64
-	var _ = _601_r0
-	var _602_r1 uint64
-	var _ = _602_r1
+	var _599_r0 uint64
+	var _ = _599_r0
+	var _600_r1 uint64
+	var _ = _600_r1
 	var _out806 uint64
 	var _ = _out806
 	var _out807 uint64
 	var _ = _out807
-	_out806, _out807 = seal.Root(_599_hb)
-	_601_r0 = _out806
-	_602_r1 = _out807
-	var _603_cs *dlog.Codes
-	var _ = _603_cs
+	_out806, _out807 = seal.Root(_597_hb)
+	_599_r0 = _out806
+	_600_r1 = _out807
+	var _601_cs *dlog.Codes
+	var _ = _601_cs
 	var _out808 *dlog.Codes
 	var _ = _out808
 	_out808 = dlog.NewCodes()
-	_603_cs = _out808
-	t.Pages.Begin(_601_r0, _602_r1)
-	var _604_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _604_mm
-	var _605_i uint64 = 0
-	var _ = _605_i
+	_601_cs = _out808
+	t.Pages.Begin(_599_r0, _600_r1)
+	var _602_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _602_mm
+	var _603_i uint64 = 0
+	var _ = _603_i
 	var _out809 bool
 	var _ = _out809
 	var _out810 *dlog.BMap
 	var _ = _out810
 	var _out811 uint64
 	var _ = _out811
-	_out809, _out810, _out811 = logscan.Companion_Default___.Scan(d, seal, t, _603_cs, _599_hb, _600_h, at, nd, nr, _597_sz)
+	_out809, _out810, _out811 = logscan.Companion_Default___.Scan(d, seal, t, _601_cs, _597_hb, _598_h, at, nd, nr, _595_sz)
 	io = _out809
-	_604_mm = _out810
-	_605_i = _out811
+	_602_mm = _out810
+	_603_i = _out811
 	if !io {
 		return io, damaged, j
 	}
@@ -487,7 +487,7 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out812
 	var _out813 bool
 	var _ = _out813
-	_out812, _out813 = logscan.Companion_Default___.Beyond(d, seal, _600_h+_605_i, at, nd)
+	_out812, _out813 = logscan.Companion_Default___.Beyond(d, seal, _598_h+_603_i, at, nd)
 	io = _out812
 	damaged = _out813
 	if !io || damaged {
@@ -495,14 +495,14 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	}
 	var _out814 bool
 	var _ = _out814
-	_out814 = Companion_Default___.Install(d, seal, t, _603_cs, _599_hb, _600_h+_605_i+uint64(1), _604_mm, at, _598_cp)
+	_out814 = Companion_Default___.Install(d, seal, t, _601_cs, _597_hb, _598_h+_603_i+uint64(1), _602_mm, at, _596_cp)
 	io = _out814
 	if !io {
 		return io, damaged, j
 	}
 	var _out815 *journalm.Journal
 	var _ = _out815
-	_out815 = Companion_Default___.Begin(d, seal, mu, cache, t, _597_sz, at, nd, nr, bit, flo, fhi, _600_h+_605_i+uint64(1), maxPin, instAt)
+	_out815 = Companion_Default___.Begin(d, seal, mu, cache, t, _595_sz, at, nd, nr, bit, flo, fhi, _598_h+_603_i+uint64(1), maxPin, instAt)
 	j = _out815
 	return io, damaged, j
 }
@@ -516,10 +516,10 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	if !io {
 		return io
 	}
-	var _606_r0 uint64 = 0
-	var _ = _606_r0
-	var _607_r1 uint64 = 0
-	var _ = _607_r1
+	var _604_r0 uint64 = 0
+	var _ = _604_r0
+	var _605_r1 uint64 = 0
+	var _ = _605_r1
 	var _out817 bool
 	var _ = _out817
 	var _out818 uint64
@@ -528,8 +528,8 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _out819
 	_out817, _out818, _out819 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out817
-	_606_r0 = _out818
-	_607_r1 = _out819
+	_604_r0 = _out818
+	_605_r1 = _out819
 	if !io {
 		return io
 	}
@@ -542,26 +542,26 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	}
 	var _out821 bool
 	var _ = _out821
-	_out821 = Companion_Default___.Empty(d, seal, e, _606_r0, _607_r1, at, cp)
+	_out821 = Companion_Default___.Empty(d, seal, e, _604_r0, _605_r1, at, cp)
 	io = _out821
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _606_r0, _607_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _604_r0, _605_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _608_i *journalm.Installer
-	var _ = _608_i
+	var _606_i *journalm.Installer
+	var _ = _606_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_608_i = _nw6
+	_606_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _608_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _606_i)
 	j = _nw7
 	return j
 }
@@ -569,25 +569,25 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _609_nb *dbytes.Blk
-	var _ = _609_nb
+	var _607_nb *dbytes.Blk
+	var _ = _607_nb
 	var _out822 *dbytes.Blk
 	var _ = _out822
 	_out822 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_609_nb = _out822
-	var _610_cp uint64
-	var _ = _610_cp
-	_610_cp = at + uint64(1) + uint64(16)*nd + nr
+	_607_nb = _out822
+	var _608_cp uint64
+	var _ = _608_cp
+	_608_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out823 bool
 	var _ = _out823
-	_out823 = d.Write(at, _609_nb)
+	_out823 = d.Write(at, _607_nb)
 	io = _out823
 	if !io {
 		return io
 	}
 	var _out824 bool
 	var _ = _out824
-	_out824 = d.Write(_610_cp, _609_nb)
+	_out824 = d.Write(_608_cp, _607_nb)
 	io = _out824
 	if !io {
 		return io

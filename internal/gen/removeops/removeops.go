@@ -67,16 +67,16 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _766_found bool = false
-	var _ = _766_found
+	var _764_found bool = false
+	var _ = _764_found
 	var _out1088 bool
 	var _ = _out1088
 	var _out1089 uint64
 	var _ = _out1089
 	_out1088, _out1089 = d.Lookup(txn, dino, name, true)
-	_766_found = _out1088
+	_764_found = _out1088
 	ino = _out1089
-	if !_766_found {
+	if !_764_found {
 		st = permissions.Companion_Default___.NOENT()
 		var _out1090 *dbytes.Bytes
 		var _ = _out1090
@@ -94,13 +94,13 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _767_no bool
-	var _ = _767_no
+	var _765_no bool
+	var _ = _765_no
 	var _out1093 bool
 	var _ = _out1093
 	_out1093 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_767_no = _out1093
-	if _767_no {
+	_765_no = _out1093
+	if _765_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,8 +115,8 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _768_dots uint32 = 0
-	var _ = _768_dots
+	var _766_dots uint32 = 0
+	var _ = _766_dots
 	var _out1094 uint32
 	var _ = _out1094
 	var _out1095 *dbytes.Bytes
@@ -126,33 +126,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	_out1094, _out1095, _out1096 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1094
 	before = _out1095
-	_768_dots = _out1096
+	_766_dots = _out1096
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _768_dots != uint32(0) {
+	if _766_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _768_dots == uint32(2) {
+			if sub && _766_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _769_w bool
-	var _ = _769_w
+	var _767_w bool
+	var _ = _767_w
 	var _out1097 bool
 	var _ = _out1097
 	_out1097 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_769_w = _out1097
-	if !_769_w {
+	_767_w = _out1097
+	if !_767_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _770_ino uint64 = 0
-	var _ = _770_ino
-	var _771_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _771_ip
+	var _768_ino uint64 = 0
+	var _ = _768_ino
+	var _769_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _769_ip
 	var _out1098 uint32
 	var _ = _out1098
 	var _out1099 uint64
@@ -161,33 +161,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1100
 	_out1098, _out1099, _out1100 = Companion_Default___.Victim(txn, d, c, dino, before, name)
 	st = _out1098
-	_770_ino = _out1099
-	_771_ip = _out1100
+	_768_ino = _out1099
+	_769_ip = _out1100
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _772_ty uint32
-	var _ = _772_ty
+	var _770_ty uint32
+	var _ = _770_ty
 	var _out1101 uint32
 	var _ = _out1101
-	_out1101 = inodeformat.Companion_Default___.GetTy(_771_ip)
-	_772_ty = _out1101
-	if _772_ty == permissions.Companion_Default___.DIR() && !sub {
+	_out1101 = inodeformat.Companion_Default___.GetTy(_769_ip)
+	_770_ty = _out1101
+	if _770_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _772_ty != permissions.Companion_Default___.DIR() && sub {
+	if _770_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _773_e bool
-		var _ = _773_e
+		var _771_e bool
+		var _ = _771_e
 		var _out1102 bool
 		var _ = _out1102
-		_out1102 = d.IsEmpty(txn, _770_ino)
-		_773_e = _out1102
-		if !_773_e {
+		_out1102 = d.IsEmpty(txn, _768_ino)
+		_771_e = _out1102
+		if !_771_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
@@ -198,7 +198,7 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1104
 	var _out1105 bool
 	var _ = _out1105
-	_out1103, _out1104, _out1105 = Companion_Default___.TakeOut(txn, d, dino, name, _770_ino, sub, s, ns)
+	_out1103, _out1104, _out1105 = Companion_Default___.TakeOut(txn, d, dino, name, _768_ino, sub, s, ns)
 	st = _out1103
 	after = _out1104
 	later = _out1105
@@ -212,18 +212,18 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _774_ok bool
-	var _ = _774_ok
+	var _772_ok bool
+	var _ = _772_ok
 	var _out1106 bool
 	var _ = _out1106
 	_out1106 = d.Remove(txn, dino, name)
-	_774_ok = _out1106
-	if !_774_ok {
+	_772_ok = _out1106
+	if !_772_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _775_freed bool = false
-	var _ = _775_freed
+	var _773_freed bool = false
+	var _ = _773_freed
 	var _out1107 uint32
 	var _ = _out1107
 	var _out1108 bool
@@ -232,7 +232,7 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var _ = _out1109
 	_out1107, _out1108, _out1109 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
 	st = _out1107
-	_775_freed = _out1108
+	_773_freed = _out1108
 	later = _out1109
 	if st != uint32(0) {
 		return st, after, later
@@ -262,27 +262,27 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _776_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _776_ip
+	var _774_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _774_ip
 	var _out1112 uint32
 	var _ = _out1112
 	var _out1113 *dbytes.Bytes
 	var _ = _out1113
 	_out1112, _out1113 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1112
-	_776_ip = _out1113
+	_774_ip = _out1113
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _776_ip
-	var _777_ty uint32
-	var _ = _777_ty
+	node = _774_ip
+	var _775_ty uint32
+	var _ = _775_ty
 	var _out1114 uint32
 	var _ = _out1114
-	_out1114 = inodeformat.Companion_Default___.GetTy(_776_ip)
-	_777_ty = _out1114
-	var _778_dots uint32 = 0
-	var _ = _778_dots
+	_out1114 = inodeformat.Companion_Default___.GetTy(_774_ip)
+	_775_ty = _out1114
+	var _776_dots uint32 = 0
+	var _ = _776_dots
 	var _out1115 uint32
 	var _ = _out1115
 	var _out1116 *dbytes.Bytes
@@ -292,34 +292,34 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	_out1115, _out1116, _out1117 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1115
 	before = _out1116
-	_778_dots = _out1117
+	_776_dots = _out1117
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _778_dots != uint32(0) {
+	if _776_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _777_ty == permissions.Companion_Default___.DIR() {
+	if _775_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _779_x bool
-	var _ = _779_x
+	var _777_x bool
+	var _ = _777_x
 	var _out1118 bool
 	var _ = _out1118
 	_out1118 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_779_x = _out1118
-	if !_779_x {
+	_777_x = _out1118
+	if !_777_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _780_found bool
-	var _ = _780_found
-	var _781_other uint64
-	var _ = _781_other
-	var _782_hint uint64
-	var _ = _782_hint
+	var _778_found bool
+	var _ = _778_found
+	var _779_other uint64
+	var _ = _779_other
+	var _780_hint uint64
+	var _ = _780_hint
 	var _out1119 bool
 	var _ = _out1119
 	var _out1120 uint64
@@ -327,47 +327,47 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _out1121 uint64
 	var _ = _out1121
 	_out1119, _out1120, _out1121 = d.LookupHint(txn, dino, name, true)
-	_780_found = _out1119
-	_781_other = _out1120
-	_782_hint = _out1121
-	if _780_found {
+	_778_found = _out1119
+	_779_other = _out1120
+	_780_hint = _out1121
+	if _778_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _783_w bool
-	var _ = _783_w
+	var _781_w bool
+	var _ = _781_w
 	var _out1122 bool
 	var _ = _out1122
 	_out1122 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_783_w = _out1122
-	if !_783_w {
+	_781_w = _out1122
+	if !_781_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _784_nl uint32
-	var _ = _784_nl
+	var _782_nl uint32
+	var _ = _782_nl
 	var _out1123 uint32
 	var _ = _out1123
-	_out1123 = inodeformat.Companion_Default___.GetNlink(_776_ip)
-	_784_nl = _out1123
-	if _784_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1123 = inodeformat.Companion_Default___.GetNlink(_774_ip)
+	_782_nl = _out1123
+	if _782_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _785_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _785_np
+	var _783_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _783_np
 	var _out1124 uint32
 	var _ = _out1124
 	var _out1125 *dbytes.Bytes
 	var _ = _out1125
 	var _out1126 *dbytes.Bytes
 	var _ = _out1126
-	_out1124, _out1125, _out1126 = Companion_Default___.AddName(txn, d, ino, dino, name, _782_hint, _784_nl, s, ns)
+	_out1124, _out1125, _out1126 = Companion_Default___.AddName(txn, d, ino, dino, name, _780_hint, _782_nl, s, ns)
 	st = _out1124
-	_785_np = _out1125
+	_783_np = _out1125
 	after = _out1126
 	if st == uint32(0) {
-		node = _785_np
+		node = _783_np
 	}
 	return st, node, before, after
 }
@@ -379,13 +379,13 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _786_ok bool
-	var _ = _786_ok
+	var _784_ok bool
+	var _ = _784_ok
 	var _out1127 bool
 	var _ = _out1127
 	_out1127 = d.InsertAt(txn, dino, name, ino, hint)
-	_786_ok = _out1127
-	if !_786_ok {
+	_784_ok = _out1127
+	if !_784_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _787_at uint64
-	var _ = _787_at
-	_787_at = x
-	var _788_n uint64
-	var _ = _788_n
-	_788_n = uint64(0)
-	for _788_n < Companion_Default___.MAXDEPTH() {
-		if _787_at == top {
+	var _785_at uint64
+	var _ = _785_at
+	_785_at = x
+	var _786_n uint64
+	var _ = _786_n
+	_786_n = uint64(0)
+	for _786_n < Companion_Default___.MAXDEPTH() {
+		if _785_at == top {
 			below = true
 			return st, below
 		}
-		if _787_at == procedurebase.Companion_Default___.ROOT() {
+		if _785_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _789_ip *dbytes.Bytes
-		var _ = _789_ip
+		var _787_ip *dbytes.Bytes
+		var _ = _787_ip
 		var _out1130 *dbytes.Bytes
 		var _ = _out1130
-		_out1130 = d.Fs.GetInode(txn, _787_at, false)
-		_789_ip = _out1130
+		_out1130 = d.Fs.GetInode(txn, _785_at, false)
+		_787_ip = _out1130
 		var _out1131 uint64
 		var _ = _out1131
-		_out1131 = inodeformat.Companion_Default___.GetParent(_789_ip)
-		_787_at = _out1131
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _787_at) {
+		_out1131 = inodeformat.Companion_Default___.GetParent(_787_ip)
+		_785_at = _out1131
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _785_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_788_n = _788_n + uint64(1)
+		_786_n = _786_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _790_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _790_ip
+	var _788_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _788_ip
 	var _out1132 uint32
 	var _ = _out1132
 	var _out1133 *dbytes.Bytes
 	var _ = _out1133
 	_out1132, _out1133 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
 	st = _out1132
-	_790_ip = _out1133
-	var _791_ty uint32
-	var _ = _791_ty
+	_788_ip = _out1133
+	var _789_ty uint32
+	var _ = _789_ty
 	var _out1134 uint32
 	var _ = _out1134
-	_out1134 = inodeformat.Companion_Default___.GetTy(_790_ip)
-	_791_ty = _out1134
-	var _792_no bool
-	var _ = _792_no
+	_out1134 = inodeformat.Companion_Default___.GetTy(_788_ip)
+	_789_ty = _out1134
+	var _790_no bool
+	var _ = _790_no
 	var _out1135 bool
 	var _ = _out1135
-	_out1135 = permissions.Companion_Default___.Sticky(c, tdir, _790_ip)
-	_792_no = _out1135
-	if _792_no {
+	_out1135 = permissions.Companion_Default___.Sticky(c, tdir, _788_ip)
+	_790_no = _out1135
+	if _790_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _791_ty != permissions.Companion_Default___.DIR() {
+	if dir && _789_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _791_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _789_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _793_e bool
-		var _ = _793_e
+		var _791_e bool
+		var _ = _791_e
 		var _out1136 bool
 		var _ = _out1136
 		_out1136 = d.IsEmpty(txn, dst)
-		_793_e = _out1136
-		if !_793_e {
+		_791_e = _out1136
+		if !_791_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _794_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _794_ip
+	var _792_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _792_ip
 	var _out1137 uint32
 	var _ = _out1137
 	var _out1138 *dbytes.Bytes
 	var _ = _out1138
 	_out1137, _out1138 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
 	st = _out1137
-	_794_ip = _out1138
-	var _795_ty uint32
-	var _ = _795_ty
+	_792_ip = _out1138
+	var _793_ty uint32
+	var _ = _793_ty
 	var _out1139 uint32
 	var _ = _out1139
-	_out1139 = inodeformat.Companion_Default___.GetTy(_794_ip)
-	_795_ty = _out1139
-	var _796_no bool
-	var _ = _796_no
+	_out1139 = inodeformat.Companion_Default___.GetTy(_792_ip)
+	_793_ty = _out1139
+	var _794_no bool
+	var _ = _794_no
 	var _out1140 bool
 	var _ = _out1140
-	_out1140 = permissions.Companion_Default___.Sticky(c, fdir, _794_ip)
-	_796_no = _out1140
-	if _796_no {
+	_out1140 = permissions.Companion_Default___.Sticky(c, fdir, _792_ip)
+	_794_no = _out1140
+	if _794_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _795_ty == permissions.Companion_Default___.DIR() {
+	if _793_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _797_below bool = false
-		var _ = _797_below
+		var _795_below bool = false
+		var _ = _795_below
 		var _out1141 uint32
 		var _ = _out1141
 		var _out1142 bool
 		var _ = _out1142
 		_out1141, _out1142 = Companion_Default___.Below(txn, d, tino, src)
 		st = _out1141
-		_797_below = _out1142
+		_795_below = _out1142
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _797_below {
+		if _795_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _798_w bool
-		var _ = _798_w
+		var _796_w bool
+		var _ = _796_w
 		var _out1143 bool
 		var _ = _out1143
-		_out1143 = permissions.Companion_Default___.May(c, _794_ip, permissions.Companion_Default___.MAYW())
-		_798_w = _out1143
-		if fino != tino && !_798_w {
+		_out1143 = permissions.Companion_Default___.May(c, _792_ip, permissions.Companion_Default___.MAYW())
+		_796_w = _out1143
+		if fino != tino && !_796_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,32 +233,32 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _799_wf bool
-	var _ = _799_wf
+	var _797_wf bool
+	var _ = _797_wf
 	var _out1144 bool
 	var _ = _out1144
 	_out1144 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_799_wf = _out1144
-	var _800_wt bool
-	var _ = _800_wt
+	_797_wf = _out1144
+	var _798_wt bool
+	var _ = _798_wt
 	var _out1145 bool
 	var _ = _out1145
 	_out1145 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_800_wt = _out1145
-	if !_799_wf || !_800_wt {
+	_798_wt = _out1145
+	if !_797_wf || !_798_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _801_there bool = false
-	var _ = _801_there
+	var _799_there bool = false
+	var _ = _799_there
 	var _out1146 bool
 	var _ = _out1146
 	var _out1147 uint64
 	var _ = _out1147
 	_out1146, _out1147 = d.Lookup(txn, fino, fname, true)
-	_801_there = _out1146
+	_799_there = _out1146
 	src = _out1147
-	if !_801_there {
+	if !_799_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
@@ -297,28 +297,28 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _802_ok bool = false
-	var _ = _802_ok
+	var _800_ok bool = false
+	var _ = _800_ok
 	if found {
 		var _out1153 bool
 		var _ = _out1153
 		_out1153 = d.Replace(txn, tino, tname, src)
-		_802_ok = _out1153
+		_800_ok = _out1153
 	} else {
 		var _out1154 bool
 		var _ = _out1154
 		_out1154 = d.Insert(txn, tino, tname, src)
-		_802_ok = _out1154
+		_800_ok = _out1154
 	}
-	if !_802_ok {
+	if !_800_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	var _out1155 bool
 	var _ = _out1155
 	_out1155 = d.Remove(txn, fino, fname)
-	_802_ok = _out1155
-	if !_802_ok {
+	_800_ok = _out1155
+	if !_800_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
@@ -363,14 +363,14 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	if dir && fino != tino {
-		var _803_ip *dbytes.Bytes
-		var _ = _803_ip
+		var _801_ip *dbytes.Bytes
+		var _ = _801_ip
 		var _out1161 *dbytes.Bytes
 		var _ = _out1161
 		_out1161 = d.Fs.GetInode(txn, src, true)
-		_803_ip = _out1161
-		inodeformat.Companion_Default___.SetParent(_803_ip, tino)
-		d.PutInode(txn, src, _803_ip)
+		_801_ip = _out1161
+		inodeformat.Companion_Default___.SetParent(_801_ip, tino)
+		d.PutInode(txn, src, _801_ip)
 		var _out1162 uint32
 		var _ = _out1162
 		_out1162 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
@@ -386,25 +386,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 			return st, fafter, tafter
 		}
 	}
-	var _804_ip *dbytes.Bytes
-	var _ = _804_ip
+	var _802_ip *dbytes.Bytes
+	var _ = _802_ip
 	var _out1164 *dbytes.Bytes
 	var _ = _out1164
 	_out1164 = d.Fs.GetInode(txn, src, true)
-	_804_ip = _out1164
-	var _805_ts uint64
-	var _ = _805_ts
-	var _806_tns uint32
-	var _ = _806_tns
+	_802_ip = _out1164
+	var _803_ts uint64
+	var _ = _803_ts
+	var _804_tns uint32
+	var _ = _804_tns
 	var _out1165 uint64
 	var _ = _out1165
 	var _out1166 uint32
 	var _ = _out1166
-	_out1165, _out1166 = attributechanges.Companion_Default___.Stamp(_804_ip, s, ns)
-	_805_ts = _out1165
-	_806_tns = _out1166
-	inodeformat.Companion_Default___.SetCtime(_804_ip, _805_ts, _806_tns)
-	d.PutInode(txn, src, _804_ip)
+	_out1165, _out1166 = attributechanges.Companion_Default___.Stamp(_802_ip, s, ns)
+	_803_ts = _out1165
+	_804_tns = _out1166
+	inodeformat.Companion_Default___.SetCtime(_802_ip, _803_ts, _804_tns)
+	d.PutInode(txn, src, _802_ip)
 	var _out1167 *dbytes.Bytes
 	var _ = _out1167
 	_out1167 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
@@ -432,33 +432,33 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	_out1169, _out1170 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1169
 	fdir = _out1170
-	var _807_tst uint32 = 0
-	var _ = _807_tst
+	var _805_tst uint32 = 0
+	var _ = _805_tst
 	var _out1171 uint32
 	var _ = _out1171
 	var _out1172 *dbytes.Bytes
 	var _ = _out1172
 	_out1171, _out1172 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_807_tst = _out1171
+	_805_tst = _out1171
 	tdir = _out1172
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _807_tst != uint32(0) {
-		st = _807_tst
+	if _805_tst != uint32(0) {
+		st = _805_tst
 		return st, fdir, tdir
 	}
-	var _808_fdots uint32 = 0
-	var _ = _808_fdots
-	var _809_tdots uint32 = 0
-	var _ = _809_tdots
+	var _806_fdots uint32 = 0
+	var _ = _806_fdots
+	var _807_tdots uint32 = 0
+	var _ = _807_tdots
 	var _out1173 uint32
 	var _ = _out1173
 	var _out1174 uint32
 	var _ = _out1174
 	_out1173, _out1174 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1173
-	_808_fdots = _out1174
+	_806_fdots = _out1174
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -468,8 +468,8 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _out1176
 	_out1175, _out1176 = permissions.Companion_Default___.NameStatus(tname)
 	st = _out1175
-	_809_tdots = _out1176
-	if st == uint32(0) && (_808_fdots != uint32(0) || _809_tdots != uint32(0)) {
+	_807_tdots = _out1176
+	if st == uint32(0) && (_806_fdots != uint32(0) || _807_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -501,16 +501,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _810_done bool = false
-	var _ = _810_done
-	var _811_found bool = false
-	var _ = _811_found
-	var _812_src uint64 = 0
-	var _ = _812_src
-	var _813_dst uint64 = 0
-	var _ = _813_dst
-	var _814_dir bool = false
-	var _ = _814_dir
+	var _808_done bool = false
+	var _ = _808_done
+	var _809_found bool = false
+	var _ = _809_found
+	var _810_src uint64 = 0
+	var _ = _810_src
+	var _811_dst uint64 = 0
+	var _ = _811_dst
+	var _812_dir bool = false
+	var _ = _812_dir
 	var _out1180 uint32
 	var _ = _out1180
 	var _out1181 bool
@@ -525,29 +525,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1185
 	_out1180, _out1181, _out1182, _out1183, _out1184, _out1185 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
 	st = _out1180
-	_810_done = _out1181
-	_812_src = _out1182
-	_814_dir = _out1183
-	_811_found = _out1184
-	_813_dst = _out1185
+	_808_done = _out1181
+	_810_src = _out1182
+	_812_dir = _out1183
+	_809_found = _out1184
+	_811_dst = _out1185
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _810_done {
+	if _808_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _815_fr bool = false
-	var _ = _815_fr
+	var _813_fr bool = false
+	var _ = _813_fr
 	var _out1186 uint32
 	var _ = _out1186
 	var _out1187 bool
 	var _ = _out1187
 	var _out1188 bool
 	var _ = _out1188
-	_out1186, _out1187, _out1188 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _812_src, _811_found, _813_dst, s, ns)
+	_out1186, _out1187, _out1188 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _810_src, _809_found, _811_dst, s, ns)
 	st = _out1186
-	_815_fr = _out1187
+	_813_fr = _out1187
 	later = _out1188
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
@@ -558,7 +558,7 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1190
 	var _out1191 *dbytes.Bytes
 	var _ = _out1191
-	_out1189, _out1190, _out1191 = Companion_Default___.Finish(txn, d, fino, tino, _812_src, _814_dir, _811_found && _814_dir, s, ns)
+	_out1189, _out1190, _out1191 = Companion_Default___.Finish(txn, d, fino, tino, _810_src, _812_dir, _809_found && _812_dir, s, ns)
 	st = _out1189
 	fafter = _out1190
 	tafter = _out1191

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _403_bn uint64
-		var _ = _403_bn
+		var _401_bn uint64
+		var _ = _401_bn
 		var _out588 uint64
 		var _ = _out588
 		_out588 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_403_bn = _out588
-		if _403_bn == uint64(0) {
+		_401_bn = _out588
+		if _401_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _404_k uint64
-	var _ = _404_k
-	_404_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _405_lev uint64
-	var _ = _405_lev
-	_405_lev = positions.Companion_Default___.MaxLev(_404_k)
-	var _406_jp uint64
-	var _ = _406_jp
-	_406_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _407_pb *dbytes.Blk
-	var _ = _407_pb
+	var _402_k uint64
+	var _ = _402_k
+	_402_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _403_lev uint64
+	var _ = _403_lev
+	_403_lev = positions.Companion_Default___.MaxLev(_402_k)
+	var _404_jp uint64
+	var _ = _404_jp
+	_404_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _405_pb *dbytes.Blk
+	var _ = _405_pb
 	var _out589 *dbytes.Blk
 	var _ = _out589
 	_out589 = x.Fs.ReadBlock(txn, pn, true)
-	_407_pb = _out589
-	var _408_t *dbytes.Bytes
-	var _ = _408_t
+	_405_pb = _out589
+	var _406_t *dbytes.Bytes
+	var _ = _406_t
 	var _out590 *dbytes.Bytes
 	var _ = _out590
-	_out590 = _407_pb.Thaw()
-	_408_t = _out590
+	_out590 = _405_pb.Thaw()
+	_406_t = _out590
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _409_l uint64
-		var _ = _409_l
-		_409_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_409_l) != _404_k || positions.Companion_Default___.FlatJ(_409_l)/uint64(512) != _406_jp {
+		var _407_l uint64
+		var _ = _407_l
+		_407_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_407_l) != _402_k || positions.Companion_Default___.FlatJ(_407_l)/uint64(512) != _404_jp {
 			goto L5
 		}
-		var _410_j uint64
-		var _ = _410_j
-		_410_j = positions.Companion_Default___.FlatJ(_409_l)
-		var _411_bn uint64
-		var _ = _411_bn
-		_411_bn = _408_t.U64(uint64(8) * (_410_j % uint64(512)))
-		if _411_bn == uint64(0) {
+		var _408_j uint64
+		var _ = _408_j
+		_408_j = positions.Companion_Default___.FlatJ(_407_l)
+		var _409_bn uint64
+		var _ = _409_bn
+		_409_bn = _406_t.U64(uint64(8) * (_408_j % uint64(512)))
+		if _409_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _408_t, pn, _411_bn, _410_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _406_t, pn, _409_bn, _408_j)
 			freed = freed + uint64(1)
 		}
-		m = _409_l
+		m = _407_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _408_t)
+		x.CloseParent(txn, pn, _406_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _412_bn uint64
-	var _ = _412_bn
+	var _410_bn uint64
+	var _ = _410_bn
 	var _out591 uint64
 	var _ = _out591
 	_out591 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_412_bn = _out591
-	if _412_bn == uint64(0) {
+	_410_bn = _out591
+	if _410_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _413_left uint64
-	var _ = _413_left
-	_413_left = max
-	for lo < m && uint64(0) < _413_left {
-		var _414_k uint64
-		var _ = _414_k
-		var _415_j uint64
-		var _ = _415_j
-		_414_k, _415_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _416_l uint64
-		var _ = _416_l
-		var _417_freed uint64
-		var _ = _417_freed
-		_416_l, _417_freed = uint64(0), uint64(1)
-		var _418_d uint64
-		var _ = _418_d
+	var _411_left uint64
+	var _ = _411_left
+	_411_left = max
+	for lo < m && uint64(0) < _411_left {
+		var _412_k uint64
+		var _ = _412_k
+		var _413_j uint64
+		var _ = _413_j
+		_412_k, _413_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _414_l uint64
+		var _ = _414_l
+		var _415_freed uint64
+		var _ = _415_freed
+		_414_l, _415_freed = uint64(0), uint64(1)
+		var _416_d uint64
+		var _ = _416_d
 		var _out592 uint64
 		var _ = _out592
-		_out592 = Companion_Default___.Missing(x, txn, ip, _414_k, _415_j)
-		_418_d = _out592
-		if uint64(0) < _418_d || _414_k < uint64(12) {
-			_416_l = allocatedrange.Companion_Default___.BaseOf(_414_k) + allocatedrange.Companion_Default___.First512(_415_j, _418_d)
-			if _416_l < lo {
-				_416_l = lo
+		_out592 = Companion_Default___.Missing(x, txn, ip, _412_k, _413_j)
+		_416_d = _out592
+		if uint64(0) < _416_d || _412_k < uint64(12) {
+			_414_l = allocatedrange.Companion_Default___.BaseOf(_412_k) + allocatedrange.Companion_Default___.First512(_413_j, _416_d)
+			if _414_l < lo {
+				_414_l = lo
 			}
-			if _418_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _414_k)
+			if _416_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _412_k)
 			} else {
 			}
 		} else {
-			var _419_pn uint64
-			var _ = _419_pn
+			var _417_pn uint64
+			var _ = _417_pn
 			var _out593 uint64
 			var _ = _out593
-			_out593 = x.Resolve(txn, ip, _414_k, positions.Companion_Default___.MaxLev(_414_k)-uint64(1), _415_j/uint64(512), true)
-			_419_pn = _out593
+			_out593 = x.Resolve(txn, ip, _412_k, positions.Companion_Default___.MaxLev(_412_k)-uint64(1), _413_j/uint64(512), true)
+			_417_pn = _out593
 			var _out594 uint64
 			var _ = _out594
 			var _out595 uint64
 			var _ = _out595
-			_out594, _out595 = Companion_Default___.CutRun(x, txn, ip, _419_pn, ino, m, lo, _413_left)
-			_416_l = _out594
-			_417_freed = _out595
-			if _417_freed == uint64(0) {
-				_417_freed = uint64(1)
+			_out594, _out595 = Companion_Default___.CutRun(x, txn, ip, _417_pn, ino, m, lo, _411_left)
+			_414_l = _out594
+			_415_freed = _out595
+			if _415_freed == uint64(0) {
+				_415_freed = uint64(1)
 			}
 		}
-		if _418_d < positions.Companion_Default___.MaxLev(_414_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _414_k, positions.Companion_Default___.MaxLev(_414_k)-_418_d-uint64(1), allocatedrange.Companion_Default___.Up512(_415_j, _418_d+uint64(1)))
+		if _416_d < positions.Companion_Default___.MaxLev(_412_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _412_k, positions.Companion_Default___.MaxLev(_412_k)-_416_d-uint64(1), allocatedrange.Companion_Default___.Up512(_413_j, _416_d+uint64(1)))
 		}
-		_413_left = _413_left - _417_freed
-		m = _416_l
+		_411_left = _411_left - _415_freed
+		m = _414_l
 	}
 	return m
 }

@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _823_n uint64
-	var _ = _823_n
-	_823_n = gids.Len() / uint64(4)
-	var _824_out *dbytes.Bytes
-	var _ = _824_out
+	var _821_n uint64
+	var _ = _821_n
+	_821_n = gids.Len() / uint64(4)
+	var _822_out *dbytes.Bytes
+	var _ = _822_out
 	var _out1202 *dbytes.Bytes
 	var _ = _out1202
-	_out1202 = dbytes.NewBytes(uint64(4) * _823_n)
-	_824_out = _out1202
-	var _825_i uint64
-	var _ = _825_i
-	_825_i = uint64(0)
-	for _825_i < _823_n {
-		var _826_x uint32
-		var _ = _826_x
-		_826_x = gids.U32(uint64(4) * _825_i)
-		if _826_x == uint32(0) {
-			_826_x = anonGid
+	_out1202 = dbytes.NewBytes(uint64(4) * _821_n)
+	_822_out = _out1202
+	var _823_i uint64
+	var _ = _823_i
+	_823_i = uint64(0)
+	for _823_i < _821_n {
+		var _824_x uint32
+		var _ = _824_x
+		_824_x = gids.U32(uint64(4) * _823_i)
+		if _824_x == uint32(0) {
+			_824_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_824_out, uint64(4)*_825_i, _826_x)
-		_825_i = _825_i + uint64(1)
+		marshal.Companion_Default___.Put32(_822_out, uint64(4)*_823_i, _824_x)
+		_823_i = _823_i + uint64(1)
 	}
-	gs = _824_out
+	gs = _822_out
 	return u, g, gs
 }
 

@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _527_sum *dbytes.Bytes
-	var _ = _527_sum
+	var _525_sum *dbytes.Bytes
+	var _ = _525_sum
 	var _out702 *dbytes.Bytes
 	var _ = _out702
 	_out702 = dsum.Sum(b, uint64(4064))
-	_527_sum = _out702
-	b.CopyFrom(uint64(4064), _527_sum, uint64(0), uint64(32))
+	_525_sum = _out702
+	b.CopyFrom(uint64(4064), _525_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _528_sum *dbytes.Bytes
-	var _ = _528_sum
+	var _526_sum *dbytes.Bytes
+	var _ = _526_sum
 	var _out703 *dbytes.Bytes
 	var _ = _out703
 	_out703 = dsum.Sum(b, uint64(4064))
-	_528_sum = _out703
-	var _529_sealed bool
-	var _ = _529_sealed
+	_526_sum = _out703
+	var _527_sealed bool
+	var _ = _527_sealed
 	var _out704 bool
 	var _ = _out704
-	_out704 = b.EqualAt(uint64(4064), _528_sum)
-	_529_sealed = _out704
-	if !_529_sealed {
+	_out704 = b.EqualAt(uint64(4064), _526_sum)
+	_527_sealed = _out704
+	if !_527_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _530_ok bool
-	var _ = _530_ok
+	var _528_ok bool
+	var _ = _528_ok
 	var _out705 bool
 	var _ = _out705
 	_out705 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_530_ok = _out705
-	if !_530_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	_528_ok = _out705
+	if !_528_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

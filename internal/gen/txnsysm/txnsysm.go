@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _248_t *dlock.Table
-	var _ = _248_t
+	var _246_t *dlock.Table
+	var _ = _246_t
 	var _out423 *dlock.Table
 	var _ = _out423
 	_out423 = dlock.NewTable()
-	_248_t = _out423
+	_246_t = _out423
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _248_t)
+	_nw1.Ctor__(j, _246_t)
 	s = _nw1
 	return s
 }
@@ -174,7 +174,7 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	var _ = _out428
 	var _out429 uint64
 	var _ = _out429
-	_out428, _out429 = journalreader.Companion_Default___.CheckHome(s.J, a, l, t)
+	_out428, _out429 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
 	m = _out428
 	bad = _out429
 	return ok, l, m, bad
@@ -184,12 +184,12 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _249_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _249_l
-	var _250_m uint64 = 0
-	var _ = _250_m
-	var _251_bad uint64 = 0
-	var _ = _251_bad
+	var _247_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _247_l
+	var _248_m uint64 = 0
+	var _ = _248_m
+	var _249_bad uint64 = 0
+	var _ = _249_bad
 	var _out430 bool
 	var _ = _out430
 	var _out431 *ddisk.BList
@@ -200,9 +200,9 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var _ = _out433
 	_out430, _out431, _out432, _out433 = Companion_Default___.Device(s, a, n, t)
 	ok = _out430
-	_249_l = _out431
-	_250_m = _out432
-	_251_bad = _out433
+	_247_l = _out431
+	_248_m = _out432
+	_249_bad = _out433
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -211,29 +211,29 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _252_i uint64
-	var _ = _252_i
-	_252_i = _250_m
-	if _250_m == uint64(0) {
-		var _253_damaged bool
-		var _ = _253_damaged
+	var _250_i uint64
+	var _ = _250_i
+	_250_i = _248_m
+	if _248_m == uint64(0) {
+		var _251_damaged bool
+		var _ = _251_damaged
 		var _out434 bool
 		var _ = _out434
-		_out434 = journalreader.Companion_Default___.Confirm(s.J, a, t, _251_bad)
-		_253_damaged = _out434
-		ok = !_253_damaged
+		_out434 = journalreader.Companion_Default___.Confirm(s.J, a, t, _249_bad)
+		_251_damaged = _out434
+		ok = !_251_damaged
 	}
-	for uint64(0) < _252_i {
-		_252_i = _252_i - uint64(1)
-		var _254_c *dbytes.Blk
-		var _ = _254_c
+	for uint64(0) < _250_i {
+		_250_i = _250_i - uint64(1)
+		var _252_c *dbytes.Blk
+		var _ = _252_c
 		var _out435 *dbytes.Blk
 		var _ = _out435
-		_out435 = _249_l.BlkAt(_252_i)
-		_254_c = _out435
+		_out435 = _247_l.BlkAt(_250_i)
+		_252_c = _out435
 		var _out436 *dbytes.Blk
 		var _ = _out436
-		_out436 = journalreader.Companion_Default___.Lookup2(s.J, a+_252_i, t, _254_c)
+		_out436 = journalreader.Companion_Default___.Lookup2(s.J, a+_250_i, t, _252_c)
 		b = _out436
 	}
 	s.J.Mu.Unlock()
@@ -242,34 +242,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _255_t uint64 = 0
-	var _ = _255_t
+	var _253_t uint64 = 0
+	var _ = _253_t
 	var _out437 *dbytes.Blk
 	var _ = _out437
 	var _out438 uint64
 	var _ = _out438
 	_out437, _out438 = Companion_Default___.Peek(s, a)
 	b = _out437
-	_255_t = _out438
-	var _256_ok bool
-	var _ = _256_ok
-	_256_ok = true
-	for b == (*dbytes.Blk)(nil) && _256_ok {
+	_253_t = _out438
+	var _254_ok bool
+	var _ = _254_ok
+	_254_ok = true
+	for b == (*dbytes.Blk)(nil) && _254_ok {
 		var _out439 bool
 		var _ = _out439
 		var _out440 *dbytes.Blk
 		var _ = _out440
-		_out439, _out440 = Companion_Default___.Fetch(s, a, uint64(1), _255_t)
-		_256_ok = _out439
+		_out439, _out440 = Companion_Default___.Fetch(s, a, uint64(1), _253_t)
+		_254_ok = _out439
 		b = _out440
-		if _256_ok && b == (*dbytes.Blk)(nil) {
+		if _254_ok && b == (*dbytes.Blk)(nil) {
 			var _out441 *dbytes.Blk
 			var _ = _out441
 			var _out442 uint64
 			var _ = _out442
 			_out441, _out442 = Companion_Default___.Peek(s, a)
 			b = _out441
-			_255_t = _out442
+			_253_t = _out442
 		}
 	}
 	return b
@@ -278,35 +278,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _257_m uint64
-	var _ = _257_m
-	_257_m = func() uint64 {
+	var _255_m uint64
+	var _ = _255_m
+	_255_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _258_b *dbytes.Blk
-	var _ = _258_b
-	var _259_t uint64
-	var _ = _259_t
+	var _256_b *dbytes.Blk
+	var _ = _256_b
+	var _257_t uint64
+	var _ = _257_t
 	var _out443 *dbytes.Blk
 	var _ = _out443
 	var _out444 uint64
 	var _ = _out444
 	_out443, _out444 = Companion_Default___.Peek(s, a)
-	_258_b = _out443
-	_259_t = _out444
-	if _258_b == (*dbytes.Blk)(nil) {
-		var _260_ok bool = false
-		var _ = _260_ok
+	_256_b = _out443
+	_257_t = _out444
+	if _256_b == (*dbytes.Blk)(nil) {
+		var _258_ok bool = false
+		var _ = _258_ok
 		var _out445 bool
 		var _ = _out445
 		var _out446 *dbytes.Blk
 		var _ = _out446
-		_out445, _out446 = Companion_Default___.Fetch(s, a, _257_m, _259_t)
-		_260_ok = _out445
-		_258_b = _out446
+		_out445, _out446 = Companion_Default___.Fetch(s, a, _255_m, _257_t)
+		_258_ok = _out445
+		_256_b = _out446
 	}
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _394_i uint64
-	var _ = _394_i
-	_394_i = uint64(0)
-	for _394_i < uint64(512) {
-		if b.U64(uint64(8)*_394_i) != uint64(0) {
+	var _392_i uint64
+	var _ = _392_i
+	_392_i = uint64(0)
+	for _392_i < uint64(512) {
+		if b.U64(uint64(8)*_392_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_394_i = _394_i + uint64(1)
+		_392_i = _392_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _395_bn uint64
-	var _ = _395_bn
+	var _393_bn uint64
+	var _ = _393_bn
 	var _out581 uint64
 	var _ = _out581
 	_out581 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_395_bn = _out581
+	_393_bn = _out581
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _395_bn, false)
+	x.Fs.SetUsedBit(txn, _393_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _396_pn uint64
-	var _ = _396_pn
+	var _394_pn uint64
+	var _ = _394_pn
 	var _out582 uint64
 	var _ = _out582
 	_out582 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_396_pn = _out582
-	var _397_pb *dbytes.Blk
-	var _ = _397_pb
+	_394_pn = _out582
+	var _395_pb *dbytes.Blk
+	var _ = _395_pb
 	var _out583 *dbytes.Blk
 	var _ = _out583
-	_out583 = x.Fs.ReadBlock(txn, _396_pn, true)
-	_397_pb = _out583
-	var _398_bn uint64
-	var _ = _398_bn
-	_398_bn = _397_pb.U64(uint64(8) * (j % uint64(512)))
-	var _399_t *dbytes.Bytes
-	var _ = _399_t
+	_out583 = x.Fs.ReadBlock(txn, _394_pn, true)
+	_395_pb = _out583
+	var _396_bn uint64
+	var _ = _396_bn
+	_396_bn = _395_pb.U64(uint64(8) * (j % uint64(512)))
+	var _397_t *dbytes.Bytes
+	var _ = _397_t
 	var _out584 *dbytes.Bytes
 	var _ = _out584
-	_out584 = _397_pb.Thaw()
-	_399_t = _out584
-	Companion_Default___.CutChild(x, txn, ip, _399_t, _396_pn, _398_bn, j)
-	x.CloseParent(txn, _396_pn, _399_t)
+	_out584 = _395_pb.Thaw()
+	_397_t = _out584
+	Companion_Default___.CutChild(x, txn, ip, _397_t, _394_pn, _396_bn, j)
+	x.CloseParent(txn, _394_pn, _397_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _400_bn uint64
-	var _ = _400_bn
+	var _398_bn uint64
+	var _ = _398_bn
 	var _out585 uint64
 	var _ = _out585
 	_out585 = x.Resolve(txn, ip, k, lev, j, true)
-	_400_bn = _out585
-	var _401_b *dbytes.Blk
-	var _ = _401_b
+	_398_bn = _out585
+	var _399_b *dbytes.Blk
+	var _ = _399_b
 	var _out586 *dbytes.Blk
 	var _ = _out586
-	_out586 = x.Fs.ReadBlock(txn, _400_bn, true)
-	_401_b = _out586
-	var _402_e bool = false
-	var _ = _402_e
+	_out586 = x.Fs.ReadBlock(txn, _398_bn, true)
+	_399_b = _out586
+	var _400_e bool = false
+	var _ = _400_e
 	var _out587 bool
 	var _ = _out587
-	_out587 = Companion_Default___.NoEntries(_401_b)
-	_402_e = _out587
-	if !_402_e {
+	_out587 = Companion_Default___.NoEntries(_399_b)
+	_400_e = _out587
+	if !_400_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -89,19 +89,19 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	_out1192, _out1193 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
 	st = _out1192
 	after = _out1193
-	var _816_all uint64
-	var _ = _816_all
-	_816_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _817_files uint64
-	var _ = _817_files
-	_817_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _818_b uint64
-	var _ = _818_b
-	_818_b = Companion_Default___.Least(blocks, _816_all)
-	var _819_i uint64
-	var _ = _819_i
-	_819_i = Companion_Default___.Least(inodes, _817_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _816_all, uint64(4096) * _818_b, uint64(4096) * _818_b, _817_files, _819_i, _819_i, uint32(0)}}
+	var _814_all uint64
+	var _ = _814_all
+	_814_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _815_files uint64
+	var _ = _815_files
+	_815_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _816_b uint64
+	var _ = _816_b
+	_816_b = Companion_Default___.Least(blocks, _814_all)
+	var _817_i uint64
+	var _ = _817_i
+	_817_i = Companion_Default___.Least(inodes, _815_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _814_all, uint64(4096) * _816_b, uint64(4096) * _816_b, _815_files, _817_i, _817_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _820_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _820_ip
+	var _818_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _818_ip
 	var _out1198 uint32
 	var _ = _out1198
 	var _out1199 *dbytes.Bytes
 	var _ = _out1199
 	_out1198, _out1199 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1198
-	_820_ip = _out1199
+	_818_ip = _out1199
 	if st != uint32(0) {
 		return st, after
 	}
-	var _821_ty uint32
-	var _ = _821_ty
+	var _819_ty uint32
+	var _ = _819_ty
 	var _out1200 uint32
 	var _ = _out1200
-	_out1200 = inodeformat.Companion_Default___.GetTy(_820_ip)
-	_821_ty = _out1200
-	if _821_ty != permissions.Companion_Default___.REG() {
+	_out1200 = inodeformat.Companion_Default___.GetTy(_818_ip)
+	_819_ty = _out1200
+	if _819_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _820_ip
+	after = _818_ip
 	return st, after
 }
 

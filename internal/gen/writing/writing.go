@@ -61,30 +61,30 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _359_bo uint64
-	var _ = _359_bo
-	_359_bo = pos % uint64(4096)
-	var _360_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _360_b
+	var _357_bo uint64
+	var _ = _357_bo
+	_357_bo = pos % uint64(4096)
+	var _358_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _358_b
 	if c == uint64(4096) {
 		var _out552 *dbytes.Bytes
 		var _ = _out552
 		_out552 = dbytes.NewBytes(uint64(4096))
-		_360_b = _out552
+		_358_b = _out552
 	} else {
-		var _361_blk *dbytes.Blk
-		var _ = _361_blk
+		var _359_blk *dbytes.Blk
+		var _ = _359_blk
 		var _out553 *dbytes.Blk
 		var _ = _out553
 		_out553 = x.ReadAt(txn, bn, true)
-		_361_blk = _out553
+		_359_blk = _out553
 		var _out554 *dbytes.Bytes
 		var _ = _out554
-		_out554 = _361_blk.Thaw()
-		_360_b = _out554
+		_out554 = _359_blk.Thaw()
+		_358_b = _out554
 	}
-	_360_b.CopyFrom(_359_bo, src, so, c)
-	x.WriteData(txn, bn, _360_b)
+	_358_b.CopyFrom(_357_bo, src, so, c)
+	x.WriteData(txn, bn, _358_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _362_k uint64
-	var _ = _362_k
-	_362_k = pos / uint64(4096)
-	var _363_b *dbytes.Bytes
-	var _ = _363_b
+	var _360_k uint64
+	var _ = _360_k
+	_360_k = pos / uint64(4096)
+	var _361_b *dbytes.Bytes
+	var _ = _361_b
 	var _out557 *dbytes.Bytes
 	var _ = _out557
 	_out557 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_363_b = _out557
-	var _364_near uint64
-	var _ = _364_near
-	_364_near = uint64(0)
-	if uint64(0) < _362_k {
+	_361_b = _out557
+	var _362_near uint64
+	var _ = _362_near
+	_362_near = uint64(0)
+	if uint64(0) < _360_k {
 		var _out558 uint64
 		var _ = _out558
-		_out558 = inodeformat.Companion_Default___.GetSlot(ip, _362_k-uint64(1))
-		_364_near = _out558
+		_out558 = inodeformat.Companion_Default___.GetSlot(ip, _360_k-uint64(1))
+		_362_near = _out558
 	}
-	var _365_bn uint64 = 0
-	var _ = _365_bn
+	var _363_bn uint64 = 0
+	var _ = _363_bn
 	var _out559 bool
 	var _ = _out559
 	var _out560 uint64
 	var _ = _out560
-	_out559, _out560 = x.AllocRoot(txn, ip, ino, _362_k, _364_near, _363_b)
+	_out559, _out560 = x.AllocRoot(txn, ip, ino, _360_k, _362_near, _361_b)
 	ok = _out559
-	_365_bn = _out560
+	_363_bn = _out560
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_365_bn)
+		txn.Bulk(_363_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _366_k uint64
-	var _ = _366_k
-	_366_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _367_lev uint64
-	var _ = _367_lev
-	_367_lev = positions.Companion_Default___.MaxLev(_366_k)
-	var _368_jp uint64
-	var _ = _368_jp
-	_368_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _364_k uint64
+	var _ = _364_k
+	_364_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _365_lev uint64
+	var _ = _365_lev
+	_365_lev = positions.Companion_Default___.MaxLev(_364_k)
+	var _366_jp uint64
+	var _ = _366_jp
+	_366_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _369_pn uint64 = 0
-	var _ = _369_pn
+	var _367_pn uint64 = 0
+	var _ = _367_pn
 	var _out561 bool
 	var _ = _out561
 	var _out562 uint64
 	var _ = _out562
-	_out561, _out562 = x.ResolveAlloc(txn, ip, ino, _366_k, _367_lev-uint64(1), _368_jp)
+	_out561, _out562 = x.ResolveAlloc(txn, ip, ino, _364_k, _365_lev-uint64(1), _366_jp)
 	ok = _out561
-	_369_pn = _out562
+	_367_pn = _out562
 	if !ok {
 		return ok, m
 	}
-	var _370_blk *dbytes.Blk
-	var _ = _370_blk
+	var _368_blk *dbytes.Blk
+	var _ = _368_blk
 	var _out563 *dbytes.Blk
 	var _ = _out563
-	_out563 = x.Fs.ReadBlock(txn, _369_pn, true)
-	_370_blk = _out563
-	var _371_t *dbytes.Bytes
-	var _ = _371_t
+	_out563 = x.Fs.ReadBlock(txn, _367_pn, true)
+	_368_blk = _out563
+	var _369_t *dbytes.Bytes
+	var _ = _369_t
 	var _out564 *dbytes.Bytes
 	var _ = _out564
-	_out564 = _370_blk.Thaw()
-	_371_t = _out564
-	var _372_near uint64
-	var _ = _372_near
-	_372_near = _369_pn
+	_out564 = _368_blk.Thaw()
+	_369_t = _out564
+	var _370_near uint64
+	var _ = _370_near
+	_370_near = _367_pn
 	for m < len_ {
-		var _373_at uint64
-		var _ = _373_at
-		_373_at = pos + m
-		var _374_n uint64
-		var _ = _374_n
-		_374_n = _373_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_374_n) != _366_k || positions.Companion_Default___.FlatJ(_374_n)/uint64(512) != _368_jp {
+		var _371_at uint64
+		var _ = _371_at
+		_371_at = pos + m
+		var _372_n uint64
+		var _ = _372_n
+		_372_n = _371_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_372_n) != _364_k || positions.Companion_Default___.FlatJ(_372_n)/uint64(512) != _366_jp {
 			goto L4
 		}
-		var _375_j uint64
-		var _ = _375_j
-		_375_j = positions.Companion_Default___.FlatJ(_374_n)
-		var _376_bn uint64
-		var _ = _376_bn
-		_376_bn = _371_t.U64(uint64(8) * (_375_j % uint64(512)))
-		if _376_bn != uint64(0) {
+		var _373_j uint64
+		var _ = _373_j
+		_373_j = positions.Companion_Default___.FlatJ(_372_n)
+		var _374_bn uint64
+		var _ = _374_bn
+		_374_bn = _369_t.U64(uint64(8) * (_373_j % uint64(512)))
+		if _374_bn != uint64(0) {
 			goto L4
 		}
-		var _377_c uint64
-		var _ = _377_c
+		var _375_c uint64
+		var _ = _375_c
 		var _out565 uint64
 		var _ = _out565
-		_out565 = reading.Companion_Default___.Min(uint64(4096)-_373_at%uint64(4096), len_-m)
-		_377_c = _out565
-		var _378_b *dbytes.Bytes
-		var _ = _378_b
+		_out565 = reading.Companion_Default___.Min(uint64(4096)-_371_at%uint64(4096), len_-m)
+		_375_c = _out565
+		var _376_b *dbytes.Bytes
+		var _ = _376_b
 		var _out566 *dbytes.Bytes
 		var _ = _out566
-		_out566 = Companion_Default___.FirstBlock(_373_at, src, so+m, _377_c, bulk)
-		_378_b = _out566
-		if _375_j%uint64(512) != uint64(0) {
-			var _379_left uint64
-			var _ = _379_left
-			_379_left = _371_t.U64(uint64(8) * (_375_j%uint64(512) - uint64(1)))
-			if _379_left != uint64(0) {
-				_372_near = _379_left
+		_out566 = Companion_Default___.FirstBlock(_371_at, src, so+m, _375_c, bulk)
+		_376_b = _out566
+		if _373_j%uint64(512) != uint64(0) {
+			var _377_left uint64
+			var _ = _377_left
+			_377_left = _369_t.U64(uint64(8) * (_373_j%uint64(512) - uint64(1)))
+			if _377_left != uint64(0) {
+				_370_near = _377_left
 			}
 		}
 		var _out567 bool
 		var _ = _out567
 		var _out568 uint64
 		var _ = _out568
-		_out567, _out568 = x.AddChild(txn, ip, _371_t, _369_pn, _375_j, _372_near, _378_b)
+		_out567, _out568 = x.AddChild(txn, ip, _369_t, _367_pn, _373_j, _370_near, _376_b)
 		ok = _out567
-		_376_bn = _out568
+		_374_bn = _out568
 		if !ok {
 			return ok, m
 		}
-		if bulk && _377_c == uint64(4096) {
-			txn.Bulk(_376_bn)
+		if bulk && _375_c == uint64(4096) {
+			txn.Bulk(_374_bn)
 		}
-		_372_near = _376_bn
-		m = m + _377_c
+		_370_near = _374_bn
+		m = m + _375_c
 	}
 L4:
-	x.CloseParent(txn, _369_pn, _371_t)
+	x.CloseParent(txn, _367_pn, _369_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,38 +248,38 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _380_done uint64
-	var _ = _380_done
-	_380_done = uint64(0)
-	var _381_ck uint64
-	var _ = _381_ck
-	var _382_cj uint64
-	var _ = _382_cj
-	_381_ck, _382_cj = uint64(15), uint64(0)
-	var _383_pb *dbytes.Blk
-	var _ = _383_pb
+	var _378_done uint64
+	var _ = _378_done
+	_378_done = uint64(0)
+	var _379_ck uint64
+	var _ = _379_ck
+	var _380_cj uint64
+	var _ = _380_cj
+	_379_ck, _380_cj = uint64(15), uint64(0)
+	var _381_pb *dbytes.Blk
+	var _ = _381_pb
 	var _out569 *dbytes.Blk
 	var _ = _out569
 	_out569 = dbytes.ZeroBlk()
-	_383_pb = _out569
-	var _384_bulk bool
-	var _ = _384_bulk
-	_384_bulk = Companion_Default___.Much(off, len_)
-	for _380_done < len_ {
-		var _385_pos uint64
-		var _ = _385_pos
-		_385_pos = off + _380_done
-		var _386_n uint64
-		var _ = _386_n
-		_386_n = _385_pos / uint64(4096)
-		var _387_c uint64
-		var _ = _387_c
+	_381_pb = _out569
+	var _382_bulk bool
+	var _ = _382_bulk
+	_382_bulk = Companion_Default___.Much(off, len_)
+	for _378_done < len_ {
+		var _383_pos uint64
+		var _ = _383_pos
+		_383_pos = off + _378_done
+		var _384_n uint64
+		var _ = _384_n
+		_384_n = _383_pos / uint64(4096)
+		var _385_c uint64
+		var _ = _385_c
 		var _out570 uint64
 		var _ = _out570
-		_out570 = reading.Companion_Default___.Min(uint64(4096)-_385_pos%uint64(4096), len_-_380_done)
-		_387_c = _out570
-		var _388_bn uint64 = 0
-		var _ = _388_bn
+		_out570 = reading.Companion_Default___.Min(uint64(4096)-_383_pos%uint64(4096), len_-_378_done)
+		_385_c = _out570
+		var _386_bn uint64 = 0
+		var _ = _386_bn
 		var _out571 uint64
 		var _ = _out571
 		var _out572 uint64
@@ -288,36 +288,36 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out573
 		var _out574 *dbytes.Blk
 		var _ = _out574
-		_out571, _out572, _out573, _out574 = reading.Companion_Default___.Find(x, txn, ip, _386_n, true, _381_ck, _382_cj, _383_pb)
-		_388_bn = _out571
-		_381_ck = _out572
-		_382_cj = _out573
-		_383_pb = _out574
-		if _388_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _388_bn, _385_pos, src, so+_380_done, _387_c)
-		} else if _386_n < uint64(12) {
-			_381_ck = uint64(15)
+		_out571, _out572, _out573, _out574 = reading.Companion_Default___.Find(x, txn, ip, _384_n, true, _379_ck, _380_cj, _381_pb)
+		_386_bn = _out571
+		_379_ck = _out572
+		_380_cj = _out573
+		_381_pb = _out574
+		if _386_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _386_bn, _383_pos, src, so+_378_done, _385_c)
+		} else if _384_n < uint64(12) {
+			_379_ck = uint64(15)
 			var _out575 bool
 			var _ = _out575
-			_out575 = Companion_Default___.FillDirect(x, txn, ip, ino, _385_pos, src, so+_380_done, _387_c, _384_bulk)
+			_out575 = Companion_Default___.FillDirect(x, txn, ip, ino, _383_pos, src, so+_378_done, _385_c, _382_bulk)
 			ok = _out575
 			if !ok {
 				return ok
 			}
 		} else {
-			_381_ck = uint64(15)
+			_379_ck = uint64(15)
 			var _out576 bool
 			var _ = _out576
 			var _out577 uint64
 			var _ = _out577
-			_out576, _out577 = Companion_Default___.FillRun(x, txn, ip, ino, _385_pos, src, so+_380_done, len_-_380_done, _384_bulk)
+			_out576, _out577 = Companion_Default___.FillRun(x, txn, ip, ino, _383_pos, src, so+_378_done, len_-_378_done, _382_bulk)
 			ok = _out576
-			_387_c = _out577
+			_385_c = _out577
 			if !ok {
 				return ok
 			}
 		}
-		_380_done = _380_done + _387_c
+		_378_done = _378_done + _385_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _389_n uint64
-	var _ = _389_n
-	_389_n = sz / uint64(4096)
-	var _390_k uint64
-	var _ = _390_k
-	_390_k = positions.Companion_Default___.FlatK(_389_n)
-	var _391_bn uint64
-	var _ = _391_bn
+	var _387_n uint64
+	var _ = _387_n
+	_387_n = sz / uint64(4096)
+	var _388_k uint64
+	var _ = _388_k
+	_388_k = positions.Companion_Default___.FlatK(_387_n)
+	var _389_bn uint64
+	var _ = _389_bn
 	var _out578 uint64
 	var _ = _out578
-	_out578 = x.Resolve(txn, ip, _390_k, positions.Companion_Default___.MaxLev(_390_k), positions.Companion_Default___.FlatJ(_389_n), true)
-	_391_bn = _out578
-	if _391_bn == uint64(0) {
+	_out578 = x.Resolve(txn, ip, _388_k, positions.Companion_Default___.MaxLev(_388_k), positions.Companion_Default___.FlatJ(_387_n), true)
+	_389_bn = _out578
+	if _389_bn == uint64(0) {
 		return
 	}
-	var _392_blk *dbytes.Blk
-	var _ = _392_blk
+	var _390_blk *dbytes.Blk
+	var _ = _390_blk
 	var _out579 *dbytes.Blk
 	var _ = _out579
-	_out579 = x.ReadAt(txn, _391_bn, true)
-	_392_blk = _out579
-	var _393_b *dbytes.Bytes
-	var _ = _393_b
+	_out579 = x.ReadAt(txn, _389_bn, true)
+	_390_blk = _out579
+	var _391_b *dbytes.Bytes
+	var _ = _391_b
 	var _out580 *dbytes.Bytes
 	var _ = _out580
 	_out580 = dbytes.NewBytes(uint64(4096))
-	_393_b = _out580
-	_393_b.CopyBlk(uint64(0), _392_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _391_bn, _393_b)
+	_391_b = _out580
+	_391_b.CopyBlk(uint64(0), _390_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _389_bn, _391_b)
 }
 
 // End of class Default__

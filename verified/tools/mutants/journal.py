@@ -69,7 +69,7 @@
     ("scrub", "scrub: a page checked by the code of another", "      c0, c1 := GetCode(b, (t.n + p) % 255);", "      c0, c1 := GetCode(b, p % 255);", "*.OnDevice"),
     ("scrub", "scrub: a page checked by the code of the root", "      c0, c1 := GetCode(b, (t.n + p) % 255);\n      assert CV(c0, c1) == CodeIn(t.seal.t, t.Now(), t.n as int + p as int);\n", "", "*.OnDevice"),
     ("scrub", "scrub: a page that is in memory is not read", "    ok, b, place := Load(t, p, c0, c1);", "    ok := true; b := ZeroBlk(); place := 0;", "*.OnDevice"),
-    ("scrub", "scrub: begun anew at each block that is not well", "    m := i; bad := a;", "    m := 0; bad := a;", "*.CheckFrom"),
+    ("reader", "scrub: begun anew at each block that is not well", "    m := i; bad := a;", "    m := 0; bad := a;", "*.CheckHome"),
     ("reader", "look-up: old before new", "b := j.running.Get(a);\n    if b == null { b := j.cgm.Get(a); }", "b := j.cgm.Get(a);\n    if b == null { b := j.running.Get(a); }", "*.Lookup"),
     ("reader", "look-up: cache before the log", "b := j.running.Get(a);", "b := j.cache.Get(a);\n    if b == null { b := j.running.Get(a); }", "*.Lookup"),
     ("commit", "acknowledged: commits after the group", "j.lb := j.cl; j.nlb := j.ncl;", "j.lb := j.cl; j.nlb := j.nvs;", "*.FinishFields"),
