@@ -136,6 +136,8 @@ var mutants = []mutant{
 	{what: "trim: what is let go of stays spare", file: "txn/dtxn/spare.go", old: "\ta.unspare()\n", new: "", tests: trims},
 	{what: "trim: the room of one removed file in the first piece only", file: "txn/dtxn/alloc.go", old: "a.pieces[c.x/Piece] = struct{}{}", new: "a.pieces[0] = struct{}{}", tests: trims},
 	{what: "trim: nothing is looked for at the start", file: "fs/trimmer.go", old: "sweep: v.geo.Dtor_data0()}", new: "sweep: v.geo.Dtor_data1()}", tests: trims},
+	{what: "trim: what was written to a device is not looked for at the start", file: "fs/trimmer.go", old: "return t.v.sys.Written(r.Start, r.End)", new: "return r.End, r.End", tests: trims},
+	{what: "trim: blocks never written are given back", file: "journal/spare.go", old: "if !ok || c0|c1 == 0 {", new: "if !ok {", tests: trims},
 	{what: "trim: the runs of a piece but the first are left", file: "fs/trimmer.go", old: "\t\t\tr.Start = hi\n", new: "\t\t\tr.Start = r.End\n", tests: trims},
 	{what: "host: no room for pages of the tree of codes", file: "fs/volume.go", old: "\tl.Beside = func", new: "\t_ = func", tests: []string{"./fs", "-run", "RoomForAll"}},
 
