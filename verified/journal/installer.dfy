@@ -425,6 +425,14 @@ module JournalInstaller {
     ensures ok ==> j.d.bad == old(j.d.bad)
     ensures !ok ==> j.d.bad
   {
+    ok := BearsOurs(j);
+    if !ok { Halt(j); }
+  }
+  // ... what the header says
+  method BearsOurs(j: Journal) returns (ok: bool)
+    requires j.Inv()
+    modifies {}
+  {
     reveal j.Inv();
     var io, b := j.d.Read(j.at);
     var is := false;
@@ -432,7 +440,15 @@ module JournalInstaller {
     if !is { io, b := j.d.Read(j.home - 1); }
     ok := true;
     if io { ok := j.seal.Ours(b); }
-    if !ok { j.d.Stop(); }
+  }
+  // ... as if the device had failed
+  method Halt(j: Journal)
+    requires j.Inv()
+    modifies j.d`bad
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.d.bad
+  {
+    reveal j.Inv();
+    j.d.Stop();
     LogFrame(j); InsFrame(j);
   }
   // [L] put one of the installed blocks into the cache

@@ -186,13 +186,13 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	after = (*dbytes.Bytes)(nil)
 	var _663_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _663_ip
-	var _out893 uint32
-	var _ = _out893
-	var _out894 *dbytes.Bytes
+	var _out894 uint32
 	var _ = _out894
-	_out893, _out894 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out893
-	_663_ip = _out894
+	var _out895 *dbytes.Bytes
+	var _ = _out895
+	_out894, _out895 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out894
+	_663_ip = _out895
 	if st == uint32(0) {
 		after = _663_ip
 	}
@@ -208,21 +208,21 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
 	var _664_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _664_ip
-	var _out895 uint32
-	var _ = _out895
-	var _out896 *dbytes.Bytes
+	var _out896 uint32
 	var _ = _out896
-	_out895, _out896 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out895
-	_664_ip = _out896
+	var _out897 *dbytes.Bytes
+	var _ = _out897
+	_out896, _out897 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out896
+	_664_ip = _out897
 	if st != uint32(0) {
 		return st, bits, after
 	}
 	after = _664_ip
-	var _out897 uint32
-	var _ = _out897
-	_out897 = permissions.Companion_Default___.AccessBits(c, _664_ip)
-	bits = _out897
+	var _out898 uint32
+	var _ = _out898
+	_out898 = permissions.Companion_Default___.AccessBits(c, _664_ip)
+	bits = _out898
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -244,10 +244,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	st = uint32(0)
 	var _665_own bool
 	var _ = _665_own
-	var _out898 bool
-	var _ = _out898
-	_out898 = permissions.Companion_Default___.IsOwner(c, ip)
-	_665_own = _out898
+	var _out899 bool
+	var _ = _out899
+	_out899 = permissions.Companion_Default___.IsOwner(c, ip)
+	_665_own = _out899
 	if a.HasMode && !_665_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
@@ -255,10 +255,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasUid && c.Uid != uint32(0) {
 		var _666_u uint32
 		var _ = _666_u
-		var _out899 uint32
-		var _ = _out899
-		_out899 = inodeformat.Companion_Default___.GetUid(ip)
-		_666_u = _out899
+		var _out900 uint32
+		var _ = _out900
+		_out900 = inodeformat.Companion_Default___.GetUid(ip)
+		_666_u = _out900
 		if !_665_own || a.Uid != _666_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -267,16 +267,16 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasGid && c.Uid != uint32(0) {
 		var _667_g uint32
 		var _ = _667_g
-		var _out900 uint32
-		var _ = _out900
-		_out900 = inodeformat.Companion_Default___.GetGid(ip)
-		_667_g = _out900
+		var _out901 uint32
+		var _ = _out901
+		_out901 = inodeformat.Companion_Default___.GetGid(ip)
+		_667_g = _out901
 		var _668_mine bool
 		var _ = _668_mine
-		var _out901 bool
-		var _ = _out901
-		_out901 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_668_mine = _out901
+		var _out902 bool
+		var _ = _out902
+		_out902 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_668_mine = _out902
 		if !_665_own || a.Gid != _667_g && !_668_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -289,10 +289,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
 		var _669_w bool
 		var _ = _669_w
-		var _out902 bool
-		var _ = _out902
-		_out902 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_669_w = _out902
+		var _out903 bool
+		var _ = _out903
+		_out903 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_669_w = _out903
 		if !_669_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
@@ -320,34 +320,34 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	}
 	var _670_mode uint32
 	var _ = _670_mode
-	var _out903 uint32
-	var _ = _out903
-	_out903 = inodeformat.Companion_Default___.GetMode(ip)
-	_670_mode = _out903
+	var _out904 uint32
+	var _ = _out904
+	_out904 = inodeformat.Companion_Default___.GetMode(ip)
+	_670_mode = _out904
 	if a.HasMode {
 		_670_mode = a.Mode % uint32(4096)
 		var _671_gid uint32
 		var _ = _671_gid
-		var _out904 uint32
-		var _ = _out904
-		_out904 = inodeformat.Companion_Default___.GetGid(ip)
-		_671_gid = _out904
+		var _out905 uint32
+		var _ = _out905
+		_out905 = inodeformat.Companion_Default___.GetGid(ip)
+		_671_gid = _out905
 		var _672_mine bool
 		var _ = _672_mine
-		var _out905 bool
-		var _ = _out905
-		_out905 = permissions.Companion_Default___.InGroup(c, _671_gid)
-		_672_mine = _out905
+		var _out906 bool
+		var _ = _out906
+		_out906 = permissions.Companion_Default___.InGroup(c, _671_gid)
+		_672_mine = _out906
 		if c.Uid != uint32(0) && !_672_mine {
 			_670_mode = permissions.Companion_Default___.DropSetgid(_670_mode)
 		}
 	}
 	var _673_ty uint32
 	var _ = _673_ty
-	var _out906 uint32
-	var _ = _out906
-	_out906 = inodeformat.Companion_Default___.GetTy(ip)
-	_673_ty = _out906
+	var _out907 uint32
+	var _ = _out907
+	_out907 = inodeformat.Companion_Default___.GetTy(ip)
+	_673_ty = _out907
 	if _673_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
 		_670_mode = permissions.Companion_Default___.KillPriv(_670_mode)
 	}
@@ -369,32 +369,32 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	later = false
 	var _674_ip *dbytes.Bytes
 	var _ = _674_ip
-	var _out907 *dbytes.Bytes
-	var _ = _out907
-	_out907 = d.Fs.GetInode(txn, ino, true)
-	_674_ip = _out907
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out908 = d.Fs.GetInode(txn, ino, true)
+	_674_ip = _out908
 	var _675_was uint64
 	var _ = _675_was
-	var _out908 uint64
-	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetSize(_674_ip)
-	_675_was = _out908
-	var _676_shrink uint64
-	var _ = _676_shrink
 	var _out909 uint64
 	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetShrink(_674_ip)
-	_676_shrink = _out909
+	_out909 = inodeformat.Companion_Default___.GetSize(_674_ip)
+	_675_was = _out909
+	var _676_shrink uint64
+	var _ = _676_shrink
+	var _out910 uint64
+	var _ = _out910
+	_out910 = inodeformat.Companion_Default___.GetShrink(_674_ip)
+	_676_shrink = _out910
 	if size > _675_was && _676_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
 	var _677_ok bool
 	var _ = _677_ok
-	var _out910 bool
-	var _ = _out910
-	_out910 = d.SetSize(txn, ino, size)
-	_677_ok = _out910
+	var _out911 bool
+	var _ = _out911
+	_out911 = d.SetSize(txn, ino, size)
+	_677_ok = _out911
 	if !_677_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
@@ -403,10 +403,10 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	if size < _675_was {
 		var _678_done bool
 		var _ = _678_done
-		var _out911 bool
-		var _ = _out911
-		_out911 = procedurebase.Companion_Default___.Release(txn, d, ino, _675_was-size)
-		_678_done = _out911
+		var _out912 bool
+		var _ = _out912
+		_out912 = procedurebase.Companion_Default___.Release(txn, d, ino, _675_was-size)
+		_678_done = _out912
 		later = !_678_done
 	}
 	return st, later
@@ -419,13 +419,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	ip = (*dbytes.Bytes)(nil)
 	var _679_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _679_p
-	var _out912 uint32
-	var _ = _out912
-	var _out913 *dbytes.Bytes
+	var _out913 uint32
 	var _ = _out913
-	_out912, _out913 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out912
-	_679_p = _out913
+	var _out914 *dbytes.Bytes
+	var _ = _out914
+	_out913, _out914 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out913
+	_679_p = _out914
 	if st != uint32(0) {
 		return st, ip
 	}
@@ -435,13 +435,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 		var _ = _680_cs
 		var _681_cns uint32
 		var _ = _681_cns
-		var _out914 uint64
-		var _ = _out914
-		var _out915 uint32
+		var _out915 uint64
 		var _ = _out915
-		_out914, _out915 = inodeformat.Companion_Default___.GetCtime(_679_p)
-		_680_cs = _out914
-		_681_cns = _out915
+		var _out916 uint32
+		var _ = _out916
+		_out915, _out916 = inodeformat.Companion_Default___.GetCtime(_679_p)
+		_680_cs = _out915
+		_681_cns = _out916
 		if _680_cs != gs || _681_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
@@ -449,25 +449,25 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _682_ty uint32
 	var _ = _682_ty
-	var _out916 uint32
-	var _ = _out916
-	_out916 = inodeformat.Companion_Default___.GetTy(_679_p)
-	_682_ty = _out916
+	var _out917 uint32
+	var _ = _out917
+	_out917 = inodeformat.Companion_Default___.GetTy(_679_p)
+	_682_ty = _out917
 	if a.HasSize && _682_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out917 uint32
-	var _ = _out917
-	_out917 = Companion_Default___.ArgStatus(a)
-	st = _out917
+	var _out918 uint32
+	var _ = _out918
+	_out918 = Companion_Default___.ArgStatus(a)
+	st = _out918
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out918 uint32
-	var _ = _out918
-	_out918 = Companion_Default___.MaySetattr(c, _679_p, a)
-	st = _out918
+	var _out919 uint32
+	var _ = _out919
+	_out919 = Companion_Default___.MaySetattr(c, _679_p, a)
+	st = _out919
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,13 +479,13 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out919 uint32
-		var _ = _out919
-		var _out920 bool
+		var _out920 uint32
 		var _ = _out920
-		_out919, _out920 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out919
-		later = _out920
+		var _out921 bool
+		var _ = _out921
+		_out920, _out921 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out920
+		later = _out921
 		if st != uint32(0) {
 			return st, after, later
 		}
@@ -493,21 +493,21 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	st = uint32(0)
 	var _683_np *dbytes.Bytes
 	var _ = _683_np
-	var _out921 *dbytes.Bytes
-	var _ = _out921
-	_out921 = d.Fs.GetInode(txn, ino, true)
-	_683_np = _out921
+	var _out922 *dbytes.Bytes
+	var _ = _out922
+	_out922 = d.Fs.GetInode(txn, ino, true)
+	_683_np = _out922
 	var _684_ts uint64
 	var _ = _684_ts
 	var _685_tns uint32
 	var _ = _685_tns
-	var _out922 uint64
-	var _ = _out922
-	var _out923 uint32
+	var _out923 uint64
 	var _ = _out923
-	_out922, _out923 = attributechanges.Companion_Default___.Stamp(_683_np, s, ns)
-	_684_ts = _out922
-	_685_tns = _out923
+	var _out924 uint32
+	var _ = _out924
+	_out923, _out924 = attributechanges.Companion_Default___.Stamp(_683_np, s, ns)
+	_684_ts = _out923
+	_685_tns = _out924
 	Companion_Default___.Apply(c, _683_np, a, _684_ts, _685_tns)
 	inodeformat.Companion_Default___.SetVerf(_683_np, uint64(0))
 	d.PutInode(txn, ino, _683_np)
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out924 uint32
-	var _ = _out924
-	var _out925 *dbytes.Bytes
+	var _out925 uint32
 	var _ = _out925
-	_out924, _out925 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out924
-	before = _out925
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	_out925, _out926 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out925
+	before = _out926
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,37 +538,37 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out926 uint32
-	var _ = _out926
-	var _out927 *dbytes.Bytes
+	var _out927 uint32
 	var _ = _out927
-	var _out928 bool
+	var _out928 *dbytes.Bytes
 	var _ = _out928
-	_out926, _out927, _out928 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out926
-	after = _out927
-	later = _out928
+	var _out929 bool
+	var _ = _out929
+	_out927, _out928, _out929 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out927
+	after = _out928
+	later = _out929
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
 	var _686_ty uint32
 	var _ = _686_ty
-	var _out929 uint32
-	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetTy(ip)
-	_686_ty = _out929
-	var _687_dmode uint32
-	var _ = _687_dmode
 	var _out930 uint32
 	var _ = _out930
-	_out930 = inodeformat.Companion_Default___.GetMode(dp)
-	_687_dmode = _out930
-	var _688_dgid uint32
-	var _ = _688_dgid
+	_out930 = inodeformat.Companion_Default___.GetTy(ip)
+	_686_ty = _out930
+	var _687_dmode uint32
+	var _ = _687_dmode
 	var _out931 uint32
 	var _ = _out931
-	_out931 = inodeformat.Companion_Default___.GetGid(dp)
-	_688_dgid = _out931
+	_out931 = inodeformat.Companion_Default___.GetMode(dp)
+	_687_dmode = _out931
+	var _688_dgid uint32
+	var _ = _688_dgid
+	var _out932 uint32
+	var _ = _out932
+	_out932 = inodeformat.Companion_Default___.GetGid(dp)
+	_688_dgid = _out932
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
 		if _687_dmode/uint32(1024)%uint32(2) == uint32(1) {
@@ -590,16 +590,16 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var _689_dmode uint32
 	var _ = _689_dmode
-	var _out932 uint32
-	var _ = _out932
-	_out932 = inodeformat.Companion_Default___.GetMode(dp)
-	_689_dmode = _out932
-	var _690_m uint32
-	var _ = _690_m
 	var _out933 uint32
 	var _ = _out933
-	_out933 = inodeformat.Companion_Default___.GetMode(ip)
-	_690_m = _out933
+	_out933 = inodeformat.Companion_Default___.GetMode(dp)
+	_689_dmode = _out933
+	var _690_m uint32
+	var _ = _690_m
+	var _out934 uint32
+	var _ = _out934
+	_out934 = inodeformat.Companion_Default___.GetMode(ip)
+	_690_m = _out934
 	if _689_dmode/uint32(1024)%uint32(2) == uint32(1) && _690_m/uint32(1024)%uint32(2) == uint32(0) && _690_m < uint32(4096) {
 		inodeformat.Companion_Default___.SetMode(ip, _690_m+uint32(1024))
 	}

@@ -82,16 +82,16 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	found, ino, hint = false, uint64(0), uint64(0)
 	var _725_dots uint32 = 0
 	var _ = _725_dots
-	var _out990 uint32
-	var _ = _out990
-	var _out991 *dbytes.Bytes
+	var _out991 uint32
 	var _ = _out991
-	var _out992 uint32
+	var _out992 *dbytes.Bytes
 	var _ = _out992
-	_out990, _out991, _out992 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out990
-	dir = _out991
-	_725_dots = _out992
+	var _out993 uint32
+	var _ = _out993
+	_out991, _out992, _out993 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out991
+	dir = _out992
+	_725_dots = _out993
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
@@ -103,33 +103,33 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out993 uint32
-	var _ = _out993
-	_out993 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out993
+	var _out994 uint32
+	var _ = _out994
+	_out994 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out994
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
 	var _726_x bool
 	var _ = _726_x
-	var _out994 bool
-	var _ = _out994
-	_out994 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_726_x = _out994
+	var _out995 bool
+	var _ = _out995
+	_out995 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_726_x = _out995
 	if !_726_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out995 bool
-	var _ = _out995
-	var _out996 uint64
+	var _out996 bool
 	var _ = _out996
 	var _out997 uint64
 	var _ = _out997
-	_out995, _out996, _out997 = d.LookupHint(txn, dino, name, true)
-	found = _out995
-	ino = _out996
-	hint = _out997
+	var _out998 uint64
+	var _ = _out998
+	_out996, _out997, _out998 = d.LookupHint(txn, dino, name, true)
+	found = _out996
+	ino = _out997
+	hint = _out998
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
@@ -138,10 +138,10 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	}
 	var _727_w bool
 	var _ = _727_w
-	var _out998 bool
-	var _ = _out998
-	_out998 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_727_w = _out998
+	var _out999 bool
+	var _ = _out999
+	_out999 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_727_w = _out999
 	if !_727_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -157,27 +157,27 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	st = uint32(0)
 	var _729_t *attributeops.Sattr
 	var _ = _729_t
-	var _out999 *attributeops.Sattr
-	var _ = _out999
-	_out999 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_729_t = _out999
-	var _out1000 bool
+	var _out1000 *attributeops.Sattr
 	var _ = _out1000
-	var _out1001 uint64
+	_out1000 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_729_t = _out1000
+	var _out1001 bool
 	var _ = _out1001
-	_out1000, _out1001 = d.AllocInode(txn, dino, ty)
-	_728_ok = _out1000
-	ino = _out1001
+	var _out1002 uint64
+	var _ = _out1002
+	_out1001, _out1002 = d.AllocInode(txn, dino, ty)
+	_728_ok = _out1001
+	ino = _out1002
 	if !_728_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
 	var _730_ip *dbytes.Bytes
 	var _ = _730_ip
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	_out1002 = d.Fs.GetInode(txn, ino, true)
-	_730_ip = _out1002
+	var _out1003 *dbytes.Bytes
+	var _ = _out1003
+	_out1003 = d.Fs.GetInode(txn, ino, true)
+	_730_ip = _out1003
 	attributeops.Companion_Default___.InitAttr(c, dir, _730_ip, mode, s, ns)
 	attributeops.Companion_Default___.Apply(c, _730_ip, _729_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
@@ -196,14 +196,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _731_ok bool
 	var _ = _731_ok
-	var _out1003 bool
-	var _ = _out1003
-	_out1003 = d.InsertAt(txn, dino, name, ino, hint)
-	_731_ok = _out1003
-	var _out1004 *dbytes.Bytes
+	var _out1004 bool
 	var _ = _out1004
-	_out1004 = dbytes.NewBytes(uint64(0))
-	node = _out1004
+	_out1004 = d.InsertAt(txn, dino, name, ino, hint)
+	_731_ok = _out1004
+	var _out1005 *dbytes.Bytes
+	var _ = _out1005
+	_out1005 = dbytes.NewBytes(uint64(0))
+	node = _out1005
 	after = node
 	if !_731_ok {
 		st = permissions.Companion_Default___.NOSPC()
@@ -211,22 +211,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	}
 	st = uint32(0)
 	if sub {
-		var _out1005 uint32
-		var _ = _out1005
-		_out1005 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1005
+		var _out1006 uint32
+		var _ = _out1006
+		_out1006 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1006
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1006 *dbytes.Bytes
-	var _ = _out1006
-	_out1006 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1006
 	var _out1007 *dbytes.Bytes
 	var _ = _out1007
-	_out1007 = d.Fs.GetInode(txn, ino, false)
-	node = _out1007
+	_out1007 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1007
+	var _out1008 *dbytes.Bytes
+	var _ = _out1008
+	_out1008 = d.Fs.GetInode(txn, ino, false)
+	node = _out1008
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -247,61 +247,61 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _732_found
 	var _733_hint uint64 = 0
 	var _ = _733_hint
-	var _out1008 uint32
-	var _ = _out1008
-	var _out1009 *dbytes.Bytes
+	var _out1009 uint32
 	var _ = _out1009
-	var _out1010 bool
+	var _out1010 *dbytes.Bytes
 	var _ = _out1010
-	var _out1011 uint64
+	var _out1011 bool
 	var _ = _out1011
 	var _out1012 uint64
 	var _ = _out1012
-	_out1008, _out1009, _out1010, _out1011, _out1012 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1013 uint64
+	var _ = _out1013
+	_out1009, _out1010, _out1011, _out1012, _out1013 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1008
-	before = _out1009
-	_732_found = _out1010
-	ino = _out1011
-	_733_hint = _out1012
+	st = _out1009
+	before = _out1010
+	_732_found = _out1011
+	ino = _out1012
+	_733_hint = _out1013
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _732_found {
 		var _734_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _734_p
-		var _out1013 uint32
-		var _ = _out1013
-		var _out1014 *dbytes.Bytes
+		var _out1014 uint32
 		var _ = _out1014
-		var _out1015 bool
+		var _out1015 *dbytes.Bytes
 		var _ = _out1015
-		_out1013, _out1014, _out1015 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1013
-		_734_p = _out1014
-		later = _out1015
+		var _out1016 bool
+		var _ = _out1016
+		_out1014, _out1015, _out1016 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1014
+		_734_p = _out1015
+		later = _out1016
 		if st == uint32(0) {
 			node, after = _734_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1016 uint32
-	var _ = _out1016
-	var _out1017 uint64
+	var _out1017 uint32
 	var _ = _out1017
-	var _out1018 *dbytes.Bytes
+	var _out1018 uint64
 	var _ = _out1018
 	var _out1019 *dbytes.Bytes
 	var _ = _out1019
-	_out1016, _out1017, _out1018, _out1019 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _733_hint, a, how, verf, s, ns)
-	st = _out1016
-	ino = _out1017
-	node = _out1018
-	after = _out1019
+	var _out1020 *dbytes.Bytes
+	var _ = _out1020
+	_out1017, _out1018, _out1019, _out1020 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _733_hint, a, how, verf, s, ns)
+	st = _out1017
+	ino = _out1018
+	node = _out1019
+	after = _out1020
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -317,35 +317,35 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1020 uint32
-	var _ = _out1020
-	var _out1021 uint64
+	var _out1021 uint32
 	var _ = _out1021
-	_out1020, _out1021 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _735_mode, s, ns)
-	st = _out1020
-	ino = _out1021
+	var _out1022 uint64
+	var _ = _out1022
+	_out1021, _out1022 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _735_mode, s, ns)
+	st = _out1021
+	ino = _out1022
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _736_ip *dbytes.Bytes
 		var _ = _736_ip
-		var _out1022 *dbytes.Bytes
-		var _ = _out1022
-		_out1022 = d.Fs.GetInode(txn, ino, true)
-		_736_ip = _out1022
+		var _out1023 *dbytes.Bytes
+		var _ = _out1023
+		_out1023 = d.Fs.GetInode(txn, ino, true)
+		_736_ip = _out1023
 		inodeformat.Companion_Default___.SetVerf(_736_ip, verf)
 		d.PutInode(txn, ino, _736_ip)
 	} else if a.HasSize {
 		var _737_later bool = false
 		var _ = _737_later
-		var _out1023 uint32
-		var _ = _out1023
-		var _out1024 bool
+		var _out1024 uint32
 		var _ = _out1024
-		_out1023, _out1024 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1023
-		_737_later = _out1024
+		var _out1025 bool
+		var _ = _out1025
+		_out1024, _out1025 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1024
+		_737_later = _out1025
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -370,26 +370,26 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1025 uint32
-	var _ = _out1025
-	var _out1026 uint64
+	var _out1026 uint32
 	var _ = _out1026
-	_out1025, _out1026 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1025
-	ino = _out1026
+	var _out1027 uint64
+	var _ = _out1027
+	_out1026, _out1027 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1026
+	ino = _out1027
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1027 uint32
-	var _ = _out1027
-	var _out1028 *dbytes.Bytes
+	var _out1028 uint32
 	var _ = _out1028
 	var _out1029 *dbytes.Bytes
 	var _ = _out1029
-	_out1027, _out1028, _out1029 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1027
-	node = _out1028
-	after = _out1029
+	var _out1030 *dbytes.Bytes
+	var _ = _out1030
+	_out1028, _out1029, _out1030 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1028
+	node = _out1029
+	after = _out1030
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,22 +403,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1030 uint32
-	var _ = _out1030
-	var _out1031 *dbytes.Bytes
+	var _out1031 uint32
 	var _ = _out1031
-	_out1030, _out1031 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1030
-	node = _out1031
+	var _out1032 *dbytes.Bytes
+	var _ = _out1032
+	_out1031, _out1032 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1031
+	node = _out1032
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _739_ty uint32
 	var _ = _739_ty
-	var _out1032 uint32
-	var _ = _out1032
-	_out1032 = inodeformat.Companion_Default___.GetTy(node)
-	_739_ty = _out1032
+	var _out1033 uint32
+	var _ = _out1033
+	_out1033 = inodeformat.Companion_Default___.GetTy(node)
+	_739_ty = _out1033
 	if _739_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
@@ -426,10 +426,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _740_v uint64
 		var _ = _740_v
-		var _out1033 uint64
-		var _ = _out1033
-		_out1033 = inodeformat.Companion_Default___.GetVerf(node)
-		_740_v = _out1033
+		var _out1034 uint64
+		var _ = _out1034
+		_out1034 = inodeformat.Companion_Default___.GetVerf(node)
+		_740_v = _out1034
 		if _740_v != verf || _740_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
@@ -440,48 +440,48 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	}
 	var _741_may bool
 	var _ = _741_may
-	var _out1034 bool
-	var _ = _out1034
-	_out1034 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_741_may = _out1034
+	var _out1035 bool
+	var _ = _out1035
+	_out1035 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_741_may = _out1035
 	if !_741_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 bool
+	var _out1036 uint32
 	var _ = _out1036
-	_out1035, _out1036 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1035
-	later = _out1036
+	var _out1037 bool
+	var _ = _out1037
+	_out1036, _out1037 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1036
+	later = _out1037
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1037 *dbytes.Bytes
-	var _ = _out1037
-	_out1037 = d.Fs.GetInode(txn, ino, true)
-	node = _out1037
+	var _out1038 *dbytes.Bytes
+	var _ = _out1038
+	_out1038 = d.Fs.GetInode(txn, ino, true)
+	node = _out1038
 	var _742_ts uint64
 	var _ = _742_ts
 	var _743_tns uint32
 	var _ = _743_tns
-	var _out1038 uint64
-	var _ = _out1038
-	var _out1039 uint32
+	var _out1039 uint64
 	var _ = _out1039
-	_out1038, _out1039 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_742_ts = _out1038
-	_743_tns = _out1039
+	var _out1040 uint32
+	var _ = _out1040
+	_out1039, _out1040 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_742_ts = _out1039
+	_743_tns = _out1040
 	inodeformat.Companion_Default___.SetMtime(node, _742_ts, _743_tns)
 	inodeformat.Companion_Default___.SetCtime(node, _742_ts, _743_tns)
 	if c.Uid != uint32(0) {
 		var _744_mode uint32
 		var _ = _744_mode
-		var _out1040 uint32
-		var _ = _out1040
-		_out1040 = inodeformat.Companion_Default___.GetMode(node)
-		_744_mode = _out1040
+		var _out1041 uint32
+		var _ = _out1041
+		_out1041 = inodeformat.Companion_Default___.GetMode(node)
+		_744_mode = _out1041
 		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_744_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
@@ -501,10 +501,10 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _745_t *attributeops.Sattr
 	var _ = _745_t
-	var _out1041 *attributeops.Sattr
-	var _ = _out1041
-	_out1041 = attributeops.Companion_Default___.Without(a, false, false)
-	_745_t = _out1041
+	var _out1042 *attributeops.Sattr
+	var _ = _out1042
+	_out1042 = attributeops.Companion_Default___.Without(a, false, false)
+	_745_t = _out1042
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _746_found bool = false
 	var _ = _746_found
@@ -512,38 +512,38 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _747_x
 	var _748_hint uint64 = 0
 	var _ = _748_hint
-	var _out1042 uint32
-	var _ = _out1042
-	var _out1043 *dbytes.Bytes
+	var _out1043 uint32
 	var _ = _out1043
-	var _out1044 bool
+	var _out1044 *dbytes.Bytes
 	var _ = _out1044
-	var _out1045 uint64
+	var _out1045 bool
 	var _ = _out1045
 	var _out1046 uint64
 	var _ = _out1046
-	_out1042, _out1043, _out1044, _out1045, _out1046 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _745_t, false)
-	st = _out1042
-	before = _out1043
-	_746_found = _out1044
-	_747_x = _out1045
-	_748_hint = _out1046
+	var _out1047 uint64
+	var _ = _out1047
+	_out1043, _out1044, _out1045, _out1046, _out1047 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _745_t, false)
+	st = _out1043
+	before = _out1044
+	_746_found = _out1045
+	_747_x = _out1046
+	_748_hint = _out1047
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1047 uint32
-	var _ = _out1047
-	var _out1048 uint64
+	var _out1048 uint32
 	var _ = _out1048
-	var _out1049 *dbytes.Bytes
+	var _out1049 uint64
 	var _ = _out1049
 	var _out1050 *dbytes.Bytes
 	var _ = _out1050
-	_out1047, _out1048, _out1049, _out1050 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _748_hint, _745_t, s, ns)
-	st = _out1047
-	ino = _out1048
-	node = _out1049
-	after = _out1050
+	var _out1051 *dbytes.Bytes
+	var _ = _out1051
+	_out1048, _out1049, _out1050, _out1051 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _748_hint, _745_t, s, ns)
+	st = _out1048
+	ino = _out1049
+	node = _out1050
+	after = _out1051
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -559,10 +559,10 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	var _749_t *attributeops.Sattr
 	var _ = _749_t
-	var _out1051 *attributeops.Sattr
-	var _ = _out1051
-	_out1051 = attributeops.Companion_Default___.Without(a, true, false)
-	_749_t = _out1051
+	var _out1052 *attributeops.Sattr
+	var _ = _out1052
+	_out1052 = attributeops.Companion_Default___.Without(a, true, false)
+	_749_t = _out1052
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _750_found bool = false
 	var _ = _750_found
@@ -586,38 +586,38 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 			return uint32(0)
 		}()
 	}()
-	var _out1052 uint32
-	var _ = _out1052
-	var _out1053 *dbytes.Bytes
+	var _out1053 uint32
 	var _ = _out1053
-	var _out1054 bool
+	var _out1054 *dbytes.Bytes
 	var _ = _out1054
-	var _out1055 uint64
+	var _out1055 bool
 	var _ = _out1055
 	var _out1056 uint64
 	var _ = _out1056
-	_out1052, _out1053, _out1054, _out1055, _out1056 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _754_bad, _749_t, false)
-	st = _out1052
-	before = _out1053
-	_750_found = _out1054
-	_751_x = _out1055
-	_752_hint = _out1056
+	var _out1057 uint64
+	var _ = _out1057
+	_out1053, _out1054, _out1055, _out1056, _out1057 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _754_bad, _749_t, false)
+	st = _out1053
+	before = _out1054
+	_750_found = _out1055
+	_751_x = _out1056
+	_752_hint = _out1057
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1057 uint32
-	var _ = _out1057
-	var _out1058 uint64
+	var _out1058 uint32
 	var _ = _out1058
-	var _out1059 *dbytes.Bytes
+	var _out1059 uint64
 	var _ = _out1059
 	var _out1060 *dbytes.Bytes
 	var _ = _out1060
-	_out1057, _out1058, _out1059, _out1060 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _752_hint, _749_t, target, s, ns)
-	st = _out1057
-	ino = _out1058
-	node = _out1059
-	after = _out1060
+	var _out1061 *dbytes.Bytes
+	var _ = _out1061
+	_out1058, _out1059, _out1060, _out1061 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _752_hint, _749_t, target, s, ns)
+	st = _out1058
+	ino = _out1059
+	node = _out1060
+	after = _out1061
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -633,10 +633,10 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _755_t *attributeops.Sattr
 	var _ = _755_t
-	var _out1061 *attributeops.Sattr
-	var _ = _out1061
-	_out1061 = attributeops.Companion_Default___.Without(a, false, false)
-	_755_t = _out1061
+	var _out1062 *attributeops.Sattr
+	var _ = _out1062
+	_out1062 = attributeops.Companion_Default___.Without(a, false, false)
+	_755_t = _out1062
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _756_found bool = false
 	var _ = _756_found
@@ -660,38 +660,38 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 			return uint32(0)
 		}()
 	}()
-	var _out1062 uint32
-	var _ = _out1062
-	var _out1063 *dbytes.Bytes
+	var _out1063 uint32
 	var _ = _out1063
-	var _out1064 bool
+	var _out1064 *dbytes.Bytes
 	var _ = _out1064
-	var _out1065 uint64
+	var _out1065 bool
 	var _ = _out1065
 	var _out1066 uint64
 	var _ = _out1066
-	_out1062, _out1063, _out1064, _out1065, _out1066 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _760_bad, _755_t, false)
-	st = _out1062
-	before = _out1063
-	_756_found = _out1064
-	_757_x = _out1065
-	_758_hint = _out1066
+	var _out1067 uint64
+	var _ = _out1067
+	_out1063, _out1064, _out1065, _out1066, _out1067 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _760_bad, _755_t, false)
+	st = _out1063
+	before = _out1064
+	_756_found = _out1065
+	_757_x = _out1066
+	_758_hint = _out1067
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1067 uint32
-	var _ = _out1067
-	var _out1068 uint64
+	var _out1068 uint32
 	var _ = _out1068
-	var _out1069 *dbytes.Bytes
+	var _out1069 uint64
 	var _ = _out1069
 	var _out1070 *dbytes.Bytes
 	var _ = _out1070
-	_out1067, _out1068, _out1069, _out1070 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _758_hint, _755_t, ty, maj, min, s, ns)
-	st = _out1067
-	ino = _out1068
-	node = _out1069
-	after = _out1070
+	var _out1071 *dbytes.Bytes
+	var _ = _out1071
+	_out1068, _out1069, _out1070, _out1071 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _758_hint, _755_t, ty, maj, min, s, ns)
+	st = _out1068
+	ino = _out1069
+	node = _out1070
+	after = _out1071
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1071 uint32
-	var _ = _out1071
-	var _out1072 uint64
+	var _out1072 uint32
 	var _ = _out1072
-	_out1071, _out1072 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1071
-	ino = _out1072
+	var _out1073 uint64
+	var _ = _out1073
+	_out1072, _out1073 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1072
+	ino = _out1073
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1073 uint32
-	var _ = _out1073
-	var _out1074 *dbytes.Bytes
+	var _out1074 uint32
 	var _ = _out1074
 	var _out1075 *dbytes.Bytes
 	var _ = _out1075
-	_out1073, _out1074, _out1075 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1073
-	node = _out1074
-	after = _out1075
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	_out1074, _out1075, _out1076 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1074
+	node = _out1075
+	after = _out1076
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,13 +739,13 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1076 uint32
-	var _ = _out1076
-	var _out1077 uint64
+	var _out1077 uint32
 	var _ = _out1077
-	_out1076, _out1077 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1076
-	ino = _out1077
+	var _out1078 uint64
+	var _ = _out1078
+	_out1077, _out1078 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1077
+	ino = _out1078
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -754,24 +754,24 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	_761_len = target.Len()
 	var _762_ok bool
 	var _ = _762_ok
-	var _out1078 bool
-	var _ = _out1078
-	_out1078 = d.Write(txn, ino, uint64(0), target, uint64(0), _761_len)
-	_762_ok = _out1078
+	var _out1079 bool
+	var _ = _out1079
+	_out1079 = d.Write(txn, ino, uint64(0), target, uint64(0), _761_len)
+	_762_ok = _out1079
 	if !_762_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1079 uint32
-	var _ = _out1079
-	var _out1080 *dbytes.Bytes
+	var _out1080 uint32
 	var _ = _out1080
 	var _out1081 *dbytes.Bytes
 	var _ = _out1081
-	_out1079, _out1080, _out1081 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1079
-	node = _out1080
-	after = _out1081
+	var _out1082 *dbytes.Bytes
+	var _ = _out1082
+	_out1080, _out1081, _out1082 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1080
+	node = _out1081
+	after = _out1082
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1082 uint32
-	var _ = _out1082
-	var _out1083 uint64
+	var _out1083 uint32
 	var _ = _out1083
-	_out1082, _out1083 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1082
-	ino = _out1083
+	var _out1084 uint64
+	var _ = _out1084
+	_out1083, _out1084 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1083
+	ino = _out1084
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
 		var _763_ip *dbytes.Bytes
 		var _ = _763_ip
-		var _out1084 *dbytes.Bytes
-		var _ = _out1084
-		_out1084 = d.Fs.GetInode(txn, ino, true)
-		_763_ip = _out1084
+		var _out1085 *dbytes.Bytes
+		var _ = _out1085
+		_out1085 = d.Fs.GetInode(txn, ino, true)
+		_763_ip = _out1085
 		inodeformat.Companion_Default___.SetRdev(_763_ip, maj, min)
 		d.PutInode(txn, ino, _763_ip)
 	}
-	var _out1085 uint32
-	var _ = _out1085
-	var _out1086 *dbytes.Bytes
+	var _out1086 uint32
 	var _ = _out1086
 	var _out1087 *dbytes.Bytes
 	var _ = _out1087
-	_out1085, _out1086, _out1087 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1085
-	node = _out1086
-	after = _out1087
+	var _out1088 *dbytes.Bytes
+	var _ = _out1088
+	_out1086, _out1087, _out1088 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1086
+	node = _out1087
+	after = _out1088
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -73,54 +73,54 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
 	var _691_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _691_ip
-	var _out934 uint32
-	var _ = _out934
-	var _out935 *dbytes.Bytes
+	var _out935 uint32
 	var _ = _out935
-	_out934, _out935 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out934
-	_691_ip = _out935
+	var _out936 *dbytes.Bytes
+	var _ = _out936
+	_out935, _out936 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out935
+	_691_ip = _out936
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
 	after = _691_ip
 	var _692_ty uint32
 	var _ = _692_ty
-	var _out936 uint32
-	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetTy(_691_ip)
-	_692_ty = _out936
+	var _out937 uint32
+	var _ = _out937
+	_out937 = inodeformat.Companion_Default___.GetTy(_691_ip)
+	_692_ty = _out937
 	if _692_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
 	var _693_r bool
 	var _ = _693_r
-	var _out937 bool
-	var _ = _out937
-	_out937 = permissions.Companion_Default___.MayData(c, _691_ip, permissions.Companion_Default___.MAYR())
-	_693_r = _out937
-	var _694_x bool
-	var _ = _694_x
 	var _out938 bool
 	var _ = _out938
-	_out938 = permissions.Companion_Default___.May(c, _691_ip, permissions.Companion_Default___.MAYX())
-	_694_x = _out938
+	_out938 = permissions.Companion_Default___.MayData(c, _691_ip, permissions.Companion_Default___.MAYR())
+	_693_r = _out938
+	var _694_x bool
+	var _ = _694_x
+	var _out939 bool
+	var _ = _out939
+	_out939 = permissions.Companion_Default___.May(c, _691_ip, permissions.Companion_Default___.MAYX())
+	_694_x = _out939
 	if !_693_r && !_694_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
 	var _695_size uint64
 	var _ = _695_size
-	var _out939 uint64
-	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetSize(_691_ip)
-	_695_size = _out939
-	eof = off >= _695_size || len_ >= _695_size-off
-	var _out940 *dbytes.Bytes
+	var _out940 uint64
 	var _ = _out940
-	_out940 = d.Fs.Read(txn, ino, off, len_)
-	data = _out940
+	_out940 = inodeformat.Companion_Default___.GetSize(_691_ip)
+	_695_size = _out940
+	eof = off >= _695_size || len_ >= _695_size-off
+	var _out941 *dbytes.Bytes
+	var _ = _out941
+	_out941 = d.Fs.Read(txn, ino, off, len_)
+	data = _out941
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -133,23 +133,23 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _696_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _696_ip
-	var _out941 uint32
-	var _ = _out941
-	var _out942 *dbytes.Bytes
+	var _out942 uint32
 	var _ = _out942
-	_out941, _out942 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out941
-	_696_ip = _out942
+	var _out943 *dbytes.Bytes
+	var _ = _out943
+	_out942, _out943 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out942
+	_696_ip = _out943
 	if st != uint32(0) {
 		return st, before, after
 	}
 	before = _696_ip
 	var _697_ty uint32
 	var _ = _697_ty
-	var _out943 uint32
-	var _ = _out943
-	_out943 = inodeformat.Companion_Default___.GetTy(_696_ip)
-	_697_ty = _out943
+	var _out944 uint32
+	var _ = _out944
+	_out944 = inodeformat.Companion_Default___.GetTy(_696_ip)
+	_697_ty = _out944
 	if _697_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
@@ -160,10 +160,10 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _698_w bool
 	var _ = _698_w
-	var _out944 bool
-	var _ = _out944
-	_out944 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYW())
-	_698_w = _out944
+	var _out945 bool
+	var _ = _out945
+	_out945 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYW())
+	_698_w = _out945
 	if !_698_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
@@ -174,27 +174,27 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _699_size uint64
 	var _ = _699_size
-	var _out945 uint64
-	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetSize(_696_ip)
-	_699_size = _out945
-	var _700_shrink uint64
-	var _ = _700_shrink
 	var _out946 uint64
 	var _ = _out946
-	_out946 = inodeformat.Companion_Default___.GetShrink(_696_ip)
-	_700_shrink = _out946
+	_out946 = inodeformat.Companion_Default___.GetSize(_696_ip)
+	_699_size = _out946
+	var _700_shrink uint64
+	var _ = _700_shrink
+	var _out947 uint64
+	var _ = _out947
+	_out947 = inodeformat.Companion_Default___.GetShrink(_696_ip)
+	_700_shrink = _out947
 	if _700_shrink != uint64(0) && off+len_ > _699_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out947 uint32
-	var _ = _out947
-	var _out948 *dbytes.Bytes
+	var _out948 uint32
 	var _ = _out948
-	_out947, _out948 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out947
-	after = _out948
+	var _out949 *dbytes.Bytes
+	var _ = _out949
+	_out948, _out949 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out948
+	after = _out949
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -205,40 +205,40 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
 	var _701_ok bool
 	var _ = _701_ok
-	var _out949 bool
-	var _ = _out949
-	_out949 = d.Write(txn, ino, off, src, so, len_)
-	_701_ok = _out949
+	var _out950 bool
+	var _ = _out950
+	_out950 = d.Write(txn, ino, off, src, so, len_)
+	_701_ok = _out950
 	if !_701_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
 	var _702_np *dbytes.Bytes
 	var _ = _702_np
-	var _out950 *dbytes.Bytes
-	var _ = _out950
-	_out950 = d.Fs.GetInode(txn, ino, true)
-	_702_np = _out950
+	var _out951 *dbytes.Bytes
+	var _ = _out951
+	_out951 = d.Fs.GetInode(txn, ino, true)
+	_702_np = _out951
 	var _703_ts uint64
 	var _ = _703_ts
 	var _704_tns uint32
 	var _ = _704_tns
-	var _out951 uint64
-	var _ = _out951
-	var _out952 uint32
+	var _out952 uint64
 	var _ = _out952
-	_out951, _out952 = attributechanges.Companion_Default___.Stamp(_702_np, s, ns)
-	_703_ts = _out951
-	_704_tns = _out952
+	var _out953 uint32
+	var _ = _out953
+	_out952, _out953 = attributechanges.Companion_Default___.Stamp(_702_np, s, ns)
+	_703_ts = _out952
+	_704_tns = _out953
 	inodeformat.Companion_Default___.SetMtime(_702_np, _703_ts, _704_tns)
 	inodeformat.Companion_Default___.SetCtime(_702_np, _703_ts, _704_tns)
 	if c.Uid != uint32(0) {
 		var _705_mode uint32
 		var _ = _705_mode
-		var _out953 uint32
-		var _ = _out953
-		_out953 = inodeformat.Companion_Default___.GetMode(_702_np)
-		_705_mode = _out953
+		var _out954 uint32
+		var _ = _out954
+		_out954 = inodeformat.Companion_Default___.GetMode(_702_np)
+		_705_mode = _out954
 		inodeformat.Companion_Default___.SetMode(_702_np, permissions.Companion_Default___.KillPriv(_705_mode))
 	}
 	d.PutInode(txn, ino, _702_np)
@@ -255,41 +255,41 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _706_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _706_ip
-	var _out954 uint32
-	var _ = _out954
-	var _out955 *dbytes.Bytes
+	var _out955 uint32
 	var _ = _out955
-	_out954, _out955 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out954
-	_706_ip = _out955
+	var _out956 *dbytes.Bytes
+	var _ = _out956
+	_out955, _out956 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out955
+	_706_ip = _out956
 	if st != uint32(0) {
 		return st, target, after
 	}
 	after = _706_ip
 	var _707_ty uint32
 	var _ = _707_ty
-	var _out956 uint32
-	var _ = _out956
-	_out956 = inodeformat.Companion_Default___.GetTy(_706_ip)
-	_707_ty = _out956
+	var _out957 uint32
+	var _ = _out957
+	_out957 = inodeformat.Companion_Default___.GetTy(_706_ip)
+	_707_ty = _out957
 	if _707_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
 	var _708_size uint64
 	var _ = _708_size
-	var _out957 uint64
-	var _ = _out957
-	_out957 = inodeformat.Companion_Default___.GetSize(_706_ip)
-	_708_size = _out957
+	var _out958 uint64
+	var _ = _out958
+	_out958 = inodeformat.Companion_Default___.GetSize(_706_ip)
+	_708_size = _out958
 	if _708_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out958 *dbytes.Bytes
-	var _ = _out958
-	_out958 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out958
+	var _out959 *dbytes.Bytes
+	var _ = _out959
+	_out959 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out959
 	return st, target, after
 }
 

@@ -325,51 +325,63 @@ func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
+	var _out233 bool
+	var _ = _out233
+	_out233 = Companion_Default___.BearsOurs(j)
+	ok = _out233
+	if !ok {
+		Companion_Default___.Halt(j)
+	}
+	return ok
+}
+func (_this *CompanionStruct_Default___) BearsOurs(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
 	var _160_io bool
 	var _ = _160_io
 	var _161_b *dbytes.Blk
 	var _ = _161_b
-	var _out233 bool
-	var _ = _out233
-	var _out234 *dbytes.Blk
+	var _out234 bool
 	var _ = _out234
-	_out233, _out234 = j.D.Read(j.At)
-	_160_io = _out233
-	_161_b = _out234
+	var _out235 *dbytes.Blk
+	var _ = _out235
+	_out234, _out235 = j.D.Read(j.At)
+	_160_io = _out234
+	_161_b = _out235
 	var _162_is bool
 	var _ = _162_is
 	_162_is = false
 	if _160_io {
 		var _163_q uint64 = 0
 		var _ = _163_q
-		var _out235 bool
-		var _ = _out235
-		var _out236 uint64
+		var _out236 bool
 		var _ = _out236
-		_out235, _out236 = j.Seal.DecHdr(_161_b)
-		_162_is = _out235
-		_163_q = _out236
+		var _out237 uint64
+		var _ = _out237
+		_out236, _out237 = j.Seal.DecHdr(_161_b)
+		_162_is = _out236
+		_163_q = _out237
 	}
 	if !_162_is {
-		var _out237 bool
-		var _ = _out237
-		var _out238 *dbytes.Blk
+		var _out238 bool
 		var _ = _out238
-		_out237, _out238 = j.D.Read(j.Home - uint64(1))
-		_160_io = _out237
-		_161_b = _out238
+		var _out239 *dbytes.Blk
+		var _ = _out239
+		_out238, _out239 = j.D.Read(j.Home - uint64(1))
+		_160_io = _out238
+		_161_b = _out239
 	}
 	ok = true
 	if _160_io {
-		var _out239 bool
-		var _ = _out239
-		_out239 = j.Seal.Ours(_161_b)
-		ok = _out239
-	}
-	if !ok {
-		j.D.Stop()
+		var _out240 bool
+		var _ = _out240
+		_out240 = j.Seal.Ours(_161_b)
+		ok = _out240
 	}
 	return ok
+}
+func (_this *CompanionStruct_Default___) Halt(j *journalm.Journal) {
+	j.D.Stop()
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
 	var _164_i uint64
@@ -377,32 +389,32 @@ func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
 	_164_i = j.Icnr
 	var _165_a uint64
 	var _ = _165_a
-	var _out240 uint64
-	var _ = _out240
-	_out240 = j.Ins.List.AddrAt(_164_i)
-	_165_a = _out240
+	var _out241 uint64
+	var _ = _out241
+	_out241 = j.Ins.List.AddrAt(_164_i)
+	_165_a = _out241
 	var _166_b *dbytes.Blk
 	var _ = _166_b
-	var _out241 *dbytes.Blk
-	var _ = _out241
-	_out241 = j.Ins.List.BlkAt(_164_i)
-	_166_b = _out241
+	var _out242 *dbytes.Blk
+	var _ = _out242
+	_out242 = j.Ins.List.BlkAt(_164_i)
+	_166_b = _out242
 	j.Cache.Put(_165_a, _166_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
 	var _167_e *dlog.BMap
 	var _ = _167_e
-	var _out242 *dlog.BMap
-	var _ = _out242
-	_out242 = dlog.NewBMap()
-	_167_e = _out242
-	var _168_f *dlog.BMap
-	var _ = _168_f
 	var _out243 *dlog.BMap
 	var _ = _out243
 	_out243 = dlog.NewBMap()
-	_168_f = _out243
+	_167_e = _out243
+	var _168_f *dlog.BMap
+	var _ = _168_f
+	var _out244 *dlog.BMap
+	var _ = _out244
+	_out244 = dlog.NewBMap()
+	_168_f = _out244
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
 	Companion_Default___.FinishInstallFields(j, _167_e, _168_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)

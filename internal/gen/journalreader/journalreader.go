@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out244 *dbytes.Blk
-	var _ = _out244
-	_out244 = j.Running.Get(a)
-	b = _out244
-	if b == (*dbytes.Blk)(nil) {
-		var _out245 *dbytes.Blk
-		var _ = _out245
-		_out245 = j.Cgm.Get(a)
-		b = _out245
-	}
+	var _out245 *dbytes.Blk
+	var _ = _out245
+	_out245 = j.Running.Get(a)
+	b = _out245
 	if b == (*dbytes.Blk)(nil) {
 		var _out246 *dbytes.Blk
 		var _ = _out246
-		_out246 = j.Cdm.Get(a)
+		_out246 = j.Cgm.Get(a)
 		b = _out246
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out247 *dbytes.Blk
 		var _ = _out247
-		_out247 = j.Lgm.Get(a)
+		_out247 = j.Cdm.Get(a)
 		b = _out247
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out248 *dbytes.Blk
 		var _ = _out248
-		_out248 = j.Inm.Get(a)
+		_out248 = j.Lgm.Get(a)
 		b = _out248
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out249 *dbytes.Blk
 		var _ = _out249
-		_out249 = j.Cache.Get(a)
+		_out249 = j.Inm.Get(a)
 		b = _out249
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out250 *dbytes.Blk
+		var _ = _out250
+		_out250 = j.Cache.Get(a)
+		b = _out250
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out250 bool
-		var _ = _out250
-		var _out251 *ddisk.BList
+		var _out251 bool
 		var _ = _out251
-		_out250, _out251 = j.D.ReadAny(a, n)
-		ok = _out250
-		l = _out251
+		var _out252 *ddisk.BList
+		var _ = _out252
+		_out251, _out252 = j.D.ReadAny(a, n)
+		ok = _out251
+		l = _out252
 		return ok, l
 	}
-	var _out252 bool
-	var _ = _out252
-	var _out253 *ddisk.BList
+	var _out253 bool
 	var _ = _out253
-	_out252, _out253 = j.D.ReadRun(a, n)
-	ok = _out252
-	l = _out253
+	var _out254 *ddisk.BList
+	var _ = _out254
+	_out253, _out254 = j.D.ReadRun(a, n)
+	ok = _out253
+	l = _out254
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
@@ -131,28 +131,28 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = bad
 	var _169_n uint64
 	var _ = _169_n
-	var _out254 uint64
-	var _ = _out254
-	_out254 = l.Len()
-	_169_n = _out254
+	var _out255 uint64
+	var _ = _out255
+	_out255 = l.Len()
+	_169_n = _out255
 	m = i
 	bad = a
 	for m < _169_n {
 		var _170_b *dbytes.Blk
 		var _ = _170_b
-		var _out255 *dbytes.Blk
-		var _ = _out255
-		_out255 = l.BlkAt(m)
-		_170_b = _out255
+		var _out256 *dbytes.Blk
+		var _ = _out256
+		_out256 = l.BlkAt(m)
+		_170_b = _out256
 		var _171_ok bool = false
 		var _ = _171_ok
-		var _out256 bool
-		var _ = _out256
-		var _out257 uint64
+		var _out257 bool
 		var _ = _out257
-		_out256, _out257 = Companion_Default___.CheckOne(j, a+m, _170_b, t)
-		_171_ok = _out256
-		bad = _out257
+		var _out258 uint64
+		var _ = _out258
+		_out257, _out258 = Companion_Default___.CheckOne(j, a+m, _170_b, t)
+		_171_ok = _out257
+		bad = _out258
 		if !_171_ok {
 			return m, bad
 		}
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out258 bool
-	var _ = _out258
-	var _out259 uint64
+	var _out259 bool
 	var _ = _out259
-	_out258, _out259 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out258
-	bad = _out259
+	var _out260 uint64
+	var _ = _out260
+	_out259, _out260 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out259
+	bad = _out260
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -184,13 +184,13 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 	var _ = _172_b
 	var _173_t2 uint64
 	var _ = _173_t2
-	var _out260 *dbytes.Blk
-	var _ = _out260
-	var _out261 uint64
+	var _out261 *dbytes.Blk
 	var _ = _out261
-	_out260, _out261 = Companion_Default___.Lookup(j, a)
-	_172_b = _out260
-	_173_t2 = _out261
+	var _out262 uint64
+	var _ = _out262
+	_out261, _out262 = Companion_Default___.Lookup(j, a)
+	_172_b = _out261
+	_173_t2 = _out262
 	damaged = _172_b == (*dbytes.Blk)(nil) && t == _173_t2
 	if damaged {
 		j.Notes.Damaged(bad)
@@ -202,13 +202,13 @@ func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, 
 	var _ = b
 	var _174_t2 uint64 = 0
 	var _ = _174_t2
-	var _out262 *dbytes.Blk
-	var _ = _out262
-	var _out263 uint64
+	var _out263 *dbytes.Blk
 	var _ = _out263
-	_out262, _out263 = Companion_Default___.Lookup(j, a)
-	b = _out262
-	_174_t2 = _out263
+	var _out264 uint64
+	var _ = _out264
+	_out263, _out264 = Companion_Default___.Lookup(j, a)
+	b = _out263
+	_174_t2 = _out264
 	if b == (*dbytes.Blk)(nil) && t == _174_t2 {
 		b = c
 		j.Cache.Put(a, c)

@@ -86,33 +86,33 @@ func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64
 	var _ = is
 	var _220_b *dbytes.Blk
 	var _ = _220_b
-	var _out372 *dbytes.Blk
-	var _ = _out372
-	_out372 = j.Running.Get(a)
-	_220_b = _out372
-	if _220_b == (*dbytes.Blk)(nil) {
-		var _out373 *dbytes.Blk
-		var _ = _out373
-		_out373 = j.Cgm.Get(a)
-		_220_b = _out373
-	}
+	var _out373 *dbytes.Blk
+	var _ = _out373
+	_out373 = j.Running.Get(a)
+	_220_b = _out373
 	if _220_b == (*dbytes.Blk)(nil) {
 		var _out374 *dbytes.Blk
 		var _ = _out374
-		_out374 = j.Cdm.Get(a)
+		_out374 = j.Cgm.Get(a)
 		_220_b = _out374
 	}
 	if _220_b == (*dbytes.Blk)(nil) {
 		var _out375 *dbytes.Blk
 		var _ = _out375
-		_out375 = j.Lgm.Get(a)
+		_out375 = j.Cdm.Get(a)
 		_220_b = _out375
 	}
 	if _220_b == (*dbytes.Blk)(nil) {
 		var _out376 *dbytes.Blk
 		var _ = _out376
-		_out376 = j.Inm.Get(a)
+		_out376 = j.Lgm.Get(a)
 		_220_b = _out376
+	}
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out377 *dbytes.Blk
+		var _ = _out377
+		_out377 = j.Inm.Get(a)
+		_220_b = _out377
 	}
 	is = _220_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
@@ -122,10 +122,10 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 	var _ = st
 	var _221_pending bool
 	var _ = _221_pending
-	var _out377 bool
-	var _ = _out377
-	_out377 = Companion_Default___.IsPending(j, a)
-	_221_pending = _out377
+	var _out378 bool
+	var _ = _out378
+	_out378 = Companion_Default___.IsPending(j, a)
+	_221_pending = _out378
 	if _221_pending {
 		st = Companion_Default___.SGood()
 		return st
@@ -136,10 +136,10 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 	}
 	var _222_b *dbytes.Blk
 	var _ = _222_b
-	var _out378 *dbytes.Blk
-	var _ = _out378
-	_out378 = j.Cache.Get(a)
-	_222_b = _out378
+	var _out379 *dbytes.Blk
+	var _ = _out379
+	_out379 = j.Cache.Get(a)
+	_222_b = _out379
 	st = func() uint32 {
 		if _222_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out379 bool
-	var _ = _out379
-	var _out380 *dbytes.Blk
+	var _out380 bool
 	var _ = _out380
-	var _out381 bool
+	var _out381 *dbytes.Blk
 	var _ = _out381
 	var _out382 bool
 	var _ = _out382
-	var _out383 uint64
+	var _out383 bool
 	var _ = _out383
-	_out379, _out380, _out381, _out382, _out383 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out379
-	b = _out380
-	mem = _out381
-	blank = _out382
-	bad = _out383
+	var _out384 uint64
+	var _ = _out384
+	_out380, _out381, _out382, _out383, _out384 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out380
+	b = _out381
+	mem = _out382
+	blank = _out383
+	bad = _out384
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -231,16 +231,16 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = _224_r0
 	var _225_r1 uint64
 	var _ = _225_r1
-	var _out384 uint64
-	var _ = _out384
 	var _out385 uint64
 	var _ = _out385
 	var _out386 uint64
 	var _ = _out386
-	_out384, _out385, _out386 = t.Pages.Root()
-	_223_version = _out384
-	_224_r0 = _out385
-	_225_r1 = _out386
+	var _out387 uint64
+	var _ = _out387
+	_out385, _out386, _out387 = t.Pages.Root()
+	_223_version = _out385
+	_224_r0 = _out386
+	_225_r1 = _out387
 	var _226_place uint64 = 0
 	var _ = _226_place
 	var _227_c0 uint64
@@ -255,51 +255,51 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 		var _229_q uint64
 		var _ = _229_q
 		_229_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out387 bool
-		var _ = _out387
-		var _out388 *dbytes.Blk
+		var _out388 bool
 		var _ = _out388
-		var _out389 uint64
+		var _out389 *dbytes.Blk
 		var _ = _out389
 		var _out390 uint64
 		var _ = _out390
-		_out387, _out388, _out389, _out390 = treeofcodes.Companion_Default___.Page(t, _229_q, _223_version, _224_r0, _225_r1)
-		ok = _out387
-		b = _out388
-		_226_place = _out389
-		bad = _out390
+		var _out391 uint64
+		var _ = _out391
+		_out388, _out389, _out390, _out391 = treeofcodes.Companion_Default___.Page(t, _229_q, _223_version, _224_r0, _225_r1)
+		ok = _out388
+		b = _out389
+		_226_place = _out390
+		bad = _out391
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out391 uint64
-		var _ = _out391
 		var _out392 uint64
 		var _ = _out392
-		_out391, _out392 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_227_c0 = _out391
-		_228_c1 = _out392
+		var _out393 uint64
+		var _ = _out393
+		_out392, _out393 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_227_c0 = _out392
+		_228_c1 = _out393
 	}
 	bad = p
 	blank = _227_c0 == uint64(0) && _228_c1 == uint64(0)
-	var _out393 bool
-	var _ = _out393
-	var _out394 *dbytes.Blk
+	var _out394 bool
 	var _ = _out394
-	var _out395 uint64
+	var _out395 *dbytes.Blk
 	var _ = _out395
-	_out393, _out394, _out395 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
-	ok = _out393
-	b = _out394
-	_226_place = _out395
+	var _out396 uint64
+	var _ = _out396
+	_out394, _out395, _out396 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
+	ok = _out394
+	b = _out395
+	_226_place = _out396
 	if ok {
 		return ok, b, mem, blank, bad
 	}
 	var _230_c *dbytes.Blk
 	var _ = _230_c
-	var _out396 *dbytes.Blk
-	var _ = _out396
-	_out396 = t.Pages.Get(_223_version, p)
-	_230_c = _out396
+	var _out397 *dbytes.Blk
+	var _ = _out397
+	_out397 = t.Pages.Get(_223_version, p)
+	_230_c = _out397
 	mem = _230_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }

@@ -81,28 +81,28 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	journalthreads.Companion_Default___.CYield(j)
 	var _231_t uint64
 	var _ = _231_t
-	var _out397 uint64
-	var _ = _out397
-	_out397 = journalscrub.Companion_Default___.Ticket(j)
-	_231_t = _out397
+	var _out398 uint64
+	var _ = _out398
+	_out398 = journalscrub.Companion_Default___.Ticket(j)
+	_231_t = _out398
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
 	var _232_ok bool
 	var _ = _232_ok
 	var _233_l *ddisk.BList
 	var _ = _233_l
-	var _out398 bool
-	var _ = _out398
-	var _out399 *ddisk.BList
+	var _out399 bool
 	var _ = _out399
-	_out398, _out399 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
-	_232_ok = _out398
-	_233_l = _out399
+	var _out400 *ddisk.BList
+	var _ = _out400
+	_out399, _out400 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
+	_232_ok = _out399
+	_233_l = _out400
 	if !_232_ok {
-		var _out400 uint32
-		var _ = _out400
-		_out400 = Companion_Default___.Judge(j, a, _231_t, a, true)
-		st = _out400
+		var _out401 uint32
+		var _ = _out401
+		_out401 = Companion_Default___.Judge(j, a, _231_t, a, true)
+		st = _out401
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -114,16 +114,16 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	for m < n {
 		var _234_k uint64 = 0
 		var _ = _234_k
-		var _out401 uint32
-		var _ = _out401
-		var _out402 uint64
+		var _out402 uint32
 		var _ = _out402
 		var _out403 uint64
 		var _ = _out403
-		_out401, _out402, _out403 = Companion_Default___.ScrubOn(j, a, _233_l, m, _231_t)
-		st = _out401
-		_234_k = _out402
-		bad = _out403
+		var _out404 uint64
+		var _ = _out404
+		_out402, _out403, _out404 = Companion_Default___.ScrubOn(j, a, _233_l, m, _231_t)
+		st = _out402
+		_234_k = _out403
+		bad = _out404
 		good = good + (_234_k - m)
 		m = _234_k
 		if st != journalscrub.Companion_Default___.SGood() {
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out404 uint64
-	var _ = _out404
 	var _out405 uint64
 	var _ = _out405
-	_out404, _out405 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out404
-	bad = _out405
+	var _out406 uint64
+	var _ = _out406
+	_out405, _out406 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out405
+	bad = _out406
 	st = journalscrub.Companion_Default___.SGood()
 	var _235_n uint64
 	var _ = _235_n
-	var _out406 uint64
-	var _ = _out406
-	_out406 = l.Len()
-	_235_n = _out406
+	var _out407 uint64
+	var _ = _out407
+	_out407 = l.Len()
+	_235_n = _out407
 	if m < _235_n {
-		var _out407 uint32
-		var _ = _out407
-		_out407 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out407
+		var _out408 uint32
+		var _ = _out408
+		_out408 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out408
 	}
 	return st, m, bad
 }
@@ -171,16 +171,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out408 uint32
-	var _ = _out408
-	_out408 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out408
+	var _out409 uint32
+	var _ = _out409
+	_out409 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out409
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out409 uint32
-		var _ = _out409
-		_out409 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out409
+		var _out410 uint32
+		var _ = _out410
+		_out410 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out410
 	}
 	return st
 }
@@ -190,21 +190,21 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	journalthreads.Companion_Default___.CYield(j)
 	var _236_ours bool
 	var _ = _236_ours
-	var _out410 bool
-	var _ = _out410
-	_out410 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_236_ours = _out410
+	var _out411 bool
+	var _ = _out411
+	_out411 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_236_ours = _out411
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out411 uint32
-	var _ = _out411
-	_out411 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out411
 	var _out412 uint32
 	var _ = _out412
-	_out412 = journalscrub.Companion_Default___.Tell(j, st, _236_ours, unread, bad)
+	_out412 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
 	st = _out412
+	var _out413 uint32
+	var _ = _out413
+	_out413 = journalscrub.Companion_Default___.Tell(j, st, _236_ours, unread, bad)
+	st = _out413
 	j.Mu.Unlock()
 	return st
 }
@@ -219,10 +219,10 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	journalthreads.Companion_Default___.CYield(j)
 	var _237_t uint64
 	var _ = _237_t
-	var _out413 uint64
-	var _ = _out413
-	_out413 = journalscrub.Companion_Default___.Ticket(j)
-	_237_t = _out413
+	var _out414 uint64
+	var _ = _out414
+	_out414 = journalscrub.Companion_Default___.Ticket(j)
+	_237_t = _out414
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
 	var _238_ok bool = false
@@ -231,28 +231,28 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = _239_b
 	var _240_mem bool = false
 	var _ = _240_mem
-	var _out414 bool
-	var _ = _out414
-	var _out415 *dbytes.Blk
+	var _out415 bool
 	var _ = _out415
-	var _out416 bool
+	var _out416 *dbytes.Blk
 	var _ = _out416
 	var _out417 bool
 	var _ = _out417
-	var _out418 uint64
+	var _out418 bool
 	var _ = _out418
-	_out414, _out415, _out416, _out417, _out418 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_238_ok = _out414
-	_239_b = _out415
-	_240_mem = _out416
-	blank = _out417
-	bad = _out418
+	var _out419 uint64
+	var _ = _out419
+	_out415, _out416, _out417, _out418, _out419 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_238_ok = _out415
+	_239_b = _out416
+	_240_mem = _out417
+	blank = _out418
+	bad = _out419
 	st = journalscrub.Companion_Default___.SGood()
 	if !_238_ok {
-		var _out419 uint32
-		var _ = _out419
-		_out419 = Companion_Default___.SentencePage(j, _237_t, _240_mem, bad)
-		st = _out419
+		var _out420 uint32
+		var _ = _out420
+		_out420 = Companion_Default___.SentencePage(j, _237_t, _240_mem, bad)
+		st = _out420
 	}
 	return st, blank, bad
 }
@@ -262,21 +262,21 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	journalthreads.Companion_Default___.CYield(j)
 	var _241_ours bool
 	var _ = _241_ours
-	var _out420 bool
-	var _ = _out420
-	_out420 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_241_ours = _out420
+	var _out421 bool
+	var _ = _out421
+	_out421 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_241_ours = _out421
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out421 uint32
-	var _ = _out421
-	_out421 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out421
 	var _out422 uint32
 	var _ = _out422
-	_out422 = journalscrub.Companion_Default___.Tell(j, st, _241_ours, false, bad)
+	_out422 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
 	st = _out422
+	var _out423 uint32
+	var _ = _out423
+	_out423 = journalscrub.Companion_Default___.Tell(j, st, _241_ours, false, bad)
+	st = _out423
 	j.Mu.Unlock()
 	return st
 }

@@ -69,10 +69,10 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = y
 	var _529_s uint64
 	var _ = _529_s
-	var _out706 uint64
-	var _ = _out706
-	_out706 = ring.Companion_Default___.SlotOf(q, nd)
-	_529_s = _out706
+	var _out707 uint64
+	var _ = _out707
+	_out707 = ring.Companion_Default___.SlotOf(q, nd)
+	_529_s = _out707
 	var _530_a uint64
 	var _ = _530_a
 	_530_a = at + uint64(2) + uint64(16)*_529_s
@@ -80,33 +80,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = _531_k
 	_531_k = n
 	if n > uint64(15) {
-		var _out707 uint64
-		var _ = _out707
-		_out707 = ring.Companion_Default___.SlotOf(pos, nr)
-		_529_s = _out707
+		var _out708 uint64
+		var _ = _out708
+		_out708 = ring.Companion_Default___.SlotOf(pos, nr)
+		_529_s = _out708
 		_530_a = at + uint64(1) + uint64(16)*nd + _529_s
 		if _531_k > nr-_529_s {
 			_531_k = nr - _529_s
 		}
 	}
-	var _out708 bool
-	var _ = _out708
-	var _out709 *ddisk.BList
+	var _out709 bool
 	var _ = _out709
-	_out708, _out709 = d.ReadRun(_530_a, _531_k)
-	io = _out708
-	x = _out709
+	var _out710 *ddisk.BList
+	var _ = _out710
+	_out709, _out710 = d.ReadRun(_530_a, _531_k)
+	io = _out709
+	x = _out710
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out710 bool
-	var _ = _out710
-	var _out711 *ddisk.BList
+	var _out711 bool
 	var _ = _out711
-	_out710, _out711 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_531_k)
-	io = _out710
-	y = _out711
+	var _out712 *ddisk.BList
+	var _ = _out712
+	_out711, _out712 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_531_k)
+	io = _out711
+	y = _out712
 	if !io {
 		return io, x, y
 	}
@@ -121,10 +121,10 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	io = true
 	var _532_hm *dlog.BMap
 	var _ = _532_hm
-	var _out712 *dlog.BMap
-	var _ = _out712
-	_out712 = dlog.NewBMap()
-	_532_hm = _out712
+	var _out713 *dlog.BMap
+	var _ = _out713
+	_out713 = dlog.NewBMap()
+	_532_hm = _out713
 	var _533_i uint64
 	var _ = _533_i
 	_533_i = uint64(0)
@@ -133,40 +133,40 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 		var _ = _534_a
 		var _535_n uint64
 		var _ = _535_n
-		var _out713 uint64
-		var _ = _out713
 		var _out714 uint64
 		var _ = _out714
-		_out713, _out714 = Companion_Default___.DirRun(r, _533_i, m)
-		_534_a = _out713
-		_535_n = _out714
+		var _out715 uint64
+		var _ = _out715
+		_out714, _out715 = Companion_Default___.DirRun(r, _533_i, m)
+		_534_a = _out714
+		_535_n = _out715
 		var _536_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _536_l
-		var _out715 bool
-		var _ = _out715
-		var _out716 *ddisk.BList
+		var _out716 bool
 		var _ = _out716
-		_out715, _out716 = d.ReadRun(_534_a, _535_n)
-		io = _out715
-		_536_l = _out716
+		var _out717 *ddisk.BList
+		var _ = _out717
+		_out716, _out717 = d.ReadRun(_534_a, _535_n)
+		io = _out716
+		_536_l = _out717
 		if !io {
 			return io, z
 		}
 		var _537_ok bool
 		var _ = _537_ok
-		var _out717 bool
-		var _ = _out717
-		_out717 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
-		_537_ok = _out717
+		var _out718 bool
+		var _ = _out718
+		_out718 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
+		_537_ok = _out718
 		if !_537_ok {
 			return io, z
 		}
 		_533_i = _533_i + _535_n
 	}
-	var _out718 *ddisk.BList
-	var _ = _out718
-	_out718 = _532_hm.List()
-	z = _out718
+	var _out719 *ddisk.BList
+	var _ = _out719
+	_out719 = _532_hm.List()
+	z = _out719
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,18 +174,18 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out719 uint64
-	var _ = _out719
-	_out719 = r.Dir(i)
-	a = _out719
+	var _out720 uint64
+	var _ = _out720
+	_out720 = r.Dir(i)
+	a = _out720
 	n = uint64(1)
 	for i+n < m {
 		var _538_b uint64
 		var _ = _538_b
-		var _out720 uint64
-		var _ = _out720
-		_out720 = r.Dir(i + n)
-		_538_b = _out720
+		var _out721 uint64
+		var _ = _out721
+		_out721 = r.Dir(i + n)
+		_538_b = _out721
 		if _538_b != a+n {
 			goto L6
 		}
@@ -203,26 +203,26 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	for _539_k < n {
 		var _540_a uint64
 		var _ = _540_a
-		var _out721 uint64
-		var _ = _out721
-		_out721 = r.Dir(i + _539_k)
-		_540_a = _out721
+		var _out722 uint64
+		var _ = _out722
+		_out722 = r.Dir(i + _539_k)
+		_540_a = _out722
 		var _541_o *dbytes.Blk
 		var _ = _541_o
-		var _out722 *dbytes.Blk
-		var _ = _out722
-		_out722 = hm.Get(_540_a)
-		_541_o = _out722
+		var _out723 *dbytes.Blk
+		var _ = _out723
+		_out723 = hm.Get(_540_a)
+		_541_o = _out723
 		if _541_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
 		var _542_b *dbytes.Blk
 		var _ = _542_b
-		var _out723 *dbytes.Blk
-		var _ = _out723
-		_out723 = l.BlkAt(_539_k)
-		_542_b = _out723
+		var _out724 *dbytes.Blk
+		var _ = _out724
+		_out724 = l.BlkAt(_539_k)
+		_542_b = _out724
 		hm.Put(_540_a, _542_b)
 		_539_k = _539_k + uint64(1)
 	}
@@ -238,73 +238,73 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	gm = (*dlog.BMap)(nil)
 	var _543_s uint64
 	var _ = _543_s
-	var _out724 uint64
-	var _ = _out724
-	_out724 = ring.Companion_Default___.SlotOf(q, nd)
-	_543_s = _out724
+	var _out725 uint64
+	var _ = _out725
+	_out725 = ring.Companion_Default___.SlotOf(q, nd)
+	_543_s = _out725
 	var _544_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _544_b
-	var _out725 bool
-	var _ = _out725
-	var _out726 *dbytes.Blk
+	var _out726 bool
 	var _ = _out726
-	_out725, _out726 = d.Read(at + uint64(1) + uint64(16)*_543_s)
-	io = _out725
-	_544_b = _out726
+	var _out727 *dbytes.Blk
+	var _ = _out727
+	_out726, _out727 = d.Read(at + uint64(1) + uint64(16)*_543_s)
+	io = _out726
+	_544_b = _out727
 	if !io {
 		return io, gm
 	}
 	var _545_r *dlog.DescR
 	var _ = _545_r
-	var _out727 *dlog.DescR
-	var _ = _out727
-	_out727 = dlog.Parse(_544_b)
-	_545_r = _out727
+	var _out728 *dlog.DescR
+	var _ = _out728
+	_out728 = dlog.Parse(_544_b)
+	_545_r = _out728
 	if _545_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _546_q2 uint64
 	var _ = _546_q2
-	var _out728 uint64
-	var _ = _out728
-	_out728 = _545_r.Sq()
-	_546_q2 = _out728
-	var _547_pos uint64
-	var _ = _547_pos
 	var _out729 uint64
 	var _ = _out729
-	_out729 = _545_r.Pos()
-	_547_pos = _out729
-	var _548_n uint64
-	var _ = _548_n
+	_out729 = _545_r.Sq()
+	_546_q2 = _out729
+	var _547_pos uint64
+	var _ = _547_pos
 	var _out730 uint64
 	var _ = _out730
-	_out730 = _545_r.N()
-	_548_n = _out730
-	var _549_dn uint64
-	var _ = _549_dn
+	_out730 = _545_r.Pos()
+	_547_pos = _out730
+	var _548_n uint64
+	var _ = _548_n
 	var _out731 uint64
 	var _ = _out731
-	_out731 = _545_r.M()
-	_549_dn = _out731
+	_out731 = _545_r.N()
+	_548_n = _out731
+	var _549_dn uint64
+	var _ = _549_dn
+	var _out732 uint64
+	var _ = _out732
+	_out732 = _545_r.M()
+	_549_dn = _out732
 	if _546_q2 != q || _547_pos >= uint64(2305843009213693952) || _548_n > uint64(500) || _549_dn > uint64(500)-_548_n {
 		return io, gm
 	}
 	var _550_same bool
 	var _ = _550_same
-	var _out732 bool
-	var _ = _out732
-	_out732 = seal.Under(_545_r, hb)
-	_550_same = _out732
+	var _out733 bool
+	var _ = _out733
+	_out733 = seal.Under(_545_r, hb)
+	_550_same = _out733
 	if !_550_same {
 		return io, gm
 	}
 	var _551_inside bool
 	var _ = _551_inside
-	var _out733 bool
-	var _ = _out733
-	_out733 = Companion_Default___.AddrsIn(_545_r, _548_n, _549_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_551_inside = _out733
+	var _out734 bool
+	var _ = _out734
+	_out734 = Companion_Default___.AddrsIn(_545_r, _548_n, _549_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_551_inside = _out734
 	if !_551_inside {
 		return io, gm
 	}
@@ -312,44 +312,44 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _552_x
 	var _553_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _553_y
-	var _out734 bool
-	var _ = _out734
-	var _out735 *ddisk.BList
+	var _out735 bool
 	var _ = _out735
 	var _out736 *ddisk.BList
 	var _ = _out736
-	_out734, _out735, _out736 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _547_pos, _548_n)
-	io = _out734
-	_552_x = _out735
-	_553_y = _out736
+	var _out737 *ddisk.BList
+	var _ = _out737
+	_out735, _out736, _out737 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _547_pos, _548_n)
+	io = _out735
+	_552_x = _out736
+	_553_y = _out737
 	if !io {
 		return io, gm
 	}
 	var _554_z *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _554_z
-	var _out737 bool
-	var _ = _out737
-	var _out738 *ddisk.BList
+	var _out738 bool
 	var _ = _out738
-	_out737, _out738 = Companion_Default___.ReadDirect(d, _545_r, _549_dn)
-	io = _out737
-	_554_z = _out738
+	var _out739 *ddisk.BList
+	var _ = _out739
+	_out738, _out739 = Companion_Default___.ReadDirect(d, _545_r, _549_dn)
+	io = _out738
+	_554_z = _out739
 	if !io || _554_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
 	var _555_ok bool
 	var _ = _555_ok
-	var _out739 bool
-	var _ = _out739
-	_out739 = seal.Check(_545_r, _552_x, _553_y, _554_z, cs)
-	_555_ok = _out739
+	var _out740 bool
+	var _ = _out740
+	_out740 = seal.Check(_545_r, _552_x, _553_y, _554_z, cs)
+	_555_ok = _out740
 	if !_555_ok {
 		return io, gm
 	}
-	var _out740 *dlog.BMap
-	var _ = _out740
-	_out740 = Companion_Default___.GroupMap(_545_r, _548_n, _552_x, _553_y)
-	gm = _out740
+	var _out741 *dlog.BMap
+	var _ = _out741
+	_out741 = Companion_Default___.GroupMap(_545_r, _548_n, _552_x, _553_y)
+	gm = _out741
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
@@ -361,10 +361,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _556_i < n {
 		var _557_a uint64
 		var _ = _557_a
-		var _out741 uint64
-		var _ = _out741
-		_out741 = r.Addr(_556_i)
-		_557_a = _out741
+		var _out742 uint64
+		var _ = _out742
+		_out742 = r.Addr(_556_i)
+		_557_a = _out742
 		if _557_a < lo || _557_a >= hi {
 			ok = false
 			return ok
@@ -375,10 +375,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _556_i < m {
 		var _558_a uint64
 		var _ = _558_a
-		var _out742 uint64
-		var _ = _out742
-		_out742 = r.Dir(_556_i)
-		_558_a = _out742
+		var _out743 uint64
+		var _ = _out743
+		_out743 = r.Dir(_556_i)
+		_558_a = _out743
 		if _558_a < lo || _558_a >= hi {
 			ok = false
 			return ok
@@ -392,38 +392,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out743 *dlog.BMap
-	var _ = _out743
-	_out743 = dlog.NewBMap()
-	gm = _out743
+	var _out744 *dlog.BMap
+	var _ = _out744
+	_out744 = dlog.NewBMap()
+	gm = _out744
 	var _559_k uint64
 	var _ = _559_k
-	var _out744 uint64
-	var _ = _out744
-	_out744 = x.Len()
-	_559_k = _out744
+	var _out745 uint64
+	var _ = _out745
+	_out745 = x.Len()
+	_559_k = _out745
 	var _560_i uint64
 	var _ = _560_i
 	_560_i = uint64(0)
 	for _560_i < n {
 		var _561_a uint64
 		var _ = _561_a
-		var _out745 uint64
-		var _ = _out745
-		_out745 = r.Addr(_560_i)
-		_561_a = _out745
+		var _out746 uint64
+		var _ = _out746
+		_out746 = r.Addr(_560_i)
+		_561_a = _out746
 		var _562_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _562_b
 		if _560_i < _559_k {
-			var _out746 *dbytes.Blk
-			var _ = _out746
-			_out746 = x.BlkAt(_560_i)
-			_562_b = _out746
-		} else {
 			var _out747 *dbytes.Blk
 			var _ = _out747
-			_out747 = y.BlkAt(_560_i - _559_k)
+			_out747 = x.BlkAt(_560_i)
 			_562_b = _out747
+		} else {
+			var _out748 *dbytes.Blk
+			var _ = _out748
+			_out748 = y.BlkAt(_560_i - _559_k)
+			_562_b = _out748
 		}
 		gm.Put(_561_a, _562_b)
 		_560_i = _560_i + uint64(1)
@@ -437,10 +437,10 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out748 *dlog.BMap
-	var _ = _out748
-	_out748 = dlog.NewBMap()
-	mm = _out748
+	var _out749 *dlog.BMap
+	var _ = _out749
+	_out749 = dlog.NewBMap()
+	mm = _out749
 	i = uint64(0)
 	io = true
 	var _563_done bool
@@ -453,13 +453,13 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 		}
 		var _564_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _564_gm
-		var _out749 bool
-		var _ = _out749
-		var _out750 *dlog.BMap
+		var _out750 bool
 		var _ = _out750
-		_out749, _out750 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out749
-		_564_gm = _out750
+		var _out751 *dlog.BMap
+		var _ = _out751
+		_out750, _out751 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out750
+		_564_gm = _out751
 		if !io {
 			return io, mm, i
 		}
@@ -485,35 +485,35 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	for _565_s < nd {
 		var _566_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _566_b
-		var _out751 bool
-		var _ = _out751
-		var _out752 *dbytes.Blk
+		var _out752 bool
 		var _ = _out752
-		_out751, _out752 = d.Read(at + uint64(1) + uint64(16)*_565_s)
-		io = _out751
-		_566_b = _out752
+		var _out753 *dbytes.Blk
+		var _ = _out753
+		_out752, _out753 = d.Read(at + uint64(1) + uint64(16)*_565_s)
+		io = _out752
+		_566_b = _out753
 		if !io {
 			return io, found
 		}
 		var _567_r *dlog.DescR
 		var _ = _567_r
-		var _out753 *dlog.DescR
-		var _ = _out753
-		_out753 = dlog.Parse(_566_b)
-		_567_r = _out753
+		var _out754 *dlog.DescR
+		var _ = _out754
+		_out754 = dlog.Parse(_566_b)
+		_567_r = _out754
 		if _567_r != (*dlog.DescR)(nil) {
 			var _568_q uint64
 			var _ = _568_q
-			var _out754 uint64
-			var _ = _out754
-			_out754 = _567_r.Sq()
-			_568_q = _out754
+			var _out755 uint64
+			var _ = _out755
+			_out755 = _567_r.Sq()
+			_568_q = _out755
 			var _569_ok bool
 			var _ = _569_ok
-			var _out755 bool
-			var _ = _out755
-			_out755 = seal.Vouch(_567_r)
-			_569_ok = _out755
+			var _out756 bool
+			var _ = _out756
+			_out756 = seal.Vouch(_567_r)
+			_569_ok = _out756
 			if _568_q > e && _569_ok {
 				found = true
 				return io, found

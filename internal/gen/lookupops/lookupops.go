@@ -73,25 +73,25 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
 	var _709_dots uint32 = 0
 	var _ = _709_dots
-	var _out959 uint32
-	var _ = _out959
-	var _out960 *dbytes.Bytes
+	var _out960 uint32
 	var _ = _out960
-	var _out961 uint32
+	var _out961 *dbytes.Bytes
 	var _ = _out961
-	_out959, _out960, _out961 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out959
-	dir = _out960
-	_709_dots = _out961
+	var _out962 uint32
+	var _ = _out962
+	_out960, _out961, _out962 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out960
+	dir = _out961
+	_709_dots = _out962
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
 	var _710_ok bool
 	var _ = _710_ok
-	var _out962 bool
-	var _ = _out962
-	_out962 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_710_ok = _out962
+	var _out963 bool
+	var _ = _out963
+	_out963 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_710_ok = _out963
 	if !_710_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
@@ -103,41 +103,41 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, dir
 	}
 	if _709_dots == uint32(2) {
-		var _out963 uint64
-		var _ = _out963
-		_out963 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out963
+		var _out964 uint64
+		var _ = _out964
+		_out964 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out964
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out964 *dbytes.Bytes
-		var _ = _out964
-		_out964 = d.Fs.GetInode(txn, ino, false)
-		_711_ip = _out964
+		var _out965 *dbytes.Bytes
+		var _ = _out965
+		_out965 = d.Fs.GetInode(txn, ino, false)
+		_711_ip = _out965
 		node = _711_ip
 		return st, ino, node, dir
 	}
 	var _712_found bool = false
 	var _ = _712_found
-	var _out965 bool
-	var _ = _out965
-	var _out966 uint64
+	var _out966 bool
 	var _ = _out966
-	_out965, _out966 = d.Lookup(txn, dino, name, false)
-	_712_found = _out965
-	ino = _out966
+	var _out967 uint64
+	var _ = _out967
+	_out966, _out967 = d.Lookup(txn, dino, name, false)
+	_712_found = _out966
+	ino = _out967
 	if !_712_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out967 uint32
-	var _ = _out967
-	var _out968 *dbytes.Bytes
+	var _out968 uint32
 	var _ = _out968
-	_out967, _out968 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out967
-	_711_ip = _out968
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	_out968, _out969 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out968
+	_711_ip = _out969
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}

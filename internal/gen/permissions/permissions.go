@@ -231,32 +231,32 @@ func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) ui
 	var _ = p
 	var _612_mode uint32
 	var _ = _612_mode
-	var _out826 uint32
-	var _ = _out826
-	_out826 = inodeformat.Companion_Default___.GetMode(ip)
-	_612_mode = _out826
-	var _613_u uint32
-	var _ = _613_u
 	var _out827 uint32
 	var _ = _out827
-	_out827 = inodeformat.Companion_Default___.GetUid(ip)
-	_613_u = _out827
+	_out827 = inodeformat.Companion_Default___.GetMode(ip)
+	_612_mode = _out827
+	var _613_u uint32
+	var _ = _613_u
+	var _out828 uint32
+	var _ = _out828
+	_out828 = inodeformat.Companion_Default___.GetUid(ip)
+	_613_u = _out828
 	if c.Uid == _613_u {
 		p = _612_mode / uint32(64) % uint32(8)
 		return p
 	}
 	var _614_g uint32
 	var _ = _614_g
-	var _out828 uint32
-	var _ = _out828
-	_out828 = inodeformat.Companion_Default___.GetGid(ip)
-	_614_g = _out828
+	var _out829 uint32
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetGid(ip)
+	_614_g = _out829
 	var _615_m bool
 	var _ = _615_m
-	var _out829 bool
-	var _ = _out829
-	_out829 = Companion_Default___.InGroup(c, _614_g)
-	_615_m = _out829
+	var _out830 bool
+	var _ = _out830
+	_out830 = Companion_Default___.InGroup(c, _614_g)
+	_615_m = _out830
 	if _615_m {
 		p = _612_mode / uint32(8) % uint32(8)
 	} else {
@@ -270,16 +270,16 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	if c.Uid == uint32(0) {
 		var _616_ty uint32
 		var _ = _616_ty
-		var _out830 uint32
-		var _ = _out830
-		_out830 = inodeformat.Companion_Default___.GetTy(ip)
-		_616_ty = _out830
-		var _617_mode uint32
-		var _ = _617_mode
 		var _out831 uint32
 		var _ = _out831
-		_out831 = inodeformat.Companion_Default___.GetMode(ip)
-		_617_mode = _out831
+		_out831 = inodeformat.Companion_Default___.GetTy(ip)
+		_616_ty = _out831
+		var _617_mode uint32
+		var _ = _617_mode
+		var _out832 uint32
+		var _ = _out832
+		_out832 = inodeformat.Companion_Default___.GetMode(ip)
+		_617_mode = _out832
 		if _616_ty == Companion_Default___.DIR() || _617_mode%uint32(2) == uint32(1) || _617_mode/uint32(8)%uint32(2) == uint32(1) || _617_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
@@ -287,10 +287,10 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 		}
 		return p
 	}
-	var _out832 uint32
-	var _ = _out832
-	_out832 = Companion_Default___.ClassBits(c, ip)
-	p = _out832
+	var _out833 uint32
+	var _ = _out833
+	_out833 = Companion_Default___.ClassBits(c, ip)
+	p = _out833
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uin
 	var _ = ok
 	var _618_p uint32
 	var _ = _618_p
-	var _out833 uint32
-	var _ = _out833
-	_out833 = Companion_Default___.Granted(c, ip)
-	_618_p = _out833
+	var _out834 uint32
+	var _ = _out834
+	_out834 = Companion_Default___.Granted(c, ip)
+	_618_p = _out834
 	ok = (want%uint32(2) == uint32(0) || _618_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _618_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _618_p/uint32(4) == uint32(1))
 	return ok
 }
@@ -310,18 +310,18 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = ok
 	var _619_u uint32
 	var _ = _619_u
-	var _out834 uint32
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetUid(ip)
-	_619_u = _out834
+	var _out835 uint32
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetUid(ip)
+	_619_u = _out835
 	if c.Uid == _619_u {
 		ok = true
 		return ok
 	}
-	var _out835 bool
-	var _ = _out835
-	_out835 = Companion_Default___.May(c, ip, want)
-	ok = _out835
+	var _out836 bool
+	var _ = _out836
+	_out836 = Companion_Default___.May(c, ip, want)
+	ok = _out836
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
@@ -329,10 +329,10 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = ok
 	var _620_u uint32
 	var _ = _620_u
-	var _out836 uint32
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetUid(ip)
-	_620_u = _out836
+	var _out837 uint32
+	var _ = _out837
+	_out837 = inodeformat.Companion_Default___.GetUid(ip)
+	_620_u = _out837
 	ok = c.Uid == uint32(0) || c.Uid == _620_u
 	return ok
 }
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *d
 	var _ = refuse
 	var _621_mode uint32
 	var _ = _621_mode
-	var _out837 uint32
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetMode(dp)
-	_621_mode = _out837
+	var _out838 uint32
+	var _ = _out838
+	_out838 = inodeformat.Companion_Default___.GetMode(dp)
+	_621_mode = _out838
 	if _621_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
 	var _622_a bool
 	var _ = _622_a
-	var _out838 bool
-	var _ = _out838
-	_out838 = Companion_Default___.IsOwner(c, dp)
-	_622_a = _out838
-	var _623_b bool
-	var _ = _623_b
 	var _out839 bool
 	var _ = _out839
-	_out839 = Companion_Default___.IsOwner(c, ip)
-	_623_b = _out839
+	_out839 = Companion_Default___.IsOwner(c, dp)
+	_622_a = _out839
+	var _623_b bool
+	var _ = _623_b
+	var _out840 bool
+	var _ = _out840
+	_out840 = Companion_Default___.IsOwner(c, ip)
+	_623_b = _out840
 	refuse = !_622_a && !_623_b
 	return refuse
 }
@@ -369,16 +369,16 @@ func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) u
 	var _ = bits
 	var _624_p uint32
 	var _ = _624_p
-	var _out840 uint32
-	var _ = _out840
-	_out840 = Companion_Default___.Granted(c, ip)
-	_624_p = _out840
-	var _625_ty uint32
-	var _ = _625_ty
 	var _out841 uint32
 	var _ = _out841
-	_out841 = inodeformat.Companion_Default___.GetTy(ip)
-	_625_ty = _out841
+	_out841 = Companion_Default___.Granted(c, ip)
+	_624_p = _out841
+	var _625_ty uint32
+	var _ = _625_ty
+	var _out842 uint32
+	var _ = _out842
+	_out842 = inodeformat.Companion_Default___.GetTy(ip)
+	_625_ty = _out842
 	bits = uint32(0)
 	if _624_p/uint32(4) == uint32(1) {
 		bits = uint32(1)

@@ -80,34 +80,34 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out842 *dbytes.Bytes
-		var _ = _out842
-		_out842 = dbytes.NewBytes(uint64(256))
-		ip = _out842
+		var _out843 *dbytes.Bytes
+		var _ = _out843
+		_out843 = dbytes.NewBytes(uint64(256))
+		ip = _out843
 		return st, ip
 	}
-	var _out843 *dbytes.Bytes
-	var _ = _out843
-	_out843 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out843
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	_out844 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out844
 	var _630_ty uint32
 	var _ = _630_ty
-	var _out844 uint32
-	var _ = _out844
-	_out844 = inodeformat.Companion_Default___.GetTy(ip)
-	_630_ty = _out844
-	var _631_nl uint32
-	var _ = _631_nl
 	var _out845 uint32
 	var _ = _out845
-	_out845 = inodeformat.Companion_Default___.GetNlink(ip)
-	_631_nl = _out845
+	_out845 = inodeformat.Companion_Default___.GetTy(ip)
+	_630_ty = _out845
+	var _631_nl uint32
+	var _ = _631_nl
+	var _out846 uint32
+	var _ = _out846
+	_out846 = inodeformat.Companion_Default___.GetNlink(ip)
+	_631_nl = _out846
 	var _632_g uint64
 	var _ = _632_g
-	var _out846 uint64
-	var _ = _out846
-	_out846 = inodeformat.Companion_Default___.GetGen(ip)
-	_632_g = _out846
+	var _out847 uint64
+	var _ = _out847
+	_out847 = inodeformat.Companion_Default___.GetGen(ip)
+	_632_g = _out847
 	if _630_ty == uint32(0) || _631_nl == uint32(0) || _632_g != gen {
 		return st, ip
 	}
@@ -119,22 +119,22 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out847 *dbytes.Bytes
-	var _ = _out847
-	_out847 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out847
+	var _out848 *dbytes.Bytes
+	var _ = _out848
+	_out848 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out848
 	var _633_ty uint32
 	var _ = _633_ty
-	var _out848 uint32
-	var _ = _out848
-	_out848 = inodeformat.Companion_Default___.GetTy(ip)
-	_633_ty = _out848
-	var _634_nl uint32
-	var _ = _634_nl
 	var _out849 uint32
 	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetNlink(ip)
-	_634_nl = _out849
+	_out849 = inodeformat.Companion_Default___.GetTy(ip)
+	_633_ty = _out849
+	var _634_nl uint32
+	var _ = _634_nl
+	var _out850 uint32
+	var _ = _out850
+	_out850 = inodeformat.Companion_Default___.GetNlink(ip)
+	_634_nl = _out850
 	st = func() uint32 {
 		if _633_ty == uint32(0) || _634_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out850 uint32
-	var _ = _out850
-	var _out851 *dbytes.Bytes
+	var _out851 uint32
 	var _ = _out851
-	_out850, _out851 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out850
-	ip = _out851
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out851, _out852 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out851
+	ip = _out852
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out852 uint32
-	var _ = _out852
 	var _out853 uint32
 	var _ = _out853
-	_out852, _out853 = permissions.Companion_Default___.NameStatus(name)
-	st = _out852
-	dots = _out853
+	var _out854 uint32
+	var _ = _out854
+	_out853, _out854 = permissions.Companion_Default___.NameStatus(name)
+	st = _out853
+	dots = _out854
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -178,23 +178,23 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	ip = (*dbytes.Bytes)(nil)
 	var _635_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _635_p
-	var _out854 uint32
-	var _ = _out854
-	var _out855 *dbytes.Bytes
+	var _out855 uint32
 	var _ = _out855
-	_out854, _out855 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out854
-	_635_p = _out855
+	var _out856 *dbytes.Bytes
+	var _ = _out856
+	_out855, _out856 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out855
+	_635_p = _out856
 	if st != uint32(0) {
 		return st, ip
 	}
 	ip = _635_p
 	var _636_ty uint32
 	var _ = _636_ty
-	var _out856 uint32
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetTy(_635_p)
-	_636_ty = _out856
+	var _out857 uint32
+	var _ = _out857
+	_out857 = inodeformat.Companion_Default___.GetTy(_635_p)
+	_636_ty = _out857
 	if _636_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
@@ -203,21 +203,21 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out857 *dbytes.Bytes
-	var _ = _out857
-	_out857 = d.Fs.GetInode(txn, ino, true)
-	ip = _out857
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out858 = d.Fs.GetInode(txn, ino, true)
+	ip = _out858
 	var _637_ts uint64
 	var _ = _637_ts
 	var _638_tns uint32
 	var _ = _638_tns
-	var _out858 uint64
-	var _ = _out858
-	var _out859 uint32
+	var _out859 uint64
 	var _ = _out859
-	_out858, _out859 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_637_ts = _out858
-	_638_tns = _out859
+	var _out860 uint32
+	var _ = _out860
+	_out859, _out860 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_637_ts = _out859
+	_638_tns = _out860
 	inodeformat.Companion_Default___.SetMtime(ip, _637_ts, _638_tns)
 	inodeformat.Companion_Default___.SetCtime(ip, _637_ts, _638_tns)
 	d.PutInode(txn, ino, ip)
@@ -226,22 +226,22 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = d.Fs.GetInode(txn, ino, true)
-	ip = _out860
+	var _out861 *dbytes.Bytes
+	var _ = _out861
+	_out861 = d.Fs.GetInode(txn, ino, true)
+	ip = _out861
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	var _639_ts uint64
 	var _ = _639_ts
 	var _640_tns uint32
 	var _ = _640_tns
-	var _out861 uint64
-	var _ = _out861
-	var _out862 uint32
+	var _out862 uint64
 	var _ = _out862
-	_out861, _out862 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_639_ts = _out861
-	_640_tns = _out862
+	var _out863 uint32
+	var _ = _out863
+	_out862, _out863 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_639_ts = _out862
+	_640_tns = _out863
 	inodeformat.Companion_Default___.SetCtime(ip, _639_ts, _640_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
@@ -251,16 +251,16 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var _641_ip *dbytes.Bytes
 	var _ = _641_ip
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = d.Fs.GetInode(txn, ino, true)
-	_641_ip = _out863
+	var _out864 *dbytes.Bytes
+	var _ = _out864
+	_out864 = d.Fs.GetInode(txn, ino, true)
+	_641_ip = _out864
 	var _642_nl uint32
 	var _ = _642_nl
-	var _out864 uint32
-	var _ = _out864
-	_out864 = inodeformat.Companion_Default___.GetNlink(_641_ip)
-	_642_nl = _out864
+	var _out865 uint32
+	var _ = _out865
+	_out865 = inodeformat.Companion_Default___.GetNlink(_641_ip)
+	_642_nl = _out865
 	if up && _642_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
@@ -282,38 +282,38 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var _643_ip *dbytes.Bytes
 	var _ = _643_ip
-	var _out865 *dbytes.Bytes
-	var _ = _out865
-	_out865 = d.Fs.GetInode(txn, ino, true)
-	_643_ip = _out865
+	var _out866 *dbytes.Bytes
+	var _ = _out866
+	_out866 = d.Fs.GetInode(txn, ino, true)
+	_643_ip = _out866
 	var _644_fl uint32
 	var _ = _644_fl
-	var _out866 uint32
-	var _ = _out866
-	_out866 = inodeformat.Companion_Default___.GetFlags(_643_ip)
-	_644_fl = _out866
+	var _out867 uint32
+	var _ = _out867
+	_out867 = inodeformat.Companion_Default___.GetFlags(_643_ip)
+	_644_fl = _out867
 	if _644_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
 	var _645_hp *dbytes.Bytes
 	var _ = _645_hp
-	var _out867 *dbytes.Bytes
-	var _ = _out867
-	_out867 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_645_hp = _out867
+	var _out868 *dbytes.Bytes
+	var _ = _out868
+	_out868 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_645_hp = _out868
 	var _646_h uint64
 	var _ = _646_h
-	var _out868 uint64
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetNext(_645_hp)
-	_646_h = _out868
+	var _out869 uint64
+	var _ = _out869
+	_out869 = inodeformat.Companion_Default___.GetNext(_645_hp)
+	_646_h = _out869
 	inodeformat.Companion_Default___.SetNext(_643_ip, _646_h)
 	inodeformat.Companion_Default___.SetFlags(_643_ip, _644_fl+uint32(1))
 	d.PutInode(txn, ino, _643_ip)
-	var _out869 *dbytes.Bytes
-	var _ = _out869
-	_out869 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_645_hp = _out869
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out870 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_645_hp = _out870
 	inodeformat.Companion_Default___.SetNext(_645_hp, ino)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _645_hp)
 }
@@ -322,10 +322,10 @@ func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.D
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out870 bool
-		var _ = _out870
-		_out870 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out870
+		var _out871 bool
+		var _ = _out871
+		_out871 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out871
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -342,56 +342,56 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	freed, later = false, false
 	var _647_ip *dbytes.Bytes
 	var _ = _647_ip
-	var _out871 *dbytes.Bytes
-	var _ = _out871
-	_out871 = d.Fs.GetInode(txn, ino, true)
-	_647_ip = _out871
+	var _out872 *dbytes.Bytes
+	var _ = _out872
+	_out872 = d.Fs.GetInode(txn, ino, true)
+	_647_ip = _out872
 	var _648_nl uint32
 	var _ = _648_nl
-	var _out872 uint32
-	var _ = _out872
-	_out872 = inodeformat.Companion_Default___.GetNlink(_647_ip)
-	_648_nl = _out872
-	var _649_ty uint32
-	var _ = _649_ty
 	var _out873 uint32
 	var _ = _out873
-	_out873 = inodeformat.Companion_Default___.GetTy(_647_ip)
-	_649_ty = _out873
+	_out873 = inodeformat.Companion_Default___.GetNlink(_647_ip)
+	_648_nl = _out873
+	var _649_ty uint32
+	var _ = _649_ty
+	var _out874 uint32
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetTy(_647_ip)
+	_649_ty = _out874
 	var _650_size uint64
 	var _ = _650_size
-	var _out874 uint64
-	var _ = _out874
-	_out874 = inodeformat.Companion_Default___.GetSize(_647_ip)
-	_650_size = _out874
+	var _out875 uint64
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetSize(_647_ip)
+	_650_size = _out875
 	var _651_fl uint32
 	var _ = _651_fl
-	var _out875 uint32
-	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetFlags(_647_ip)
-	_651_fl = _out875
+	var _out876 uint32
+	var _ = _out876
+	_out876 = inodeformat.Companion_Default___.GetFlags(_647_ip)
+	_651_fl = _out876
 	if _648_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if _649_ty != permissions.Companion_Default___.DIR() && _648_nl > uint32(1) {
-		var _out876 *dbytes.Bytes
-		var _ = _out876
-		_out876 = Companion_Default___.SetLinks(txn, d, ino, _648_nl-uint32(1), s, ns)
-		_647_ip = _out876
+		var _out877 *dbytes.Bytes
+		var _ = _out877
+		_out877 = Companion_Default___.SetLinks(txn, d, ino, _648_nl-uint32(1), s, ns)
+		_647_ip = _out877
 		return st, freed, later
 	}
-	var _out877 *dbytes.Bytes
-	var _ = _out877
-	_out877 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_647_ip = _out877
+	var _out878 *dbytes.Bytes
+	var _ = _out878
+	_out878 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_647_ip = _out878
 	var _652_ok bool
 	var _ = _652_ok
-	var _out878 bool
-	var _ = _out878
-	_out878 = d.SetSize(txn, ino, uint64(0))
-	_652_ok = _out878
+	var _out879 bool
+	var _ = _out879
+	_out879 = d.SetSize(txn, ino, uint64(0))
+	_652_ok = _out879
 	if !_652_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
@@ -402,15 +402,15 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	}
 	var _653_done bool
 	var _ = _653_done
-	var _out879 bool
-	var _ = _out879
-	_out879 = Companion_Default___.Release(txn, d, ino, _650_size)
-	_653_done = _out879
+	var _out880 bool
+	var _ = _out880
+	_out880 = Companion_Default___.Release(txn, d, ino, _650_size)
+	_653_done = _out880
 	if _653_done {
-		var _out880 bool
-		var _ = _out880
-		_out880 = d.FreeInode(txn, ino)
-		_652_ok = _out880
+		var _out881 bool
+		var _ = _out881
+		_out881 = d.FreeInode(txn, ino)
+		_652_ok = _out881
 		if !_652_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
@@ -428,16 +428,16 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = more
 	var _654_hp *dbytes.Bytes
 	var _ = _654_hp
-	var _out881 *dbytes.Bytes
-	var _ = _out881
-	_out881 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_654_hp = _out881
+	var _out882 *dbytes.Bytes
+	var _ = _out882
+	_out882 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_654_hp = _out882
 	var _655_h uint64
 	var _ = _655_h
-	var _out882 uint64
-	var _ = _out882
-	_out882 = inodeformat.Companion_Default___.GetNext(_654_hp)
-	_655_h = _out882
+	var _out883 uint64
+	var _ = _out883
+	_out883 = inodeformat.Companion_Default___.GetNext(_654_hp)
+	_655_h = _out883
 	st, more = uint32(0), false
 	if _655_h == uint64(0) {
 		return st, more
@@ -449,20 +449,20 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	more = true
 	var _656_done bool
 	var _ = _656_done
-	var _out883 bool
-	var _ = _out883
-	_out883 = d.FreeSome(txn, _655_h, max)
-	_656_done = _out883
+	var _out884 bool
+	var _ = _out884
+	_out884 = d.FreeSome(txn, _655_h, max)
+	_656_done = _out884
 	if !_656_done {
 		return st, more
 	}
-	var _out884 uint32
-	var _ = _out884
-	var _out885 bool
+	var _out885 uint32
 	var _ = _out885
-	_out884, _out885 = Companion_Default___.OffList(txn, d, _655_h)
-	st = _out884
-	more = _out885
+	var _out886 bool
+	var _ = _out886
+	_out885, _out886 = Companion_Default___.OffList(txn, d, _655_h)
+	st = _out885
+	more = _out886
 	if st != uint32(0) {
 		return st, more
 	}
@@ -477,28 +477,28 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	st = uint32(0)
 	var _657_ip *dbytes.Bytes
 	var _ = _657_ip
-	var _out886 *dbytes.Bytes
-	var _ = _out886
-	_out886 = d.Fs.GetInode(txn, h, true)
-	_657_ip = _out886
+	var _out887 *dbytes.Bytes
+	var _ = _out887
+	_out887 = d.Fs.GetInode(txn, h, true)
+	_657_ip = _out887
 	var _658_fl uint32
 	var _ = _658_fl
-	var _out887 uint32
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetFlags(_657_ip)
-	_658_fl = _out887
-	var _659_nl uint32
-	var _ = _659_nl
 	var _out888 uint32
 	var _ = _out888
-	_out888 = inodeformat.Companion_Default___.GetNlink(_657_ip)
-	_659_nl = _out888
+	_out888 = inodeformat.Companion_Default___.GetFlags(_657_ip)
+	_658_fl = _out888
+	var _659_nl uint32
+	var _ = _659_nl
+	var _out889 uint32
+	var _ = _out889
+	_out889 = inodeformat.Companion_Default___.GetNlink(_657_ip)
+	_659_nl = _out889
 	var _660_next uint64
 	var _ = _660_next
-	var _out889 uint64
-	var _ = _out889
-	_out889 = inodeformat.Companion_Default___.GetNext(_657_ip)
-	_660_next = _out889
+	var _out890 uint64
+	var _ = _out890
+	_out890 = inodeformat.Companion_Default___.GetNext(_657_ip)
+	_660_next = _out890
 	if _658_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
@@ -508,19 +508,19 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	d.PutInode(txn, h, _657_ip)
 	var _661_hp *dbytes.Bytes
 	var _ = _661_hp
-	var _out890 *dbytes.Bytes
-	var _ = _out890
-	_out890 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_661_hp = _out890
+	var _out891 *dbytes.Bytes
+	var _ = _out891
+	_out891 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_661_hp = _out891
 	inodeformat.Companion_Default___.SetNext(_661_hp, _660_next)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _661_hp)
 	if _659_nl == uint32(0) {
 		var _662_ok bool
 		var _ = _662_ok
-		var _out891 bool
-		var _ = _out891
-		_out891 = d.FreeInode(txn, h)
-		_662_ok = _out891
+		var _out892 bool
+		var _ = _out892
+		_out892 = d.FreeInode(txn, h)
+		_662_ok = _out892
 		if !_662_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out892 bool
-	var _ = _out892
-	_out892 = d.FreeSome(txn, ino, max)
-	done = _out892
+	var _out893 bool
+	var _ = _out893
+	_out893 = d.FreeSome(txn, ino, max)
+	done = _out893
 	return done
 }
 

@@ -69,16 +69,16 @@ func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var _ = b
 	var _713_w *dbytes.Bytes
 	var _ = _713_w
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	_out969 = dbytes.NewBytes(uint64(4096))
-	_713_w = _out969
+	var _out970 *dbytes.Bytes
+	var _ = _out970
+	_out970 = dbytes.NewBytes(uint64(4096))
+	_713_w = _out970
 	_713_w.Set(uint64(0), uint8(46))
 	_713_w.Set(uint64(1), uint8(46))
-	var _out970 *dbytes.Blk
-	var _ = _out970
-	_out970 = dbytes.Freeze(_713_w)
-	b = _out970
+	var _out971 *dbytes.Blk
+	var _ = _out971
+	_out971 = dbytes.Freeze(_713_w)
+	b = _out971
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -90,21 +90,21 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	}
 	var _714_dots *dbytes.Blk
 	var _ = _714_dots
-	var _out971 *dbytes.Blk
-	var _ = _out971
-	_out971 = Companion_Default___.DotNames()
-	_714_dots = _out971
+	var _out972 *dbytes.Blk
+	var _ = _out972
+	_out972 = Companion_Default___.DotNames()
+	_714_dots = _out972
 	if cookie == uint64(0) {
-		var _out972 bool
-		var _ = _out972
-		_out972 = out.Offer(ino, _714_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out972
-	}
-	if fits {
 		var _out973 bool
 		var _ = _out973
-		_out973 = out.Offer(up, _714_dots, uint64(0), uint64(2), uint64(2))
+		_out973 = out.Offer(ino, _714_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out973
+	}
+	if fits {
+		var _out974 bool
+		var _ = _out974
+		_out974 = out.Offer(up, _714_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out974
 	}
 	return fits
 }
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	eof = false
 	var _715_up uint64
 	var _ = _715_up
-	var _out974 uint64
-	var _ = _out974
-	_out974 = inodeformat.Companion_Default___.GetParent(dp)
-	_715_up = _out974
+	var _out975 uint64
+	var _ = _out975
+	_out975 = inodeformat.Companion_Default___.GetParent(dp)
+	_715_up = _out975
 	var _716_fits bool
 	var _ = _716_fits
-	var _out975 bool
-	var _ = _out975
-	_out975 = Companion_Default___.Offer2(ino, _715_up, cookie, out)
-	_716_fits = _out975
+	var _out976 bool
+	var _ = _out976
+	_out976 = Companion_Default___.Offer2(ino, _715_up, cookie, out)
+	_716_fits = _out976
 	if !_716_fits {
 		return eof
 	}
-	var _out976 bool
-	var _ = _out976
-	_out976 = d.List(txn, ino, func() uint64 {
+	var _out977 bool
+	var _ = _out977
+	_out977 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out976
+	eof = _out977
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,22 +146,22 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out977 uint32
-	var _ = _out977
-	var _out978 *dbytes.Bytes
+	var _out978 uint32
 	var _ = _out978
-	_out977, _out978 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out977
-	dir = _out978
+	var _out979 *dbytes.Bytes
+	var _ = _out979
+	_out978, _out979 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out978
+	dir = _out979
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _717_ok bool
 	var _ = _717_ok
-	var _out979 bool
-	var _ = _out979
-	_out979 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_717_ok = _out979
+	var _out980 bool
+	var _ = _out980
+	_out980 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_717_ok = _out980
 	if !_717_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
@@ -172,24 +172,24 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	}
 	var _718_room bool
 	var _ = _718_room
-	var _out980 bool
-	var _ = _out980
-	_out980 = out.Fits()
-	_718_room = _out980
+	var _out981 bool
+	var _ = _out981
+	_out981 = out.Fits()
+	_718_room = _out981
 	if !_718_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out981 bool
-	var _ = _out981
-	_out981 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out981
+	var _out982 bool
+	var _ = _out982
+	_out982 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out982
 	var _719_n uint64
 	var _ = _719_n
-	var _out982 uint64
-	var _ = _out982
-	_out982 = out.Len()
-	_719_n = _out982
+	var _out983 uint64
+	var _ = _out983
+	_out983 = out.Len()
+	_719_n = _out983
 	if _719_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
@@ -198,26 +198,26 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
 	var _720_n uint64
 	var _ = _720_n
-	var _out983 uint64
-	var _ = _out983
-	_out983 = out.Len()
-	_720_n = _out983
+	var _out984 uint64
+	var _ = _out984
+	_out984 = out.Len()
+	_720_n = _out984
 	var _721_i uint64
 	var _ = _721_i
 	_721_i = uint64(0)
 	for _721_i < _720_n {
 		var _722_x uint64
 		var _ = _722_x
-		var _out984 uint64
-		var _ = _out984
-		_out984 = out.InoAt(_721_i)
-		_722_x = _out984
+		var _out985 uint64
+		var _ = _out985
+		_out985 = out.InoAt(_721_i)
+		_722_x = _out985
 		var _723_p *dbytes.Bytes
 		var _ = _723_p
-		var _out985 *dbytes.Bytes
-		var _ = _out985
-		_out985 = d.Fs.GetInode(txn, _722_x, false)
-		_723_p = _out985
+		var _out986 *dbytes.Bytes
+		var _ = _out986
+		_out986 = d.Fs.GetInode(txn, _722_x, false)
+		_723_p = _out986
 		out.AttrAt(_721_i, _723_p)
 		_721_i = _721_i + uint64(1)
 	}
@@ -229,25 +229,25 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out986 uint32
-	var _ = _out986
-	var _out987 bool
+	var _out987 uint32
 	var _ = _out987
-	var _out988 *dbytes.Bytes
+	var _out988 bool
 	var _ = _out988
-	_out986, _out987, _out988 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out986
-	eof = _out987
-	dir = _out988
+	var _out989 *dbytes.Bytes
+	var _ = _out989
+	_out987, _out988, _out989 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out987
+	eof = _out988
+	dir = _out989
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _724_ok bool
 	var _ = _724_ok
-	var _out989 bool
-	var _ = _out989
-	_out989 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_724_ok = _out989
+	var _out990 bool
+	var _ = _out990
+	_out990 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_724_ok = _out990
 	if !_724_ok {
 		return st, eof, dir
 	}

@@ -70,24 +70,24 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r1
 	var _570_version uint64 = 0
 	var _ = _570_version
-	var _out756 uint64
-	var _ = _out756
 	var _out757 uint64
 	var _ = _out757
 	var _out758 uint64
 	var _ = _out758
-	_out756, _out757, _out758 = t.Pages.Root()
-	_570_version = _out756
-	r0 = _out757
-	r1 = _out758
+	var _out759 uint64
+	var _ = _out759
+	_out757, _out758, _out759 = t.Pages.Root()
+	_570_version = _out757
+	r0 = _out758
+	r1 = _out759
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out759 bool
-	var _ = _out759
-	_out759 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out759
+	var _out760 bool
+	var _ = _out760
+	_out760 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out760
 	if !io {
 		return io, r0, r1
 	}
@@ -99,41 +99,41 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	_572_i = uint64(0)
 	var _573_n uint64
 	var _ = _573_n
-	var _out760 uint64
-	var _ = _out760
-	_out760 = cs.Len()
-	_573_n = _out760
+	var _out761 uint64
+	var _ = _out761
+	_out761 = cs.Len()
+	_573_n = _out761
 	for _572_i < _573_n && _571_k < t.Np {
-		var _out761 bool
-		var _ = _out761
-		var _out762 uint64
+		var _out762 bool
 		var _ = _out762
 		var _out763 uint64
 		var _ = _out763
 		var _out764 uint64
 		var _ = _out764
-		_out761, _out762, _out763, _out764 = Companion_Default___.UpdatePage(d, t, cs, _572_i, r0, r1)
-		io = _out761
-		_572_i = _out762
-		r0 = _out763
-		r1 = _out764
+		var _out765 uint64
+		var _ = _out765
+		_out762, _out763, _out764, _out765 = Companion_Default___.UpdatePage(d, t, cs, _572_i, r0, r1)
+		io = _out762
+		_572_i = _out763
+		r0 = _out764
+		r1 = _out765
 		if !io {
 			return io, r0, r1
 		}
-		var _out765 uint64
-		var _ = _out765
-		_out765 = cs.Len()
-		_573_n = _out765
+		var _out766 uint64
+		var _ = _out766
+		_out766 = cs.Len()
+		_573_n = _out766
 		_571_k = _571_k + uint64(1)
 	}
 	if _572_i < _573_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out766 bool
-	var _ = _out766
-	_out766 = d.Barrier()
-	io = _out766
+	var _out767 bool
+	var _ = _out767
+	_out767 = d.Barrier()
+	io = _out767
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
@@ -141,16 +141,16 @@ func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.
 	var _ = ok
 	var _574_l *ddisk.BList
 	var _ = _574_l
-	var _out767 *ddisk.BList
-	var _ = _out767
-	_out767 = mm.Sorted()
-	_574_l = _out767
+	var _out768 *ddisk.BList
+	var _ = _out768
+	_out768 = mm.Sorted()
+	_574_l = _out768
 	treeofcodes.Companion_Default___.AddList(t, cs, _574_l)
 	cs.Sort()
-	var _out768 bool
-	var _ = _out768
-	_out768 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out768
+	var _out769 bool
+	var _ = _out769
+	_out769 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out769
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -169,29 +169,29 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _576_a
 	var _577_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _577_b
-	var _out769 bool
-	var _ = _out769
-	var _out770 uint64
+	var _out770 bool
 	var _ = _out770
 	var _out771 uint64
 	var _ = _out771
-	var _out772 *dbytes.Blk
+	var _out772 uint64
 	var _ = _out772
-	var _out773 uint64
+	var _out773 *dbytes.Blk
 	var _ = _out773
-	_out769, _out770, _out771, _out772, _out773 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out769
-	_575_x = _out770
-	_576_a = _out771
-	_577_b = _out772
-	j = _out773
+	var _out774 uint64
+	var _ = _out774
+	_out770, _out771, _out772, _out773, _out774 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out770
+	_575_x = _out771
+	_576_a = _out772
+	_577_b = _out773
+	j = _out774
 	if !io {
 		return io, j, r0, r1
 	}
-	var _out774 bool
-	var _ = _out774
-	_out774 = d.Write(_576_a, _577_b)
-	io = _out774
+	var _out775 bool
+	var _ = _out775
+	_out775 = d.Write(_576_a, _577_b)
+	io = _out775
 	if !io {
 		return io, j, r0, r1
 	}
@@ -201,16 +201,16 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _579_c0
 	var _580_c1 uint64
 	var _ = _580_c1
-	var _out775 bool
-	var _ = _out775
-	var _out776 uint64
+	var _out776 bool
 	var _ = _out776
 	var _out777 uint64
 	var _ = _out777
-	_out775, _out776, _out777 = treeofcodes.Companion_Default___.Upwards(t, cs, _575_x, _577_b)
-	_578_root = _out775
-	_579_c0 = _out776
-	_580_c1 = _out777
+	var _out778 uint64
+	var _ = _out778
+	_out776, _out777, _out778 = treeofcodes.Companion_Default___.Upwards(t, cs, _575_x, _577_b)
+	_578_root = _out776
+	_579_c0 = _out777
+	_580_c1 = _out778
 	if _578_root {
 		r0, r1 = _579_c0, _580_c1
 	}
@@ -221,16 +221,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _581_l *ddisk.BList
 	var _ = _581_l
-	var _out778 *ddisk.BList
-	var _ = _out778
-	_out778 = mm.Sorted()
-	_581_l = _out778
+	var _out779 *ddisk.BList
+	var _ = _out779
+	_out779 = mm.Sorted()
+	_581_l = _out779
 	var _582_n uint64
 	var _ = _582_n
-	var _out779 uint64
-	var _ = _out779
-	_out779 = _581_l.Len()
-	_582_n = _out779
+	var _out780 uint64
+	var _ = _out780
+	_out780 = _581_l.Len()
+	_582_n = _out780
 	var _583_k uint64
 	var _ = _583_k
 	_583_k = uint64(0)
@@ -239,26 +239,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _584_a
 		var _585_m uint64
 		var _ = _585_m
-		var _out780 uint64
-		var _ = _out780
 		var _out781 uint64
 		var _ = _out781
-		_out780, _out781 = groups.Companion_Default___.Adjacent(_581_l, _583_k)
-		_584_a = _out780
-		_585_m = _out781
-		var _out782 bool
+		var _out782 uint64
 		var _ = _out782
-		_out782 = d.WriteRun(_584_a, _581_l, _583_k, _585_m)
-		io = _out782
+		_out781, _out782 = groups.Companion_Default___.Adjacent(_581_l, _583_k)
+		_584_a = _out781
+		_585_m = _out782
+		var _out783 bool
+		var _ = _out783
+		_out783 = d.WriteRun(_584_a, _581_l, _583_k, _585_m)
+		io = _out783
 		if !io {
 			return io
 		}
 		_583_k = _583_k + _585_m
 	}
-	var _out783 bool
-	var _ = _out783
-	_out783 = d.Barrier()
-	io = _out783
+	var _out784 bool
+	var _ = _out784
+	_out784 = d.Barrier()
+	io = _out784
 	if !io {
 		return io
 	}
@@ -277,37 +277,37 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _586_i1
 	var _587_b1 *dbytes.Blk
 	var _ = _587_b1
-	var _out784 bool
-	var _ = _out784
-	var _out785 *dbytes.Blk
+	var _out785 bool
 	var _ = _out785
-	_out784, _out785 = d.Read(at)
-	_586_i1 = _out784
-	_587_b1 = _out785
+	var _out786 *dbytes.Blk
+	var _ = _out786
+	_out785, _out786 = d.Read(at)
+	_586_i1 = _out785
+	_587_b1 = _out786
 	var _588_i2 bool
 	var _ = _588_i2
 	var _589_b2 *dbytes.Blk
 	var _ = _589_b2
-	var _out786 bool
-	var _ = _out786
-	var _out787 *dbytes.Blk
+	var _out787 bool
 	var _ = _out787
-	_out786, _out787 = d.Read(cp)
-	_588_i2 = _out786
-	_589_b2 = _out787
+	var _out788 *dbytes.Blk
+	var _ = _out788
+	_out787, _out788 = d.Read(cp)
+	_588_i2 = _out787
+	_589_b2 = _out788
 	io = _586_i1 || _588_i2
 	if _586_i1 {
 		var _590_ok bool
 		var _ = _590_ok
 		var _591_q uint64
 		var _ = _591_q
-		var _out788 bool
-		var _ = _out788
-		var _out789 uint64
+		var _out789 bool
 		var _ = _out789
-		_out788, _out789 = seal.DecHdr(_587_b1)
-		_590_ok = _out788
-		_591_q = _out789
+		var _out790 uint64
+		var _ = _out790
+		_out789, _out790 = seal.DecHdr(_587_b1)
+		_590_ok = _out789
+		_591_q = _out790
 		if _590_ok {
 			hb = _587_b1
 			h = _591_q
@@ -318,13 +318,13 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 		var _ = _592_ok
 		var _593_q uint64
 		var _ = _593_q
-		var _out790 bool
-		var _ = _out790
-		var _out791 uint64
+		var _out791 bool
 		var _ = _out791
-		_out790, _out791 = seal.DecHdr(_589_b2)
-		_592_ok = _out790
-		_593_q = _out791
+		var _out792 uint64
+		var _ = _out792
+		_out791, _out792 = seal.DecHdr(_589_b2)
+		_592_ok = _out791
+		_593_q = _out792
 		if _592_ok && (hb == (*dbytes.Blk)(nil) || _593_q > h) {
 			hb = _589_b2
 			h = _593_q
@@ -335,33 +335,33 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out792 bool
-	var _ = _out792
-	_out792 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out792
+	var _out793 bool
+	var _ = _out793
+	_out793 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out793
 	if !io {
 		return io
 	}
-	var _out793 bool
-	var _ = _out793
-	_out793 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out793
+	var _out794 bool
+	var _ = _out794
+	_out794 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out794
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out794 bool
-	var _ = _out794
-	_out794 = d.WriteSector(a, hb)
-	io = _out794
+	var _out795 bool
+	var _ = _out795
+	_out795 = d.WriteSector(a, hb)
+	io = _out795
 	if !io {
 		return io
 	}
-	var _out795 bool
-	var _ = _out795
-	_out795 = d.Barrier()
-	io = _out795
+	var _out796 bool
+	var _ = _out796
+	_out796 = d.Barrier()
+	io = _out796
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
@@ -370,14 +370,14 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	seal.NewEpoch()
 	var _594_nb *dbytes.Blk
 	var _ = _594_nb
-	var _out796 *dbytes.Blk
-	var _ = _out796
-	_out796 = seal.EncHdr(q, r0, r1)
-	_594_nb = _out796
-	var _out797 bool
+	var _out797 *dbytes.Blk
 	var _ = _out797
-	_out797 = Companion_Default___.WriteHeads(d, _594_nb, at, cp)
-	io = _out797
+	_out797 = seal.EncHdr(q, r0, r1)
+	_594_nb = _out797
+	var _out798 bool
+	var _ = _out798
+	_out798 = Companion_Default___.WriteHeads(d, _594_nb, at, cp)
+	io = _out798
 	if !io {
 		return io
 	}
@@ -392,23 +392,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out798 bool
-	var _ = _out798
-	_out798 = d.Barrier()
-	io = _out798
+	var _out799 bool
+	var _ = _out799
+	_out799 = d.Barrier()
+	io = _out799
 	if !io {
 		return io, damaged, j
 	}
-	var _out799 bool
-	var _ = _out799
 	var _out800 bool
 	var _ = _out800
-	var _out801 *journalm.Journal
+	var _out801 bool
 	var _ = _out801
-	_out799, _out800, _out801 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out799
-	damaged = _out800
-	j = _out801
+	var _out802 *journalm.Journal
+	var _ = _out802
+	_out800, _out801, _out802 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out800
+	damaged = _out801
+	j = _out802
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -424,10 +424,10 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	damaged = false
 	var _595_sz uint64
 	var _ = _595_sz
-	var _out802 uint64
-	var _ = _out802
-	_out802 = d.Size()
-	_595_sz = _out802
+	var _out803 uint64
+	var _ = _out803
+	_out803 = d.Size()
+	_595_sz = _out803
 	var _596_cp uint64
 	var _ = _596_cp
 	_596_cp = at + uint64(1) + uint64(16)*nd + nr
@@ -435,16 +435,16 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _597_hb
 	var _598_h uint64 = 0
 	var _ = _598_h
-	var _out803 bool
-	var _ = _out803
-	var _out804 *dbytes.Blk
+	var _out804 bool
 	var _ = _out804
-	var _out805 uint64
+	var _out805 *dbytes.Blk
 	var _ = _out805
-	_out803, _out804, _out805 = Companion_Default___.Choose(d, seal, at, _596_cp)
-	io = _out803
-	_597_hb = _out804
-	_598_h = _out805
+	var _out806 uint64
+	var _ = _out806
+	_out804, _out805, _out806 = Companion_Default___.Choose(d, seal, at, _596_cp)
+	io = _out804
+	_597_hb = _out805
+	_598_h = _out806
 	if _597_hb == (*dbytes.Blk)(nil) || _598_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
@@ -452,67 +452,67 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _599_r0
 	var _600_r1 uint64
 	var _ = _600_r1
-	var _out806 uint64
-	var _ = _out806
 	var _out807 uint64
 	var _ = _out807
-	_out806, _out807 = seal.Root(_597_hb)
-	_599_r0 = _out806
-	_600_r1 = _out807
+	var _out808 uint64
+	var _ = _out808
+	_out807, _out808 = seal.Root(_597_hb)
+	_599_r0 = _out807
+	_600_r1 = _out808
 	var _601_cs *dlog.Codes
 	var _ = _601_cs
-	var _out808 *dlog.Codes
-	var _ = _out808
-	_out808 = dlog.NewCodes()
-	_601_cs = _out808
+	var _out809 *dlog.Codes
+	var _ = _out809
+	_out809 = dlog.NewCodes()
+	_601_cs = _out809
 	t.Pages.Begin(_599_r0, _600_r1)
 	var _602_mm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = _602_mm
 	var _603_i uint64 = 0
 	var _ = _603_i
-	var _out809 bool
-	var _ = _out809
-	var _out810 *dlog.BMap
+	var _out810 bool
 	var _ = _out810
-	var _out811 uint64
+	var _out811 *dlog.BMap
 	var _ = _out811
-	_out809, _out810, _out811 = logscan.Companion_Default___.Scan(d, seal, t, _601_cs, _597_hb, _598_h, at, nd, nr, _595_sz)
-	io = _out809
-	_602_mm = _out810
-	_603_i = _out811
+	var _out812 uint64
+	var _ = _out812
+	_out810, _out811, _out812 = logscan.Companion_Default___.Scan(d, seal, t, _601_cs, _597_hb, _598_h, at, nd, nr, _595_sz)
+	io = _out810
+	_602_mm = _out811
+	_603_i = _out812
 	if !io {
 		return io, damaged, j
 	}
-	var _out812 bool
-	var _ = _out812
 	var _out813 bool
 	var _ = _out813
-	_out812, _out813 = logscan.Companion_Default___.Beyond(d, seal, _598_h+_603_i, at, nd)
-	io = _out812
-	damaged = _out813
+	var _out814 bool
+	var _ = _out814
+	_out813, _out814 = logscan.Companion_Default___.Beyond(d, seal, _598_h+_603_i, at, nd)
+	io = _out813
+	damaged = _out814
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out814 bool
-	var _ = _out814
-	_out814 = Companion_Default___.Install(d, seal, t, _601_cs, _597_hb, _598_h+_603_i+uint64(1), _602_mm, at, _596_cp)
-	io = _out814
+	var _out815 bool
+	var _ = _out815
+	_out815 = Companion_Default___.Install(d, seal, t, _601_cs, _597_hb, _598_h+_603_i+uint64(1), _602_mm, at, _596_cp)
+	io = _out815
 	if !io {
 		return io, damaged, j
 	}
-	var _out815 *journalm.Journal
-	var _ = _out815
-	_out815 = Companion_Default___.Begin(d, seal, mu, cache, t, _595_sz, at, nd, nr, bit, flo, fhi, _598_h+_603_i+uint64(1), maxPin, instAt)
-	j = _out815
+	var _out816 *journalm.Journal
+	var _ = _out816
+	_out816 = Companion_Default___.Begin(d, seal, mu, cache, t, _595_sz, at, nd, nr, bit, flo, fhi, _598_h+_603_i+uint64(1), maxPin, instAt)
+	j = _out816
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out816 bool
-	var _ = _out816
-	_out816 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out816
+	var _out817 bool
+	var _ = _out817
+	_out817 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out817
 	if !io {
 		return io
 	}
@@ -520,30 +520,30 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _604_r0
 	var _605_r1 uint64 = 0
 	var _ = _605_r1
-	var _out817 bool
-	var _ = _out817
-	var _out818 uint64
+	var _out818 bool
 	var _ = _out818
 	var _out819 uint64
 	var _ = _out819
-	_out817, _out818, _out819 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out817
-	_604_r0 = _out818
-	_605_r1 = _out819
-	if !io {
-		return io
-	}
-	var _out820 bool
+	var _out820 uint64
 	var _ = _out820
-	_out820 = Companion_Default___.InstallAll(d, mm)
-	io = _out820
+	_out818, _out819, _out820 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out818
+	_604_r0 = _out819
+	_605_r1 = _out820
 	if !io {
 		return io
 	}
 	var _out821 bool
 	var _ = _out821
-	_out821 = Companion_Default___.Empty(d, seal, e, _604_r0, _605_r1, at, cp)
+	_out821 = Companion_Default___.InstallAll(d, mm)
 	io = _out821
+	if !io {
+		return io
+	}
+	var _out822 bool
+	var _ = _out822
+	_out822 = Companion_Default___.Empty(d, seal, e, _604_r0, _605_r1, at, cp)
+	io = _out822
 	if !io {
 		return io
 	}
@@ -571,31 +571,31 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	seal.NewEpoch()
 	var _607_nb *dbytes.Blk
 	var _ = _607_nb
-	var _out822 *dbytes.Blk
-	var _ = _out822
-	_out822 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_607_nb = _out822
+	var _out823 *dbytes.Blk
+	var _ = _out823
+	_out823 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_607_nb = _out823
 	var _608_cp uint64
 	var _ = _608_cp
 	_608_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out823 bool
-	var _ = _out823
-	_out823 = d.Write(at, _607_nb)
-	io = _out823
-	if !io {
-		return io
-	}
 	var _out824 bool
 	var _ = _out824
-	_out824 = d.Write(_608_cp, _607_nb)
+	_out824 = d.Write(at, _607_nb)
 	io = _out824
 	if !io {
 		return io
 	}
 	var _out825 bool
 	var _ = _out825
-	_out825 = d.Barrier()
+	_out825 = d.Write(_608_cp, _607_nb)
 	io = _out825
+	if !io {
+		return io
+	}
+	var _out826 bool
+	var _ = _out826
+	_out826 = d.Barrier()
+	io = _out826
 	if !io {
 		return io
 	}

@@ -69,37 +69,37 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ip
 	var _764_found bool = false
 	var _ = _764_found
-	var _out1088 bool
-	var _ = _out1088
-	var _out1089 uint64
+	var _out1089 bool
 	var _ = _out1089
-	_out1088, _out1089 = d.Lookup(txn, dino, name, true)
-	_764_found = _out1088
-	ino = _out1089
+	var _out1090 uint64
+	var _ = _out1090
+	_out1089, _out1090 = d.Lookup(txn, dino, name, true)
+	_764_found = _out1089
+	ino = _out1090
 	if !_764_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1090 *dbytes.Bytes
-		var _ = _out1090
-		_out1090 = dbytes.NewBytes(uint64(0))
-		ip = _out1090
+		var _out1091 *dbytes.Bytes
+		var _ = _out1091
+		_out1091 = dbytes.NewBytes(uint64(0))
+		ip = _out1091
 		return st, ino, ip
 	}
-	var _out1091 uint32
-	var _ = _out1091
-	var _out1092 *dbytes.Bytes
+	var _out1092 uint32
 	var _ = _out1092
-	_out1091, _out1092 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1091
-	ip = _out1092
+	var _out1093 *dbytes.Bytes
+	var _ = _out1093
+	_out1092, _out1093 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1092
+	ip = _out1093
 	if st != uint32(0) {
 		return st, ino, ip
 	}
 	var _765_no bool
 	var _ = _765_no
-	var _out1093 bool
-	var _ = _out1093
-	_out1093 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_765_no = _out1093
+	var _out1094 bool
+	var _ = _out1094
+	_out1094 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_765_no = _out1094
 	if _765_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -117,16 +117,16 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	after, later = (*dbytes.Bytes)(nil), false
 	var _766_dots uint32 = 0
 	var _ = _766_dots
-	var _out1094 uint32
-	var _ = _out1094
-	var _out1095 *dbytes.Bytes
+	var _out1095 uint32
 	var _ = _out1095
-	var _out1096 uint32
+	var _out1096 *dbytes.Bytes
 	var _ = _out1096
-	_out1094, _out1095, _out1096 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1094
-	before = _out1095
-	_766_dots = _out1096
+	var _out1097 uint32
+	var _ = _out1097
+	_out1095, _out1096, _out1097 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1095
+	before = _out1096
+	_766_dots = _out1097
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -141,10 +141,10 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	}
 	var _767_w bool
 	var _ = _767_w
-	var _out1097 bool
-	var _ = _out1097
-	_out1097 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_767_w = _out1097
+	var _out1098 bool
+	var _ = _out1098
+	_out1098 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_767_w = _out1098
 	if !_767_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
@@ -153,25 +153,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _768_ino
 	var _769_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _769_ip
-	var _out1098 uint32
-	var _ = _out1098
-	var _out1099 uint64
+	var _out1099 uint32
 	var _ = _out1099
-	var _out1100 *dbytes.Bytes
+	var _out1100 uint64
 	var _ = _out1100
-	_out1098, _out1099, _out1100 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1098
-	_768_ino = _out1099
-	_769_ip = _out1100
+	var _out1101 *dbytes.Bytes
+	var _ = _out1101
+	_out1099, _out1100, _out1101 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1099
+	_768_ino = _out1100
+	_769_ip = _out1101
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	var _770_ty uint32
 	var _ = _770_ty
-	var _out1101 uint32
-	var _ = _out1101
-	_out1101 = inodeformat.Companion_Default___.GetTy(_769_ip)
-	_770_ty = _out1101
+	var _out1102 uint32
+	var _ = _out1102
+	_out1102 = inodeformat.Companion_Default___.GetTy(_769_ip)
+	_770_ty = _out1102
 	if _770_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
@@ -183,25 +183,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	if sub {
 		var _771_e bool
 		var _ = _771_e
-		var _out1102 bool
-		var _ = _out1102
-		_out1102 = d.IsEmpty(txn, _768_ino)
-		_771_e = _out1102
+		var _out1103 bool
+		var _ = _out1103
+		_out1103 = d.IsEmpty(txn, _768_ino)
+		_771_e = _out1103
 		if !_771_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1103 uint32
-	var _ = _out1103
-	var _out1104 *dbytes.Bytes
+	var _out1104 uint32
 	var _ = _out1104
-	var _out1105 bool
+	var _out1105 *dbytes.Bytes
 	var _ = _out1105
-	_out1103, _out1104, _out1105 = Companion_Default___.TakeOut(txn, d, dino, name, _768_ino, sub, s, ns)
-	st = _out1103
-	after = _out1104
-	later = _out1105
+	var _out1106 bool
+	var _ = _out1106
+	_out1104, _out1105, _out1106 = Companion_Default___.TakeOut(txn, d, dino, name, _768_ino, sub, s, ns)
+	st = _out1104
+	after = _out1105
+	later = _out1106
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -214,42 +214,42 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	after, later = (*dbytes.Bytes)(nil), false
 	var _772_ok bool
 	var _ = _772_ok
-	var _out1106 bool
-	var _ = _out1106
-	_out1106 = d.Remove(txn, dino, name)
-	_772_ok = _out1106
+	var _out1107 bool
+	var _ = _out1107
+	_out1107 = d.Remove(txn, dino, name)
+	_772_ok = _out1107
 	if !_772_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
 	var _773_freed bool = false
 	var _ = _773_freed
-	var _out1107 uint32
-	var _ = _out1107
-	var _out1108 bool
+	var _out1108 uint32
 	var _ = _out1108
 	var _out1109 bool
 	var _ = _out1109
-	_out1107, _out1108, _out1109 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1107
-	_773_freed = _out1108
-	later = _out1109
+	var _out1110 bool
+	var _ = _out1110
+	_out1108, _out1109, _out1110 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1108
+	_773_freed = _out1109
+	later = _out1110
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1110 uint32
-		var _ = _out1110
-		_out1110 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1110
+		var _out1111 uint32
+		var _ = _out1111
+		_out1111 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1111
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1111 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1111
+	var _out1112 *dbytes.Bytes
+	var _ = _out1112
+	_out1112 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1112
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -264,35 +264,35 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _774_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _774_ip
-	var _out1112 uint32
-	var _ = _out1112
-	var _out1113 *dbytes.Bytes
+	var _out1113 uint32
 	var _ = _out1113
-	_out1112, _out1113 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1112
-	_774_ip = _out1113
+	var _out1114 *dbytes.Bytes
+	var _ = _out1114
+	_out1113, _out1114 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1113
+	_774_ip = _out1114
 	if st != uint32(0) {
 		return st, node, before, after
 	}
 	node = _774_ip
 	var _775_ty uint32
 	var _ = _775_ty
-	var _out1114 uint32
-	var _ = _out1114
-	_out1114 = inodeformat.Companion_Default___.GetTy(_774_ip)
-	_775_ty = _out1114
-	var _776_dots uint32 = 0
-	var _ = _776_dots
 	var _out1115 uint32
 	var _ = _out1115
-	var _out1116 *dbytes.Bytes
+	_out1115 = inodeformat.Companion_Default___.GetTy(_774_ip)
+	_775_ty = _out1115
+	var _776_dots uint32 = 0
+	var _ = _776_dots
+	var _out1116 uint32
 	var _ = _out1116
-	var _out1117 uint32
+	var _out1117 *dbytes.Bytes
 	var _ = _out1117
-	_out1115, _out1116, _out1117 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1115
-	before = _out1116
-	_776_dots = _out1117
+	var _out1118 uint32
+	var _ = _out1118
+	_out1116, _out1117, _out1118 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1116
+	before = _out1117
+	_776_dots = _out1118
 	if st != uint32(0) {
 		return st, node, before, after
 	}
@@ -306,10 +306,10 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	}
 	var _777_x bool
 	var _ = _777_x
-	var _out1118 bool
-	var _ = _out1118
-	_out1118 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_777_x = _out1118
+	var _out1119 bool
+	var _ = _out1119
+	_out1119 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_777_x = _out1119
 	if !_777_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
@@ -320,52 +320,52 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = _779_other
 	var _780_hint uint64
 	var _ = _780_hint
-	var _out1119 bool
-	var _ = _out1119
-	var _out1120 uint64
+	var _out1120 bool
 	var _ = _out1120
 	var _out1121 uint64
 	var _ = _out1121
-	_out1119, _out1120, _out1121 = d.LookupHint(txn, dino, name, true)
-	_778_found = _out1119
-	_779_other = _out1120
-	_780_hint = _out1121
+	var _out1122 uint64
+	var _ = _out1122
+	_out1120, _out1121, _out1122 = d.LookupHint(txn, dino, name, true)
+	_778_found = _out1120
+	_779_other = _out1121
+	_780_hint = _out1122
 	if _778_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
 	var _781_w bool
 	var _ = _781_w
-	var _out1122 bool
-	var _ = _out1122
-	_out1122 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_781_w = _out1122
+	var _out1123 bool
+	var _ = _out1123
+	_out1123 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_781_w = _out1123
 	if !_781_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
 	var _782_nl uint32
 	var _ = _782_nl
-	var _out1123 uint32
-	var _ = _out1123
-	_out1123 = inodeformat.Companion_Default___.GetNlink(_774_ip)
-	_782_nl = _out1123
+	var _out1124 uint32
+	var _ = _out1124
+	_out1124 = inodeformat.Companion_Default___.GetNlink(_774_ip)
+	_782_nl = _out1124
 	if _782_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
 	var _783_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _783_np
-	var _out1124 uint32
-	var _ = _out1124
-	var _out1125 *dbytes.Bytes
+	var _out1125 uint32
 	var _ = _out1125
 	var _out1126 *dbytes.Bytes
 	var _ = _out1126
-	_out1124, _out1125, _out1126 = Companion_Default___.AddName(txn, d, ino, dino, name, _780_hint, _782_nl, s, ns)
-	st = _out1124
-	_783_np = _out1125
-	after = _out1126
+	var _out1127 *dbytes.Bytes
+	var _ = _out1127
+	_out1125, _out1126, _out1127 = Companion_Default___.AddName(txn, d, ino, dino, name, _780_hint, _782_nl, s, ns)
+	st = _out1125
+	_783_np = _out1126
+	after = _out1127
 	if st == uint32(0) {
 		node = _783_np
 	}
@@ -381,22 +381,22 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _784_ok bool
 	var _ = _784_ok
-	var _out1127 bool
-	var _ = _out1127
-	_out1127 = d.InsertAt(txn, dino, name, ino, hint)
-	_784_ok = _out1127
+	var _out1128 bool
+	var _ = _out1128
+	_out1128 = d.InsertAt(txn, dino, name, ino, hint)
+	_784_ok = _out1128
 	if !_784_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1128 *dbytes.Bytes
-	var _ = _out1128
-	_out1128 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1128
 	var _out1129 *dbytes.Bytes
 	var _ = _out1129
-	_out1129 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1129
+	_out1129 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1129
+	var _out1130 *dbytes.Bytes
+	var _ = _out1130
+	_out1130 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1130
 	return st, node, after
 }
 

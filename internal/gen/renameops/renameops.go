@@ -87,14 +87,14 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 		}
 		var _787_ip *dbytes.Bytes
 		var _ = _787_ip
-		var _out1130 *dbytes.Bytes
-		var _ = _out1130
-		_out1130 = d.Fs.GetInode(txn, _785_at, false)
-		_787_ip = _out1130
-		var _out1131 uint64
+		var _out1131 *dbytes.Bytes
 		var _ = _out1131
-		_out1131 = inodeformat.Companion_Default___.GetParent(_787_ip)
-		_785_at = _out1131
+		_out1131 = d.Fs.GetInode(txn, _785_at, false)
+		_787_ip = _out1131
+		var _out1132 uint64
+		var _ = _out1132
+		_out1132 = inodeformat.Companion_Default___.GetParent(_787_ip)
+		_785_at = _out1132
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _785_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
@@ -113,25 +113,25 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	}
 	var _788_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _788_ip
-	var _out1132 uint32
-	var _ = _out1132
-	var _out1133 *dbytes.Bytes
+	var _out1133 uint32
 	var _ = _out1133
-	_out1132, _out1133 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1132
-	_788_ip = _out1133
+	var _out1134 *dbytes.Bytes
+	var _ = _out1134
+	_out1133, _out1134 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1133
+	_788_ip = _out1134
 	var _789_ty uint32
 	var _ = _789_ty
-	var _out1134 uint32
-	var _ = _out1134
-	_out1134 = inodeformat.Companion_Default___.GetTy(_788_ip)
-	_789_ty = _out1134
+	var _out1135 uint32
+	var _ = _out1135
+	_out1135 = inodeformat.Companion_Default___.GetTy(_788_ip)
+	_789_ty = _out1135
 	var _790_no bool
 	var _ = _790_no
-	var _out1135 bool
-	var _ = _out1135
-	_out1135 = permissions.Companion_Default___.Sticky(c, tdir, _788_ip)
-	_790_no = _out1135
+	var _out1136 bool
+	var _ = _out1136
+	_out1136 = permissions.Companion_Default___.Sticky(c, tdir, _788_ip)
+	_790_no = _out1136
 	if _790_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
@@ -147,10 +147,10 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if dir {
 		var _791_e bool
 		var _ = _791_e
-		var _out1136 bool
-		var _ = _out1136
-		_out1136 = d.IsEmpty(txn, dst)
-		_791_e = _out1136
+		var _out1137 bool
+		var _ = _out1137
+		_out1137 = d.IsEmpty(txn, dst)
+		_791_e = _out1137
 		if !_791_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
@@ -165,25 +165,25 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	dir = false
 	var _792_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _792_ip
-	var _out1137 uint32
-	var _ = _out1137
-	var _out1138 *dbytes.Bytes
+	var _out1138 uint32
 	var _ = _out1138
-	_out1137, _out1138 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1137
-	_792_ip = _out1138
+	var _out1139 *dbytes.Bytes
+	var _ = _out1139
+	_out1138, _out1139 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1138
+	_792_ip = _out1139
 	var _793_ty uint32
 	var _ = _793_ty
-	var _out1139 uint32
-	var _ = _out1139
-	_out1139 = inodeformat.Companion_Default___.GetTy(_792_ip)
-	_793_ty = _out1139
+	var _out1140 uint32
+	var _ = _out1140
+	_out1140 = inodeformat.Companion_Default___.GetTy(_792_ip)
+	_793_ty = _out1140
 	var _794_no bool
 	var _ = _794_no
-	var _out1140 bool
-	var _ = _out1140
-	_out1140 = permissions.Companion_Default___.Sticky(c, fdir, _792_ip)
-	_794_no = _out1140
+	var _out1141 bool
+	var _ = _out1141
+	_out1141 = permissions.Companion_Default___.Sticky(c, fdir, _792_ip)
+	_794_no = _out1141
 	if _794_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
@@ -192,13 +192,13 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 		dir = true
 		var _795_below bool = false
 		var _ = _795_below
-		var _out1141 uint32
-		var _ = _out1141
-		var _out1142 bool
+		var _out1142 uint32
 		var _ = _out1142
-		_out1141, _out1142 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1141
-		_795_below = _out1142
+		var _out1143 bool
+		var _ = _out1143
+		_out1142, _out1143 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1142
+		_795_below = _out1143
 		if st != uint32(0) {
 			return st, dir
 		}
@@ -208,10 +208,10 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 		}
 		var _796_w bool
 		var _ = _796_w
-		var _out1143 bool
-		var _ = _out1143
-		_out1143 = permissions.Companion_Default___.May(c, _792_ip, permissions.Companion_Default___.MAYW())
-		_796_w = _out1143
+		var _out1144 bool
+		var _ = _out1144
+		_out1144 = permissions.Companion_Default___.May(c, _792_ip, permissions.Companion_Default___.MAYW())
+		_796_w = _out1144
 		if fino != tino && !_796_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
@@ -235,58 +235,58 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
 	var _797_wf bool
 	var _ = _797_wf
-	var _out1144 bool
-	var _ = _out1144
-	_out1144 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_797_wf = _out1144
-	var _798_wt bool
-	var _ = _798_wt
 	var _out1145 bool
 	var _ = _out1145
-	_out1145 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_798_wt = _out1145
+	_out1145 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_797_wf = _out1145
+	var _798_wt bool
+	var _ = _798_wt
+	var _out1146 bool
+	var _ = _out1146
+	_out1146 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_798_wt = _out1146
 	if !_797_wf || !_798_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
 	var _799_there bool = false
 	var _ = _799_there
-	var _out1146 bool
-	var _ = _out1146
-	var _out1147 uint64
+	var _out1147 bool
 	var _ = _out1147
-	_out1146, _out1147 = d.Lookup(txn, fino, fname, true)
-	_799_there = _out1146
-	src = _out1147
+	var _out1148 uint64
+	var _ = _out1148
+	_out1147, _out1148 = d.Lookup(txn, fino, fname, true)
+	_799_there = _out1147
+	src = _out1148
 	if !_799_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1148 bool
-	var _ = _out1148
-	var _out1149 uint64
+	var _out1149 bool
 	var _ = _out1149
-	_out1148, _out1149 = d.Lookup(txn, tino, tname, true)
-	found = _out1148
-	dst = _out1149
+	var _out1150 uint64
+	var _ = _out1150
+	_out1149, _out1150 = d.Lookup(txn, tino, tname, true)
+	found = _out1149
+	dst = _out1150
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1150 uint32
-	var _ = _out1150
-	var _out1151 bool
+	var _out1151 uint32
 	var _ = _out1151
-	_out1150, _out1151 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1150
-	dir = _out1151
+	var _out1152 bool
+	var _ = _out1152
+	_out1151, _out1152 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1151
+	dir = _out1152
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1152 uint32
-	var _ = _out1152
-	_out1152 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1152
+	var _out1153 uint32
+	var _ = _out1153
+	_out1153 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1153
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -300,40 +300,40 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var _800_ok bool = false
 	var _ = _800_ok
 	if found {
-		var _out1153 bool
-		var _ = _out1153
-		_out1153 = d.Replace(txn, tino, tname, src)
-		_800_ok = _out1153
-	} else {
 		var _out1154 bool
 		var _ = _out1154
-		_out1154 = d.Insert(txn, tino, tname, src)
+		_out1154 = d.Replace(txn, tino, tname, src)
 		_800_ok = _out1154
+	} else {
+		var _out1155 bool
+		var _ = _out1155
+		_out1155 = d.Insert(txn, tino, tname, src)
+		_800_ok = _out1155
 	}
 	if !_800_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1155 bool
-	var _ = _out1155
-	_out1155 = d.Remove(txn, fino, fname)
-	_800_ok = _out1155
+	var _out1156 bool
+	var _ = _out1156
+	_out1156 = d.Remove(txn, fino, fname)
+	_800_ok = _out1156
 	if !_800_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1156 uint32
-		var _ = _out1156
-		var _out1157 bool
+		var _out1157 uint32
 		var _ = _out1157
 		var _out1158 bool
 		var _ = _out1158
-		_out1156, _out1157, _out1158 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1156
-		freed = _out1157
-		later = _out1158
+		var _out1159 bool
+		var _ = _out1159
+		_out1157, _out1158, _out1159 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1157
+		freed = _out1158
+		later = _out1159
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,16 +348,16 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1159 *dbytes.Bytes
-	var _ = _out1159
-	_out1159 = dbytes.NewBytes(uint64(0))
-	fafter = _out1159
+	var _out1160 *dbytes.Bytes
+	var _ = _out1160
+	_out1160 = dbytes.NewBytes(uint64(0))
+	fafter = _out1160
 	tafter = fafter
 	if sub {
-		var _out1160 uint32
-		var _ = _out1160
-		_out1160 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1160
+		var _out1161 uint32
+		var _ = _out1161
+		_out1161 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1161
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
@@ -365,56 +365,56 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	if dir && fino != tino {
 		var _801_ip *dbytes.Bytes
 		var _ = _801_ip
-		var _out1161 *dbytes.Bytes
-		var _ = _out1161
-		_out1161 = d.Fs.GetInode(txn, src, true)
-		_801_ip = _out1161
+		var _out1162 *dbytes.Bytes
+		var _ = _out1162
+		_out1162 = d.Fs.GetInode(txn, src, true)
+		_801_ip = _out1162
 		inodeformat.Companion_Default___.SetParent(_801_ip, tino)
 		d.PutInode(txn, src, _801_ip)
-		var _out1162 uint32
-		var _ = _out1162
-		_out1162 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1162
+		var _out1163 uint32
+		var _ = _out1163
+		_out1163 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1163
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1163 uint32
-		var _ = _out1163
-		_out1163 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1163
+		var _out1164 uint32
+		var _ = _out1164
+		_out1164 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1164
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	var _802_ip *dbytes.Bytes
 	var _ = _802_ip
-	var _out1164 *dbytes.Bytes
-	var _ = _out1164
-	_out1164 = d.Fs.GetInode(txn, src, true)
-	_802_ip = _out1164
+	var _out1165 *dbytes.Bytes
+	var _ = _out1165
+	_out1165 = d.Fs.GetInode(txn, src, true)
+	_802_ip = _out1165
 	var _803_ts uint64
 	var _ = _803_ts
 	var _804_tns uint32
 	var _ = _804_tns
-	var _out1165 uint64
-	var _ = _out1165
-	var _out1166 uint32
+	var _out1166 uint64
 	var _ = _out1166
-	_out1165, _out1166 = attributechanges.Companion_Default___.Stamp(_802_ip, s, ns)
-	_803_ts = _out1165
-	_804_tns = _out1166
+	var _out1167 uint32
+	var _ = _out1167
+	_out1166, _out1167 = attributechanges.Companion_Default___.Stamp(_802_ip, s, ns)
+	_803_ts = _out1166
+	_804_tns = _out1167
 	inodeformat.Companion_Default___.SetCtime(_802_ip, _803_ts, _804_tns)
 	d.PutInode(txn, src, _802_ip)
-	var _out1167 *dbytes.Bytes
-	var _ = _out1167
-	_out1167 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1167
+	var _out1168 *dbytes.Bytes
+	var _ = _out1168
+	_out1168 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1168
 	tafter = fafter
 	if fino != tino {
-		var _out1168 *dbytes.Bytes
-		var _ = _out1168
-		_out1168 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1168
+		var _out1169 *dbytes.Bytes
+		var _ = _out1169
+		_out1169 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1169
 	}
 	return st, fafter, tafter
 }
@@ -425,22 +425,22 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1169 uint32
-	var _ = _out1169
-	var _out1170 *dbytes.Bytes
+	var _out1170 uint32
 	var _ = _out1170
-	_out1169, _out1170 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1169
-	fdir = _out1170
+	var _out1171 *dbytes.Bytes
+	var _ = _out1171
+	_out1170, _out1171 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1170
+	fdir = _out1171
 	var _805_tst uint32 = 0
 	var _ = _805_tst
-	var _out1171 uint32
-	var _ = _out1171
-	var _out1172 *dbytes.Bytes
+	var _out1172 uint32
 	var _ = _out1172
-	_out1171, _out1172 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_805_tst = _out1171
-	tdir = _out1172
+	var _out1173 *dbytes.Bytes
+	var _ = _out1173
+	_out1172, _out1173 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_805_tst = _out1172
+	tdir = _out1173
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -452,23 +452,23 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _806_fdots
 	var _807_tdots uint32 = 0
 	var _ = _807_tdots
-	var _out1173 uint32
-	var _ = _out1173
 	var _out1174 uint32
 	var _ = _out1174
-	_out1173, _out1174 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1173
-	_806_fdots = _out1174
+	var _out1175 uint32
+	var _ = _out1175
+	_out1174, _out1175 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1174
+	_806_fdots = _out1175
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1175 uint32
-	var _ = _out1175
 	var _out1176 uint32
 	var _ = _out1176
-	_out1175, _out1176 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1175
-	_807_tdots = _out1176
+	var _out1177 uint32
+	var _ = _out1177
+	_out1176, _out1177 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1176
+	_807_tdots = _out1177
 	if st == uint32(0) && (_806_fdots != uint32(0) || _807_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
@@ -488,16 +488,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1177 uint32
-	var _ = _out1177
-	var _out1178 *dbytes.Bytes
+	var _out1178 uint32
 	var _ = _out1178
 	var _out1179 *dbytes.Bytes
 	var _ = _out1179
-	_out1177, _out1178, _out1179 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1177
-	fbefore = _out1178
-	tbefore = _out1179
+	var _out1180 *dbytes.Bytes
+	var _ = _out1180
+	_out1178, _out1179, _out1180 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1178
+	fbefore = _out1179
+	tbefore = _out1180
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -511,25 +511,25 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _811_dst
 	var _812_dir bool = false
 	var _ = _812_dir
-	var _out1180 uint32
-	var _ = _out1180
-	var _out1181 bool
+	var _out1181 uint32
 	var _ = _out1181
-	var _out1182 uint64
+	var _out1182 bool
 	var _ = _out1182
-	var _out1183 bool
+	var _out1183 uint64
 	var _ = _out1183
 	var _out1184 bool
 	var _ = _out1184
-	var _out1185 uint64
+	var _out1185 bool
 	var _ = _out1185
-	_out1180, _out1181, _out1182, _out1183, _out1184, _out1185 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1180
-	_808_done = _out1181
-	_810_src = _out1182
-	_812_dir = _out1183
-	_809_found = _out1184
-	_811_dst = _out1185
+	var _out1186 uint64
+	var _ = _out1186
+	_out1181, _out1182, _out1183, _out1184, _out1185, _out1186 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1181
+	_808_done = _out1182
+	_810_src = _out1183
+	_812_dir = _out1184
+	_809_found = _out1185
+	_811_dst = _out1186
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -539,29 +539,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	}
 	var _813_fr bool = false
 	var _ = _813_fr
-	var _out1186 uint32
-	var _ = _out1186
-	var _out1187 bool
+	var _out1187 uint32
 	var _ = _out1187
 	var _out1188 bool
 	var _ = _out1188
-	_out1186, _out1187, _out1188 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _810_src, _809_found, _811_dst, s, ns)
-	st = _out1186
-	_813_fr = _out1187
-	later = _out1188
+	var _out1189 bool
+	var _ = _out1189
+	_out1187, _out1188, _out1189 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _810_src, _809_found, _811_dst, s, ns)
+	st = _out1187
+	_813_fr = _out1188
+	later = _out1189
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1189 uint32
-	var _ = _out1189
-	var _out1190 *dbytes.Bytes
+	var _out1190 uint32
 	var _ = _out1190
 	var _out1191 *dbytes.Bytes
 	var _ = _out1191
-	_out1189, _out1190, _out1191 = Companion_Default___.Finish(txn, d, fino, tino, _810_src, _812_dir, _809_found && _812_dir, s, ns)
-	st = _out1189
-	fafter = _out1190
-	tafter = _out1191
+	var _out1192 *dbytes.Bytes
+	var _ = _out1192
+	_out1190, _out1191, _out1192 = Companion_Default___.Finish(txn, d, fino, tino, _810_src, _812_dir, _809_found && _812_dir, s, ns)
+	st = _out1190
+	fafter = _out1191
+	tafter = _out1192
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

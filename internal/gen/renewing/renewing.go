@@ -71,42 +71,42 @@ func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.Dir
 	if _821_g.Dtor_ibm() <= a && a < _821_g.Dtor_itab() {
 		var _823_bit bool
 		var _ = _823_bit
-		var _out1201 bool
-		var _ = _out1201
-		_out1201 = txn.ReadBit(a, uint64(0), true)
-		_823_bit = _out1201
+		var _out1202 bool
+		var _ = _out1202
+		_out1202 = txn.ReadBit(a, uint64(0), true)
+		_823_bit = _out1202
 		txn.WriteBit(a, uint64(0), _823_bit)
 	} else if _821_g.Dtor_itab() <= a && a < _821_g.Dtor_data0() {
 		var _824_ino *dbytes.Bytes
 		var _ = _824_ino
-		var _out1202 *dbytes.Bytes
-		var _ = _out1202
-		_out1202 = txn.ReadInode(a, uint64(0), true)
-		_824_ino = _out1202
+		var _out1203 *dbytes.Bytes
+		var _ = _out1203
+		_out1203 = txn.ReadInode(a, uint64(0), true)
+		_824_ino = _out1203
 		txn.WriteInode(a, uint64(0), _824_ino)
 	} else if _821_g.Dtor_data0() <= a && a < _821_g.Dtor_data1() {
 		var _825_unused bool
 		var _ = _825_unused
-		var _out1203 bool
-		var _ = _out1203
-		_out1203 = _822_s.FreeBit(txn, a)
-		_825_unused = _out1203
+		var _out1204 bool
+		var _ = _out1204
+		_out1204 = _822_s.FreeBit(txn, a)
+		_825_unused = _out1204
 		if _825_unused {
 			wrote = false
 			return wrote
 		}
 		var _826_b *dbytes.Blk
 		var _ = _826_b
-		var _out1204 *dbytes.Blk
-		var _ = _out1204
-		_out1204 = txn.ReadBlock(a, true)
-		_826_b = _out1204
+		var _out1205 *dbytes.Blk
+		var _ = _out1205
+		_out1205 = txn.ReadBlock(a, true)
+		_826_b = _out1205
 		var _827_y *dbytes.Bytes
 		var _ = _827_y
-		var _out1205 *dbytes.Bytes
-		var _ = _out1205
-		_out1205 = _826_b.Thaw()
-		_827_y = _out1205
+		var _out1206 *dbytes.Bytes
+		var _ = _out1206
+		_out1206 = _826_b.Thaw()
+		_827_y = _out1206
 		txn.WriteBlock(a, _827_y)
 	} else {
 		wrote = false

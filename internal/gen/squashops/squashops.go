@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1206 *dbytes.Bytes
-		var _ = _out1206
-		_out1206 = dbytes.NewBytes(uint64(0))
-		gs = _out1206
+		var _out1207 *dbytes.Bytes
+		var _ = _out1207
+		_out1207 = dbytes.NewBytes(uint64(0))
+		gs = _out1207
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -86,10 +86,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	_828_n = gids.Len() / uint64(4)
 	var _829_out *dbytes.Bytes
 	var _ = _829_out
-	var _out1207 *dbytes.Bytes
-	var _ = _out1207
-	_out1207 = dbytes.NewBytes(uint64(4) * _828_n)
-	_829_out = _out1207
+	var _out1208 *dbytes.Bytes
+	var _ = _out1208
+	_out1208 = dbytes.NewBytes(uint64(4) * _828_n)
+	_829_out = _out1208
 	var _830_i uint64
 	var _ = _830_i
 	_830_i = uint64(0)

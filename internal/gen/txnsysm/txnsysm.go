@@ -117,10 +117,10 @@ func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var _ = s
 	var _246_t *dlock.Table
 	var _ = _246_t
-	var _out423 *dlock.Table
-	var _ = _out423
-	_out423 = dlock.NewTable()
-	_246_t = _out423
+	var _out424 *dlock.Table
+	var _ = _out424
+	_out424 = dlock.NewTable()
+	_246_t = _out424
 	var _nw1 = New_Sys_()
 	var _ = _nw1
 	_nw1.Ctor__(j, _246_t)
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out424 *dbytes.Blk
-	var _ = _out424
-	var _out425 uint64
+	var _out425 *dbytes.Blk
 	var _ = _out425
-	_out424, _out425 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out424
-	t = _out425
+	var _out426 uint64
+	var _ = _out426
+	_out425, _out426 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out425
+	t = _out426
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -159,24 +159,24 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out426 bool
-	var _ = _out426
-	var _out427 *ddisk.BList
+	var _out427 bool
 	var _ = _out427
-	_out426, _out427 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out426
-	l = _out427
+	var _out428 *ddisk.BList
+	var _ = _out428
+	_out427, _out428 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out427
+	l = _out428
 	if !ok {
 		return ok, l, m, bad
 	}
 	Companion_Default___.TYield(s)
-	var _out428 uint64
-	var _ = _out428
 	var _out429 uint64
 	var _ = _out429
-	_out428, _out429 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out428
-	bad = _out429
+	var _out430 uint64
+	var _ = _out430
+	_out429, _out430 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out429
+	bad = _out430
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
@@ -190,19 +190,19 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var _ = _248_m
 	var _249_bad uint64 = 0
 	var _ = _249_bad
-	var _out430 bool
-	var _ = _out430
-	var _out431 *ddisk.BList
+	var _out431 bool
 	var _ = _out431
-	var _out432 uint64
+	var _out432 *ddisk.BList
 	var _ = _out432
 	var _out433 uint64
 	var _ = _out433
-	_out430, _out431, _out432, _out433 = Companion_Default___.Device(s, a, n, t)
-	ok = _out430
-	_247_l = _out431
-	_248_m = _out432
-	_249_bad = _out433
+	var _out434 uint64
+	var _ = _out434
+	_out431, _out432, _out433, _out434 = Companion_Default___.Device(s, a, n, t)
+	ok = _out431
+	_247_l = _out432
+	_248_m = _out433
+	_249_bad = _out434
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -217,24 +217,24 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	if _248_m == uint64(0) {
 		var _251_damaged bool
 		var _ = _251_damaged
-		var _out434 bool
-		var _ = _out434
-		_out434 = journalreader.Companion_Default___.Confirm(s.J, a, t, _249_bad)
-		_251_damaged = _out434
+		var _out435 bool
+		var _ = _out435
+		_out435 = journalreader.Companion_Default___.Confirm(s.J, a, t, _249_bad)
+		_251_damaged = _out435
 		ok = !_251_damaged
 	}
 	for uint64(0) < _250_i {
 		_250_i = _250_i - uint64(1)
 		var _252_c *dbytes.Blk
 		var _ = _252_c
-		var _out435 *dbytes.Blk
-		var _ = _out435
-		_out435 = _247_l.BlkAt(_250_i)
-		_252_c = _out435
 		var _out436 *dbytes.Blk
 		var _ = _out436
-		_out436 = journalreader.Companion_Default___.Lookup2(s.J, a+_250_i, t, _252_c)
-		b = _out436
+		_out436 = _247_l.BlkAt(_250_i)
+		_252_c = _out436
+		var _out437 *dbytes.Blk
+		var _ = _out437
+		_out437 = journalreader.Companion_Default___.Lookup2(s.J, a+_250_i, t, _252_c)
+		b = _out437
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -244,32 +244,32 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var _ = b
 	var _253_t uint64 = 0
 	var _ = _253_t
-	var _out437 *dbytes.Blk
-	var _ = _out437
-	var _out438 uint64
+	var _out438 *dbytes.Blk
 	var _ = _out438
-	_out437, _out438 = Companion_Default___.Peek(s, a)
-	b = _out437
-	_253_t = _out438
+	var _out439 uint64
+	var _ = _out439
+	_out438, _out439 = Companion_Default___.Peek(s, a)
+	b = _out438
+	_253_t = _out439
 	var _254_ok bool
 	var _ = _254_ok
 	_254_ok = true
 	for b == (*dbytes.Blk)(nil) && _254_ok {
-		var _out439 bool
-		var _ = _out439
-		var _out440 *dbytes.Blk
+		var _out440 bool
 		var _ = _out440
-		_out439, _out440 = Companion_Default___.Fetch(s, a, uint64(1), _253_t)
-		_254_ok = _out439
-		b = _out440
+		var _out441 *dbytes.Blk
+		var _ = _out441
+		_out440, _out441 = Companion_Default___.Fetch(s, a, uint64(1), _253_t)
+		_254_ok = _out440
+		b = _out441
 		if _254_ok && b == (*dbytes.Blk)(nil) {
-			var _out441 *dbytes.Blk
-			var _ = _out441
-			var _out442 uint64
+			var _out442 *dbytes.Blk
 			var _ = _out442
-			_out441, _out442 = Companion_Default___.Peek(s, a)
-			b = _out441
-			_253_t = _out442
+			var _out443 uint64
+			var _ = _out443
+			_out442, _out443 = Companion_Default___.Peek(s, a)
+			b = _out442
+			_253_t = _out443
 		}
 	}
 	return b
@@ -290,23 +290,23 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	var _ = _256_b
 	var _257_t uint64
 	var _ = _257_t
-	var _out443 *dbytes.Blk
-	var _ = _out443
-	var _out444 uint64
+	var _out444 *dbytes.Blk
 	var _ = _out444
-	_out443, _out444 = Companion_Default___.Peek(s, a)
-	_256_b = _out443
-	_257_t = _out444
+	var _out445 uint64
+	var _ = _out445
+	_out444, _out445 = Companion_Default___.Peek(s, a)
+	_256_b = _out444
+	_257_t = _out445
 	if _256_b == (*dbytes.Blk)(nil) {
 		var _258_ok bool = false
 		var _ = _258_ok
-		var _out445 bool
-		var _ = _out445
-		var _out446 *dbytes.Blk
+		var _out446 bool
 		var _ = _out446
-		_out445, _out446 = Companion_Default___.Fetch(s, a, _255_m, _257_t)
-		_258_ok = _out445
-		_256_b = _out446
+		var _out447 *dbytes.Blk
+		var _ = _out447
+		_out446, _out447 = Companion_Default___.Fetch(s, a, _255_m, _257_t)
+		_258_ok = _out446
+		_256_b = _out447
 	}
 }
 

@@ -82,13 +82,13 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1192 uint32
-	var _ = _out1192
-	var _out1193 *dbytes.Bytes
+	var _out1193 uint32
 	var _ = _out1193
-	_out1192, _out1193 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1192
-	after = _out1193
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	_out1193, _out1194 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1193
+	after = _out1194
 	var _814_all uint64
 	var _ = _814_all
 	_814_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1194 uint32
-	var _ = _out1194
-	var _out1195 *dbytes.Bytes
+	var _out1195 uint32
 	var _ = _out1195
-	_out1194, _out1195 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1194
-	after = _out1195
+	var _out1196 *dbytes.Bytes
+	var _ = _out1196
+	_out1195, _out1196 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1195
+	after = _out1196
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1196 uint32
-	var _ = _out1196
-	var _out1197 *dbytes.Bytes
+	var _out1197 uint32
 	var _ = _out1197
-	_out1196, _out1197 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1196
-	after = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1197, _out1198 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1197
+	after = _out1198
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -153,22 +153,22 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	after = (*dbytes.Bytes)(nil)
 	var _818_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _818_ip
-	var _out1198 uint32
-	var _ = _out1198
-	var _out1199 *dbytes.Bytes
+	var _out1199 uint32
 	var _ = _out1199
-	_out1198, _out1199 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1198
-	_818_ip = _out1199
+	var _out1200 *dbytes.Bytes
+	var _ = _out1200
+	_out1199, _out1200 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1199
+	_818_ip = _out1200
 	if st != uint32(0) {
 		return st, after
 	}
 	var _819_ty uint32
 	var _ = _819_ty
-	var _out1200 uint32
-	var _ = _out1200
-	_out1200 = inodeformat.Companion_Default___.GetTy(_818_ip)
-	_819_ty = _out1200
+	var _out1201 uint32
+	var _ = _out1201
+	_out1201 = inodeformat.Companion_Default___.GetTy(_818_ip)
+	_819_ty = _out1201
 	if _819_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
