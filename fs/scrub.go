@@ -48,6 +48,8 @@ type scrubber struct {
 	stop  context.CancelFunc
 	ended sync.WaitGroup
 
+	renewed uint64 // blocks that this pass has written anew
+
 	mu     sync.Mutex
 	status ScrubStatus
 	before uint64 // blocks checked in passes before
@@ -114,6 +116,7 @@ func (s *scrubber) pass(ctx context.Context) {
 	default:
 	}
 	v.log.Info("a scrub begins", "blocks", total, "bytes_per_second", s.rate)
+	s.renewed = 0
 	pace := pacer{rate: s.rate, now: s.now, after: s.after}
 	n, err := v.sys.Scrub(ctx, journal.Scrub{
 		Limit:    v.dmg.size - 1, // there is the superblock's copy
@@ -135,6 +138,8 @@ func (s *scrubber) pass(ctx context.Context) {
 		v.log.Info("the scrub ends before its time, as the volume is served no more", attrs...)
 	case err != nil:
 		v.log.Error("the scrub ends before its time", append(attrs, "err", err)...)
+	case n.Damaged > 0 && n.Damaged == s.renewed && n.Unchecked == 0:
+		v.log.Warn("the scrub has found damage, and written it anew", attrs...)
 	case n.Damaged > 0:
 		v.log.Error("the scrub has found damage", append(attrs, "advice", "when it suits, stop the server and run tansy check --data")...)
 	default:
@@ -157,6 +162,10 @@ func (s *scrubber) progress(n journal.ScrubCounts) {
 // found logs what the journal has not: what is not needed by anybody now.
 func (s *scrubber) found(f journal.Finding) {
 	switch {
+	case f.InMemory && s.v.renew(f.Block):
+		s.renewed++
+		s.v.log.Warn("a block was damaged on the device, and is written anew, as the server had it in memory still", "block", f.Block, "error", f.Err)
+		s.v.dmg.name(f.Block)
 	case f.InMemory:
 		s.v.log.Error("a block is damaged on the device; the server has it in memory still", "block", f.Block, "error", f.Err, "advice", "it is written anew when it changes; until then, keep the server running")
 		s.v.dmg.name(f.Block)

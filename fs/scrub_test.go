@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tansy/disk"
 	"tansy/internal/replay"
 	"tansy/journal"
 )
@@ -201,6 +202,81 @@ func TestScrubInUse(t *testing.T) {
 		}
 	}
 	t.Logf("%d passes, %d blocks", st.Passes, st.Checked)
+}
+
+// TestScrubRenews: what the device has lost and memory has, be it a page of the tree of codes or a home block, a scrub has written
+// anew: nothing is damaged then for a server that starts with nothing in memory, not even after a crash.
+func TestScrubRenews(t *testing.T) {
+	root := &Cred{}
+	walk := func(x *rotten, v *FS) {
+		t.Helper()
+		if _, err := v.Lookup(root, v.Root(), []byte("f")); err != nil {
+			t.Error(err)
+		}
+		if _, _, _, err := v.Read(root, Handle{x.ino["f"], 1}, 0, 3*BlockSize); err != nil {
+			t.Error(err)
+		}
+	}
+	for what, block := range map[string]func(x *rotten) uint64{
+		"the root of the tree":           func(x *rotten) uint64 { return x.page(x.v.dmg.params.Pages - 1) },
+		"the page that bitmaps need":     func(x *rotten) uint64 { return x.page(0) },
+		"a page with the codes of files": func(x *rotten) uint64 { return x.page((x.pointer("f", 0) - x.v.dmg.params.Home()) / 255) },
+		"the inode bitmap":               func(x *rotten) uint64 { return x.v.geo.Dtor_ibm() },
+		"the block bitmap":               func(x *rotten) uint64 { return x.v.geo.Dtor_bbm() },
+		"inodes":                         func(x *rotten) uint64 { return x.v.geo.Dtor_itab() },
+		"contents of a file":             func(x *rotten) uint64 { return x.pointer("f", 1) },
+	} {
+		x := newRotten(t, Options{})
+		if _, err := x.v.Create(root, x.v.Root(), []byte("new"), Guarded, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.v.sys.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		walk(x, x.v)
+		x.v.scrub.pass(context.Background()) // so that all pages are in memory
+		a := block(x)
+		x.rot(a)
+		if a < x.v.dmg.params.Start {
+			x.rot(a + 1) // its other place: whichever counts
+		}
+		x.v.scrub.pass(context.Background())
+		if st := x.v.ScrubStatus(); st.Last.Damaged != 1 || x.v.Health() != nil || x.v.DamagedBlocks() > 0 {
+			t.Errorf("%s: %+v, %v", what, st.Last, x.v.Health())
+		}
+		x.log.await(t, "was damaged on the device, and is written anew")
+		x.log.await(t, "the scrub has found damage, and written it anew")
+		crashed := disk.NewMem(rotBlocks)
+		for b := range uint64(rotBlocks) {
+			if err := crashed.WriteAt(b, [][]byte{x.block(b)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.v.scrub.pass(context.Background())
+		if st := x.v.ScrubStatus(); st.Last.Damaged+st.Last.Unchecked > 0 {
+			t.Errorf("%s, and after that: %+v", what, st.Last)
+		}
+		walk(x, x.v)
+		x.close()
+		v, err := Open(crashed, Options{Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		walk(x, v)
+		v.scrub.pass(context.Background())
+		if st := v.ScrubStatus(); st.Last.Damaged+st.Last.Unchecked > 0 {
+			t.Errorf("%s, after a crash: %+v", what, st.Last)
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// page is the first place of page p of the tree of codes.
+func (x *rotten) page(p uint64) uint64 {
+	return x.v.dmg.params.Start - 2*(x.v.dmg.params.Pages-p)
 }
 
 // TestFrozen: when a bitmap is damaged, or the tree of codes where the bitmaps need it, nothing is changed any more, and what can

@@ -22,12 +22,13 @@ var ErrNoSuperblock = errors.New("it has no superblock")
 const (
 	noSuper = 1
 	badSum  = 2
+	other   = 3 // version of the format
 )
 
 // why a superblock that is there is refused, as verified/fs/format/superblock.dfy numbers it
 var refusals = map[uint32]string{
 	badSum: "its superblock is damaged (checksum)",
-	3:      fmt.Sprintf("it was made by another version of Tansy: its format is not number %d. Serve it with that version, and copy its files to a new volume", superblockformat.Companion_Default___.VERSION()),
+	other:  "it was made by another version of Tansy",
 	4:      "it uses features this version does not know",
 	5:      "its superblock contradicts itself",
 }
@@ -42,6 +43,9 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 	why, s, err := decodeSuper(d, 0)
 	if err == nil && why == noSuper {
 		return s, false, noSuperblock(d)
+	}
+	if err == nil && why == other {
+		return s, false, otherFormat(d)
 	}
 	if err == nil && why != 0 && why != badSum {
 		return s, false, fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
@@ -61,6 +65,17 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 		return s, damaged, fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
 	}
 	return s, damaged, nil
+}
+
+// otherFormat is the error for a volume of another version of the format, with the way on. There is no conversion: this program
+// cannot read what others have made, and to serve and copy is what anybody can check.
+func otherFormat(d disk.Disk) error {
+	b := make([]byte, BlockSize)
+	if err := d.ReadAt(0, [][]byte{b}); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s: its format is number %d, and this one's %d. To go on with its files, serve it by a Tansy of which \"tansy version\" prints \"volume format %[3]d\", serve a new volume by this one, mount both, and copy (docs/operations.md, Upgrade)",
+		ErrNotVolume, refusals[other], binary.LittleEndian.Uint32(b[8:]), FormatVersion())
 }
 
 // noSuperblock is the error for a device without a superblock in block 0. Nobody

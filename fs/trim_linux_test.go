@@ -143,6 +143,33 @@ func testTrim(t *testing.T, dir, how string, size int) {
 	isClean(t, path)
 }
 
+// A block device does not say what it stores; what an earlier server has left there is given back all the same, as the codes tell what
+// was written.
+func TestTrimDeviceAfterRestart(t *testing.T) {
+	const few, many = 20, 140
+	path := newImage(t, t.TempDir(), 1<<30)
+	dev := hosttest.Loop(t, path)
+	s := serveImage(t, dev, asIs)
+	for i := range many {
+		if err := addFile(s.v, i, fs.Unstable); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.v.Commit(mustFind(t, s.v, "/file0"), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	removeFiles(t, s.v, few, many)
+	s.stop(t)
+	full := allocated(t, path)
+	s = discarding(t, dev)
+	want := full - (many-few)*fileBytes*9/10
+	until(t, fmt.Sprintf("%d bytes of %d", want, full), func() bool { return allocated(t, path) <= want })
+	t.Logf("%d KiB had room, %d KiB have it", full>>10, allocated(t, path)>>10)
+	verify(t, s.v, 0, few, 0)
+	s.stop(t)
+	isClean(t, dev)
+}
+
 func mustFind(t *testing.T, v *fs.FS, path string) fs.Handle {
 	t.Helper()
 	h, err := find(v, path)

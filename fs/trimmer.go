@@ -43,7 +43,8 @@ const (
 	trimStep     = 240            // blocks in one transaction: others have room in the same group
 	trimHeld     = 8192           // blocks that are kept from others at a time
 	trimShare    = 8              // the trimmer works an eighth of the time at most while others commit, else half of it
-	sweepStep    = 1024           // pieces looked at in a turn
+	sweepStep    = 1024           // pieces of an image looked at in a turn
+	sweepCodes   = 128            // ... of a device, which does not say what has room: codes tell what was written
 )
 
 // errYield ends a round: others need the blocks that it holds.
@@ -53,11 +54,7 @@ var errYield = errors.New("others need the blocks")
 var errNoDiscard = errors.New("the device does not take room back")
 
 func (v *FS) newTrimmer() *trimmer {
-	t := &trimmer{v: v, quit: make(chan struct{}), done: make(chan struct{}), sweep: v.geo.Dtor_data0()}
-	if v.host == nil { // it does not say what has room
-		t.sweep = v.geo.Dtor_data1()
-	}
-	return t
+	return &trimmer{v: v, quit: make(chan struct{}), done: make(chan struct{}), sweep: v.geo.Dtor_data0()}
 }
 
 // start begins to trim in the background.
@@ -128,16 +125,17 @@ func (t *trimmer) turn() error {
 // look goes on with the pieces that had room when the volume was opened.
 func (t *trimmer) look() error {
 	var found []uint64
-	for range sweepStep {
-		if t.sweep >= t.v.geo.Dtor_data1() {
+	end, steps := t.v.geo.Dtor_data1(), sweepStep
+	if t.v.host == nil {
+		end, steps = min(end, t.sweep+sweepCodes*dtxn.Piece), sweepCodes
+	}
+	for range steps {
+		lo, hi := t.backed(dtxn.Run{Start: t.sweep, End: end})
+		if lo >= hi {
+			t.sweep = end
 			break
 		}
-		lo, _, ok := t.v.host.Backed(t.sweep)
-		if !ok {
-			t.sweep = t.v.geo.Dtor_data1()
-			break
-		}
-		p := max(lo, t.sweep) / dtxn.Piece
+		p := lo / dtxn.Piece
 		found = append(found, p)
 		t.sweep = (p + 1) * dtxn.Piece
 	}
@@ -213,10 +211,14 @@ func (t *trimmer) piece(p uint64) error {
 	return nil
 }
 
-// backed is the first part of a run that may have room; empty if there is none.
+// backed is the first part of a run that may have room; empty if there is none. Of a device it is what was written, or,
+// when somebody waits for all the room there is, everything: it may have had something else before there was a volume.
 func (t *trimmer) backed(r dtxn.Run) (lo, hi uint64) {
-	if t.v.host == nil {
+	switch {
+	case r.Start >= r.End || t.v.host == nil && !t.paced:
 		return r.Start, r.End
+	case t.v.host == nil:
+		return t.v.sys.Written(r.Start, r.End)
 	}
 	lo, hi, ok := t.v.host.Backed(r.Start)
 	if !ok {

@@ -241,6 +241,46 @@ func damageAll(t *testing.T, r *rand.Rand, w *lived) {
 	t.Logf("%d pages, %d groups in the log: %d damages", p.Pages, len(s.Groups), harmed)
 }
 
+// TestExchangedPlaces: a page of the tree counts wherever it is found, in the place that it says or in the other, and stays there until
+// the header tells of the next version: with the places of every page exchanged nothing is lost, wherever the next installation crashes.
+func TestExchangedPlaces(t *testing.T) {
+	seed := replay.Seed(t)
+	r := rand.New(rand.NewPCG(seed, 0))
+	p := bitmappedFor(64, 600)
+	w := live(t, r, p, 30)
+	for a := p.Start - 2*p.Pages; a < p.Start; a += 2 {
+		one, other := block(t, w.d, a), block(t, w.d, a+1)
+		put(t, w.d, a, other)
+		put(t, w.d, a+1, one)
+	}
+	if err := w.d.Barrier(); err != nil {
+		t.Fatal(err)
+	}
+	j := w.judge(t, "exchanged", nil, false)
+	w.d.Record()
+	crashes := 0
+	for round := range uint64(3) {
+		w.v.meta[0] = 1000 + round
+		if err := j.Commit([]Write{{p.Bitmap + 1, contents(w.v.meta[0])}}, true); err != nil {
+			t.Fatal(err)
+		}
+		first := w.d.Ops()
+		journalthreads.Companion_Default___.Drain(j.core)
+		for n := first; n <= w.d.Ops(); n++ {
+			for _, left := range []disk.Choice{disk.KeepAll, disk.RandomChoice(r, true)} {
+				c := *w
+				c.d = w.d.At(n).Crash(left)
+				crashes++
+				_ = c.judge(t, fmt.Sprintf("installation %d, crash after operation %d", round+1, n), nil, false).Close()
+			}
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d crashes", crashes)
+}
+
 // A liar is a device that loses one write of a block, or makes it elsewhere.
 type liar struct {
 	*disk.Sim

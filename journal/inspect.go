@@ -96,7 +96,7 @@ type pageWalk struct {
 // newestPage returns page p of the newest version of the tree.
 func newestPage(t *treeofcodes.Tree, p uint64) (ok bool, b *dbytes.Blk) {
 	version, r0, r1 := t.Pages.Root()
-	ok, b, _ = treeofcodes.Companion_Default___.Page(t, p, version, r0, r1)
+	ok, b, _, _ = treeofcodes.Companion_Default___.Page(t, p, version, r0, r1)
 	return ok, b
 }
 

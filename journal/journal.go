@@ -119,6 +119,19 @@ func (p Params) TreeBlock(a uint64, size uint64) (b uint64, ok bool) {
 	return first + 2*q, p.Pages > 0 && x+1 < size-home+p.Pages // the root has none
 }
 
+// Below are the home blocks from first to last that have their codes in page q of the tree of codes, which is in one of the two
+// blocks from q on, or in pages below that; where a page has the codes of blocks and of pages, only what is below the latter.
+func (p Params) Below(q, size uint64) (first, last uint64) {
+	n := size - p.Home()
+	nodes := n + p.Pages - 1 // that have codes
+	page := (q - (p.Start - 2*p.Pages)) / 2
+	lo, end := page*dlog.PerPage, min((page+1)*dlog.PerPage, nodes)
+	for end > n {
+		lo, end = (max(lo, n)-n)*dlog.PerPage, min((end-n)*dlog.PerPage, nodes)
+	}
+	return p.Home() + lo, p.Home() + end - 1
+}
+
 // Depends tells whether the codes of some of the home blocks [a, end) are not known without page q of the tree of
 // codes, which is in one of the two blocks from q on.
 func (p Params) Depends(q, a, end, size uint64) bool {

@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/journalm"
 	"tansy/internal/gen/journalpolicy"
 	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/treeofcodes"
 )
 
 // Room that is given back. A commit of zeros to a block that nobody needs lets the device forget
@@ -22,6 +24,31 @@ func (j *Journal) Spared() (cannot bool, kept uint64) { return j.d.CannotSpare()
 
 // Discarded is the number of blocks that were discarded.
 func (j *Journal) Discarded() uint64 { return j.d.Counts().DiscardedBlocks }
+
+// Written is the first run of home blocks from a up to end, which is not among them, that hold something else than zeros for all that their
+// codes tell; empty if there is none. What was never written since Format, whatever the device has there, and what was discarded is not among
+// them, nor what has its code in a damaged page. It is a hint, and of what is home alone. Without a tree of codes it is all of them.
+func (j *Journal) Written(a, end uint64) (lo, hi uint64) {
+	if j.p.Pages == 0 {
+		return a, end
+	}
+	for lo = a; lo < end && !j.written(lo); lo++ {
+	}
+	for hi = lo; hi < end && j.written(hi); hi++ {
+	}
+	return lo, hi
+}
+
+var zeroBlock = dbytes.ZeroBlk()
+
+func (j *Journal) written(a uint64) bool {
+	ok, c0, c1, _ := treeofcodes.Companion_Default___.CodeOf(j.core.Tree, a)
+	if !ok || c0|c1 == 0 {
+		return false
+	}
+	z0, z1 := j.core.Seal.Code(a-j.home, zeroBlock)
+	return c0 != z0 || c1 != z1
+}
 
 // A Position is how far the journal is with what was committed.
 type Position struct {

@@ -22,6 +22,14 @@ func TestTreeBlocks(t *testing.T) {
 				want = append(want, p.Start-2*p.Pages+2*page)
 				node = n + page
 			}
+			for _, q := range want {
+				first, last := p.Below(q, size)
+				for _, b := range []uint64{first, (first + last) / 2, last} {
+					if !slices.Contains(slices.Collect(p.TreeBlocks(b, size)), q) {
+						t.Errorf("%d blocks: block %d of those from %d to %d is not below page %d", n, b, first, last, q)
+					}
+				}
+			}
 			if got := slices.Collect(p.TreeBlocks(p.Home()+x, size)); !slices.Equal(got, want) {
 				t.Errorf("%d blocks, block %d: %v, not %v", n, x, got, want)
 			}

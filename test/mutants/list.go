@@ -136,6 +136,8 @@ var mutants = []mutant{
 	{what: "trim: what is let go of stays spare", file: "txn/dtxn/spare.go", old: "\ta.unspare()\n", new: "", tests: trims},
 	{what: "trim: the room of one removed file in the first piece only", file: "txn/dtxn/alloc.go", old: "a.pieces[c.x/Piece] = struct{}{}", new: "a.pieces[0] = struct{}{}", tests: trims},
 	{what: "trim: nothing is looked for at the start", file: "fs/trimmer.go", old: "sweep: v.geo.Dtor_data0()}", new: "sweep: v.geo.Dtor_data1()}", tests: trims},
+	{what: "trim: what was written to a device is not looked for at the start", file: "fs/trimmer.go", old: "return t.v.sys.Written(r.Start, r.End)", new: "return r.End, r.End", tests: trims},
+	{what: "trim: blocks never written are given back", file: "journal/spare.go", old: "if !ok || c0|c1 == 0 {", new: "if !ok {", tests: trims},
 	{what: "trim: the runs of a piece but the first are left", file: "fs/trimmer.go", old: "\t\t\tr.Start = hi\n", new: "\t\t\tr.Start = r.End\n", tests: trims},
 	{what: "host: no room for pages of the tree of codes", file: "fs/volume.go", old: "\tl.Beside = func", new: "\t_ = func", tests: []string{"./fs", "-run", "RoomForAll"}},
 
@@ -179,6 +181,9 @@ var mutants = []mutant{
 	{what: "scrub: what lies before the bitmap's blocks is left out", file: "journal/scrub.go", old: "err = r.blocks(j.home, first)", new: "err = nil", tests: scrubs},
 	{what: "scrub: one block that cannot be read ends a run", file: "journal/scrub.go", old: "single = n // which one is it?\n\t\t\t\tcontinue\n", new: "", tests: scrubs},
 	{what: "scrub: one damaged block ends a run", file: "journal/scrub.go", old: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})\n\t\t\t\ta++\n", new: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})\n\t\t\t\ta += n - m\n", tests: scrubs},
+	{what: "scrub: what memory has is not written", file: "fs/scrub.go", old: "case f.InMemory && s.v.renew(f.Block):", new: "case f.InMemory && s.renewed > 1<<60:", tests: scrubs},
+	{what: "renew: what is to go home stays in the log", file: "fs/renew.go", old: "return v.sys.Settle() == nil", new: "return v.sys.Flush() == nil", tests: scrubs},
+	{what: "renew: the first page below a page is not looked for", file: "journal/journal.go", old: "for end > n {", new: "for end > n+p.Pages {", tests: scrubs},
 	{what: "owner: large new data go home without a look at the header", file: "internal/extern/dlog/dlog.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},
 
 	// The server as a daemon: log, port, service manager, numbers.

@@ -50,7 +50,7 @@ var (
 	statuses   = []string{"./status"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
 	seals      = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs"}
-	trims      = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|Trim$/tmpfs"}
+	trims      = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	codes      = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
 	scrubs     = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}

@@ -57,6 +57,12 @@ func (s *System) Spared() (cannot bool, kept uint64) { return s.j.Spared() }
 // Discarded is the number of blocks that were given back.
 func (s *System) Discarded() uint64 { return s.j.Discarded() }
 
+// Written is journal.Journal's.
+func (s *System) Written(b, end uint64) (lo, hi uint64) {
+	lo, hi = s.j.Written(s.base+b, s.base+end)
+	return lo - s.base, hi - s.base
+}
+
 // Position is how far the journal is.
 func (s *System) Position() journal.Position { return s.j.Position() }
 

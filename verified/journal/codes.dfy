@@ -8,7 +8,7 @@
 // comes after what it has the codes of, but the root, which has none of its own.
 //
 // A page has two places side by side. A new version of it is written where the one that
-// counts is not; what decides is the code, so that both are read. All pages that an installation changes change
+// counts was not found, whatever that says of itself; what decides is the code, so that both are read. All pages that an installation changes change
 // with the header: a crash before it leaves the tree as it was, and the log to install again.
 // (The log is sealed by itself. Blocks that went straight home are covered by the seal of their group, and
 // their codes are kept in memory, until the header passes the group.)
@@ -49,7 +49,7 @@ module TreeOfCodes {
     { d := d0; seal := seal0; pages := pages0; first := first0; np := np0; home := home0; n := n0; }
     predicate Ok() {
       (np > 0 ==> PagesFit(n, np)) && first as int + 2 * np as int <= home as int && home as int + n as int < 0x8_0000_0000_0000 &&
-      seal.t == pages.t == TreeGeo(seal.key, n as int, np as int) && seal.home == home as int
+      seal.t == pages.t == TreeGeo(seal.key, n as int, np as int) && seal.home == home as int && pages.first == first as int
     }
     predicate Fits() reads d { Ok() && d.Valid() && |d.cur| == home as int + n as int }
     // the newest pages, and the code of their root
@@ -87,27 +87,29 @@ module TreeOfCodes {
     ok := b.EqualAt(0, y);
     assert b.v[0..4096] == b.v;
   }
-  // page p, whose code is c0, c1; !ok = neither of its places has it
-  method Load(t: Tree, p: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
+  // contents b of page p were seen in this place of it, or it was never written
+  predicate Found(t: Tree, p: uint64, place: uint64, b: BV) { place < 2 && (b == Zeros(4096) || Saw(t.first as int + 2 * p as int + place as int, b)) }
+  // page p, whose code is c0, c1, and the place where it was found; !ok = neither of its places has it
+  method Load(t: Tree, p: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk, place: uint64)
     requires t.Fits() && p < t.np
-    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v))
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
   {
     b := ZeroBlk();
-    ok := true;
+    ok := true; place := 0;
     if c0 == 0 && c1 == 0 { return; }
     var l; ghost var honest;
     ok, l, honest := t.d.ReadAny(t.first + 2 * p, 2);
-    if !ok { ok, b := Place(t, p, 0, c0, c1); if !ok { ok, b := Place(t, p, 1, c0, c1); } return; }
+    if !ok { ok, b := Place(t, p, 0, c0, c1); if !ok { place := 1; ok, b := Place(t, p, 1, c0, c1); } return; }
     b := l.BlkAt(0);
     ok := Matches(t, t.n + p, b, c0, c1);
     if ok { return; }
-    b := l.BlkAt(1);
+    b := l.BlkAt(1); place := 1;
     ok := Matches(t, t.n + p, b, c0, c1);
   }
   // ... from one of its places: the other cannot be read
   method Place(t: Tree, p: uint64, place: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
     requires t.Fits() && p < t.np && place < 2
-    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v))
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
   {
     b := ZeroBlk();
     var l; ghost var honest;
@@ -120,36 +122,50 @@ module TreeOfCodes {
   predicate IsNewest(t: Tree, version: uint64, r0: uint64, r1: uint64) reads t.pages {
     |t.pages.vs| == |t.pages.rs| && version as int == |t.pages.vs| - 1 && t.Root() == CV(r0, r1) && IsTree(t.seal.t, t.Now(), t.Root())
   }
+  // Page p, which was found in this place, is remembered, if that is the one that it says: so that it is known
+  // of what is in memory where it was found. (One in the other's place is read each time, until it is written again.)
+  method Keep(t: Tree, version: uint64, p: uint64, place: uint64, b: Blk)
+    requires t.Ok() && version as int < |t.pages.vs| && p as int < |t.pages.vs[version as int]| && b.v == t.pages.vs[version as int][p as int]
+    requires |b.v| == 4096 && Found(t, p, place, b.v)
+  {
+    var says := PlaceSaid(b);
+    if says == place { t.pages.Put(version, p, b); }
+  }
+  // the place that a page says it is for
+  function method PlaceSaid(b: Blk): (place: uint64)
+    requires |b.v| == 4096
+    ensures place < 2
+  { b.U64(0) % 2 }
   // the lowest page that is in memory of those from p up to the root; if none is, the root, read
-  method Known(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, q: uint64, b: Blk)
+  method Known(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, q: uint64, b: Blk, place: uint64)
     requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
-    ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) && (ok ==> b.v == t.Now()[q])
+    ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) && (ok ==> b.v == t.Now()[q] && Found(t, q, place, b.v))
   {
     q := p; ok := true;
     var c := t.pages.Get(version, q);
     while c == null && q + 1 < t.np
-      invariant Above(t.seal.t, p as int, q as int) && (c != null ==> c.v == t.Now()[q])
+      invariant Above(t.seal.t, p as int, q as int) && (c != null ==> c.v == t.Now()[q] && InPlace(t.pages.first, q as int, c.v))
       decreases t.np - q, c == null
     {
       AboveUp(t.seal.t, p as int, q as int);
       q := Parent(t, q);
       c := t.pages.Get(version, q);
     }
-    if c != null { b := c; return; }
-    ok, b := Load(t, q, r0, r1);
+    if c != null { b := c; place := PlaceSaid(b); return; }
+    ok, b, place := Load(t, q, r0, r1);
     if ok {
       VouchOne(t.seal.key, t.n as int + q as int, CV(r0, r1), b.v, t.Now()[q]);
-      t.pages.Put(version, q, b);
+      Keep(t, version, q, place, b);
     }
   }
-  // Page p of the newest version. !ok = page bad of those it depends on cannot be read, or is damaged.
-  method Page(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, b: Blk, bad: uint64)
+  // Page p of the newest version, and where it was found. !ok = page bad of those it depends on cannot be read, or is damaged.
+  method Page(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, b: Blk, place: uint64, bad: uint64)
     requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
-    ensures |b.v| == 4096 && bad < t.np && (ok ==> b.v == t.Now()[p])
+    ensures |b.v| == 4096 && bad < t.np && (ok ==> b.v == t.Now()[p] && Found(t, p, place, b.v))
   {
-    ok, bad, b := Known(t, p, version, r0, r1);
+    ok, bad, b, place := Known(t, p, version, r0, r1);
     while ok && bad != p
-      invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) && (ok ==> b.v == t.Now()[bad])
+      invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) && (ok ==> b.v == t.Now()[bad] && Found(t, bad, place, b.v))
       decreases bad, ok
     {
       var q := Towards(t, bad, p);
@@ -157,10 +173,10 @@ module TreeOfCodes {
       ghost var c := CodeIn(t.seal.t, t.Now(), t.n as int + q as int);
       assert c == CV(c0, c1);
       bad := q;
-      ok, b := Load(t, q, c0, c1);
+      ok, b, place := Load(t, q, c0, c1);
       if ok {
         VouchOne(t.seal.key, t.n as int + q as int, c, b.v, t.Now()[q]);
-        t.pages.Put(version, q, b);
+        Keep(t, version, q, place, b);
       }
     }
   }
@@ -198,8 +214,8 @@ module TreeOfCodes {
     var held, version, r0, r1;
     held, c0, c1, version, r0, r1 := t.pages.Look(x);
     if held { ok := true; return; }
-    var b;
-    ok, b, bad := Page(t, x / 255, version, r0, r1);
+    var b, place;
+    ok, b, place, bad := Page(t, x / 255, version, r0, r1);
     c0, c1 := GetCode(b, x % 255);
   }
   // Is b what block a holds at home? If not, bad says which block is damaged: a, or one of the tree.
@@ -215,12 +231,6 @@ module TreeOfCodes {
     ok := Matches(t, a - t.home, b, c0, c1);
     bad := a;
   }
-  // the contents that the tree has the code of are the only ones that are accepted
-  lemma OnlyOne(t: Tree, x: int, b: BV, b2: BV)
-    requires t.Ok() && t.np > 0 && 0 <= x < t.n as int && |t.pages.vs| > 0 && PagesOk(t.seal.t, t.Now())
-    requires Vouches(t.seal.key, x, CodeIn(t.seal.t, t.Now(), x), b) && Vouches(t.seal.key, x, CodeIn(t.seal.t, t.Now(), x), b2)
-    ensures b == b2
-  { VouchOne(t.seal.key, x, CodeIn(t.seal.t, t.Now(), x), b, b2); }
 
   // ---- changes ----
   // Are these codes of home blocks, in their order, none twice? (They are; the loops below need it.)
@@ -280,12 +290,16 @@ module TreeOfCodes {
     y.PutU64(0, place);
     forall q | 0 <= q < 255 ensures CodeAt(y.data, q) == CodeAt(s, q) { U64Spliced(s, 0, place, 16 + 16 * q); U64Spliced(s, 0, place, 24 + 16 * q); }
   }
+  // a is a place of page p, and not that in which the newest version of it was seen, if that was ever written
+  predicate Spares(t: Tree, p: uint64, a: uint64) reads t.pages`vs {
+    |t.pages.vs| > 0 && p as int < |t.Now()| && exists place :: a as int == t.first as int + 2 * p as int + 1 - place as int && Found(t, p, place, t.Now()[p])
+  }
   // The page p of the i-th code of c with the codes from there on, as far as they belong there (j: the first that does not),
   // and the address where it is to be written.
   method Changed(t: Tree, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, j: uint64)
     requires t.Fits() && t.np > 0 && i as int < |c.s| && ListOk(t.seal.t, c.s)
     ensures |b.v| == 4096 && i <= j && j as int <= |c.s| && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    ensures ok ==> p < t.np && t.first <= a && a as int < t.first as int + 2 * t.np as int
+    ensures ok ==> p < t.np && Spares(t, p, a)
     ensures ok ==> Wrote(c.s, i as int, j as int, p as int, t.Now()[p], b.v)
   {
     b := ZeroBlk();
@@ -293,15 +307,14 @@ module TreeOfCodes {
     p := x / 255; a := 0; j := i;
     t.pages.Trees();
     var version, r0, r1 := t.pages.Root();
-    var old_, bad;
-    ok, old_, bad := Page(t, p, version, r0, r1);
+    var old_, place, bad;
+    ok, old_, place, bad := Page(t, p, version, r0, r1);
     if !ok { a := t.first + 2 * bad; return; }
     var y := old_.Thaw();
     j := Fill(c, i, p, y);
     ghost var s := y.data;
-    var place := 1 - y.U64(0) % 2;
-    PutPlace(y, place);
-    a := t.first + 2 * p + place;
+    PutPlace(y, 1 - place);
+    a := t.first + 2 * p + (1 - place);
     b := Freeze(y);
   }
   // lays the codes from the i-th on that belong in page p over y

@@ -183,7 +183,7 @@ module JournalInstaller {
     modifies {}
     ensures j.LKeep()
     ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
-    ensures ok ==> p < j.tree.np && j.tree.first <= a < j.at && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
+    ensures ok ==> p < j.tree.np && Spares(j.tree, p, a) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {
     reveal j.Inv();
     ok, p, a, b, i1 := Changed(j.tree, c, i);
@@ -210,9 +210,9 @@ module JournalInstaller {
     version, r0, r1 := j.tree.pages.Root();
     pg := j.tree.Now();
   }
-  // [F] write a page of the tree of codes
-  method PageWrite(j: Journal, a: uint64, b: Blk) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && j.tree.first <= a < j.at && |b.v| == 4096
+  // [F] write page p of the tree of codes; not where its newest version was seen, which counts until the header is written
+  method PageWrite(j: Journal, p: uint64, a: uint64, b: Blk) returns (ok: bool)
+    requires j.Inv() && j.ins.ip == 1 && p < j.tree.np && Spares(j.tree, p, a) && |b.v| == 4096
     modifies j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
   {
@@ -364,10 +364,6 @@ module JournalInstaller {
     ensures 2 <= j.ins.ip && (!copy ==> j.ins.ip == 2) && j.ieq as int == j.hq as int + j.k && j.geo.ep == j.seal.ep && j.geo.key == j.seal.key && j.geo.tree == j.seal.t
     ensures j.at as int == j.geo.at && j.home as int - 1 == Copy(j.geo) && j.at < j.home
   { reveal j.Inv(); reveal j.InsI(); }
-  lemma IsRootOf(p: Geo, r: CV, w: St)
-    requires Says(p, r, w)
-    ensures IsRoot(p.tree, r)
-  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
   twostate lemma HdrWroteI(j: Journal, copy: bool, a: int, v: BV, ok: bool)
     requires old(j.InsI()) && j.ins.ip == 3 && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && unchanged(j)
     requires if copy then old(j.ins.hph) == 2 else old(j.ins.ip) == 2
@@ -429,6 +425,14 @@ module JournalInstaller {
     ensures ok ==> j.d.bad == old(j.d.bad)
     ensures !ok ==> j.d.bad
   {
+    ok := BearsOurs(j);
+    if !ok { Halt(j); }
+  }
+  // ... what the header says
+  method BearsOurs(j: Journal) returns (ok: bool)
+    requires j.Inv()
+    modifies {}
+  {
     reveal j.Inv();
     var io, b; ghost var honest;
     io, b, honest := j.d.Read(j.at);
@@ -437,7 +441,15 @@ module JournalInstaller {
     if !is { io, b, honest := j.d.Read(j.home - 1); }
     ok := true;
     if io { ok := j.seal.Ours(b); }
-    if !ok { j.d.Stop(); }
+  }
+  // ... as if the device had failed
+  method Halt(j: Journal)
+    requires j.Inv()
+    modifies j.d`bad
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.d.bad
+  {
+    reveal j.Inv();
+    j.d.Stop();
     LogFrame(j); InsFrame(j);
   }
   // [L] put one of the installed blocks into the cache

@@ -560,11 +560,12 @@ module LogModel {
     LogTail(poss, g, s, c);
     CrashState(poss, g, s, late, com, ms);
     CrashAtHome(poss, g, s, late, com, ms);
-    Says2(g, |poss|, late);
+    HeaderSays(g, |poss|, late);
     assert ms == if com then g.gs[c..] + [g.cg] else g.gs[c..];
     assert RecBy(g.p, s, b, ms, SaidBy(g, late), v, g.sg);
   }
-  lemma Says2(g: G, n: int, late: bool)
+  // what the tree says whose root the header has; late: the header of the installation
+  lemma HeaderSays(g: G, n: int, late: bool)
     requires GInv(g, n) && (late ==> g.ip == 3)
     ensures Says(g.p, if late then g.r2 else g.r, SaidBy(g, late)) && SaidBy(g, late).Keys == (set a | Home(g.p) <= a < n)
   { reveal Trees(); }

@@ -56,22 +56,22 @@ module JournalReader {
     ok, l := j.d.ReadRun(a, n);
     if ok { AllSeen(j, a as int, t, l.blks); }
   }
-  // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes? If
-  // the first is not: block bad is damaged, or what was read was overtaken by an installation.
+  // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes, from the i-th on?
+  // m: the first that is not; for it block bad is damaged, or what was read was overtaken by an installation.
   // (Each block has its own instant, at which Genuine looks at what is in memory of the tree.)
-  method CheckHome(j: Journal, a: uint64, l: BList, t: uint64) returns (m: uint64, bad: uint64)
-    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && (forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096) && t <= j.trims
-    requires j.tree.np == 0 ==> forall i :: 0 <= i < |l.blks| ==> j.WasRead(a as int + i, t, l.blks[i])
+  method CheckHome(j: Journal, a: uint64, l: BList, i: uint64, t: uint64) returns (m: uint64, bad: uint64)
+    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && t <= j.trims
+    requires j.tree.np == 0 ==> forall k :: 0 <= k < |l.blks| ==> j.WasRead(a as int + k, t, l.blks[k])
     modifies j`rds
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-    ensures m as int <= |l.blks| && forall i :: 0 <= i < m as int ==> j.WasRead(a as int + i, t, l.blks[i])
+    ensures i <= m && m as int <= |l.blks| && forall k :: i as int <= k < m as int ==> j.WasRead(a as int + k, t, l.blks[k])
   {
     var n := l.Len();
-    m := 0; bad := a;
+    m := i; bad := a;
     while m < n
-      invariant m <= n && j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && t <= j.trims
-      invariant forall i :: 0 <= i < m as int ==> j.WasRead(a as int + i, t, l.blks[i])
-      invariant j.tree.np == 0 ==> forall i :: 0 <= i < |l.blks| ==> j.WasRead(a as int + i, t, l.blks[i])
+      invariant i <= m <= n && j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && t <= j.trims
+      invariant forall k :: i as int <= k < m as int ==> j.WasRead(a as int + k, t, l.blks[k])
+      invariant j.tree.np == 0 ==> forall k :: 0 <= k < |l.blks| ==> j.WasRead(a as int + k, t, l.blks[k])
     {
       var b := l.BlkAt(m);
       var ok;

@@ -243,7 +243,7 @@ module RecoverM {
     ghost var w2 := Recovered(p, c, DecHdr(p.key, hb).q, ms, w);
     w1, torn := w2, {};
     seal.NewEpoch();
-    assert IsRoot(seal.t, CV(r0, r1)) by { RootSaid(p, CV(r0, r1), w2); }
+    assert IsRoot(seal.t, CV(r0, r1)) by { IsRootOf(p, CV(r0, r1), w2); }
     var nb := seal.EncHdr(q, r0, r1);
     forall s | Between(p, d.cur, s, nb.v) ensures s in d.ok { EmptyCrash(p, c, c2, s, hb, ms, w, v, nb.v, w2, seal.signed); }
     io := WriteHeads(d, nb, at, cp, p);
@@ -256,10 +256,6 @@ module RecoverM {
     assert HomeOf(p1, d.cur).Keys == HomeOf(p, d.cur).Keys;
     InitFull(p1, d.poss, d.cur, q as int, w1, CV(r0, r1), seal.signed);
   }
-  lemma RootSaid(p: Geo, r: CV, w: St)
-    requires Says(p, r, w)
-    ensures IsRoot(p.tree, r)
-  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
   // Opens the volume: any state of the device that a crash may leave, also of the process
   // alone, which may leave writes that can be read and are not durable: hence the barrier,
   // without which a crash of the machine might take away in the middle of the replay what

@@ -11,6 +11,10 @@ module TreeSaid {
   import opened TreeModel
   import opened TreeOfCodes
 
+  lemma IsRootOf(p: Geo, r: CV, w: St)
+    requires Says(p, r, w)
+    ensures IsRoot(p.tree, r)
+  { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
   // with the codes s a tree that says w says w2
   predicate Restates(s: seq<Code>, home: int, key: int, w: St, w2: St) {
     (forall e :: e in s ==> e.x + home in w2 && Vouches(key, e.x, e.c, w2[e.x + home])) &&

@@ -56,26 +56,6 @@ module JournalScrub {
     assert j.gs == j.gs[..j.k] + j.gs[j.k..];
     MergeCat(j.gs[..j.k], j.gs[j.k..]);
   }
-  // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes, from the i-th on?
-  // m: the first that is not; for it block bad is damaged, or what was read was overtaken.
-  method CheckFrom(j: Journal, a: uint64, l: BList, i: uint64) returns (m: uint64, bad: uint64)
-    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096
-    modifies {}
-    ensures i <= m && m as int <= |l.blks| && j.LKeep() && j.IKeep()
-  {
-    reveal j.Inv();
-    var n := l.Len();
-    m := i; bad := a;
-    while m < n
-      invariant i <= m <= n
-    {
-      var b := l.BlkAt(m);
-      var ok;
-      ok, bad := Genuine(j.tree, a + m, b);
-      if !ok { return; }
-      m := m + 1;
-    }
-  }
   // [L] Block a was read with ticket t and is not what it should be, as block bad is damaged; or it could not be read (bad == a).
   // What does that mean?
   method Verdict(j: Journal, a: uint64, t: uint64, bad: uint64) returns (st: uint32)
@@ -128,17 +108,17 @@ module JournalScrub {
   {
     t.pages.Trees();
     var version, r0, r1 := t.pages.Root();
-    var c0, c1 := r0, r1;
+    var place; var c0, c1 := r0, r1;
     mem := false; blank := false; bad := p;
     if p + 1 < t.np {
       var q := Parent(t, p);
-      ok, b, bad := Page(t, q, version, r0, r1);
+      ok, b, place, bad := Page(t, q, version, r0, r1);
       if !ok { return; }
       c0, c1 := GetCode(b, (t.n + p) % 255);
       assert CV(c0, c1) == CodeIn(t.seal.t, t.Now(), t.n as int + p as int);
     }
     bad := p; blank := c0 == 0 && c1 == 0;
-    ok, b := Load(t, p, c0, c1);
+    ok, b, place := Load(t, p, c0, c1);
     if ok { VouchOne(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v, t.Now()[p]); return; }
     var c := t.pages.Get(version, p);
     mem := c != null;

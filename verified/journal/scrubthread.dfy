@@ -38,20 +38,33 @@ module JournalScrubber {
     }
     while m < n
       invariant good <= m <= n && j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && st == SGood
-      invariant |l.blks| == n as int && forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096
+      invariant |l.blks| == n as int && WereRead(j, a, l, t)
       decreases n - m
     {
-      CYield(j);
       var k;
-      k, bad := CheckFrom(j, a, l, m);
+      st, k, bad := ScrubOn(j, a, l, m, t);
       good := good + (k - m);
       m := k;
-      if m < n {
-        st := Judge(j, a + m, t, bad, false);
-        if st != SGood { return; }
-        m := m + 1;
-      }
+      if st != SGood { return; }
+      if m < n { m := m + 1; }
     }
+  }
+  // the blocks l were read from a on, with ticket t
+  predicate WereRead(j: Journal, a: uint64, l: BList, t: uint64) reads j {
+    t <= j.trims && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && (j.tree.np == 0 ==> forall k :: 0 <= k < |l.blks| ==> j.WasRead(a as int + k, t, l.blks[k]))
+  }
+  // Checks the blocks l from the i-th on. m: the first that is not well, and st what is with it.
+  method ScrubOn(j: Journal, a: uint64, l: BList, i: uint64, t: uint64) returns (st: uint32, m: uint64, bad: uint64)
+    requires j.Inv() && !j.mu.held && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && WereRead(j, a, l, t)
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && WereRead(j, a, l, t)
+    ensures i <= m && m as int <= |l.blks| && (st != SGood ==> m as int < |l.blks|)
+  {
+    CYield(j);
+    m, bad := CheckHome(j, a, l, i, t);
+    st := SGood;
+    var n := l.Len();
+    if m < n { st := Judge(j, a + m, t, bad, false); }
   }
   // What is with block a, which was read with ticket t and is not well (or not read)?
   method Judge(j: Journal, a: uint64, t: uint64, bad: uint64, unread: bool) returns (st: uint32)

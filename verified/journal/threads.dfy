@@ -238,7 +238,7 @@ module JournalThreads {
     ok, p, a, b, i1 := NextPage(j, c, i);
     if !ok { return; }
     IYield(j);
-    ok := PageWrite(j, a, b);
+    ok := PageWrite(j, p, a, b);
     if !ok { return; }
     IYield(j);
     var root, c0, c1 := PageUp(j, c, p, b);
@@ -454,7 +454,7 @@ module JournalThreads {
     if !ok { return; }
     CYield(j);
     var m;
-    m, bad := CheckHome(j, a, l, t);
+    m, bad := CheckHome(j, a, l, 0, t);
     if m > 0 { c := l.BlkAt(0); }
   }
   // The latest contents of block a. false = the device cannot read it, or returns something else.

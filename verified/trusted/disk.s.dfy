@@ -21,6 +21,7 @@ module {:extern "ddisk"} DiskS {
   type Img = seq<BV>                // contents of a device
   type Poss = seq<iset<BV>>         // per block: what a crash may leave there
 
+  predicate {:axiom} Saw(a: int, b: BV)
   function Any(): iset<BV> { iset x: BV | |x| == 4096 }
   predicate CrashImg(poss: Poss, s: Img) {
     |s| == |poss| && forall a :: 0 <= a < |s| ==> s[a] in poss[a]
@@ -79,10 +80,10 @@ module {:extern "ddisk"} DiskS {
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur|
       ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
-    // the same from a device that may lie
+    // the same from a device that may lie; Saw: that is what it returned for this block, at some time
     method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList, ghost honest: bool)
       requires Valid() && a as int + n as int <= |cur|
-      ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && (honest ==> l.blks[i] in poss[a as int + i])
+      ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
     // n blocks, from l[i] on, to the blocks from a on, in any order
     method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|

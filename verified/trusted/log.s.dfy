@@ -39,6 +39,8 @@ module LogSpec {
     PagesOk(t, pg) && Vouches(t.key, t.n + t.np - 1, r, pg[t.np - 1]) &&
     forall p :: 0 <= p < t.np - 1 ==> Vouches(t.key, t.n + p, CodeIn(t, pg, t.n + p), pg[p])
   }
+  // page p, with contents b, was seen in the place that it says, or never written; its places are the blocks first + 2 p and the one after it
+  predicate InPlace(first: int, p: int, b: BV) { |b| == 4096 && (b == Zeros(4096) || Saw(first + 2 * p + U64At(b, 0) as int % 2, b)) }
   predicate IsRoot(t: TreeGeo, r: CV) { t.np <= 0 || exists pg :: IsTree(t, pg, r) }
 
   function BlksOf(m: BM, addrs: seq<int>): (r: seq<BV>)
@@ -148,14 +150,15 @@ module {:extern "dlog"} LogS {
   // straight home and are not in the pages yet (held). Each call is atomic; versions are never taken back.
   class {:extern "Pages"} Pages {         // tested: dlog.TestPages, TestHeld
     ghost const t: TreeGeo
+    ghost const first: int        // where they lie
     ghost var vs: seq<seq<BV>>    // the pages, and the root, of every version so far: at the beginning zeros
     ghost var rs: seq<CV>
     ghost var held: map<int, CV>
     lemma {:axiom} Trees() ensures |vs| == |rs| > 0 && (t.np > 0 ==> forall v :: 0 <= v < |vs| ==> IsTree(t, vs[v], rs[v]))
     method {:extern "Root"} Root() returns (version: uint64, r0: uint64, r1: uint64) ensures |rs| == |vs| && version as int == |vs| - 1 && rs[version as int] == CV(r0, r1)
     method {:extern "Get"} Get(version: uint64, p: uint64) returns (b: Blk?)
-      ensures b != null ==> version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
-    method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int]
+      ensures b != null ==> version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int] && InPlace(first, p as int, b.v)
+    method {:extern "Put"} Put(version: uint64, p: uint64, b: Blk) requires version as int < |vs| && p as int < |vs[version as int]| && b.v == vs[version as int][p as int] && InPlace(first, p as int, b.v)
     // the root, and the code of node x if it is held
     method {:extern "Look"} Look(x: uint64) returns (has: bool, c0: uint64, c1: uint64, version: uint64, r0: uint64, r1: uint64)
       ensures |rs| == |vs| && version as int == |vs| - 1 && rs[version as int] == CV(r0, r1) && has == (x as int in held) && (has ==> held[x as int] == CV(c0, c1))

@@ -110,7 +110,7 @@ module TxnSysM {
     ok, l := ReadHome(s.j, a, n, t);
     if !ok { return; }
     TYield(s, o);
-    m, bad := CheckHome(s.j, a, l, t);
+    m, bad := CheckHome(s.j, a, l, 0, t);
   }
   // The latest value of block a from the device; null, although the device did not fail: try again. The n-1
   // blocks behind it are read with it, as far as they are undamaged.

@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _417_cs uint64
-	var _ = _417_cs
-	var _418_cns uint32
-	var _ = _418_cns
-	var _out589 uint64
-	var _ = _out589
-	var _out590 uint32
-	var _ = _out590
-	_out589, _out590 = inodeformat.Companion_Default___.GetCtime(ip)
-	_417_cs = _out589
-	_418_cns = _out590
-	if _417_cs < s || _417_cs == s && _418_cns < ns {
+	var _418_cs uint64
+	var _ = _418_cs
+	var _419_cns uint32
+	var _ = _419_cns
+	var _out597 uint64
+	var _ = _out597
+	var _out598 uint32
+	var _ = _out598
+	_out597, _out598 = inodeformat.Companion_Default___.GetCtime(ip)
+	_418_cs = _out597
+	_419_cns = _out598
+	if _418_cs < s || _418_cs == s && _419_cns < ns {
 		return ts, tns
 	}
-	if _418_cns < uint32(999999999) {
-		ts, tns = _417_cs, _418_cns+uint32(1)
-	} else if _417_cs < uint64(18446744073709551615) {
-		ts, tns = _417_cs+uint64(1), uint32(0)
+	if _419_cns < uint32(999999999) {
+		ts, tns = _418_cs, _419_cns+uint32(1)
+	} else if _418_cs < uint64(18446744073709551615) {
+		ts, tns = _418_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _417_cs, _418_cns
+		ts, tns = _418_cs, _419_cns
 	}
 	return ts, tns
 }

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _667_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _667_ip
-	var _out912 uint32
-	var _ = _out912
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out912, _out913 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out912
-	_667_ip = _out913
+	var _668_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _668_ip
+	var _out920 uint32
+	var _ = _out920
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out920, _out921 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out920
+	_668_ip = _out921
 	if st == uint32(0) {
-		after = _667_ip
+		after = _668_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _668_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _668_ip
-	var _out914 uint32
-	var _ = _out914
-	var _out915 *dbytes.Bytes
-	var _ = _out915
-	_out914, _out915 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out914
-	_668_ip = _out915
+	var _669_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _669_ip
+	var _out922 uint32
+	var _ = _out922
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out922, _out923 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out922
+	_669_ip = _out923
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _668_ip
-	var _out916 uint32
-	var _ = _out916
-	_out916 = permissions.Companion_Default___.AccessBits(c, _668_ip)
-	bits = _out916
+	after = _669_ip
+	var _out924 uint32
+	var _ = _out924
+	_out924 = permissions.Companion_Default___.AccessBits(c, _669_ip)
+	bits = _out924
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _669_own bool
-	var _ = _669_own
-	var _out917 bool
-	var _ = _out917
-	_out917 = permissions.Companion_Default___.IsOwner(c, ip)
-	_669_own = _out917
-	if a.HasMode && !_669_own {
+	var _670_own bool
+	var _ = _670_own
+	var _out925 bool
+	var _ = _out925
+	_out925 = permissions.Companion_Default___.IsOwner(c, ip)
+	_670_own = _out925
+	if a.HasMode && !_670_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _670_u uint32
-		var _ = _670_u
-		var _out918 uint32
-		var _ = _out918
-		_out918 = inodeformat.Companion_Default___.GetUid(ip)
-		_670_u = _out918
-		if !_669_own || a.Uid != _670_u {
+		var _671_u uint32
+		var _ = _671_u
+		var _out926 uint32
+		var _ = _out926
+		_out926 = inodeformat.Companion_Default___.GetUid(ip)
+		_671_u = _out926
+		if !_670_own || a.Uid != _671_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _671_g uint32
-		var _ = _671_g
-		var _out919 uint32
-		var _ = _out919
-		_out919 = inodeformat.Companion_Default___.GetGid(ip)
-		_671_g = _out919
-		var _672_mine bool
-		var _ = _672_mine
-		var _out920 bool
-		var _ = _out920
-		_out920 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_672_mine = _out920
-		if !_669_own || a.Gid != _671_g && !_672_mine {
+		var _672_g uint32
+		var _ = _672_g
+		var _out927 uint32
+		var _ = _out927
+		_out927 = inodeformat.Companion_Default___.GetGid(ip)
+		_672_g = _out927
+		var _673_mine bool
+		var _ = _673_mine
+		var _out928 bool
+		var _ = _out928
+		_out928 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_673_mine = _out928
+		if !_670_own || a.Gid != _672_g && !_673_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_669_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_670_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _673_w bool
-		var _ = _673_w
-		var _out921 bool
-		var _ = _out921
-		_out921 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_673_w = _out921
-		if !_673_w {
+		var _674_w bool
+		var _ = _674_w
+		var _out929 bool
+		var _ = _out929
+		_out929 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_674_w = _out929
+		if !_674_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _674_mode uint32
-	var _ = _674_mode
-	var _out922 uint32
-	var _ = _out922
-	_out922 = inodeformat.Companion_Default___.GetMode(ip)
-	_674_mode = _out922
+	var _675_mode uint32
+	var _ = _675_mode
+	var _out930 uint32
+	var _ = _out930
+	_out930 = inodeformat.Companion_Default___.GetMode(ip)
+	_675_mode = _out930
 	if a.HasMode {
-		_674_mode = a.Mode % uint32(4096)
-		var _675_gid uint32
-		var _ = _675_gid
-		var _out923 uint32
-		var _ = _out923
-		_out923 = inodeformat.Companion_Default___.GetGid(ip)
-		_675_gid = _out923
-		var _676_mine bool
-		var _ = _676_mine
-		var _out924 bool
-		var _ = _out924
-		_out924 = permissions.Companion_Default___.InGroup(c, _675_gid)
-		_676_mine = _out924
-		if c.Uid != uint32(0) && !_676_mine {
-			_674_mode = permissions.Companion_Default___.DropSetgid(_674_mode)
+		_675_mode = a.Mode % uint32(4096)
+		var _676_gid uint32
+		var _ = _676_gid
+		var _out931 uint32
+		var _ = _out931
+		_out931 = inodeformat.Companion_Default___.GetGid(ip)
+		_676_gid = _out931
+		var _677_mine bool
+		var _ = _677_mine
+		var _out932 bool
+		var _ = _out932
+		_out932 = permissions.Companion_Default___.InGroup(c, _676_gid)
+		_677_mine = _out932
+		if c.Uid != uint32(0) && !_677_mine {
+			_675_mode = permissions.Companion_Default___.DropSetgid(_675_mode)
 		}
 	}
-	var _677_ty uint32
-	var _ = _677_ty
-	var _out925 uint32
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetTy(ip)
-	_677_ty = _out925
-	if _677_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_674_mode = permissions.Companion_Default___.KillPriv(_674_mode)
+	var _678_ty uint32
+	var _ = _678_ty
+	var _out933 uint32
+	var _ = _out933
+	_out933 = inodeformat.Companion_Default___.GetTy(ip)
+	_678_ty = _out933
+	if _678_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_675_mode = permissions.Companion_Default___.KillPriv(_675_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _674_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _675_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _678_ip *dbytes.Bytes
-	var _ = _678_ip
-	var _out926 *dbytes.Bytes
-	var _ = _out926
-	_out926 = d.Fs.GetInode(txn, ino, true)
-	_678_ip = _out926
-	var _679_was uint64
-	var _ = _679_was
-	var _out927 uint64
-	var _ = _out927
-	_out927 = inodeformat.Companion_Default___.GetSize(_678_ip)
-	_679_was = _out927
-	var _680_shrink uint64
-	var _ = _680_shrink
-	var _out928 uint64
-	var _ = _out928
-	_out928 = inodeformat.Companion_Default___.GetShrink(_678_ip)
-	_680_shrink = _out928
-	if size > _679_was && _680_shrink != uint64(0) {
+	var _679_ip *dbytes.Bytes
+	var _ = _679_ip
+	var _out934 *dbytes.Bytes
+	var _ = _out934
+	_out934 = d.Fs.GetInode(txn, ino, true)
+	_679_ip = _out934
+	var _680_was uint64
+	var _ = _680_was
+	var _out935 uint64
+	var _ = _out935
+	_out935 = inodeformat.Companion_Default___.GetSize(_679_ip)
+	_680_was = _out935
+	var _681_shrink uint64
+	var _ = _681_shrink
+	var _out936 uint64
+	var _ = _out936
+	_out936 = inodeformat.Companion_Default___.GetShrink(_679_ip)
+	_681_shrink = _out936
+	if size > _680_was && _681_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _681_ok bool
-	var _ = _681_ok
-	var _out929 bool
-	var _ = _out929
-	_out929 = d.SetSize(txn, ino, size)
-	_681_ok = _out929
-	if !_681_ok {
+	var _682_ok bool
+	var _ = _682_ok
+	var _out937 bool
+	var _ = _out937
+	_out937 = d.SetSize(txn, ino, size)
+	_682_ok = _out937
+	if !_682_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _679_was {
-		var _682_done bool
-		var _ = _682_done
-		var _out930 bool
-		var _ = _out930
-		_out930 = procedurebase.Companion_Default___.Release(txn, d, ino, _679_was-size)
-		_682_done = _out930
-		later = !_682_done
+	if size < _680_was {
+		var _683_done bool
+		var _ = _683_done
+		var _out938 bool
+		var _ = _out938
+		_out938 = procedurebase.Companion_Default___.Release(txn, d, ino, _680_was-size)
+		_683_done = _out938
+		later = !_683_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _683_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _683_p
-	var _out931 uint32
-	var _ = _out931
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out931, _out932 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out931
-	_683_p = _out932
+	var _684_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _684_p
+	var _out939 uint32
+	var _ = _out939
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out939, _out940 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out939
+	_684_p = _out940
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _683_p
+	ip = _684_p
 	if guard {
-		var _684_cs uint64
-		var _ = _684_cs
-		var _685_cns uint32
-		var _ = _685_cns
-		var _out933 uint64
-		var _ = _out933
-		var _out934 uint32
-		var _ = _out934
-		_out933, _out934 = inodeformat.Companion_Default___.GetCtime(_683_p)
-		_684_cs = _out933
-		_685_cns = _out934
-		if _684_cs != gs || _685_cns != gns {
+		var _685_cs uint64
+		var _ = _685_cs
+		var _686_cns uint32
+		var _ = _686_cns
+		var _out941 uint64
+		var _ = _out941
+		var _out942 uint32
+		var _ = _out942
+		_out941, _out942 = inodeformat.Companion_Default___.GetCtime(_684_p)
+		_685_cs = _out941
+		_686_cns = _out942
+		if _685_cs != gs || _686_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _686_ty uint32
-	var _ = _686_ty
-	var _out935 uint32
-	var _ = _out935
-	_out935 = inodeformat.Companion_Default___.GetTy(_683_p)
-	_686_ty = _out935
-	if a.HasSize && _686_ty != permissions.Companion_Default___.REG() {
+	var _687_ty uint32
+	var _ = _687_ty
+	var _out943 uint32
+	var _ = _out943
+	_out943 = inodeformat.Companion_Default___.GetTy(_684_p)
+	_687_ty = _out943
+	if a.HasSize && _687_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out936 uint32
-	var _ = _out936
-	_out936 = Companion_Default___.ArgStatus(a)
-	st = _out936
+	var _out944 uint32
+	var _ = _out944
+	_out944 = Companion_Default___.ArgStatus(a)
+	st = _out944
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out937 uint32
-	var _ = _out937
-	_out937 = Companion_Default___.MaySetattr(c, _683_p, a)
-	st = _out937
+	var _out945 uint32
+	var _ = _out945
+	_out945 = Companion_Default___.MaySetattr(c, _684_p, a)
+	st = _out945
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out938 uint32
-		var _ = _out938
-		var _out939 bool
-		var _ = _out939
-		_out938, _out939 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out938
-		later = _out939
+		var _out946 uint32
+		var _ = _out946
+		var _out947 bool
+		var _ = _out947
+		_out946, _out947 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out946
+		later = _out947
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _687_np *dbytes.Bytes
-	var _ = _687_np
-	var _out940 *dbytes.Bytes
-	var _ = _out940
-	_out940 = d.Fs.GetInode(txn, ino, true)
-	_687_np = _out940
-	var _688_ts uint64
-	var _ = _688_ts
-	var _689_tns uint32
-	var _ = _689_tns
-	var _out941 uint64
-	var _ = _out941
-	var _out942 uint32
-	var _ = _out942
-	_out941, _out942 = attributechanges.Companion_Default___.Stamp(_687_np, s, ns)
-	_688_ts = _out941
-	_689_tns = _out942
-	Companion_Default___.Apply(c, _687_np, a, _688_ts, _689_tns)
-	inodeformat.Companion_Default___.SetVerf(_687_np, uint64(0))
-	d.PutInode(txn, ino, _687_np)
-	after = _687_np
+	var _688_np *dbytes.Bytes
+	var _ = _688_np
+	var _out948 *dbytes.Bytes
+	var _ = _out948
+	_out948 = d.Fs.GetInode(txn, ino, true)
+	_688_np = _out948
+	var _689_ts uint64
+	var _ = _689_ts
+	var _690_tns uint32
+	var _ = _690_tns
+	var _out949 uint64
+	var _ = _out949
+	var _out950 uint32
+	var _ = _out950
+	_out949, _out950 = attributechanges.Companion_Default___.Stamp(_688_np, s, ns)
+	_689_ts = _out949
+	_690_tns = _out950
+	Companion_Default___.Apply(c, _688_np, a, _689_ts, _690_tns)
+	inodeformat.Companion_Default___.SetVerf(_688_np, uint64(0))
+	d.PutInode(txn, ino, _688_np)
+	after = _688_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out943 uint32
-	var _ = _out943
-	var _out944 *dbytes.Bytes
-	var _ = _out944
-	_out943, _out944 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out943
-	before = _out944
+	var _out951 uint32
+	var _ = _out951
+	var _out952 *dbytes.Bytes
+	var _ = _out952
+	_out951, _out952 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out951
+	before = _out952
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out945 uint32
-	var _ = _out945
-	var _out946 *dbytes.Bytes
-	var _ = _out946
-	var _out947 bool
-	var _ = _out947
-	_out945, _out946, _out947 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out945
-	after = _out946
-	later = _out947
+	var _out953 uint32
+	var _ = _out953
+	var _out954 *dbytes.Bytes
+	var _ = _out954
+	var _out955 bool
+	var _ = _out955
+	_out953, _out954, _out955 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out953
+	after = _out954
+	later = _out955
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _690_ty uint32
-	var _ = _690_ty
-	var _out948 uint32
-	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.GetTy(ip)
-	_690_ty = _out948
-	var _691_dmode uint32
-	var _ = _691_dmode
-	var _out949 uint32
-	var _ = _out949
-	_out949 = inodeformat.Companion_Default___.GetMode(dp)
-	_691_dmode = _out949
-	var _692_dgid uint32
-	var _ = _692_dgid
-	var _out950 uint32
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.GetGid(dp)
-	_692_dgid = _out950
+	var _691_ty uint32
+	var _ = _691_ty
+	var _out956 uint32
+	var _ = _out956
+	_out956 = inodeformat.Companion_Default___.GetTy(ip)
+	_691_ty = _out956
+	var _692_dmode uint32
+	var _ = _692_dmode
+	var _out957 uint32
+	var _ = _out957
+	_out957 = inodeformat.Companion_Default___.GetMode(dp)
+	_692_dmode = _out957
+	var _693_dgid uint32
+	var _ = _693_dgid
+	var _out958 uint32
+	var _ = _out958
+	_out958 = inodeformat.Companion_Default___.GetGid(dp)
+	_693_dgid = _out958
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _691_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _692_dgid
+		if _692_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _693_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _690_ty == permissions.Companion_Default___.DIR() {
+		if _691_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _693_dmode uint32
-	var _ = _693_dmode
-	var _out951 uint32
-	var _ = _out951
-	_out951 = inodeformat.Companion_Default___.GetMode(dp)
-	_693_dmode = _out951
-	var _694_m uint32
-	var _ = _694_m
-	var _out952 uint32
-	var _ = _out952
-	_out952 = inodeformat.Companion_Default___.GetMode(ip)
-	_694_m = _out952
-	if _693_dmode/uint32(1024)%uint32(2) == uint32(1) && _694_m/uint32(1024)%uint32(2) == uint32(0) && _694_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _694_m+uint32(1024))
+	var _694_dmode uint32
+	var _ = _694_dmode
+	var _out959 uint32
+	var _ = _out959
+	_out959 = inodeformat.Companion_Default___.GetMode(dp)
+	_694_dmode = _out959
+	var _695_m uint32
+	var _ = _695_m
+	var _out960 uint32
+	var _ = _out960
+	_out960 = inodeformat.Companion_Default___.GetMode(ip)
+	_695_m = _out960
+	if _694_dmode/uint32(1024)%uint32(2) == uint32(1) && _695_m/uint32(1024)%uint32(2) == uint32(0) && _695_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _695_m+uint32(1024))
 	}
 }
 

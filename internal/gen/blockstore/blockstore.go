@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out494 *dbytes.Bytes
-	var _ = _out494
-	_out494 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out494
+	var _out502 *dbytes.Bytes
+	var _ = _out502
+	_out502 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out502
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _316_tries uint64
-	var _ = _316_tries
-	_316_tries = uint64(0)
-	for _316_tries < uint64(16) {
-		var _317_got bool = false
-		var _ = _317_got
-		var _out495 bool
-		var _ = _out495
-		var _out496 uint64
-		var _ = _out496
-		_out495, _out496 = txn.AllocHint(uint64(1), near)
-		_317_got = _out495
-		ino = _out496
-		if !_317_got {
+	var _317_tries uint64
+	var _ = _317_tries
+	_317_tries = uint64(0)
+	for _317_tries < uint64(16) {
+		var _318_got bool = false
+		var _ = _318_got
+		var _out503 bool
+		var _ = _out503
+		var _out504 uint64
+		var _ = _out504
+		_out503, _out504 = txn.AllocHint(uint64(1), near)
+		_318_got = _out503
+		ino = _out504
+		if !_318_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _318_u bool
-			var _ = _318_u
-			var _out497 bool
-			var _ = _out497
-			_out497 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_318_u = _out497
-			if !_318_u {
+			var _319_u bool
+			var _ = _319_u
+			var _out505 bool
+			var _ = _out505
+			_out505 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_319_u = _out505
+			if !_319_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_316_tries = _316_tries + uint64(1)
+		_317_tries = _317_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out498 *dbytes.Blk
-	var _ = _out498
-	_out498 = txn.ReadBlock(bn, excl)
-	b = _out498
+	var _out506 *dbytes.Blk
+	var _ = _out506
+	_out506 = txn.ReadBlock(bn, excl)
+	b = _out506
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _319_tries uint64
-	var _ = _319_tries
-	_319_tries = uint64(0)
-	for _319_tries < uint64(16) {
-		var _320_got bool = false
-		var _ = _320_got
-		var _out499 bool
-		var _ = _out499
-		var _out500 uint64
-		var _ = _out500
-		_out499, _out500 = txn.AllocHint(uint64(0), near)
-		_320_got = _out499
-		bn = _out500
-		if !_320_got {
+	var _320_tries uint64
+	var _ = _320_tries
+	_320_tries = uint64(0)
+	for _320_tries < uint64(16) {
+		var _321_got bool = false
+		var _ = _321_got
+		var _out507 bool
+		var _ = _out507
+		var _out508 uint64
+		var _ = _out508
+		_out507, _out508 = txn.AllocHint(uint64(0), near)
+		_321_got = _out507
+		bn = _out508
+		if !_321_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _321_u bool
-			var _ = _321_u
-			var _out501 bool
-			var _ = _out501
-			_out501 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_321_u = _out501
-			if !_321_u {
+			var _322_u bool
+			var _ = _322_u
+			var _out509 bool
+			var _ = _out509
+			_out509 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_322_u = _out509
+			if !_322_u {
 				ok = true
 				goto L3
 			}
 		}
-		_319_tries = _319_tries + uint64(1)
+		_320_tries = _320_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _322_b uint64
-	var _ = _322_b
-	_322_b = lo
-	for _322_b < lo+n {
-		var _323___v0 bool
-		var _ = _323___v0
-		var _out502 bool
-		var _ = _out502
-		_out502 = _this.FreeBit(txn, _322_b)
-		_323___v0 = _out502
-		_322_b = _322_b + uint64(1)
+	var _323_b uint64
+	var _ = _323_b
+	_323_b = lo
+	for _323_b < lo+n {
+		var _324___v0 bool
+		var _ = _324___v0
+		var _out510 bool
+		var _ = _out510
+		_out510 = _this.FreeBit(txn, _323_b)
+		_324___v0 = _out510
+		_323_b = _323_b + uint64(1)
 	}
-	_322_b = lo
-	for _322_b < lo+n {
-		var _324_is bool
-		var _ = _324_is
-		var _out503 bool
-		var _ = _out503
-		_out503 = _this.FreeBit(txn, _322_b)
-		_324_is = _out503
-		if _324_is {
-			txn.Bulk(_322_b)
-			var _325_z *dbytes.Bytes
-			var _ = _325_z
-			var _out504 *dbytes.Bytes
-			var _ = _out504
-			_out504 = dbytes.NewBytes(uint64(4096))
-			_325_z = _out504
-			_this.WriteBlock(txn, _322_b, _325_z)
+	_323_b = lo
+	for _323_b < lo+n {
+		var _325_is bool
+		var _ = _325_is
+		var _out511 bool
+		var _ = _out511
+		_out511 = _this.FreeBit(txn, _323_b)
+		_325_is = _out511
+		if _325_is {
+			txn.Bulk(_323_b)
+			var _326_z *dbytes.Bytes
+			var _ = _326_z
+			var _out512 *dbytes.Bytes
+			var _ = _out512
+			_out512 = dbytes.NewBytes(uint64(4096))
+			_326_z = _out512
+			_this.WriteBlock(txn, _323_b, _326_z)
 		}
-		_322_b = _322_b + uint64(1)
+		_323_b = _323_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _326_u bool
-	var _ = _326_u
-	var _out505 bool
-	var _ = _out505
-	_out505 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_326_u = _out505
-	is = !_326_u
+	var _327_u bool
+	var _ = _327_u
+	var _out513 bool
+	var _ = _out513
+	_out513 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_327_u = _out513
+	is = !_327_u
 	return is
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out591
+	var _out599 *dbytes.Bytes
+	var _ = _out599
+	_out599 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out599
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _419_ip *dbytes.Bytes
-	var _ = _419_ip
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_419_ip = _out592
-	var _420_size uint64
-	var _ = _420_size
-	var _out593 uint64
-	var _ = _out593
-	_out593 = inodeformat.Companion_Default___.GetSize(_419_ip)
-	_420_size = _out593
-	if off >= _420_size {
-		var _out594 *dbytes.Bytes
-		var _ = _out594
-		_out594 = dbytes.NewBytes(uint64(0))
-		b = _out594
+	var _420_ip *dbytes.Bytes
+	var _ = _420_ip
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	_out600 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_420_ip = _out600
+	var _421_size uint64
+	var _ = _421_size
+	var _out601 uint64
+	var _ = _out601
+	_out601 = inodeformat.Companion_Default___.GetSize(_420_ip)
+	_421_size = _out601
+	if off >= _421_size {
+		var _out602 *dbytes.Bytes
+		var _ = _out602
+		_out602 = dbytes.NewBytes(uint64(0))
+		b = _out602
 		return b
 	}
-	var _421_n uint64
-	var _ = _421_n
-	var _out595 uint64
-	var _ = _out595
-	_out595 = reading.Companion_Default___.Min(len_, _420_size-off)
-	_421_n = _out595
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = reading.Companion_Default___.Fetch(_this.Fs, txn, _419_ip, off, _421_n)
-	b = _out596
+	var _422_n uint64
+	var _ = _422_n
+	var _out603 uint64
+	var _ = _out603
+	_out603 = reading.Companion_Default___.Min(len_, _421_size-off)
+	_422_n = _out603
+	var _out604 *dbytes.Bytes
+	var _ = _out604
+	_out604 = reading.Companion_Default___.Fetch(_this.Fs, txn, _420_ip, off, _422_n)
+	b = _out604
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out597 *dbytes.Blk
-	var _ = _out597
-	_out597 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out597
+	var _out605 *dbytes.Blk
+	var _ = _out605
+	_out605 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out605
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _422_ip *dbytes.Bytes
-	var _ = _422_ip
-	var _out598 *dbytes.Bytes
-	var _ = _out598
-	_out598 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_422_ip = _out598
-	var _423_size uint64
-	var _ = _423_size
-	var _out599 uint64
-	var _ = _out599
-	_out599 = inodeformat.Companion_Default___.GetSize(_422_ip)
-	_423_size = _out599
-	var _424_shrink uint64
-	var _ = _424_shrink
-	var _out600 uint64
-	var _ = _out600
-	_out600 = inodeformat.Companion_Default___.GetShrink(_422_ip)
-	_424_shrink = _out600
-	if _424_shrink != uint64(0) && off+len_ > _423_size {
+	var _423_ip *dbytes.Bytes
+	var _ = _423_ip
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_423_ip = _out606
+	var _424_size uint64
+	var _ = _424_size
+	var _out607 uint64
+	var _ = _out607
+	_out607 = inodeformat.Companion_Default___.GetSize(_423_ip)
+	_424_size = _out607
+	var _425_shrink uint64
+	var _ = _425_shrink
+	var _out608 uint64
+	var _ = _out608
+	_out608 = inodeformat.Companion_Default___.GetShrink(_423_ip)
+	_425_shrink = _out608
+	if _425_shrink != uint64(0) && off+len_ > _424_size {
 		ok = false
 		return ok
 	}
-	var _425_used uint64
-	var _ = _425_used
-	var _out601 uint64
-	var _ = _out601
-	_out601 = inodeformat.Companion_Default___.GetUsed(_422_ip)
-	_425_used = _out601
-	var _out602 bool
-	var _ = _out602
-	_out602 = writing.Companion_Default___.Store(_this.Fs, txn, _422_ip, ino, off, src, so, len_)
-	ok = _out602
+	var _426_used uint64
+	var _ = _426_used
+	var _out609 uint64
+	var _ = _out609
+	_out609 = inodeformat.Companion_Default___.GetUsed(_423_ip)
+	_426_used = _out609
+	var _out610 bool
+	var _ = _out610
+	_out610 = writing.Companion_Default___.Store(_this.Fs, txn, _423_ip, ino, off, src, so, len_)
+	ok = _out610
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _426_used_k uint64
-	var _ = _426_used_k
-	var _out603 uint64
-	var _ = _out603
-	_out603 = inodeformat.Companion_Default___.GetUsed(_422_ip)
-	_426_used_k = _out603
-	if off+len_ > _423_size {
-		inodeformat.Companion_Default___.SetFileSize(_422_ip, off+len_)
+	var _427_used_k uint64
+	var _ = _427_used_k
+	var _out611 uint64
+	var _ = _out611
+	_out611 = inodeformat.Companion_Default___.GetUsed(_423_ip)
+	_427_used_k = _out611
+	if off+len_ > _424_size {
+		inodeformat.Companion_Default___.SetFileSize(_423_ip, off+len_)
 	}
-	if off+len_ > _423_size || _426_used_k != _425_used {
-		_this.Fs.SetMeta(txn, _422_ip, ino)
+	if off+len_ > _424_size || _427_used_k != _426_used {
+		_this.Fs.SetMeta(txn, _423_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _427_ip *dbytes.Bytes
-	var _ = _427_ip
-	var _out604 *dbytes.Bytes
-	var _ = _out604
-	_out604 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_427_ip = _out604
-	var _428_size uint64
-	var _ = _428_size
-	var _out605 uint64
-	var _ = _out605
-	_out605 = inodeformat.Companion_Default___.GetSize(_427_ip)
-	_428_size = _out605
-	var _429_shrink uint64
-	var _ = _429_shrink
-	var _out606 uint64
-	var _ = _out606
-	_out606 = inodeformat.Companion_Default___.GetShrink(_427_ip)
-	_429_shrink = _out606
+	var _428_ip *dbytes.Bytes
+	var _ = _428_ip
+	var _out612 *dbytes.Bytes
+	var _ = _out612
+	_out612 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_428_ip = _out612
+	var _429_size uint64
+	var _ = _429_size
+	var _out613 uint64
+	var _ = _out613
+	_out613 = inodeformat.Companion_Default___.GetSize(_428_ip)
+	_429_size = _out613
+	var _430_shrink uint64
+	var _ = _430_shrink
+	var _out614 uint64
+	var _ = _out614
+	_out614 = inodeformat.Companion_Default___.GetShrink(_428_ip)
+	_430_shrink = _out614
 	ok = true
-	if sz > _428_size {
-		if _429_shrink != uint64(0) {
+	if sz > _429_size {
+		if _430_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _428_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _427_ip, sz)
-		var _430_shrink_k uint64
-		var _ = _430_shrink_k
-		_430_shrink_k = _429_shrink
-		if _429_shrink < _428_size && (_429_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_428_size+uint64(4095))/uint64(4096)) {
-			_430_shrink_k = _428_size
+	} else if sz < _429_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _428_ip, sz)
+		var _431_shrink_k uint64
+		var _ = _431_shrink_k
+		_431_shrink_k = _430_shrink
+		if _430_shrink < _429_size && (_430_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_429_size+uint64(4095))/uint64(4096)) {
+			_431_shrink_k = _429_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_427_ip, _430_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_428_ip, _431_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_427_ip, sz)
-	_this.Fs.SetMeta(txn, _427_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_428_ip, sz)
+	_this.Fs.SetMeta(txn, _428_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _431_ip *dbytes.Bytes
-	var _ = _431_ip
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out607 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_431_ip = _out607
-	var _432_size uint64
-	var _ = _432_size
-	var _out608 uint64
-	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetSize(_431_ip)
-	_432_size = _out608
-	var _433_shrink uint64
-	var _ = _433_shrink
-	var _out609 uint64
-	var _ = _out609
-	_out609 = inodeformat.Companion_Default___.GetShrink(_431_ip)
-	_433_shrink = _out609
-	if _433_shrink == uint64(0) {
+	var _432_ip *dbytes.Bytes
+	var _ = _432_ip
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out615 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_432_ip = _out615
+	var _433_size uint64
+	var _ = _433_size
+	var _out616 uint64
+	var _ = _out616
+	_out616 = inodeformat.Companion_Default___.GetSize(_432_ip)
+	_433_size = _out616
+	var _434_shrink uint64
+	var _ = _434_shrink
+	var _out617 uint64
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.GetShrink(_432_ip)
+	_434_shrink = _out617
+	if _434_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _434_lo uint64
-	var _ = _434_lo
-	_434_lo = (_432_size + uint64(4095)) / uint64(4096)
-	var _435_n uint64
-	var _ = _435_n
-	_435_n = (_433_shrink + uint64(4095)) / uint64(4096)
-	if _435_n < _434_lo {
-		_435_n = _434_lo
+	var _435_lo uint64
+	var _ = _435_lo
+	_435_lo = (_433_size + uint64(4095)) / uint64(4096)
+	var _436_n uint64
+	var _ = _436_n
+	_436_n = (_434_shrink + uint64(4095)) / uint64(4096)
+	if _436_n < _435_lo {
+		_436_n = _435_lo
 	}
-	var _436_m uint64
-	var _ = _436_m
-	var _out610 uint64
-	var _ = _out610
-	_out610 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _431_ip, ino, _435_n, _434_lo, max)
-	_436_m = _out610
-	var _437_shrink_k uint64
-	var _ = _437_shrink_k
-	_437_shrink_k = uint64(4096) * _436_m
-	if _436_m == _434_lo {
-		_437_shrink_k = uint64(0)
+	var _437_m uint64
+	var _ = _437_m
+	var _out618 uint64
+	var _ = _out618
+	_out618 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _432_ip, ino, _436_n, _435_lo, max)
+	_437_m = _out618
+	var _438_shrink_k uint64
+	var _ = _438_shrink_k
+	_438_shrink_k = uint64(4096) * _437_m
+	if _437_m == _435_lo {
+		_438_shrink_k = uint64(0)
 	}
-	done = _437_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_431_ip, _437_shrink_k)
-	_this.Fs.SetMeta(txn, _431_ip, ino)
+	done = _438_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_432_ip, _438_shrink_k)
+	_this.Fs.SetMeta(txn, _432_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -291,104 +291,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out611 bool
-	var _ = _out611
-	var _out612 uint64
-	var _ = _out612
-	_out611, _out612 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out611
-	ino = _out612
+	var _out619 bool
+	var _ = _out619
+	var _out620 uint64
+	var _ = _out620
+	_out619, _out620 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out619
+	ino = _out620
 	if !ok {
 		return ok, ino
 	}
-	var _438_ip *dbytes.Bytes
-	var _ = _438_ip
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	_out613 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_438_ip = _out613
-	var _439_size uint64
-	var _ = _439_size
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(_438_ip)
-	_439_size = _out614
-	var _440_shrink uint64
-	var _ = _440_shrink
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetShrink(_438_ip)
-	_440_shrink = _out615
-	var _441_gen uint64
-	var _ = _441_gen
-	var _out616 uint64
-	var _ = _out616
-	_out616 = inodeformat.Companion_Default___.GetGen(_438_ip)
-	_441_gen = _out616
-	var _442_bare bool
-	var _ = _442_bare
-	var _out617 bool
-	var _ = _out617
-	_out617 = inodeformat.Companion_Default___.NoSlots(_438_ip)
-	_442_bare = _out617
-	if _439_size != uint64(0) || _440_shrink != uint64(0) || !_442_bare || _441_gen == uint64(18446744073709551615) {
+	var _439_ip *dbytes.Bytes
+	var _ = _439_ip
+	var _out621 *dbytes.Bytes
+	var _ = _out621
+	_out621 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_439_ip = _out621
+	var _440_size uint64
+	var _ = _440_size
+	var _out622 uint64
+	var _ = _out622
+	_out622 = inodeformat.Companion_Default___.GetSize(_439_ip)
+	_440_size = _out622
+	var _441_shrink uint64
+	var _ = _441_shrink
+	var _out623 uint64
+	var _ = _out623
+	_out623 = inodeformat.Companion_Default___.GetShrink(_439_ip)
+	_441_shrink = _out623
+	var _442_gen uint64
+	var _ = _442_gen
+	var _out624 uint64
+	var _ = _out624
+	_out624 = inodeformat.Companion_Default___.GetGen(_439_ip)
+	_442_gen = _out624
+	var _443_bare bool
+	var _ = _443_bare
+	var _out625 bool
+	var _ = _out625
+	_out625 = inodeformat.Companion_Default___.NoSlots(_439_ip)
+	_443_bare = _out625
+	if _440_size != uint64(0) || _441_shrink != uint64(0) || !_443_bare || _442_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _438_ip, ino, ty, _441_gen+uint64(1))
+	_this.Blank(txn, _439_ip, ino, ty, _442_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _443_ip *dbytes.Bytes
-	var _ = _443_ip
-	var _out618 *dbytes.Bytes
-	var _ = _out618
-	_out618 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_443_ip = _out618
-	var _444_size uint64
-	var _ = _444_size
-	var _out619 uint64
-	var _ = _out619
-	_out619 = inodeformat.Companion_Default___.GetSize(_443_ip)
-	_444_size = _out619
-	var _445_shrink uint64
-	var _ = _445_shrink
-	var _out620 uint64
-	var _ = _out620
-	_out620 = inodeformat.Companion_Default___.GetShrink(_443_ip)
-	_445_shrink = _out620
-	var _446_gen uint64
-	var _ = _446_gen
-	var _out621 uint64
-	var _ = _out621
-	_out621 = inodeformat.Companion_Default___.GetGen(_443_ip)
-	_446_gen = _out621
-	var _447_bare bool
-	var _ = _447_bare
-	var _out622 bool
-	var _ = _out622
-	_out622 = inodeformat.Companion_Default___.NoSlots(_443_ip)
-	_447_bare = _out622
-	if _444_size != uint64(0) || _445_shrink != uint64(0) || !_447_bare {
+	var _444_ip *dbytes.Bytes
+	var _ = _444_ip
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_444_ip = _out626
+	var _445_size uint64
+	var _ = _445_size
+	var _out627 uint64
+	var _ = _out627
+	_out627 = inodeformat.Companion_Default___.GetSize(_444_ip)
+	_445_size = _out627
+	var _446_shrink uint64
+	var _ = _446_shrink
+	var _out628 uint64
+	var _ = _out628
+	_out628 = inodeformat.Companion_Default___.GetShrink(_444_ip)
+	_446_shrink = _out628
+	var _447_gen uint64
+	var _ = _447_gen
+	var _out629 uint64
+	var _ = _out629
+	_out629 = inodeformat.Companion_Default___.GetGen(_444_ip)
+	_447_gen = _out629
+	var _448_bare bool
+	var _ = _448_bare
+	var _out630 bool
+	var _ = _out630
+	_out630 = inodeformat.Companion_Default___.NoSlots(_444_ip)
+	_448_bare = _out630
+	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _443_ip, ino, uint32(0), _446_gen)
+	_this.Blank(txn, _444_ip, ino, uint32(0), _447_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _448_z *dbytes.Bytes
-	var _ = _448_z
-	var _out623 *dbytes.Bytes
-	var _ = _out623
-	_out623 = dbytes.NewBytes(uint64(256))
-	_448_z = _out623
-	inodeformat.Companion_Default___.SetTy(_448_z, ty)
-	inodeformat.Companion_Default___.SetGen(_448_z, gen)
-	_this.Fs.SetInode(txn, _448_z, ino, ty != uint32(0))
+	var _449_z *dbytes.Bytes
+	var _ = _449_z
+	var _out631 *dbytes.Bytes
+	var _ = _out631
+	_out631 = dbytes.NewBytes(uint64(256))
+	_449_z = _out631
+	inodeformat.Companion_Default___.SetTy(_449_z, ty)
+	inodeformat.Companion_Default___.SetGen(_449_z, gen)
+	_this.Fs.SetInode(txn, _449_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

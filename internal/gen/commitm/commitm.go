@@ -67,53 +67,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _278_n uint64
-	var _ = _278_n
-	var _out458 uint64
-	var _ = _out458
-	_out458 = t.Buf.Len()
-	_278_n = _out458
+	var _279_n uint64
+	var _ = _279_n
+	var _out466 uint64
+	var _ = _out466
+	_out466 = t.Buf.Len()
+	_279_n = _out466
 	i = i0
-	var _279_go bool
-	var _ = _279_go
-	_279_go = true
-	for _279_go {
-		var _280_k uint64
-		var _ = _280_k
-		var _out459 uint64
-		var _ = _out459
-		_out459 = t.Buf.KeyAt(i)
-		_280_k = _out459
-		var _281_off uint64
-		var _ = _281_off
-		_281_off = objectsm.Companion_Default___.KeyOff(_280_k)
-		var _282_is bool
-		var _ = _282_is
-		var _283_v bool
-		var _ = _283_v
-		var _out460 bool
-		var _ = _out460
-		var _out461 bool
-		var _ = _out461
-		_out460, _out461 = t.Buf.BitAt(i)
-		_282_is = _out460
-		_283_v = _out461
-		if _282_is {
-			objectsm.Companion_Default___.PutBit(w, _281_off, _283_v)
+	var _280_go bool
+	var _ = _280_go
+	_280_go = true
+	for _280_go {
+		var _281_k uint64
+		var _ = _281_k
+		var _out467 uint64
+		var _ = _out467
+		_out467 = t.Buf.KeyAt(i)
+		_281_k = _out467
+		var _282_off uint64
+		var _ = _282_off
+		_282_off = objectsm.Companion_Default___.KeyOff(_281_k)
+		var _283_is bool
+		var _ = _283_is
+		var _284_v bool
+		var _ = _284_v
+		var _out468 bool
+		var _ = _out468
+		var _out469 bool
+		var _ = _out469
+		_out468, _out469 = t.Buf.BitAt(i)
+		_283_is = _out468
+		_284_v = _out469
+		if _283_is {
+			objectsm.Companion_Default___.PutBit(w, _282_off, _284_v)
 		} else {
-			t.Buf.CopyAt(i, w, _281_off/uint64(8))
+			t.Buf.CopyAt(i, w, _282_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _278_n {
-			_279_go = false
+		if i == _279_n {
+			_280_go = false
 		} else {
-			var _284_k2 uint64
-			var _ = _284_k2
-			var _out462 uint64
-			var _ = _out462
-			_out462 = t.Buf.KeyAt(i)
-			_284_k2 = _out462
-			_279_go = objectsm.Companion_Default___.KeyBlk(_284_k2) == a
+			var _285_k2 uint64
+			var _ = _285_k2
+			var _out470 uint64
+			var _ = _out470
+			_out470 = t.Buf.KeyAt(i)
+			_285_k2 = _out470
+			_280_go = objectsm.Companion_Default___.KeyBlk(_285_k2) == a
 		}
 	}
 	return i
@@ -124,68 +124,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _285_n uint64
-	var _ = _285_n
-	var _out463 uint64
-	var _ = _out463
-	_out463 = t.Buf.Len()
-	_285_n = _out463
-	var _286_i uint64
-	var _ = _286_i
-	_286_i = uint64(0)
+	var _286_n uint64
+	var _ = _286_n
+	var _out471 uint64
+	var _ = _out471
+	_out471 = t.Buf.Len()
+	_286_n = _out471
+	var _287_i uint64
+	var _ = _287_i
+	_287_i = uint64(0)
 	miss = uint64(0)
-	for _286_i < _285_n {
-		var _287_k uint64
-		var _ = _287_k
-		var _out464 uint64
-		var _ = _out464
-		_out464 = t.Buf.KeyAt(_286_i)
-		_287_k = _out464
-		var _288_a uint64
-		var _ = _288_a
-		_288_a = objectsm.Companion_Default___.KeyBlk(_287_k)
-		var _289_b *dbytes.Blk
-		var _ = _289_b
-		var _out465 *dbytes.Blk
-		var _ = _out465
-		_out465 = t.Buf.BlkAt(_286_i)
-		_289_b = _out465
-		if _289_b != (*dbytes.Blk)(nil) {
-			tx.Put(_288_a, _289_b)
-			_286_i = _286_i + uint64(1)
+	for _287_i < _286_n {
+		var _288_k uint64
+		var _ = _288_k
+		var _out472 uint64
+		var _ = _out472
+		_out472 = t.Buf.KeyAt(_287_i)
+		_288_k = _out472
+		var _289_a uint64
+		var _ = _289_a
+		_289_a = objectsm.Companion_Default___.KeyBlk(_288_k)
+		var _290_b *dbytes.Blk
+		var _ = _290_b
+		var _out473 *dbytes.Blk
+		var _ = _out473
+		_out473 = t.Buf.BlkAt(_287_i)
+		_290_b = _out473
+		if _290_b != (*dbytes.Blk)(nil) {
+			tx.Put(_289_a, _290_b)
+			_287_i = _287_i + uint64(1)
 		} else {
-			var _290_c *dbytes.Blk
-			var _ = _290_c
-			var _291___v0 uint64
-			var _ = _291___v0
-			var _out466 *dbytes.Blk
-			var _ = _out466
-			var _out467 uint64
-			var _ = _out467
-			_out466, _out467 = journalreader.Companion_Default___.Lookup(t.S.J, _288_a)
-			_290_c = _out466
-			_291___v0 = _out467
-			if _290_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _288_a
+			var _291_c *dbytes.Blk
+			var _ = _291_c
+			var _292___v0 uint64
+			var _ = _292___v0
+			var _out474 *dbytes.Blk
+			var _ = _out474
+			var _out475 uint64
+			var _ = _out475
+			_out474, _out475 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
+			_291_c = _out474
+			_292___v0 = _out475
+			if _291_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _289_a
 				return ok, miss
 			}
-			var _292_w *dbytes.Bytes
-			var _ = _292_w
-			var _out468 *dbytes.Bytes
-			var _ = _out468
-			_out468 = _290_c.Thaw()
-			_292_w = _out468
-			var _out469 uint64
-			var _ = _out469
-			_out469 = Companion_Default___.Splice1(t, _286_i, _288_a, _292_w)
-			_286_i = _out469
-			var _293_f *dbytes.Blk
-			var _ = _293_f
-			var _out470 *dbytes.Blk
-			var _ = _out470
-			_out470 = dbytes.Freeze(_292_w)
-			_293_f = _out470
-			tx.Put(_288_a, _293_f)
+			var _293_w *dbytes.Bytes
+			var _ = _293_w
+			var _out476 *dbytes.Bytes
+			var _ = _out476
+			_out476 = _291_c.Thaw()
+			_293_w = _out476
+			var _out477 uint64
+			var _ = _out477
+			_out477 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
+			_287_i = _out477
+			var _294_f *dbytes.Blk
+			var _ = _294_f
+			var _out478 *dbytes.Blk
+			var _ = _out478
+			_out478 = dbytes.Freeze(_293_w)
+			_294_f = _out478
+			tx.Put(_289_a, _294_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _294_j *journalm.Journal
-	var _ = _294_j
-	_294_j = t.S.J
-	_294_j.Mu.Lock()
+	var _295_j *journalm.Journal
+	var _ = _295_j
+	_295_j = t.S.J
+	_295_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out471 uint32
-	var _ = _out471
-	var _out472 uint64
-	var _ = _out472
-	var _out473 bool
-	var _ = _out473
-	var _out474 uint64
-	var _ = _out474
-	_out471, _out472, _out473, _out474 = Companion_Default___.Point(t)
-	st = _out471
-	n = _out472
-	get = _out473
-	miss = _out474
+	var _out479 uint32
+	var _ = _out479
+	var _out480 uint64
+	var _ = _out480
+	var _out481 bool
+	var _ = _out481
+	var _out482 uint64
+	var _ = _out482
+	_out479, _out480, _out481, _out482 = Companion_Default___.Point(t)
+	st = _out479
+	n = _out480
+	get = _out481
+	miss = _out482
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_294_j.Mu.Unlock()
+	_295_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _295_j *journalm.Journal
-	var _ = _295_j
-	_295_j = t.S.J
+	var _296_j *journalm.Journal
+	var _ = _296_j
+	_296_j = t.S.J
 	n = uint64(0)
-	var _296_ok bool = false
-	var _ = _296_ok
-	var _out475 bool
-	var _ = _out475
-	var _out476 uint64
-	var _ = _out476
-	_out475, _out476 = Companion_Default___.Build(t, t.Tx)
-	_296_ok = _out475
-	miss = _out476
-	get = !_296_ok
-	if !_296_ok {
+	var _297_ok bool = false
+	var _ = _297_ok
+	var _out483 bool
+	var _ = _out483
+	var _out484 uint64
+	var _ = _out484
+	_out483, _out484 = Companion_Default___.Build(t, t.Tx)
+	_297_ok = _out483
+	miss = _out484
+	get = !_297_ok
+	if !_297_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out477 uint32
-	var _ = _out477
-	var _out478 uint64
-	var _ = _out478
-	_out477, _out478 = journalcommit.Companion_Default___.Append(_295_j, t.Tx)
-	st = _out477
-	n = _out478
+	var _out485 uint32
+	var _ = _out485
+	var _out486 uint64
+	var _ = _out486
+	_out485, _out486 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
+	st = _out485
+	n = _out486
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -289,38 +289,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _297_j *journalm.Journal
-	var _ = _297_j
-	_297_j = t.S.J
-	var _298_get bool = false
-	var _ = _298_get
-	var _299_miss uint64 = 0
-	var _ = _299_miss
+	var _298_j *journalm.Journal
+	var _ = _298_j
+	_298_j = t.S.J
+	var _299_get bool = false
+	var _ = _299_get
+	var _300_miss uint64 = 0
+	var _ = _300_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out479 uint32
-		var _ = _out479
-		var _out480 uint64
-		var _ = _out480
-		var _out481 bool
-		var _ = _out481
-		var _out482 uint64
-		var _ = _out482
-		_out479, _out480, _out481, _out482 = Companion_Default___.TryAppend(t)
-		st = _out479
-		n = _out480
-		_298_get = _out481
-		_299_miss = _out482
-		if _298_get {
-			var _300_b *dbytes.Blk
-			var _ = _300_b
-			var _out483 *dbytes.Blk
-			var _ = _out483
-			_out483 = txnsysm.Companion_Default___.Latest(t.S, _299_miss)
-			_300_b = _out483
-			if _300_b == (*dbytes.Blk)(nil) {
+		var _out487 uint32
+		var _ = _out487
+		var _out488 uint64
+		var _ = _out488
+		var _out489 bool
+		var _ = _out489
+		var _out490 uint64
+		var _ = _out490
+		_out487, _out488, _out489, _out490 = Companion_Default___.TryAppend(t)
+		st = _out487
+		n = _out488
+		_299_get = _out489
+		_300_miss = _out490
+		if _299_get {
+			var _301_b *dbytes.Blk
+			var _ = _301_b
+			var _out491 *dbytes.Blk
+			var _ = _out491
+			_out491 = txnsysm.Companion_Default___.Latest(t.S, _300_miss)
+			_301_b = _out491
+			if _301_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _301_w uint64
-	var _ = _301_w
-	var _out484 uint64
-	var _ = _out484
-	_out484 = t.Buf.Len()
-	_301_w = _out484
-	var _302_n uint64
-	var _ = _302_n
-	_302_n = uint64(0)
-	if _301_w > uint64(0) {
+	var _302_w uint64
+	var _ = _302_w
+	var _out492 uint64
+	var _ = _out492
+	_out492 = t.Buf.Len()
+	_302_w = _out492
+	var _303_n uint64
+	var _ = _303_n
+	_303_n = uint64(0)
+	if _302_w > uint64(0) {
 		t.Buf.Sort()
-		var _out485 uint32
-		var _ = _out485
-		var _out486 uint64
-		var _ = _out486
-		_out485, _out486 = Companion_Default___.AppendAll(t)
-		st = _out485
-		_302_n = _out486
+		var _out493 uint32
+		var _ = _out493
+		var _out494 uint64
+		var _ = _out494
+		_out493, _out494 = Companion_Default___.AppendAll(t)
+		st = _out493
+		_303_n = _out494
 		if st != txnm.Companion_Default___.OK() {
-			var _out487 uint64
-			var _ = _out487
-			_out487 = Companion_Default___.Abort(t)
-			need = _out487
+			var _out495 uint64
+			var _ = _out495
+			_out495 = Companion_Default___.Abort(t)
+			need = _out495
 			return st, need
 		}
 		if !stable {
-			_302_n = uint64(0)
+			_303_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _302_n)
-	if _302_n > need {
-		need = _302_n
+	Companion_Default___.Drop(t, _303_n)
+	if _303_n > need {
+		need = _303_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need
@@ -384,25 +384,25 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _303_need uint64 = 0
-	var _ = _303_need
-	var _out488 uint32
-	var _ = _out488
-	var _out489 uint64
-	var _ = _out489
-	_out488, _out489 = Companion_Default___.Finish(t, stable)
-	st = _out488
-	_303_need = _out489
-	if st == txnm.Companion_Default___.OK() && _303_need > uint64(0) {
+	var _304_need uint64 = 0
+	var _ = _304_need
+	var _out496 uint32
+	var _ = _out496
+	var _out497 uint64
+	var _ = _out497
+	_out496, _out497 = Companion_Default___.Finish(t, stable)
+	st = _out496
+	_304_need = _out497
+	if st == txnm.Companion_Default___.OK() && _304_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _304_ok bool
-		var _ = _304_ok
-		var _out490 bool
-		var _ = _out490
-		_out490 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _303_need)
-		_304_ok = _out490
+		var _305_ok bool
+		var _ = _305_ok
+		var _out498 bool
+		var _ = _out498
+		_out498 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _304_need)
+		_305_ok = _out498
 		txnsysm.Companion_Default___.TYield(t.S)
-		if !_304_ok {
+		if !_305_ok {
 			st = txnm.Companion_Default___.IOERR()
 		}
 	}

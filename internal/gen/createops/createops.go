@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _729_dots uint32 = 0
-	var _ = _729_dots
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 *dbytes.Bytes
-	var _ = _out1010
-	var _out1011 uint32
-	var _ = _out1011
-	_out1009, _out1010, _out1011 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1009
-	dir = _out1010
-	_729_dots = _out1011
+	var _730_dots uint32 = 0
+	var _ = _730_dots
+	var _out1017 uint32
+	var _ = _out1017
+	var _out1018 *dbytes.Bytes
+	var _ = _out1018
+	var _out1019 uint32
+	var _ = _out1019
+	_out1017, _out1018, _out1019 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1017
+	dir = _out1018
+	_730_dots = _out1019
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _729_dots != uint32(0) {
+	if _730_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1012 uint32
-	var _ = _out1012
-	_out1012 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1012
+	var _out1020 uint32
+	var _ = _out1020
+	_out1020 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1020
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _730_x bool
-	var _ = _730_x
-	var _out1013 bool
-	var _ = _out1013
-	_out1013 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_730_x = _out1013
-	if !_730_x {
+	var _731_x bool
+	var _ = _731_x
+	var _out1021 bool
+	var _ = _out1021
+	_out1021 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_731_x = _out1021
+	if !_731_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1014 bool
-	var _ = _out1014
-	var _out1015 uint64
-	var _ = _out1015
-	var _out1016 uint64
-	var _ = _out1016
-	_out1014, _out1015, _out1016 = d.LookupHint(txn, dino, name, true)
-	found = _out1014
-	ino = _out1015
-	hint = _out1016
+	var _out1022 bool
+	var _ = _out1022
+	var _out1023 uint64
+	var _ = _out1023
+	var _out1024 uint64
+	var _ = _out1024
+	_out1022, _out1023, _out1024 = d.LookupHint(txn, dino, name, true)
+	found = _out1022
+	ino = _out1023
+	hint = _out1024
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _731_w bool
-	var _ = _731_w
-	var _out1017 bool
-	var _ = _out1017
-	_out1017 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_731_w = _out1017
-	if !_731_w {
+	var _732_w bool
+	var _ = _732_w
+	var _out1025 bool
+	var _ = _out1025
+	_out1025 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_732_w = _out1025
+	if !_732_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _732_ok bool = false
-	var _ = _732_ok
+	var _733_ok bool = false
+	var _ = _733_ok
 	st = uint32(0)
-	var _733_t *attributeops.Sattr
-	var _ = _733_t
-	var _out1018 *attributeops.Sattr
-	var _ = _out1018
-	_out1018 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_733_t = _out1018
-	var _out1019 bool
-	var _ = _out1019
-	var _out1020 uint64
-	var _ = _out1020
-	_out1019, _out1020 = d.AllocInode(txn, dino, ty)
-	_732_ok = _out1019
-	ino = _out1020
-	if !_732_ok {
+	var _734_t *attributeops.Sattr
+	var _ = _734_t
+	var _out1026 *attributeops.Sattr
+	var _ = _out1026
+	_out1026 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_734_t = _out1026
+	var _out1027 bool
+	var _ = _out1027
+	var _out1028 uint64
+	var _ = _out1028
+	_out1027, _out1028 = d.AllocInode(txn, dino, ty)
+	_733_ok = _out1027
+	ino = _out1028
+	if !_733_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _734_ip *dbytes.Bytes
-	var _ = _734_ip
-	var _out1021 *dbytes.Bytes
-	var _ = _out1021
-	_out1021 = d.Fs.GetInode(txn, ino, true)
-	_734_ip = _out1021
-	attributeops.Companion_Default___.InitAttr(c, dir, _734_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _734_ip, _733_t, s, ns)
+	var _735_ip *dbytes.Bytes
+	var _ = _735_ip
+	var _out1029 *dbytes.Bytes
+	var _ = _out1029
+	_out1029 = d.Fs.GetInode(txn, ino, true)
+	_735_ip = _out1029
+	attributeops.Companion_Default___.InitAttr(c, dir, _735_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _735_ip, _734_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _734_ip)
-		inodeformat.Companion_Default___.SetParent(_734_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _735_ip)
+		inodeformat.Companion_Default___.SetParent(_735_ip, dino)
 	}
-	d.PutInode(txn, ino, _734_ip)
+	d.PutInode(txn, ino, _735_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,39 +194,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _735_ok bool
-	var _ = _735_ok
-	var _out1022 bool
-	var _ = _out1022
-	_out1022 = d.InsertAt(txn, dino, name, ino, hint)
-	_735_ok = _out1022
-	var _out1023 *dbytes.Bytes
-	var _ = _out1023
-	_out1023 = dbytes.NewBytes(uint64(0))
-	node = _out1023
+	var _736_ok bool
+	var _ = _736_ok
+	var _out1030 bool
+	var _ = _out1030
+	_out1030 = d.InsertAt(txn, dino, name, ino, hint)
+	_736_ok = _out1030
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	_out1031 = dbytes.NewBytes(uint64(0))
+	node = _out1031
 	after = node
-	if !_735_ok {
+	if !_736_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1024 uint32
-		var _ = _out1024
-		_out1024 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1024
+		var _out1032 uint32
+		var _ = _out1032
+		_out1032 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1032
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1025 *dbytes.Bytes
-	var _ = _out1025
-	_out1025 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1025
-	var _out1026 *dbytes.Bytes
-	var _ = _out1026
-	_out1026 = d.Fs.GetInode(txn, ino, false)
-	node = _out1026
+	var _out1033 *dbytes.Bytes
+	var _ = _out1033
+	_out1033 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1033
+	var _out1034 *dbytes.Bytes
+	var _ = _out1034
+	_out1034 = d.Fs.GetInode(txn, ino, false)
+	node = _out1034
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -243,65 +243,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _736_found bool = false
-	var _ = _736_found
-	var _737_hint uint64 = 0
-	var _ = _737_hint
-	var _out1027 uint32
-	var _ = _out1027
-	var _out1028 *dbytes.Bytes
-	var _ = _out1028
-	var _out1029 bool
-	var _ = _out1029
-	var _out1030 uint64
-	var _ = _out1030
-	var _out1031 uint64
-	var _ = _out1031
-	_out1027, _out1028, _out1029, _out1030, _out1031 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _737_found bool = false
+	var _ = _737_found
+	var _738_hint uint64 = 0
+	var _ = _738_hint
+	var _out1035 uint32
+	var _ = _out1035
+	var _out1036 *dbytes.Bytes
+	var _ = _out1036
+	var _out1037 bool
+	var _ = _out1037
+	var _out1038 uint64
+	var _ = _out1038
+	var _out1039 uint64
+	var _ = _out1039
+	_out1035, _out1036, _out1037, _out1038, _out1039 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1027
-	before = _out1028
-	_736_found = _out1029
-	ino = _out1030
-	_737_hint = _out1031
+	st = _out1035
+	before = _out1036
+	_737_found = _out1037
+	ino = _out1038
+	_738_hint = _out1039
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _736_found {
-		var _738_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _738_p
-		var _out1032 uint32
-		var _ = _out1032
-		var _out1033 *dbytes.Bytes
-		var _ = _out1033
-		var _out1034 bool
-		var _ = _out1034
-		_out1032, _out1033, _out1034 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1032
-		_738_p = _out1033
-		later = _out1034
+	if _737_found {
+		var _739_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _739_p
+		var _out1040 uint32
+		var _ = _out1040
+		var _out1041 *dbytes.Bytes
+		var _ = _out1041
+		var _out1042 bool
+		var _ = _out1042
+		_out1040, _out1041, _out1042 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1040
+		_739_p = _out1041
+		later = _out1042
 		if st == uint32(0) {
-			node, after = _738_p, before
+			node, after = _739_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 uint64
-	var _ = _out1036
-	var _out1037 *dbytes.Bytes
-	var _ = _out1037
-	var _out1038 *dbytes.Bytes
-	var _ = _out1038
-	_out1035, _out1036, _out1037, _out1038 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _737_hint, a, how, verf, s, ns)
-	st = _out1035
-	ino = _out1036
-	node = _out1037
-	after = _out1038
+	var _out1043 uint32
+	var _ = _out1043
+	var _out1044 uint64
+	var _ = _out1044
+	var _out1045 *dbytes.Bytes
+	var _ = _out1045
+	var _out1046 *dbytes.Bytes
+	var _ = _out1046
+	_out1043, _out1044, _out1045, _out1046 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _738_hint, a, how, verf, s, ns)
+	st = _out1043
+	ino = _out1044
+	node = _out1045
+	after = _out1046
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -309,43 +309,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _739_mode uint32
-	var _ = _739_mode
-	_739_mode = func() uint32 {
+	var _740_mode uint32
+	var _ = _740_mode
+	_740_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1039 uint32
-	var _ = _out1039
-	var _out1040 uint64
-	var _ = _out1040
-	_out1039, _out1040 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _739_mode, s, ns)
-	st = _out1039
-	ino = _out1040
+	var _out1047 uint32
+	var _ = _out1047
+	var _out1048 uint64
+	var _ = _out1048
+	_out1047, _out1048 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _740_mode, s, ns)
+	st = _out1047
+	ino = _out1048
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _740_ip *dbytes.Bytes
-		var _ = _740_ip
-		var _out1041 *dbytes.Bytes
-		var _ = _out1041
-		_out1041 = d.Fs.GetInode(txn, ino, true)
-		_740_ip = _out1041
-		inodeformat.Companion_Default___.SetVerf(_740_ip, verf)
-		d.PutInode(txn, ino, _740_ip)
+		var _741_ip *dbytes.Bytes
+		var _ = _741_ip
+		var _out1049 *dbytes.Bytes
+		var _ = _out1049
+		_out1049 = d.Fs.GetInode(txn, ino, true)
+		_741_ip = _out1049
+		inodeformat.Companion_Default___.SetVerf(_741_ip, verf)
+		d.PutInode(txn, ino, _741_ip)
 	} else if a.HasSize {
-		var _741_later bool = false
-		var _ = _741_later
-		var _out1042 uint32
-		var _ = _out1042
-		var _out1043 bool
-		var _ = _out1043
-		_out1042, _out1043 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1042
-		_741_later = _out1043
+		var _742_later bool = false
+		var _ = _742_later
+		var _out1050 uint32
+		var _ = _out1050
+		var _out1051 bool
+		var _ = _out1051
+		_out1050, _out1051 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1050
+		_742_later = _out1051
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,34 +362,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _742_mode uint32
-	var _ = _742_mode
-	_742_mode = func() uint32 {
+	var _743_mode uint32
+	var _ = _743_mode
+	_743_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1044 uint32
-	var _ = _out1044
-	var _out1045 uint64
-	var _ = _out1045
-	_out1044, _out1045 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1044
-	ino = _out1045
+	var _out1052 uint32
+	var _ = _out1052
+	var _out1053 uint64
+	var _ = _out1053
+	_out1052, _out1053 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1052
+	ino = _out1053
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1046 uint32
-	var _ = _out1046
-	var _out1047 *dbytes.Bytes
-	var _ = _out1047
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	_out1046, _out1047, _out1048 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1046
-	node = _out1047
-	after = _out1048
+	var _out1054 uint32
+	var _ = _out1054
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	var _out1056 *dbytes.Bytes
+	var _ = _out1056
+	_out1054, _out1055, _out1056 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1054
+	node = _out1055
+	after = _out1056
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,34 +403,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1049 uint32
-	var _ = _out1049
-	var _out1050 *dbytes.Bytes
-	var _ = _out1050
-	_out1049, _out1050 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1049
-	node = _out1050
+	var _out1057 uint32
+	var _ = _out1057
+	var _out1058 *dbytes.Bytes
+	var _ = _out1058
+	_out1057, _out1058 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1057
+	node = _out1058
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _743_ty uint32
-	var _ = _743_ty
-	var _out1051 uint32
-	var _ = _out1051
-	_out1051 = inodeformat.Companion_Default___.GetTy(node)
-	_743_ty = _out1051
-	if _743_ty != permissions.Companion_Default___.REG() {
+	var _744_ty uint32
+	var _ = _744_ty
+	var _out1059 uint32
+	var _ = _out1059
+	_out1059 = inodeformat.Companion_Default___.GetTy(node)
+	_744_ty = _out1059
+	if _744_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _744_v uint64
-		var _ = _744_v
-		var _out1052 uint64
-		var _ = _out1052
-		_out1052 = inodeformat.Companion_Default___.GetVerf(node)
-		_744_v = _out1052
-		if _744_v != verf || _744_v == uint64(0) {
+		var _745_v uint64
+		var _ = _745_v
+		var _out1060 uint64
+		var _ = _out1060
+		_out1060 = inodeformat.Companion_Default___.GetVerf(node)
+		_745_v = _out1060
+		if _745_v != verf || _745_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,51 +438,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _745_may bool
-	var _ = _745_may
-	var _out1053 bool
-	var _ = _out1053
-	_out1053 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_745_may = _out1053
-	if !_745_may {
+	var _746_may bool
+	var _ = _746_may
+	var _out1061 bool
+	var _ = _out1061
+	_out1061 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_746_may = _out1061
+	if !_746_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1054 uint32
-	var _ = _out1054
-	var _out1055 bool
-	var _ = _out1055
-	_out1054, _out1055 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1054
-	later = _out1055
+	var _out1062 uint32
+	var _ = _out1062
+	var _out1063 bool
+	var _ = _out1063
+	_out1062, _out1063 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1062
+	later = _out1063
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1056 *dbytes.Bytes
-	var _ = _out1056
-	_out1056 = d.Fs.GetInode(txn, ino, true)
-	node = _out1056
-	var _746_ts uint64
-	var _ = _746_ts
-	var _747_tns uint32
-	var _ = _747_tns
-	var _out1057 uint64
-	var _ = _out1057
-	var _out1058 uint32
-	var _ = _out1058
-	_out1057, _out1058 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_746_ts = _out1057
-	_747_tns = _out1058
-	inodeformat.Companion_Default___.SetMtime(node, _746_ts, _747_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _746_ts, _747_tns)
+	var _out1064 *dbytes.Bytes
+	var _ = _out1064
+	_out1064 = d.Fs.GetInode(txn, ino, true)
+	node = _out1064
+	var _747_ts uint64
+	var _ = _747_ts
+	var _748_tns uint32
+	var _ = _748_tns
+	var _out1065 uint64
+	var _ = _out1065
+	var _out1066 uint32
+	var _ = _out1066
+	_out1065, _out1066 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_747_ts = _out1065
+	_748_tns = _out1066
+	inodeformat.Companion_Default___.SetMtime(node, _747_ts, _748_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _747_ts, _748_tns)
 	if c.Uid != uint32(0) {
-		var _748_mode uint32
-		var _ = _748_mode
-		var _out1059 uint32
-		var _ = _out1059
-		_out1059 = inodeformat.Companion_Default___.GetMode(node)
-		_748_mode = _out1059
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_748_mode))
+		var _749_mode uint32
+		var _ = _749_mode
+		var _out1067 uint32
+		var _ = _out1067
+		_out1067 = inodeformat.Companion_Default___.GetMode(node)
+		_749_mode = _out1067
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_749_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,51 +499,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _749_t *attributeops.Sattr
-	var _ = _749_t
-	var _out1060 *attributeops.Sattr
-	var _ = _out1060
-	_out1060 = attributeops.Companion_Default___.Without(a, false, false)
-	_749_t = _out1060
+	var _750_t *attributeops.Sattr
+	var _ = _750_t
+	var _out1068 *attributeops.Sattr
+	var _ = _out1068
+	_out1068 = attributeops.Companion_Default___.Without(a, false, false)
+	_750_t = _out1068
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _750_found bool = false
-	var _ = _750_found
-	var _751_x uint64 = 0
-	var _ = _751_x
-	var _752_hint uint64 = 0
-	var _ = _752_hint
-	var _out1061 uint32
-	var _ = _out1061
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	var _out1063 bool
-	var _ = _out1063
-	var _out1064 uint64
-	var _ = _out1064
-	var _out1065 uint64
-	var _ = _out1065
-	_out1061, _out1062, _out1063, _out1064, _out1065 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _749_t, false)
-	st = _out1061
-	before = _out1062
-	_750_found = _out1063
-	_751_x = _out1064
-	_752_hint = _out1065
+	var _751_found bool = false
+	var _ = _751_found
+	var _752_x uint64 = 0
+	var _ = _752_x
+	var _753_hint uint64 = 0
+	var _ = _753_hint
+	var _out1069 uint32
+	var _ = _out1069
+	var _out1070 *dbytes.Bytes
+	var _ = _out1070
+	var _out1071 bool
+	var _ = _out1071
+	var _out1072 uint64
+	var _ = _out1072
+	var _out1073 uint64
+	var _ = _out1073
+	_out1069, _out1070, _out1071, _out1072, _out1073 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _750_t, false)
+	st = _out1069
+	before = _out1070
+	_751_found = _out1071
+	_752_x = _out1072
+	_753_hint = _out1073
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1066 uint32
-	var _ = _out1066
-	var _out1067 uint64
-	var _ = _out1067
-	var _out1068 *dbytes.Bytes
-	var _ = _out1068
-	var _out1069 *dbytes.Bytes
-	var _ = _out1069
-	_out1066, _out1067, _out1068, _out1069 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _752_hint, _749_t, s, ns)
-	st = _out1066
-	ino = _out1067
-	node = _out1068
-	after = _out1069
+	var _out1074 uint32
+	var _ = _out1074
+	var _out1075 uint64
+	var _ = _out1075
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	var _out1077 *dbytes.Bytes
+	var _ = _out1077
+	_out1074, _out1075, _out1076, _out1077 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _753_hint, _750_t, s, ns)
+	st = _out1074
+	ino = _out1075
+	node = _out1076
+	after = _out1077
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -557,67 +557,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _753_t *attributeops.Sattr
-	var _ = _753_t
-	var _out1070 *attributeops.Sattr
-	var _ = _out1070
-	_out1070 = attributeops.Companion_Default___.Without(a, true, false)
-	_753_t = _out1070
+	var _754_t *attributeops.Sattr
+	var _ = _754_t
+	var _out1078 *attributeops.Sattr
+	var _ = _out1078
+	_out1078 = attributeops.Companion_Default___.Without(a, true, false)
+	_754_t = _out1078
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _754_found bool = false
-	var _ = _754_found
-	var _755_x uint64 = 0
-	var _ = _755_x
-	var _756_hint uint64 = 0
-	var _ = _756_hint
-	var _757_len uint64
-	var _ = _757_len
-	_757_len = target.Len()
-	var _758_bad uint32
-	var _ = _758_bad
-	_758_bad = func() uint32 {
-		if _757_len == uint64(0) {
+	var _755_found bool = false
+	var _ = _755_found
+	var _756_x uint64 = 0
+	var _ = _756_x
+	var _757_hint uint64 = 0
+	var _ = _757_hint
+	var _758_len uint64
+	var _ = _758_len
+	_758_len = target.Len()
+	var _759_bad uint32
+	var _ = _759_bad
+	_759_bad = func() uint32 {
+		if _758_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _757_len > uint64(4095) {
+			if _758_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1071 uint32
-	var _ = _out1071
-	var _out1072 *dbytes.Bytes
-	var _ = _out1072
-	var _out1073 bool
-	var _ = _out1073
-	var _out1074 uint64
-	var _ = _out1074
-	var _out1075 uint64
-	var _ = _out1075
-	_out1071, _out1072, _out1073, _out1074, _out1075 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _758_bad, _753_t, false)
-	st = _out1071
-	before = _out1072
-	_754_found = _out1073
-	_755_x = _out1074
-	_756_hint = _out1075
+	var _out1079 uint32
+	var _ = _out1079
+	var _out1080 *dbytes.Bytes
+	var _ = _out1080
+	var _out1081 bool
+	var _ = _out1081
+	var _out1082 uint64
+	var _ = _out1082
+	var _out1083 uint64
+	var _ = _out1083
+	_out1079, _out1080, _out1081, _out1082, _out1083 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
+	st = _out1079
+	before = _out1080
+	_755_found = _out1081
+	_756_x = _out1082
+	_757_hint = _out1083
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1076 uint32
-	var _ = _out1076
-	var _out1077 uint64
-	var _ = _out1077
-	var _out1078 *dbytes.Bytes
-	var _ = _out1078
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	_out1076, _out1077, _out1078, _out1079 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _756_hint, _753_t, target, s, ns)
-	st = _out1076
-	ino = _out1077
-	node = _out1078
-	after = _out1079
+	var _out1084 uint32
+	var _ = _out1084
+	var _out1085 uint64
+	var _ = _out1085
+	var _out1086 *dbytes.Bytes
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1084, _out1085, _out1086, _out1087 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _757_hint, _754_t, target, s, ns)
+	st = _out1084
+	ino = _out1085
+	node = _out1086
+	after = _out1087
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -631,67 +631,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _759_t *attributeops.Sattr
-	var _ = _759_t
-	var _out1080 *attributeops.Sattr
-	var _ = _out1080
-	_out1080 = attributeops.Companion_Default___.Without(a, false, false)
-	_759_t = _out1080
+	var _760_t *attributeops.Sattr
+	var _ = _760_t
+	var _out1088 *attributeops.Sattr
+	var _ = _out1088
+	_out1088 = attributeops.Companion_Default___.Without(a, false, false)
+	_760_t = _out1088
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _760_found bool = false
-	var _ = _760_found
-	var _761_x uint64 = 0
-	var _ = _761_x
-	var _762_hint uint64 = 0
-	var _ = _762_hint
-	var _763_dev bool
-	var _ = _763_dev
-	_763_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _764_bad uint32
-	var _ = _764_bad
-	_764_bad = func() uint32 {
-		if !_763_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _761_found bool = false
+	var _ = _761_found
+	var _762_x uint64 = 0
+	var _ = _762_x
+	var _763_hint uint64 = 0
+	var _ = _763_hint
+	var _764_dev bool
+	var _ = _764_dev
+	_764_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _765_bad uint32
+	var _ = _765_bad
+	_765_bad = func() uint32 {
+		if !_764_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _763_dev && c.Uid != uint32(0) {
+			if _764_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1081 uint32
-	var _ = _out1081
-	var _out1082 *dbytes.Bytes
-	var _ = _out1082
-	var _out1083 bool
-	var _ = _out1083
-	var _out1084 uint64
-	var _ = _out1084
-	var _out1085 uint64
-	var _ = _out1085
-	_out1081, _out1082, _out1083, _out1084, _out1085 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _764_bad, _759_t, false)
-	st = _out1081
-	before = _out1082
-	_760_found = _out1083
-	_761_x = _out1084
-	_762_hint = _out1085
+	var _out1089 uint32
+	var _ = _out1089
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	var _out1091 bool
+	var _ = _out1091
+	var _out1092 uint64
+	var _ = _out1092
+	var _out1093 uint64
+	var _ = _out1093
+	_out1089, _out1090, _out1091, _out1092, _out1093 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _765_bad, _760_t, false)
+	st = _out1089
+	before = _out1090
+	_761_found = _out1091
+	_762_x = _out1092
+	_763_hint = _out1093
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1086 uint32
-	var _ = _out1086
-	var _out1087 uint64
-	var _ = _out1087
-	var _out1088 *dbytes.Bytes
-	var _ = _out1088
-	var _out1089 *dbytes.Bytes
-	var _ = _out1089
-	_out1086, _out1087, _out1088, _out1089 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _762_hint, _759_t, ty, maj, min, s, ns)
-	st = _out1086
-	ino = _out1087
-	node = _out1088
-	after = _out1089
+	var _out1094 uint32
+	var _ = _out1094
+	var _out1095 uint64
+	var _ = _out1095
+	var _out1096 *dbytes.Bytes
+	var _ = _out1096
+	var _out1097 *dbytes.Bytes
+	var _ = _out1097
+	_out1094, _out1095, _out1096, _out1097 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _763_hint, _760_t, ty, maj, min, s, ns)
+	st = _out1094
+	ino = _out1095
+	node = _out1096
+	after = _out1097
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1090 uint32
-	var _ = _out1090
-	var _out1091 uint64
-	var _ = _out1091
-	_out1090, _out1091 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1090
-	ino = _out1091
+	var _out1098 uint32
+	var _ = _out1098
+	var _out1099 uint64
+	var _ = _out1099
+	_out1098, _out1099 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1098
+	ino = _out1099
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1092 uint32
-	var _ = _out1092
-	var _out1093 *dbytes.Bytes
-	var _ = _out1093
-	var _out1094 *dbytes.Bytes
-	var _ = _out1094
-	_out1092, _out1093, _out1094 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1092
-	node = _out1093
-	after = _out1094
+	var _out1100 uint32
+	var _ = _out1100
+	var _out1101 *dbytes.Bytes
+	var _ = _out1101
+	var _out1102 *dbytes.Bytes
+	var _ = _out1102
+	_out1100, _out1101, _out1102 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1100
+	node = _out1101
+	after = _out1102
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,39 +739,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1095 uint32
-	var _ = _out1095
-	var _out1096 uint64
-	var _ = _out1096
-	_out1095, _out1096 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1095
-	ino = _out1096
+	var _out1103 uint32
+	var _ = _out1103
+	var _out1104 uint64
+	var _ = _out1104
+	_out1103, _out1104 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1103
+	ino = _out1104
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _765_len uint64
-	var _ = _765_len
-	_765_len = target.Len()
-	var _766_ok bool
-	var _ = _766_ok
-	var _out1097 bool
-	var _ = _out1097
-	_out1097 = d.Write(txn, ino, uint64(0), target, uint64(0), _765_len)
-	_766_ok = _out1097
-	if !_766_ok {
+	var _766_len uint64
+	var _ = _766_len
+	_766_len = target.Len()
+	var _767_ok bool
+	var _ = _767_ok
+	var _out1105 bool
+	var _ = _out1105
+	_out1105 = d.Write(txn, ino, uint64(0), target, uint64(0), _766_len)
+	_767_ok = _out1105
+	if !_767_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1098 uint32
-	var _ = _out1098
-	var _out1099 *dbytes.Bytes
-	var _ = _out1099
-	var _out1100 *dbytes.Bytes
-	var _ = _out1100
-	_out1098, _out1099, _out1100 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1098
-	node = _out1099
-	after = _out1100
+	var _out1106 uint32
+	var _ = _out1106
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	var _out1108 *dbytes.Bytes
+	var _ = _out1108
+	_out1106, _out1107, _out1108 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1106
+	node = _out1107
+	after = _out1108
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1101 uint32
-	var _ = _out1101
-	var _out1102 uint64
-	var _ = _out1102
-	_out1101, _out1102 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1101
-	ino = _out1102
+	var _out1109 uint32
+	var _ = _out1109
+	var _out1110 uint64
+	var _ = _out1110
+	_out1109, _out1110 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1109
+	ino = _out1110
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _767_ip *dbytes.Bytes
-		var _ = _767_ip
-		var _out1103 *dbytes.Bytes
-		var _ = _out1103
-		_out1103 = d.Fs.GetInode(txn, ino, true)
-		_767_ip = _out1103
-		inodeformat.Companion_Default___.SetRdev(_767_ip, maj, min)
-		d.PutInode(txn, ino, _767_ip)
+		var _768_ip *dbytes.Bytes
+		var _ = _768_ip
+		var _out1111 *dbytes.Bytes
+		var _ = _out1111
+		_out1111 = d.Fs.GetInode(txn, ino, true)
+		_768_ip = _out1111
+		inodeformat.Companion_Default___.SetRdev(_768_ip, maj, min)
+		d.PutInode(txn, ino, _768_ip)
 	}
-	var _out1104 uint32
-	var _ = _out1104
-	var _out1105 *dbytes.Bytes
-	var _ = _out1105
-	var _out1106 *dbytes.Bytes
-	var _ = _out1106
-	_out1104, _out1105, _out1106 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1104
-	node = _out1105
-	after = _out1106
+	var _out1112 uint32
+	var _ = _out1112
+	var _out1113 *dbytes.Bytes
+	var _ = _out1113
+	var _out1114 *dbytes.Bytes
+	var _ = _out1114
+	_out1112, _out1113, _out1114 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1112
+	node = _out1113
+	after = _out1114
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out627 *dbytes.Bytes
-	var _ = _out627
-	_out627 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out627
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out628
+	var _out635 *dbytes.Bytes
+	var _ = _out635
+	_out635 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out635
+	var _out636 uint64
+	var _ = _out636
+	_out636 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out636
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _460_ip *dbytes.Bytes
-	var _ = _460_ip
-	var _461_nb uint64
-	var _ = _461_nb
-	var _out629 *dbytes.Bytes
-	var _ = _out629
-	var _out630 uint64
-	var _ = _out630
-	_out629, _out630 = _this.Open(txn, d, excl)
-	_460_ip = _out629
-	_461_nb = _out630
-	var _462_h uint64
-	var _ = _462_h
-	_462_h = dbytes.NameHash(name)
-	var _463_key uint64
-	var _ = _463_key
-	var _out631 uint64
-	var _ = _out631
-	_out631 = dirlayout.Companion_Default___.KeyFor(name, _462_h)
-	_463_key = _out631
-	var _464_kind uint64
-	var _ = _464_kind
-	_464_kind = uint64(0)
-	var _465_l uint64
-	var _ = _465_l
-	_465_l = name.Len()
-	if _465_l > uint64(56) {
-		_464_kind = uint64(1)
+	var _461_ip *dbytes.Bytes
+	var _ = _461_ip
+	var _462_nb uint64
+	var _ = _462_nb
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	var _out638 uint64
+	var _ = _out638
+	_out637, _out638 = _this.Open(txn, d, excl)
+	_461_ip = _out637
+	_462_nb = _out638
+	var _463_h uint64
+	var _ = _463_h
+	_463_h = dbytes.NameHash(name)
+	var _464_key uint64
+	var _ = _464_key
+	var _out639 uint64
+	var _ = _out639
+	_out639 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
+	_464_key = _out639
+	var _465_kind uint64
+	var _ = _465_kind
+	_465_kind = uint64(0)
+	var _466_l uint64
+	var _ = _466_l
+	_466_l = name.Len()
+	if _466_l > uint64(56) {
+		_465_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _466_n uint64
-	var _ = _466_n
-	_466_n = uint64(9)
-	for _466_n > uint64(0) {
-		_466_n = _466_n - uint64(1)
-		var _467_blk uint64
-		var _ = _467_blk
-		var _out632 uint64
-		var _ = _out632
-		_out632 = dirlayout.Companion_Default___.BucketBlock(_462_h, _466_n, _464_kind)
-		_467_blk = _out632
-		var _468_fr uint64
-		var _ = _468_fr
-		_468_fr = uint64(0)
-		if _467_blk < _461_nb {
-			var _469_b *dbytes.Blk
-			var _ = _469_b
-			var _out633 *dbytes.Blk
-			var _ = _out633
-			_out633 = _this.Fs.ReadBlockOf(txn, _460_ip, d, _467_blk, excl)
-			_469_b = _out633
-			var _470_i uint64 = 0
-			var _ = _470_i
-			var _471_w uint64 = 0
-			var _ = _471_w
-			var _out634 bool
-			var _ = _out634
-			var _out635 uint64
-			var _ = _out635
-			var _out636 uint64
-			var _ = _out636
-			var _out637 uint64
-			var _ = _out637
-			_out634, _out635, _out636, _out637 = dirlayout.Companion_Default___.Search(_469_b, _467_blk, name, _463_key)
-			found = _out634
-			_470_i = _out635
-			_471_w = _out636
-			_468_fr = _out637
+	var _467_n uint64
+	var _ = _467_n
+	_467_n = uint64(9)
+	for _467_n > uint64(0) {
+		_467_n = _467_n - uint64(1)
+		var _468_blk uint64
+		var _ = _468_blk
+		var _out640 uint64
+		var _ = _out640
+		_out640 = dirlayout.Companion_Default___.BucketBlock(_463_h, _467_n, _465_kind)
+		_468_blk = _out640
+		var _469_fr uint64
+		var _ = _469_fr
+		_469_fr = uint64(0)
+		if _468_blk < _462_nb {
+			var _470_b *dbytes.Blk
+			var _ = _470_b
+			var _out641 *dbytes.Blk
+			var _ = _out641
+			_out641 = _this.Fs.ReadBlockOf(txn, _461_ip, d, _468_blk, excl)
+			_470_b = _out641
+			var _471_i uint64 = 0
+			var _ = _471_i
+			var _472_w uint64 = 0
+			var _ = _472_w
+			var _out642 bool
+			var _ = _out642
+			var _out643 uint64
+			var _ = _out643
+			var _out644 uint64
+			var _ = _out644
+			var _out645 uint64
+			var _ = _out645
+			_out642, _out643, _out644, _out645 = dirlayout.Companion_Default___.Search(_470_b, _468_blk, name, _464_key)
+			found = _out642
+			_471_i = _out643
+			_472_w = _out644
+			_469_fr = _out645
 			if found {
-				ino, cell = _471_w%uint64(281474976710656), uint64(64)*_467_blk+_470_i
+				ino, cell = _472_w%uint64(281474976710656), uint64(64)*_468_blk+_471_i
 				return found, ino, cell, lev
 			}
 		}
-		if _468_fr < uint64(64) {
-			lev = _466_n
+		if _469_fr < uint64(64) {
+			lev = _467_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _472_cell uint64 = 0
-	var _ = _472_cell
-	var _473_lev uint64 = 0
-	var _ = _473_lev
-	var _out638 bool
-	var _ = _out638
-	var _out639 uint64
-	var _ = _out639
-	var _out640 uint64
-	var _ = _out640
-	var _out641 uint64
-	var _ = _out641
-	_out638, _out639, _out640, _out641 = _this.Find(txn, d, name, excl)
-	found = _out638
-	ino = _out639
-	_472_cell = _out640
-	_473_lev = _out641
+	var _473_cell uint64 = 0
+	var _ = _473_cell
+	var _474_lev uint64 = 0
+	var _ = _474_lev
+	var _out646 bool
+	var _ = _out646
+	var _out647 uint64
+	var _ = _out647
+	var _out648 uint64
+	var _ = _out648
+	var _out649 uint64
+	var _ = _out649
+	_out646, _out647, _out648, _out649 = _this.Find(txn, d, name, excl)
+	found = _out646
+	ino = _out647
+	_473_cell = _out648
+	_474_lev = _out649
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _474_cell uint64 = 0
-	var _ = _474_cell
-	var _out642 bool
-	var _ = _out642
-	var _out643 uint64
-	var _ = _out643
-	var _out644 uint64
-	var _ = _out644
-	var _out645 uint64
-	var _ = _out645
-	_out642, _out643, _out644, _out645 = _this.Find(txn, d, name, excl)
-	found = _out642
-	ino = _out643
-	_474_cell = _out644
-	hint = _out645
+	var _475_cell uint64 = 0
+	var _ = _475_cell
+	var _out650 bool
+	var _ = _out650
+	var _out651 uint64
+	var _ = _out651
+	var _out652 uint64
+	var _ = _out652
+	var _out653 uint64
+	var _ = _out653
+	_out650, _out651, _out652, _out653 = _this.Find(txn, d, name, excl)
+	found = _out650
+	ino = _out651
+	_475_cell = _out652
+	hint = _out653
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _475_ip *dbytes.Bytes
-	var _ = _475_ip
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = _this.Fs.GetInode(txn, d, true)
-	_475_ip = _out646
-	var _476_n uint64
-	var _ = _476_n
-	var _out647 uint64
-	var _ = _out647
-	_out647 = inodeformat.Companion_Default___.GetNent(_475_ip)
-	_476_n = _out647
-	if !down && _476_n == uint64(18446744073709551615) {
+	var _476_ip *dbytes.Bytes
+	var _ = _476_ip
+	var _out654 *dbytes.Bytes
+	var _ = _out654
+	_out654 = _this.Fs.GetInode(txn, d, true)
+	_476_ip = _out654
+	var _477_n uint64
+	var _ = _477_n
+	var _out655 uint64
+	var _ = _out655
+	_out655 = inodeformat.Companion_Default___.GetNent(_476_ip)
+	_477_n = _out655
+	if !down && _477_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_476_n = _476_n - uint64(1)
+		_477_n = _477_n - uint64(1)
 	} else {
-		_476_n = _476_n + uint64(1)
+		_477_n = _477_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_475_ip, _476_n)
-	_this.Fs.PutInode(txn, d, _475_ip)
+	inodeformat.Companion_Default___.SetNent(_476_ip, _477_n)
+	_this.Fs.PutInode(txn, d, _476_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _477_len uint64
-	var _ = _477_len
-	_477_len = s.Len()
-	var _out648 bool
-	var _ = _out648
-	_out648 = _this.Fs.Write(txn, d, off, s, uint64(0), _477_len)
-	ok = _out648
+	var _478_len uint64
+	var _ = _478_len
+	_478_len = s.Len()
+	var _out656 bool
+	var _ = _out656
+	_out656 = _this.Fs.Write(txn, d, off, s, uint64(0), _478_len)
+	ok = _out656
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out649 bool
-		var _ = _out649
-		_out649 = _this.Count(txn, d, down)
-		ok = _out649
+		var _out657 bool
+		var _ = _out657
+		_out657 = _this.Count(txn, d, down)
+		ok = _out657
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out650 bool
-	var _ = _out650
-	_out650 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out650
+	var _out658 bool
+	var _ = _out658
+	_out658 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out658
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _478_h uint64
-	var _ = _478_h
-	_478_h = dbytes.NameHash(name)
-	var _479_key uint64
-	var _ = _479_key
-	var _out651 uint64
-	var _ = _out651
-	_out651 = dirlayout.Companion_Default___.KeyFor(name, _478_h)
-	_479_key = _out651
-	var _480_cell uint64 = 0
-	var _ = _480_cell
-	var _481_size uint64 = 0
-	var _ = _481_size
-	var _out652 bool
-	var _ = _out652
-	var _out653 uint64
-	var _ = _out653
-	var _out654 uint64
-	var _ = _out654
-	_out652, _out653, _out654 = _this.Room(txn, d, name, _478_h, hint)
-	ok = _out652
-	_480_cell = _out653
-	_481_size = _out654
+	var _479_h uint64
+	var _ = _479_h
+	_479_h = dbytes.NameHash(name)
+	var _480_key uint64
+	var _ = _480_key
+	var _out659 uint64
+	var _ = _out659
+	_out659 = dirlayout.Companion_Default___.KeyFor(name, _479_h)
+	_480_key = _out659
+	var _481_cell uint64 = 0
+	var _ = _481_cell
+	var _482_size uint64 = 0
+	var _ = _482_size
+	var _out660 bool
+	var _ = _out660
+	var _out661 uint64
+	var _ = _out661
+	var _out662 uint64
+	var _ = _out662
+	_out660, _out661, _out662 = _this.Room(txn, d, name, _479_h, hint)
+	ok = _out660
+	_481_cell = _out661
+	_482_size = _out662
 	if !ok {
 		return ok
 	}
-	var _482_s *dbytes.Bytes
-	var _ = _482_s
-	var _out655 *dbytes.Bytes
-	var _ = _out655
-	_out655 = dirlayout.Companion_Default___.MakeSlot(_481_size, ino, name, _479_key)
-	_482_s = _out655
-	var _out656 bool
-	var _ = _out656
-	_out656 = _this.Store(txn, d, uint64(64)*_480_cell, _482_s, true, false)
-	ok = _out656
+	var _483_s *dbytes.Bytes
+	var _ = _483_s
+	var _out663 *dbytes.Bytes
+	var _ = _out663
+	_out663 = dirlayout.Companion_Default___.MakeSlot(_482_size, ino, name, _480_key)
+	_483_s = _out663
+	var _out664 bool
+	var _ = _out664
+	_out664 = _this.Store(txn, d, uint64(64)*_481_cell, _483_s, true, false)
+	ok = _out664
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _483_ip *dbytes.Bytes
-	var _ = _483_ip
-	var _484_nb uint64
-	var _ = _484_nb
-	var _out657 *dbytes.Bytes
-	var _ = _out657
-	var _out658 uint64
-	var _ = _out658
-	_out657, _out658 = _this.Open(txn, d, true)
-	_483_ip = _out657
-	_484_nb = _out658
-	var _485_l uint64
-	var _ = _485_l
-	_485_l = name.Len()
-	var _486_kind uint64
-	var _ = _486_kind
-	_486_kind = uint64(0)
+	var _484_ip *dbytes.Bytes
+	var _ = _484_ip
+	var _485_nb uint64
+	var _ = _485_nb
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	var _out666 uint64
+	var _ = _out666
+	_out665, _out666 = _this.Open(txn, d, true)
+	_484_ip = _out665
+	_485_nb = _out666
+	var _486_l uint64
+	var _ = _486_l
+	_486_l = name.Len()
+	var _487_kind uint64
+	var _ = _487_kind
+	_487_kind = uint64(0)
 	size = uint64(64)
-	if _485_l > uint64(56) {
-		_486_kind, size = uint64(1), uint64(512)
+	if _486_l > uint64(56) {
+		_487_kind, size = uint64(1), uint64(512)
 	}
-	var _487_n uint64
-	var _ = _487_n
-	_487_n = from
-	for _487_n < uint64(9) {
-		var _488_blk uint64
-		var _ = _488_blk
-		var _out659 uint64
-		var _ = _out659
-		_out659 = dirlayout.Companion_Default___.BucketBlock(h, _487_n, _486_kind)
-		_488_blk = _out659
-		if _488_blk >= _484_nb {
-			ok, cell, size = true, uint64(64)*_488_blk, uint64(4096)
+	var _488_n uint64
+	var _ = _488_n
+	_488_n = from
+	for _488_n < uint64(9) {
+		var _489_blk uint64
+		var _ = _489_blk
+		var _out667 uint64
+		var _ = _out667
+		_out667 = dirlayout.Companion_Default___.BucketBlock(h, _488_n, _487_kind)
+		_489_blk = _out667
+		if _489_blk >= _485_nb {
+			ok, cell, size = true, uint64(64)*_489_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _489_b *dbytes.Blk
-		var _ = _489_b
-		var _out660 *dbytes.Blk
-		var _ = _out660
-		_out660 = _this.Fs.ReadBlockOf(txn, _483_ip, d, _488_blk, true)
-		_489_b = _out660
-		var _490_i uint64
-		var _ = _490_i
-		var _out661 uint64
-		var _ = _out661
-		_out661 = dirlayout.Companion_Default___.SearchFree(_489_b, _488_blk)
-		_490_i = _out661
-		if _490_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_488_blk+_490_i, size
+		var _490_b *dbytes.Blk
+		var _ = _490_b
+		var _out668 *dbytes.Blk
+		var _ = _out668
+		_out668 = _this.Fs.ReadBlockOf(txn, _484_ip, d, _489_blk, true)
+		_490_b = _out668
+		var _491_i uint64
+		var _ = _491_i
+		var _out669 uint64
+		var _ = _out669
+		_out669 = dirlayout.Companion_Default___.SearchFree(_490_b, _489_blk)
+		_491_i = _out669
+		if _491_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_489_blk+_491_i, size
 			return ok, cell, size
 		}
-		_487_n = _487_n + uint64(1)
+		_488_n = _488_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _491_found bool
-	var _ = _491_found
-	var _492_ino0 uint64
-	var _ = _492_ino0
-	var _493_cell uint64
-	var _ = _493_cell
-	var _494_lev uint64
-	var _ = _494_lev
-	var _out662 bool
-	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	var _out664 uint64
-	var _ = _out664
-	var _out665 uint64
-	var _ = _out665
-	_out662, _out663, _out664, _out665 = _this.Find(txn, d, name, true)
-	_491_found = _out662
-	_492_ino0 = _out663
-	_493_cell = _out664
-	_494_lev = _out665
-	var _495_h uint64
-	var _ = _495_h
-	_495_h = dbytes.NameHash(name)
-	var _496_key uint64
-	var _ = _496_key
-	var _out666 uint64
-	var _ = _out666
-	_out666 = dirlayout.Companion_Default___.KeyFor(name, _495_h)
-	_496_key = _out666
-	var _497_size uint64
-	var _ = _497_size
-	_497_size = uint64(64)
-	if _493_cell/uint64(64)%uint64(2) == uint64(1) {
-		_497_size = uint64(512)
-	}
-	var _498_s *dbytes.Bytes
-	var _ = _498_s
-	var _out667 *dbytes.Bytes
-	var _ = _out667
-	_out667 = dirlayout.Companion_Default___.MakeSlot(_497_size, ino, name, _496_key)
-	_498_s = _out667
-	var _out668 bool
-	var _ = _out668
-	_out668 = _this.Store(txn, d, uint64(64)*_493_cell, _498_s, false, false)
-	ok = _out668
-	return ok
-}
-func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
-	var ok bool = false
-	var _ = ok
-	var _499_found bool
-	var _ = _499_found
-	var _500_ino0 uint64
-	var _ = _500_ino0
-	var _501_cell uint64
-	var _ = _501_cell
-	var _502_lev uint64
-	var _ = _502_lev
-	var _out669 bool
-	var _ = _out669
-	var _out670 uint64
+	var _492_found bool
+	var _ = _492_found
+	var _493_ino0 uint64
+	var _ = _493_ino0
+	var _494_cell uint64
+	var _ = _494_cell
+	var _495_lev uint64
+	var _ = _495_lev
+	var _out670 bool
 	var _ = _out670
 	var _out671 uint64
 	var _ = _out671
 	var _out672 uint64
 	var _ = _out672
-	_out669, _out670, _out671, _out672 = _this.Find(txn, d, name, true)
-	_499_found = _out669
-	_500_ino0 = _out670
-	_501_cell = _out671
-	_502_lev = _out672
-	var _503_size uint64
-	var _ = _503_size
-	_503_size = uint64(64)
-	if _501_cell/uint64(64)%uint64(2) == uint64(1) {
-		_503_size = uint64(512)
-	}
-	var _504_s *dbytes.Bytes
-	var _ = _504_s
-	var _out673 *dbytes.Bytes
+	var _out673 uint64
 	var _ = _out673
-	_out673 = dbytes.NewBytes(_503_size)
-	_504_s = _out673
-	var _out674 bool
+	_out670, _out671, _out672, _out673 = _this.Find(txn, d, name, true)
+	_492_found = _out670
+	_493_ino0 = _out671
+	_494_cell = _out672
+	_495_lev = _out673
+	var _496_h uint64
+	var _ = _496_h
+	_496_h = dbytes.NameHash(name)
+	var _497_key uint64
+	var _ = _497_key
+	var _out674 uint64
 	var _ = _out674
-	_out674 = _this.Store(txn, d, uint64(64)*_501_cell, _504_s, true, true)
-	ok = _out674
+	_out674 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
+	_497_key = _out674
+	var _498_size uint64
+	var _ = _498_size
+	_498_size = uint64(64)
+	if _494_cell/uint64(64)%uint64(2) == uint64(1) {
+		_498_size = uint64(512)
+	}
+	var _499_s *dbytes.Bytes
+	var _ = _499_s
+	var _out675 *dbytes.Bytes
+	var _ = _out675
+	_out675 = dirlayout.Companion_Default___.MakeSlot(_498_size, ino, name, _497_key)
+	_499_s = _out675
+	var _out676 bool
+	var _ = _out676
+	_out676 = _this.Store(txn, d, uint64(64)*_494_cell, _499_s, false, false)
+	ok = _out676
+	return ok
+}
+func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var _500_found bool
+	var _ = _500_found
+	var _501_ino0 uint64
+	var _ = _501_ino0
+	var _502_cell uint64
+	var _ = _502_cell
+	var _503_lev uint64
+	var _ = _503_lev
+	var _out677 bool
+	var _ = _out677
+	var _out678 uint64
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out677, _out678, _out679, _out680 = _this.Find(txn, d, name, true)
+	_500_found = _out677
+	_501_ino0 = _out678
+	_502_cell = _out679
+	_503_lev = _out680
+	var _504_size uint64
+	var _ = _504_size
+	_504_size = uint64(64)
+	if _502_cell/uint64(64)%uint64(2) == uint64(1) {
+		_504_size = uint64(512)
+	}
+	var _505_s *dbytes.Bytes
+	var _ = _505_s
+	var _out681 *dbytes.Bytes
+	var _ = _out681
+	_out681 = dbytes.NewBytes(_504_size)
+	_505_s = _out681
+	var _out682 bool
+	var _ = _out682
+	_out682 = _this.Store(txn, d, uint64(64)*_502_cell, _505_s, true, true)
+	ok = _out682
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _505_ip *dbytes.Bytes
-	var _ = _505_ip
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out675 = _this.Fs.GetInode(txn, d, false)
-	_505_ip = _out675
-	var _506_n uint64
-	var _ = _506_n
-	var _out676 uint64
-	var _ = _out676
-	_out676 = inodeformat.Companion_Default___.GetNent(_505_ip)
-	_506_n = _out676
-	e = _506_n == uint64(0)
+	var _506_ip *dbytes.Bytes
+	var _ = _506_ip
+	var _out683 *dbytes.Bytes
+	var _ = _out683
+	_out683 = _this.Fs.GetInode(txn, d, false)
+	_506_ip = _out683
+	var _507_n uint64
+	var _ = _507_n
+	var _out684 uint64
+	var _ = _out684
+	_out684 = inodeformat.Companion_Default___.GetNent(_506_ip)
+	_507_n = _out684
+	e = _507_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _507_ip *dbytes.Bytes
-	var _ = _507_ip
-	var _508_nb uint64
-	var _ = _508_nb
-	var _out677 *dbytes.Bytes
-	var _ = _out677
-	var _out678 uint64
-	var _ = _out678
-	_out677, _out678 = _this.Open(txn, d, false)
-	_507_ip = _out677
-	_508_nb = _out678
-	var _509_c uint64
-	var _ = _509_c
-	_509_c = uint64(0)
+	var _508_ip *dbytes.Bytes
+	var _ = _508_ip
+	var _509_nb uint64
+	var _ = _509_nb
+	var _out685 *dbytes.Bytes
+	var _ = _out685
+	var _out686 uint64
+	var _ = _out686
+	_out685, _out686 = _this.Open(txn, d, false)
+	_508_ip = _out685
+	_509_nb = _out686
+	var _510_c uint64
+	var _ = _510_c
+	_510_c = uint64(0)
 	if cookie >= uint64(3) {
-		_509_c = cookie - uint64(2)
+		_510_c = cookie - uint64(2)
 	}
-	var _510_blk uint64
-	var _ = _510_blk
-	var _511_i uint64
-	var _ = _511_i
-	_510_blk, _511_i = _509_c/uint64(64), _509_c%uint64(64)
-	for _510_blk < _508_nb {
-		var _512_next uint64
-		var _ = _512_next
-		var _out679 uint64
-		var _ = _out679
-		_out679 = _this.SkipHoles(txn, _507_ip, d, _510_blk, _508_nb)
-		_512_next = _out679
-		if _512_next != _510_blk {
-			_510_blk, _511_i = _512_next, uint64(0)
+	var _511_blk uint64
+	var _ = _511_blk
+	var _512_i uint64
+	var _ = _512_i
+	_511_blk, _512_i = _510_c/uint64(64), _510_c%uint64(64)
+	for _511_blk < _509_nb {
+		var _513_next uint64
+		var _ = _513_next
+		var _out687 uint64
+		var _ = _out687
+		_out687 = _this.SkipHoles(txn, _508_ip, d, _511_blk, _509_nb)
+		_513_next = _out687
+		if _513_next != _511_blk {
+			_511_blk, _512_i = _513_next, uint64(0)
 		} else {
-			var _513_b *dbytes.Blk
-			var _ = _513_b
-			var _out680 *dbytes.Blk
-			var _ = _out680
-			_out680 = _this.Fs.ReadBlockOf(txn, _507_ip, d, _510_blk, false)
-			_513_b = _out680
-			var _514_fits bool = false
-			var _ = _514_fits
-			var _out681 bool
-			var _ = _out681
-			_out681 = dirpages.Companion_Default___.ListBlock(_513_b, _510_blk, _511_i, out)
-			_514_fits = _out681
-			if !_514_fits {
+			var _514_b *dbytes.Blk
+			var _ = _514_b
+			var _out688 *dbytes.Blk
+			var _ = _out688
+			_out688 = _this.Fs.ReadBlockOf(txn, _508_ip, d, _511_blk, false)
+			_514_b = _out688
+			var _515_fits bool = false
+			var _ = _515_fits
+			var _out689 bool
+			var _ = _out689
+			_out689 = dirpages.Companion_Default___.ListBlock(_514_b, _511_blk, _512_i, out)
+			_515_fits = _out689
+			if !_515_fits {
 				eof = false
 				return eof
 			}
-			_510_blk, _511_i = _510_blk+uint64(1), uint64(0)
+			_511_blk, _512_i = _511_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _515_k uint64
-	var _ = _515_k
-	_515_k = positions.Companion_Default___.FlatK(n)
-	if _515_k < uint64(12) {
+	var _516_k uint64
+	var _ = _516_k
+	_516_k = positions.Companion_Default___.FlatK(n)
+	if _516_k < uint64(12) {
 		return m
 	}
-	var _516_pb *dbytes.Blk
-	var _ = _516_pb
-	var _out682 *dbytes.Blk
-	var _ = _out682
-	_out682 = _this.Fs.Fs.ReadParent(txn, ip, _515_k, positions.Companion_Default___.MaxLev(_515_k), positions.Companion_Default___.FlatJ(n), false)
-	_516_pb = _out682
-	var _517_i uint64
-	var _ = _517_i
-	_517_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _517_i < uint64(512) {
-		var _518_bn uint64
-		var _ = _518_bn
-		_518_bn = _516_pb.U64(uint64(8) * _517_i)
-		if _518_bn != uint64(0) {
+	var _517_pb *dbytes.Blk
+	var _ = _517_pb
+	var _out690 *dbytes.Blk
+	var _ = _out690
+	_out690 = _this.Fs.Fs.ReadParent(txn, ip, _516_k, positions.Companion_Default___.MaxLev(_516_k), positions.Companion_Default___.FlatJ(n), false)
+	_517_pb = _out690
+	var _518_i uint64
+	var _ = _518_i
+	_518_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _518_i < uint64(512) {
+		var _519_bn uint64
+		var _ = _519_bn
+		_519_bn = _517_pb.U64(uint64(8) * _518_i)
+		if _519_bn != uint64(0) {
 			return m
 		}
-		m, _517_i = m+uint64(1), _517_i+uint64(1)
+		m, _518_i = m+uint64(1), _518_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out683 bool
-	var _ = _out683
-	var _out684 uint64
-	var _ = _out684
-	_out683, _out684 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out683
-	ino = _out684
+	var _out691 bool
+	var _ = _out691
+	var _out692 uint64
+	var _ = _out692
+	_out691, _out692 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out691
+	ino = _out692
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out685 bool
-	var _ = _out685
-	_out685 = _this.Fs.FreeInode(txn, ino)
-	ok = _out685
+	var _out693 bool
+	var _ = _out693
+	_out693 = _this.Fs.FreeInode(txn, ino)
+	ok = _out693
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out686 bool
-	var _ = _out686
-	_out686 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out686
+	var _out694 bool
+	var _ = _out694
+	_out694 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out694
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out687 bool
-	var _ = _out687
-	_out687 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out687
+	var _out695 bool
+	var _ = _out695
+	_out695 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out695
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out688 bool
-	var _ = _out688
-	_out688 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out688
+	var _out696 bool
+	var _ = _out696
+	_out696 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out696
 	return done
 }
 

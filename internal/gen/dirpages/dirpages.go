@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _455_step uint64
-	var _ = _455_step
-	var _456_cap uint64
-	var _ = _456_cap
-	_455_step, _456_cap = uint64(1), uint64(56)
-	var _457_i uint64
-	var _ = _457_i
-	_457_i = from
+	var _456_step uint64
+	var _ = _456_step
+	var _457_cap uint64
+	var _ = _457_cap
+	_456_step, _457_cap = uint64(1), uint64(56)
+	var _458_i uint64
+	var _ = _458_i
+	_458_i = from
 	if blk%uint64(2) == uint64(1) {
-		_455_step, _456_cap = uint64(8), uint64(255)
-		_457_i = (_457_i + uint64(7)) / uint64(8) * uint64(8)
+		_456_step, _457_cap = uint64(8), uint64(255)
+		_458_i = (_458_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _457_i < uint64(64) {
-		var _458_w uint64
-		var _ = _458_w
-		_458_w = b.U64(uint64(64) * _457_i)
-		if _458_w != uint64(0) {
-			var _459_l uint64
-			var _ = _459_l
-			_459_l = _458_w / uint64(281474976710656) % uint64(256)
-			if _459_l > _456_cap {
-				_459_l = _456_cap
+	for _458_i < uint64(64) {
+		var _459_w uint64
+		var _ = _459_w
+		_459_w = b.U64(uint64(64) * _458_i)
+		if _459_w != uint64(0) {
+			var _460_l uint64
+			var _ = _460_l
+			_460_l = _459_w / uint64(281474976710656) % uint64(256)
+			if _460_l > _457_cap {
+				_460_l = _457_cap
 			}
-			var _out626 bool
-			var _ = _out626
-			_out626 = out.Offer(_458_w%uint64(281474976710656), b, uint64(64)*_457_i+uint64(8), _459_l, uint64(64)*blk+_457_i+uint64(3))
-			fits = _out626
+			var _out634 bool
+			var _ = _out634
+			_out634 = out.Offer(_459_w%uint64(281474976710656), b, uint64(64)*_458_i+uint64(8), _460_l, uint64(64)*blk+_458_i+uint64(3))
+			fits = _out634
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_457_i = _457_i + _455_step
+		_458_i = _458_i + _456_step
 	}
 	fits = true
 	return fits

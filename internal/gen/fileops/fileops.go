@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _695_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _695_ip
-	var _out953 uint32
-	var _ = _out953
-	var _out954 *dbytes.Bytes
-	var _ = _out954
-	_out953, _out954 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out953
-	_695_ip = _out954
+	var _696_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _696_ip
+	var _out961 uint32
+	var _ = _out961
+	var _out962 *dbytes.Bytes
+	var _ = _out962
+	_out961, _out962 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out961
+	_696_ip = _out962
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _695_ip
-	var _696_ty uint32
-	var _ = _696_ty
-	var _out955 uint32
-	var _ = _out955
-	_out955 = inodeformat.Companion_Default___.GetTy(_695_ip)
-	_696_ty = _out955
-	if _696_ty != permissions.Companion_Default___.REG() {
+	after = _696_ip
+	var _697_ty uint32
+	var _ = _697_ty
+	var _out963 uint32
+	var _ = _out963
+	_out963 = inodeformat.Companion_Default___.GetTy(_696_ip)
+	_697_ty = _out963
+	if _697_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _697_r bool
-	var _ = _697_r
-	var _out956 bool
-	var _ = _out956
-	_out956 = permissions.Companion_Default___.MayData(c, _695_ip, permissions.Companion_Default___.MAYR())
-	_697_r = _out956
-	var _698_x bool
-	var _ = _698_x
-	var _out957 bool
-	var _ = _out957
-	_out957 = permissions.Companion_Default___.May(c, _695_ip, permissions.Companion_Default___.MAYX())
-	_698_x = _out957
-	if !_697_r && !_698_x {
+	var _698_r bool
+	var _ = _698_r
+	var _out964 bool
+	var _ = _out964
+	_out964 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYR())
+	_698_r = _out964
+	var _699_x bool
+	var _ = _699_x
+	var _out965 bool
+	var _ = _out965
+	_out965 = permissions.Companion_Default___.May(c, _696_ip, permissions.Companion_Default___.MAYX())
+	_699_x = _out965
+	if !_698_r && !_699_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _699_size uint64
-	var _ = _699_size
-	var _out958 uint64
-	var _ = _out958
-	_out958 = inodeformat.Companion_Default___.GetSize(_695_ip)
-	_699_size = _out958
-	eof = off >= _699_size || len_ >= _699_size-off
-	var _out959 *dbytes.Bytes
-	var _ = _out959
-	_out959 = d.Fs.Read(txn, ino, off, len_)
-	data = _out959
+	var _700_size uint64
+	var _ = _700_size
+	var _out966 uint64
+	var _ = _out966
+	_out966 = inodeformat.Companion_Default___.GetSize(_696_ip)
+	_700_size = _out966
+	eof = off >= _700_size || len_ >= _700_size-off
+	var _out967 *dbytes.Bytes
+	var _ = _out967
+	_out967 = d.Fs.Read(txn, ino, off, len_)
+	data = _out967
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _700_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _700_ip
-	var _out960 uint32
-	var _ = _out960
-	var _out961 *dbytes.Bytes
-	var _ = _out961
-	_out960, _out961 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out960
-	_700_ip = _out961
+	var _701_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _701_ip
+	var _out968 uint32
+	var _ = _out968
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	_out968, _out969 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out968
+	_701_ip = _out969
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _700_ip
-	var _701_ty uint32
-	var _ = _701_ty
-	var _out962 uint32
-	var _ = _out962
-	_out962 = inodeformat.Companion_Default___.GetTy(_700_ip)
-	_701_ty = _out962
-	if _701_ty != permissions.Companion_Default___.REG() {
+	before = _701_ip
+	var _702_ty uint32
+	var _ = _702_ty
+	var _out970 uint32
+	var _ = _out970
+	_out970 = inodeformat.Companion_Default___.GetTy(_701_ip)
+	_702_ty = _out970
+	if _702_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _702_w bool
-	var _ = _702_w
-	var _out963 bool
-	var _ = _out963
-	_out963 = permissions.Companion_Default___.MayData(c, _700_ip, permissions.Companion_Default___.MAYW())
-	_702_w = _out963
-	if !_702_w {
+	var _703_w bool
+	var _ = _703_w
+	var _out971 bool
+	var _ = _out971
+	_out971 = permissions.Companion_Default___.MayData(c, _701_ip, permissions.Companion_Default___.MAYW())
+	_703_w = _out971
+	if !_703_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _700_ip
+		after = _701_ip
 		return st, before, after
 	}
-	var _703_size uint64
-	var _ = _703_size
-	var _out964 uint64
-	var _ = _out964
-	_out964 = inodeformat.Companion_Default___.GetSize(_700_ip)
-	_703_size = _out964
-	var _704_shrink uint64
-	var _ = _704_shrink
-	var _out965 uint64
-	var _ = _out965
-	_out965 = inodeformat.Companion_Default___.GetShrink(_700_ip)
-	_704_shrink = _out965
-	if _704_shrink != uint64(0) && off+len_ > _703_size {
+	var _704_size uint64
+	var _ = _704_size
+	var _out972 uint64
+	var _ = _out972
+	_out972 = inodeformat.Companion_Default___.GetSize(_701_ip)
+	_704_size = _out972
+	var _705_shrink uint64
+	var _ = _705_shrink
+	var _out973 uint64
+	var _ = _out973
+	_out973 = inodeformat.Companion_Default___.GetShrink(_701_ip)
+	_705_shrink = _out973
+	if _705_shrink != uint64(0) && off+len_ > _704_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out966 uint32
-	var _ = _out966
-	var _out967 *dbytes.Bytes
-	var _ = _out967
-	_out966, _out967 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out966
-	after = _out967
+	var _out974 uint32
+	var _ = _out974
+	var _out975 *dbytes.Bytes
+	var _ = _out975
+	_out974, _out975 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out974
+	after = _out975
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _705_ok bool
-	var _ = _705_ok
-	var _out968 bool
-	var _ = _out968
-	_out968 = d.Write(txn, ino, off, src, so, len_)
-	_705_ok = _out968
-	if !_705_ok {
+	var _706_ok bool
+	var _ = _706_ok
+	var _out976 bool
+	var _ = _out976
+	_out976 = d.Write(txn, ino, off, src, so, len_)
+	_706_ok = _out976
+	if !_706_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _706_np *dbytes.Bytes
-	var _ = _706_np
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	_out969 = d.Fs.GetInode(txn, ino, true)
-	_706_np = _out969
-	var _707_ts uint64
-	var _ = _707_ts
-	var _708_tns uint32
-	var _ = _708_tns
-	var _out970 uint64
-	var _ = _out970
-	var _out971 uint32
-	var _ = _out971
-	_out970, _out971 = attributechanges.Companion_Default___.Stamp(_706_np, s, ns)
-	_707_ts = _out970
-	_708_tns = _out971
-	inodeformat.Companion_Default___.SetMtime(_706_np, _707_ts, _708_tns)
-	inodeformat.Companion_Default___.SetCtime(_706_np, _707_ts, _708_tns)
+	var _707_np *dbytes.Bytes
+	var _ = _707_np
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out977 = d.Fs.GetInode(txn, ino, true)
+	_707_np = _out977
+	var _708_ts uint64
+	var _ = _708_ts
+	var _709_tns uint32
+	var _ = _709_tns
+	var _out978 uint64
+	var _ = _out978
+	var _out979 uint32
+	var _ = _out979
+	_out978, _out979 = attributechanges.Companion_Default___.Stamp(_707_np, s, ns)
+	_708_ts = _out978
+	_709_tns = _out979
+	inodeformat.Companion_Default___.SetMtime(_707_np, _708_ts, _709_tns)
+	inodeformat.Companion_Default___.SetCtime(_707_np, _708_ts, _709_tns)
 	if c.Uid != uint32(0) {
-		var _709_mode uint32
-		var _ = _709_mode
-		var _out972 uint32
-		var _ = _out972
-		_out972 = inodeformat.Companion_Default___.GetMode(_706_np)
-		_709_mode = _out972
-		inodeformat.Companion_Default___.SetMode(_706_np, permissions.Companion_Default___.KillPriv(_709_mode))
+		var _710_mode uint32
+		var _ = _710_mode
+		var _out980 uint32
+		var _ = _out980
+		_out980 = inodeformat.Companion_Default___.GetMode(_707_np)
+		_710_mode = _out980
+		inodeformat.Companion_Default___.SetMode(_707_np, permissions.Companion_Default___.KillPriv(_710_mode))
 	}
-	d.PutInode(txn, ino, _706_np)
-	after = _706_np
+	d.PutInode(txn, ino, _707_np)
+	after = _707_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _710_ip
-	var _out973 uint32
-	var _ = _out973
-	var _out974 *dbytes.Bytes
-	var _ = _out974
-	_out973, _out974 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out973
-	_710_ip = _out974
+	var _711_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _711_ip
+	var _out981 uint32
+	var _ = _out981
+	var _out982 *dbytes.Bytes
+	var _ = _out982
+	_out981, _out982 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out981
+	_711_ip = _out982
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _710_ip
-	var _711_ty uint32
-	var _ = _711_ty
-	var _out975 uint32
-	var _ = _out975
-	_out975 = inodeformat.Companion_Default___.GetTy(_710_ip)
-	_711_ty = _out975
-	if _711_ty != permissions.Companion_Default___.LNK() {
+	after = _711_ip
+	var _712_ty uint32
+	var _ = _712_ty
+	var _out983 uint32
+	var _ = _out983
+	_out983 = inodeformat.Companion_Default___.GetTy(_711_ip)
+	_712_ty = _out983
+	if _712_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _712_size uint64
-	var _ = _712_size
-	var _out976 uint64
-	var _ = _out976
-	_out976 = inodeformat.Companion_Default___.GetSize(_710_ip)
-	_712_size = _out976
-	if _712_size > uint64(4096) {
+	var _713_size uint64
+	var _ = _713_size
+	var _out984 uint64
+	var _ = _out984
+	_out984 = inodeformat.Companion_Default___.GetSize(_711_ip)
+	_713_size = _out984
+	if _713_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out977 *dbytes.Bytes
-	var _ = _out977
-	_out977 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out977
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	_out985 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out985
 	return st, target, after
 }
 

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _519_bf *blockstore.BlockFs
-	var _ = _519_bf
+	var _520_bf *blockstore.BlockFs
+	var _ = _520_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_519_bf = _nw2
-	var _520_xf *blocktree.BlockTreeFs
-	var _ = _520_xf
+	_520_bf = _nw2
+	var _521_xf *blocktree.BlockTreeFs
+	var _ = _521_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_519_bf)
-	_520_xf = _nw3
+	_nw3.Recover(_520_bf)
+	_521_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_520_xf, geo, jrnl)
+	_nw4.Recover(_521_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out689 *bytefiles.ByteFs
-	var _ = _out689
-	_out689 = Companion_Default___.Blank(geo, jrnl)
-	f = _out689
-	var _521_z *dbytes.Bytes
-	var _ = _521_z
-	var _out690 *dbytes.Bytes
-	var _ = _out690
-	_out690 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_521_z = _out690
-	f.Blank(txn, _521_z, uint64(2), uint32(8), uint64(1))
-	var _out691 *dbytes.Bytes
-	var _ = _out691
-	_out691 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_521_z = _out691
-	f.Blank(txn, _521_z, uint64(1), uint32(2), uint64(1))
-	var _522_ip *dbytes.Bytes
-	var _ = _522_ip
-	var _out692 *dbytes.Bytes
-	var _ = _out692
-	_out692 = f.GetInode(txn, uint64(1), true)
-	_522_ip = _out692
-	inodeformat.Companion_Default___.SetMode(_522_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_522_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_522_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_522_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_522_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_522_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_522_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_522_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _522_ip)
+	var _out697 *bytefiles.ByteFs
+	var _ = _out697
+	_out697 = Companion_Default___.Blank(geo, jrnl)
+	f = _out697
+	var _522_z *dbytes.Bytes
+	var _ = _522_z
+	var _out698 *dbytes.Bytes
+	var _ = _out698
+	_out698 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_522_z = _out698
+	f.Blank(txn, _522_z, uint64(2), uint32(8), uint64(1))
+	var _out699 *dbytes.Bytes
+	var _ = _out699
+	_out699 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_522_z = _out699
+	f.Blank(txn, _522_z, uint64(1), uint32(2), uint64(1))
+	var _523_ip *dbytes.Bytes
+	var _ = _523_ip
+	var _out700 *dbytes.Bytes
+	var _ = _out700
+	_out700 = f.GetInode(txn, uint64(1), true)
+	_523_ip = _out700
+	inodeformat.Companion_Default___.SetMode(_523_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_523_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_523_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_523_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_523_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _523_ip)
 	return f
 }
 

@@ -91,35 +91,35 @@ func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 func (_this *CompanionStruct_Default___) WantCommit(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _60_k uint64
-	var _ = _60_k
-	var _out93 uint64
-	var _ = _out93
-	_out93 = j.Running.Len()
-	_60_k = _out93
-	var _61_want uint64
-	var _ = _61_want
-	var _out94 uint64
-	var _ = _out94
-	_out94 = j.Notes.Get(Companion_Default___.NWant())
-	_61_want = _out94
-	var _62_stop uint64
-	var _ = _62_stop
-	var _out95 uint64
-	var _ = _out95
-	_out95 = j.Notes.Get(Companion_Default___.NStop())
-	_62_stop = _out95
-	b = _60_k > uint64(0) && (_61_want > j.Ncl || _60_k >= uint64(250) || _62_stop != uint64(0))
+	var _62_k uint64
+	var _ = _62_k
+	var _out98 uint64
+	var _ = _out98
+	_out98 = j.Running.Len()
+	_62_k = _out98
+	var _63_want uint64
+	var _ = _63_want
+	var _out99 uint64
+	var _ = _out99
+	_out99 = j.Notes.Get(Companion_Default___.NWant())
+	_63_want = _out99
+	var _64_stop uint64
+	var _ = _64_stop
+	var _out100 uint64
+	var _ = _out100
+	_out100 = j.Notes.Get(Companion_Default___.NStop())
+	_64_stop = _out100
+	b = _62_k > uint64(0) && (_63_want > j.Ncl || _62_k >= uint64(250) || _64_stop != uint64(0))
 	return b
 }
 func (_this *CompanionStruct_Default___) Want(j *journalm.Journal, n uint64) {
-	var _63_want uint64
-	var _ = _63_want
-	var _out96 uint64
-	var _ = _out96
-	_out96 = j.Notes.Get(Companion_Default___.NWant())
-	_63_want = _out96
-	if _63_want < n {
+	var _65_want uint64
+	var _ = _65_want
+	var _out101 uint64
+	var _ = _out101
+	_out101 = j.Notes.Get(Companion_Default___.NWant())
+	_65_want = _out101
+	if _65_want < n {
 		j.Notes.Set(Companion_Default___.NWant(), n)
 	}
 }
@@ -144,37 +144,37 @@ func (_this *CompanionStruct_Default___) SetStop(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _64_stop uint64
-	var _ = _64_stop
-	var _out97 uint64
-	var _ = _out97
-	_out97 = j.Notes.Get(Companion_Default___.NStop())
-	_64_stop = _out97
-	var _65_failed uint64
-	var _ = _65_failed
-	var _out98 uint64
-	var _ = _out98
-	_out98 = j.Notes.Get(Companion_Default___.NFailed())
-	_65_failed = _out98
-	b = _64_stop == uint64(0) && _65_failed == uint64(0)
+	var _66_stop uint64
+	var _ = _66_stop
+	var _out102 uint64
+	var _ = _out102
+	_out102 = j.Notes.Get(Companion_Default___.NStop())
+	_66_stop = _out102
+	var _67_failed uint64
+	var _ = _67_failed
+	var _out103 uint64
+	var _ = _out103
+	_out103 = j.Notes.Get(Companion_Default___.NFailed())
+	_67_failed = _out103
+	b = _66_stop == uint64(0) && _67_failed == uint64(0)
 	return b
 }
 func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 	var due bool = false
 	var _ = due
-	var _66_n uint64
-	var _ = _66_n
-	var _out99 uint64
-	var _ = _out99
-	_out99 = j.Cdm.Len()
-	_66_n = _out99
-	var _67_age uint64
-	var _ = _67_age
-	var _out100 uint64
-	var _ = _out100
-	_out100 = j.Notes.Get(Companion_Default___.NAge())
-	_67_age = _out100
-	due = _66_n > uint64(0) && _67_age >= Companion_Default___.LookAfter()
+	var _68_n uint64
+	var _ = _68_n
+	var _out104 uint64
+	var _ = _out104
+	_out104 = j.Cdm.Len()
+	_68_n = _out104
+	var _69_age uint64
+	var _ = _69_age
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Notes.Get(Companion_Default___.NAge())
+	_69_age = _out105
+	due = _68_n > uint64(0) && _69_age >= Companion_Default___.LookAfter()
 	if due {
 		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
 	}
@@ -183,13 +183,13 @@ func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Failed(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _68_failed uint64
-	var _ = _68_failed
-	var _out101 uint64
-	var _ = _out101
-	_out101 = j.Notes.Get(Companion_Default___.NFailed())
-	_68_failed = _out101
-	b = _68_failed != uint64(0) /* dircomp */
+	var _70_failed uint64
+	var _ = _70_failed
+	var _out106 uint64
+	var _ = _out106
+	_out106 = j.Notes.Get(Companion_Default___.NFailed())
+	_70_failed = _out106
+	b = _70_failed != uint64(0) /* dircomp */
 	return b
 }
 func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
@@ -203,27 +203,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _69_parity uint64
-	var _ = _69_parity
-	var _out102 uint64
-	var _ = _out102
-	_out102 = j.Notes.Get(Companion_Default___.NParity())
-	_69_parity = _out102
+	var _71_parity uint64
+	var _ = _71_parity
+	var _out107 uint64
+	var _ = _out107
+	_out107 = j.Notes.Get(Companion_Default___.NParity())
+	_71_parity = _out107
 	if n <= j.Ncl {
-		_69_parity = uint64(1) - _69_parity%uint64(2)
+		_71_parity = uint64(1) - _71_parity%uint64(2)
 	} else {
-		var _70_w uint64
-		var _ = _70_w
-		var _out103 uint64
-		var _ = _out103
-		_out103 = j.Notes.Get(Companion_Default___.NWaiters())
-		_70_w = _out103
-		if _70_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _70_w+uint64(1))
+		var _72_w uint64
+		var _ = _72_w
+		var _out108 uint64
+		var _ = _out108
+		_out108 = j.Notes.Get(Companion_Default___.NWaiters())
+		_72_w = _out108
+		if _72_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _72_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _69_parity%uint64(2) == uint64(0) {
+		if _71_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -231,72 +231,72 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _71_parity uint64
-	var _ = _71_parity
-	var _out104 uint64
-	var _ = _out104
-	_out104 = j.Notes.Get(Companion_Default___.NParity())
-	_71_parity = _out104
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_71_parity%uint64(2))
+	var _73_parity uint64
+	var _ = _73_parity
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Notes.Get(Companion_Default___.NParity())
+	_73_parity = _out109
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_73_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _72_parity uint64
-	var _ = _72_parity
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Notes.Get(Companion_Default___.NParity())
-	_72_parity = _out105
-	var _73_w uint64
-	var _ = _73_w
-	var _out106 uint64
-	var _ = _out106
-	_out106 = j.Notes.Get(Companion_Default___.NWaiters())
-	_73_w = _out106
-	var _74_groups uint64
-	var _ = _74_groups
-	var _out107 uint64
-	var _ = _out107
-	_out107 = j.Notes.Get(Companion_Default___.NGroups())
-	_74_groups = _out107
-	if _74_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _74_groups+uint64(1))
+	var _74_parity uint64
+	var _ = _74_parity
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Notes.Get(Companion_Default___.NParity())
+	_74_parity = _out110
+	var _75_w uint64
+	var _ = _75_w
+	var _out111 uint64
+	var _ = _out111
+	_out111 = j.Notes.Get(Companion_Default___.NWaiters())
+	_75_w = _out111
+	var _76_groups uint64
+	var _ = _76_groups
+	var _out112 uint64
+	var _ = _out112
+	_out112 = j.Notes.Get(Companion_Default___.NGroups())
+	_76_groups = _out112
+	if _76_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _76_groups+uint64(1))
 	}
-	var _75_even bool
-	var _ = _75_even
-	_75_even = _72_parity%uint64(2) == uint64(0)
-	var _76_k uint64
-	var _ = _76_k
-	var _out108 uint64
-	var _ = _out108
-	_out108 = j.Lgm.Len()
-	_76_k = _out108
-	var _77_h uint64
-	var _ = _77_h
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Lho.Len()
-	_77_h = _out109
-	if _76_k >= j.InstAt || _77_h >= Companion_Default___.HoldMax() {
+	var _77_even bool
+	var _ = _77_even
+	_77_even = _74_parity%uint64(2) == uint64(0)
+	var _78_k uint64
+	var _ = _78_k
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Lgm.Len()
+	_78_k = _out113
+	var _79_h uint64
+	var _ = _79_h
+	var _out114 uint64
+	var _ = _out114
+	_out114 = j.Lho.Len()
+	_79_h = _out114
+	if _78_k >= j.InstAt || _79_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _78_more bool
-	var _ = _78_more
-	var _out110 bool
-	var _ = _out110
-	_out110 = Companion_Default___.WantCommit(j)
-	_78_more = _out110
-	if _78_more {
-		if _73_w == uint64(0) {
+	var _80_more bool
+	var _ = _80_more
+	var _out115 bool
+	var _ = _out115
+	_out115 = Companion_Default___.WantCommit(j)
+	_80_more = _out115
+	if _80_more {
+		if _75_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-		} else if _75_even {
+		} else if _77_even {
 			j.Mu.WakeOne(uint32(2))
 		} else {
 			j.Mu.WakeOne(uint32(3))
 		}
 	}
-	if _75_even {
+	if _77_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
@@ -305,45 +305,45 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _79_k uint64
-	var _ = _79_k
-	var _out111 uint64
-	var _ = _out111
-	_out111 = j.Lgm.Len()
-	_79_k = _out111
-	var _80_h uint64
-	var _ = _80_h
-	var _out112 uint64
-	var _ = _out112
-	_out112 = j.Lho.Len()
-	_80_h = _out112
-	var _81_urge uint64
-	var _ = _81_urge
-	var _out113 uint64
-	var _ = _out113
-	_out113 = j.Notes.Get(Companion_Default___.NUrge())
-	_81_urge = _out113
-	var _82_failed uint64
-	var _ = _82_failed
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Notes.Get(Companion_Default___.NFailed())
-	_82_failed = _out114
-	b = _82_failed == uint64(0) && (_79_k > uint64(0) || _80_h > uint64(0)) && (_81_urge != uint64(0) || _79_k >= j.InstAt || _80_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	var _81_k uint64
+	var _ = _81_k
+	var _out116 uint64
+	var _ = _out116
+	_out116 = j.Lgm.Len()
+	_81_k = _out116
+	var _82_h uint64
+	var _ = _82_h
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Lho.Len()
+	_82_h = _out117
+	var _83_urge uint64
+	var _ = _83_urge
+	var _out118 uint64
+	var _ = _out118
+	_out118 = j.Notes.Get(Companion_Default___.NUrge())
+	_83_urge = _out118
+	var _84_failed uint64
+	var _ = _84_failed
+	var _out119 uint64
+	var _ = _out119
+	_out119 = j.Notes.Get(Companion_Default___.NFailed())
+	_84_failed = _out119
+	b = _84_failed == uint64(0) && (_81_k > uint64(0) || _82_h > uint64(0)) && (_83_urge != uint64(0) || _81_k >= j.InstAt || _82_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _83_n uint64
-	var _ = _83_n
-	var _out115 uint64
-	var _ = _out115
-	_out115 = j.Notes.Get(Companion_Default___.NInstalls())
-	_83_n = _out115
-	if _83_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _83_n+uint64(1))
+	var _85_n uint64
+	var _ = _85_n
+	var _out120 uint64
+	var _ = _out120
+	_out120 = j.Notes.Get(Companion_Default___.NInstalls())
+	_85_n = _out120
+	if _85_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _85_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -351,37 +351,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _84_r uint64
-	var _ = _84_r
-	var _out116 uint64
-	var _ = _out116
-	_out116 = j.Running.Len()
-	_84_r = _out116
-	var _85_c uint64
-	var _ = _85_c
-	var _out117 uint64
-	var _ = _out117
-	_out117 = j.Cgm.Len()
-	_85_c = _out117
-	var _86_h uint64
-	var _ = _86_h
-	var _out118 uint64
-	var _ = _out118
-	_out118 = j.Cdm.Len()
-	_86_h = _out118
-	var _87_l uint64
-	var _ = _87_l
-	var _out119 uint64
-	var _ = _out119
-	_out119 = j.Lgm.Len()
-	_87_l = _out119
-	var _88_i uint64
-	var _ = _88_i
-	var _out120 uint64
-	var _ = _out120
-	_out120 = j.Inm.Len()
-	_88_i = _out120
-	b = _84_r == uint64(0) && _85_c == uint64(0) && _86_h == uint64(0) && _87_l == uint64(0) && _88_i == uint64(0)
+	var _86_r uint64
+	var _ = _86_r
+	var _out121 uint64
+	var _ = _out121
+	_out121 = j.Running.Len()
+	_86_r = _out121
+	var _87_c uint64
+	var _ = _87_c
+	var _out122 uint64
+	var _ = _out122
+	_out122 = j.Cgm.Len()
+	_87_c = _out122
+	var _88_h uint64
+	var _ = _88_h
+	var _out123 uint64
+	var _ = _out123
+	_out123 = j.Cdm.Len()
+	_88_h = _out123
+	var _89_l uint64
+	var _ = _89_l
+	var _out124 uint64
+	var _ = _out124
+	_out124 = j.Lgm.Len()
+	_89_l = _out124
+	var _90_i uint64
+	var _ = _90_i
+	var _out125 uint64
+	var _ = _out125
+	_out125 = j.Inm.Len()
+	_90_i = _out125
+	b = _86_r == uint64(0) && _87_c == uint64(0) && _88_h == uint64(0) && _89_l == uint64(0) && _90_i == uint64(0)
 	return b
 }
 

@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out239 *dbytes.Blk
-	var _ = _out239
-	_out239 = j.Running.Get(a)
-	b = _out239
+	var _out245 *dbytes.Blk
+	var _ = _out245
+	_out245 = j.Running.Get(a)
+	b = _out245
 	if b == (*dbytes.Blk)(nil) {
-		var _out240 *dbytes.Blk
-		var _ = _out240
-		_out240 = j.Cgm.Get(a)
-		b = _out240
+		var _out246 *dbytes.Blk
+		var _ = _out246
+		_out246 = j.Cgm.Get(a)
+		b = _out246
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out241 *dbytes.Blk
-		var _ = _out241
-		_out241 = j.Cdm.Get(a)
-		b = _out241
+		var _out247 *dbytes.Blk
+		var _ = _out247
+		_out247 = j.Cdm.Get(a)
+		b = _out247
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out242 *dbytes.Blk
-		var _ = _out242
-		_out242 = j.Lgm.Get(a)
-		b = _out242
+		var _out248 *dbytes.Blk
+		var _ = _out248
+		_out248 = j.Lgm.Get(a)
+		b = _out248
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out243 *dbytes.Blk
-		var _ = _out243
-		_out243 = j.Inm.Get(a)
-		b = _out243
+		var _out249 *dbytes.Blk
+		var _ = _out249
+		_out249 = j.Inm.Get(a)
+		b = _out249
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out244 *dbytes.Blk
-		var _ = _out244
-		_out244 = j.Cache.Get(a)
-		b = _out244
+		var _out250 *dbytes.Blk
+		var _ = _out250
+		_out250 = j.Cache.Get(a)
+		b = _out250
 	}
 	return b, t
 }
@@ -106,54 +106,54 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out245 bool
-		var _ = _out245
-		var _out246 *ddisk.BList
-		var _ = _out246
-		_out245, _out246 = j.D.ReadAny(a, n)
-		ok = _out245
-		l = _out246
+		var _out251 bool
+		var _ = _out251
+		var _out252 *ddisk.BList
+		var _ = _out252
+		_out251, _out252 = j.D.ReadAny(a, n)
+		ok = _out251
+		l = _out252
 		return ok, l
 	}
-	var _out247 bool
-	var _ = _out247
-	var _out248 *ddisk.BList
-	var _ = _out248
-	_out247, _out248 = j.D.ReadRun(a, n)
-	ok = _out247
-	l = _out248
+	var _out253 bool
+	var _ = _out253
+	var _out254 *ddisk.BList
+	var _ = _out254
+	_out253, _out254 = j.D.ReadRun(a, n)
+	ok = _out253
+	l = _out254
 	return ok, l
 }
-func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, t uint64) (uint64, uint64) {
+func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
 	var m uint64 = 0
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _167_n uint64
-	var _ = _167_n
-	var _out249 uint64
-	var _ = _out249
-	_out249 = l.Len()
-	_167_n = _out249
-	m = uint64(0)
+	var _169_n uint64
+	var _ = _169_n
+	var _out255 uint64
+	var _ = _out255
+	_out255 = l.Len()
+	_169_n = _out255
+	m = i
 	bad = a
-	for m < _167_n {
-		var _168_b *dbytes.Blk
-		var _ = _168_b
-		var _out250 *dbytes.Blk
-		var _ = _out250
-		_out250 = l.BlkAt(m)
-		_168_b = _out250
-		var _169_ok bool = false
-		var _ = _169_ok
-		var _out251 bool
-		var _ = _out251
-		var _out252 uint64
-		var _ = _out252
-		_out251, _out252 = Companion_Default___.CheckOne(j, a+m, _168_b, t)
-		_169_ok = _out251
-		bad = _out252
-		if !_169_ok {
+	for m < _169_n {
+		var _170_b *dbytes.Blk
+		var _ = _170_b
+		var _out256 *dbytes.Blk
+		var _ = _out256
+		_out256 = l.BlkAt(m)
+		_170_b = _out256
+		var _171_ok bool = false
+		var _ = _171_ok
+		var _out257 bool
+		var _ = _out257
+		var _out258 uint64
+		var _ = _out258
+		_out257, _out258 = Companion_Default___.CheckOne(j, a+m, _170_b, t)
+		_171_ok = _out257
+		bad = _out258
+		if !_171_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out253 bool
-	var _ = _out253
-	var _out254 uint64
-	var _ = _out254
-	_out253, _out254 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out253
-	bad = _out254
+	var _out259 bool
+	var _ = _out259
+	var _out260 uint64
+	var _ = _out260
+	_out259, _out260 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out259
+	bad = _out260
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _170_b *dbytes.Blk
-	var _ = _170_b
-	var _171_t2 uint64
-	var _ = _171_t2
-	var _out255 *dbytes.Blk
-	var _ = _out255
-	var _out256 uint64
-	var _ = _out256
-	_out255, _out256 = Companion_Default___.Lookup(j, a)
-	_170_b = _out255
-	_171_t2 = _out256
-	damaged = _170_b == (*dbytes.Blk)(nil) && t == _171_t2
+	var _172_b *dbytes.Blk
+	var _ = _172_b
+	var _173_t2 uint64
+	var _ = _173_t2
+	var _out261 *dbytes.Blk
+	var _ = _out261
+	var _out262 uint64
+	var _ = _out262
+	_out261, _out262 = Companion_Default___.Lookup(j, a)
+	_172_b = _out261
+	_173_t2 = _out262
+	damaged = _172_b == (*dbytes.Blk)(nil) && t == _173_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _172_t2 uint64 = 0
-	var _ = _172_t2
-	var _out257 *dbytes.Blk
-	var _ = _out257
-	var _out258 uint64
-	var _ = _out258
-	_out257, _out258 = Companion_Default___.Lookup(j, a)
-	b = _out257
-	_172_t2 = _out258
-	if b == (*dbytes.Blk)(nil) && t == _172_t2 {
+	var _174_t2 uint64 = 0
+	var _ = _174_t2
+	var _out263 *dbytes.Blk
+	var _ = _out263
+	var _out264 uint64
+	var _ = _out264
+	_out263, _out264 = Companion_Default___.Lookup(j, a)
+	b = _out263
+	_174_t2 = _out264
+	if b == (*dbytes.Blk)(nil) && t == _174_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

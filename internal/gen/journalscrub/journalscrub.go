@@ -7,7 +7,6 @@ package journalscrub
 
 import (
 	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journalm"
 	treeofcodes "tansy/internal/gen/treeofcodes"
@@ -85,85 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _218_b *dbytes.Blk
-	var _ = _218_b
-	var _out367 *dbytes.Blk
-	var _ = _out367
-	_out367 = j.Running.Get(a)
-	_218_b = _out367
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out368 *dbytes.Blk
-		var _ = _out368
-		_out368 = j.Cgm.Get(a)
-		_218_b = _out368
-	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out369 *dbytes.Blk
-		var _ = _out369
-		_out369 = j.Cdm.Get(a)
-		_218_b = _out369
-	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out370 *dbytes.Blk
-		var _ = _out370
-		_out370 = j.Lgm.Get(a)
-		_218_b = _out370
-	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out371 *dbytes.Blk
-		var _ = _out371
-		_out371 = j.Inm.Get(a)
-		_218_b = _out371
-	}
-	is = _218_b != (*dbytes.Blk)(nil) /* dircomp */
-	return is
-}
-func (_this *CompanionStruct_Default___) CheckFrom(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64) (uint64, uint64) {
-	var m uint64 = 0
-	var _ = m
-	var bad uint64 = 0
-	var _ = bad
-	var _219_n uint64
-	var _ = _219_n
-	var _out372 uint64
-	var _ = _out372
-	_out372 = l.Len()
-	_219_n = _out372
-	m = i
-	bad = a
-	for m < _219_n {
-		var _220_b *dbytes.Blk
-		var _ = _220_b
-		var _out373 *dbytes.Blk
-		var _ = _out373
-		_out373 = l.BlkAt(m)
-		_220_b = _out373
-		var _221_ok bool = false
-		var _ = _221_ok
-		var _out374 bool
+	var _220_b *dbytes.Blk
+	var _ = _220_b
+	var _out373 *dbytes.Blk
+	var _ = _out373
+	_out373 = j.Running.Get(a)
+	_220_b = _out373
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out374 *dbytes.Blk
 		var _ = _out374
-		var _out375 uint64
-		var _ = _out375
-		_out374, _out375 = treeofcodes.Companion_Default___.Genuine(j.Tree, a+m, _220_b)
-		_221_ok = _out374
-		bad = _out375
-		if !_221_ok {
-			return m, bad
-		}
-		m = m + uint64(1)
+		_out374 = j.Cgm.Get(a)
+		_220_b = _out374
 	}
-	return m, bad
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out375 *dbytes.Blk
+		var _ = _out375
+		_out375 = j.Cdm.Get(a)
+		_220_b = _out375
+	}
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out376 *dbytes.Blk
+		var _ = _out376
+		_out376 = j.Lgm.Get(a)
+		_220_b = _out376
+	}
+	if _220_b == (*dbytes.Blk)(nil) {
+		var _out377 *dbytes.Blk
+		var _ = _out377
+		_out377 = j.Inm.Get(a)
+		_220_b = _out377
+	}
+	is = _220_b != (*dbytes.Blk)(nil) /* dircomp */
+	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _222_pending bool
-	var _ = _222_pending
-	var _out376 bool
-	var _ = _out376
-	_out376 = Companion_Default___.IsPending(j, a)
-	_222_pending = _out376
-	if _222_pending {
+	var _221_pending bool
+	var _ = _221_pending
+	var _out378 bool
+	var _ = _out378
+	_out378 = Companion_Default___.IsPending(j, a)
+	_221_pending = _out378
+	if _221_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -171,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _223_b *dbytes.Blk
-	var _ = _223_b
-	var _out377 *dbytes.Blk
-	var _ = _out377
-	_out377 = j.Cache.Get(a)
-	_223_b = _out377
+	var _222_b *dbytes.Blk
+	var _ = _222_b
+	var _out379 *dbytes.Blk
+	var _ = _out379
+	_out379 = j.Cache.Get(a)
+	_222_b = _out379
 	st = func() uint32 {
-		if _223_b != (*dbytes.Blk)(nil) && bad == a {
+		if _222_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -232,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out378 bool
-	var _ = _out378
-	var _out379 *dbytes.Blk
-	var _ = _out379
 	var _out380 bool
 	var _ = _out380
-	var _out381 bool
+	var _out381 *dbytes.Blk
 	var _ = _out381
-	var _out382 uint64
+	var _out382 bool
 	var _ = _out382
-	_out378, _out379, _out380, _out381, _out382 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out378
-	b = _out379
-	mem = _out380
-	blank = _out381
-	bad = _out382
+	var _out383 bool
+	var _ = _out383
+	var _out384 uint64
+	var _ = _out384
+	_out380, _out381, _out382, _out383, _out384 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out380
+	b = _out381
+	mem = _out382
+	blank = _out383
+	bad = _out384
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -262,27 +225,29 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _224_version uint64
-	var _ = _224_version
-	var _225_r0 uint64
-	var _ = _225_r0
-	var _226_r1 uint64
-	var _ = _226_r1
-	var _out383 uint64
-	var _ = _out383
-	var _out384 uint64
-	var _ = _out384
+	var _223_version uint64
+	var _ = _223_version
+	var _224_r0 uint64
+	var _ = _224_r0
+	var _225_r1 uint64
+	var _ = _225_r1
 	var _out385 uint64
 	var _ = _out385
-	_out383, _out384, _out385 = t.Pages.Root()
-	_224_version = _out383
-	_225_r0 = _out384
-	_226_r1 = _out385
+	var _out386 uint64
+	var _ = _out386
+	var _out387 uint64
+	var _ = _out387
+	_out385, _out386, _out387 = t.Pages.Root()
+	_223_version = _out385
+	_224_r0 = _out386
+	_225_r1 = _out387
+	var _226_place uint64 = 0
+	var _ = _226_place
 	var _227_c0 uint64
 	var _ = _227_c0
 	var _228_c1 uint64
 	var _ = _228_c1
-	_227_c0, _228_c1 = _225_r0, _226_r1
+	_227_c0, _228_c1 = _224_r0, _225_r1
 	mem = false
 	blank = false
 	bad = p
@@ -290,45 +255,51 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 		var _229_q uint64
 		var _ = _229_q
 		_229_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out386 bool
-		var _ = _out386
-		var _out387 *dbytes.Blk
-		var _ = _out387
-		var _out388 uint64
+		var _out388 bool
 		var _ = _out388
-		_out386, _out387, _out388 = treeofcodes.Companion_Default___.Page(t, _229_q, _224_version, _225_r0, _226_r1)
-		ok = _out386
-		b = _out387
-		bad = _out388
-		if !ok {
-			return ok, b, mem, blank, bad
-		}
-		var _out389 uint64
+		var _out389 *dbytes.Blk
 		var _ = _out389
 		var _out390 uint64
 		var _ = _out390
-		_out389, _out390 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_227_c0 = _out389
-		_228_c1 = _out390
+		var _out391 uint64
+		var _ = _out391
+		_out388, _out389, _out390, _out391 = treeofcodes.Companion_Default___.Page(t, _229_q, _223_version, _224_r0, _225_r1)
+		ok = _out388
+		b = _out389
+		_226_place = _out390
+		bad = _out391
+		if !ok {
+			return ok, b, mem, blank, bad
+		}
+		var _out392 uint64
+		var _ = _out392
+		var _out393 uint64
+		var _ = _out393
+		_out392, _out393 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_227_c0 = _out392
+		_228_c1 = _out393
 	}
 	bad = p
 	blank = _227_c0 == uint64(0) && _228_c1 == uint64(0)
-	var _out391 bool
-	var _ = _out391
-	var _out392 *dbytes.Blk
-	var _ = _out392
-	_out391, _out392 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
-	ok = _out391
-	b = _out392
+	var _out394 bool
+	var _ = _out394
+	var _out395 *dbytes.Blk
+	var _ = _out395
+	var _out396 uint64
+	var _ = _out396
+	_out394, _out395, _out396 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
+	ok = _out394
+	b = _out395
+	_226_place = _out396
 	if ok {
 		return ok, b, mem, blank, bad
 	}
 	var _230_c *dbytes.Blk
 	var _ = _230_c
-	var _out393 *dbytes.Blk
-	var _ = _out393
-	_out393 = t.Pages.Get(_224_version, p)
-	_230_c = _out393
+	var _out397 *dbytes.Blk
+	var _ = _out397
+	_out397 = t.Pages.Get(_223_version, p)
+	_230_c = _out397
 	mem = _230_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }

@@ -81,28 +81,28 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	journalthreads.Companion_Default___.CYield(j)
 	var _231_t uint64
 	var _ = _231_t
-	var _out394 uint64
-	var _ = _out394
-	_out394 = journalscrub.Companion_Default___.Ticket(j)
-	_231_t = _out394
+	var _out398 uint64
+	var _ = _out398
+	_out398 = journalscrub.Companion_Default___.Ticket(j)
+	_231_t = _out398
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
 	var _232_ok bool
 	var _ = _232_ok
 	var _233_l *ddisk.BList
 	var _ = _233_l
-	var _out395 bool
-	var _ = _out395
-	var _out396 *ddisk.BList
-	var _ = _out396
-	_out395, _out396 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
-	_232_ok = _out395
-	_233_l = _out396
+	var _out399 bool
+	var _ = _out399
+	var _out400 *ddisk.BList
+	var _ = _out400
+	_out399, _out400 = journalreader.Companion_Default___.ReadHome(j, a, n, _231_t)
+	_232_ok = _out399
+	_233_l = _out400
 	if !_232_ok {
-		var _out397 uint32
-		var _ = _out397
-		_out397 = Companion_Default___.Judge(j, a, _231_t, a, true)
-		st = _out397
+		var _out401 uint32
+		var _ = _out401
+		_out401 = Companion_Default___.Judge(j, a, _231_t, a, true)
+		st = _out401
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,30 +112,58 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		journalthreads.Companion_Default___.CYield(j)
 		var _234_k uint64 = 0
 		var _ = _234_k
-		var _out398 uint64
-		var _ = _out398
-		var _out399 uint64
-		var _ = _out399
-		_out398, _out399 = journalscrub.Companion_Default___.CheckFrom(j, a, _233_l, m)
-		_234_k = _out398
-		bad = _out399
+		var _out402 uint32
+		var _ = _out402
+		var _out403 uint64
+		var _ = _out403
+		var _out404 uint64
+		var _ = _out404
+		_out402, _out403, _out404 = Companion_Default___.ScrubOn(j, a, _233_l, m, _231_t)
+		st = _out402
+		_234_k = _out403
+		bad = _out404
 		good = good + (_234_k - m)
 		m = _234_k
+		if st != journalscrub.Companion_Default___.SGood() {
+			return st, m, good, bad
+		}
 		if m < n {
-			var _out400 uint32
-			var _ = _out400
-			_out400 = Companion_Default___.Judge(j, a+m, _231_t, bad, false)
-			st = _out400
-			if st != journalscrub.Companion_Default___.SGood() {
-				return st, m, good, bad
-			}
 			m = m + uint64(1)
 		}
 	}
 	return st, m, good, bad
+}
+func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint32, uint64, uint64) {
+	var st uint32 = 0
+	var _ = st
+	var m uint64 = 0
+	var _ = m
+	var bad uint64 = 0
+	var _ = bad
+	journalthreads.Companion_Default___.CYield(j)
+	var _out405 uint64
+	var _ = _out405
+	var _out406 uint64
+	var _ = _out406
+	_out405, _out406 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out405
+	bad = _out406
+	st = journalscrub.Companion_Default___.SGood()
+	var _235_n uint64
+	var _ = _235_n
+	var _out407 uint64
+	var _ = _out407
+	_out407 = l.Len()
+	_235_n = _out407
+	if m < _235_n {
+		var _out408 uint32
+		var _ = _out408
+		_out408 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out408
+	}
+	return st, m, bad
 }
 func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) uint32 {
 	var st uint32 = 0
@@ -143,16 +171,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out401 uint32
-	var _ = _out401
-	_out401 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out401
+	var _out409 uint32
+	var _ = _out409
+	_out409 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out409
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out402 uint32
-		var _ = _out402
-		_out402 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out402
+		var _out410 uint32
+		var _ = _out410
+		_out410 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out410
 	}
 	return st
 }
@@ -160,23 +188,23 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _235_ours bool
-	var _ = _235_ours
-	var _out403 bool
-	var _ = _out403
-	_out403 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_235_ours = _out403
+	var _236_ours bool
+	var _ = _236_ours
+	var _out411 bool
+	var _ = _out411
+	_out411 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_236_ours = _out411
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out404 uint32
-	var _ = _out404
-	_out404 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out404
-	var _out405 uint32
-	var _ = _out405
-	_out405 = journalscrub.Companion_Default___.Tell(j, st, _235_ours, unread, bad)
-	st = _out405
+	var _out412 uint32
+	var _ = _out412
+	_out412 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out412
+	var _out413 uint32
+	var _ = _out413
+	_out413 = journalscrub.Companion_Default___.Tell(j, st, _236_ours, unread, bad)
+	st = _out413
 	j.Mu.Unlock()
 	return st
 }
@@ -189,42 +217,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _236_t uint64
-	var _ = _236_t
-	var _out406 uint64
-	var _ = _out406
-	_out406 = journalscrub.Companion_Default___.Ticket(j)
-	_236_t = _out406
+	var _237_t uint64
+	var _ = _237_t
+	var _out414 uint64
+	var _ = _out414
+	_out414 = journalscrub.Companion_Default___.Ticket(j)
+	_237_t = _out414
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _237_ok bool = false
-	var _ = _237_ok
-	var _238_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _238_b
-	var _239_mem bool = false
-	var _ = _239_mem
-	var _out407 bool
-	var _ = _out407
-	var _out408 *dbytes.Blk
-	var _ = _out408
-	var _out409 bool
-	var _ = _out409
-	var _out410 bool
-	var _ = _out410
-	var _out411 uint64
-	var _ = _out411
-	_out407, _out408, _out409, _out410, _out411 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_237_ok = _out407
-	_238_b = _out408
-	_239_mem = _out409
-	blank = _out410
-	bad = _out411
+	var _238_ok bool = false
+	var _ = _238_ok
+	var _239_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _239_b
+	var _240_mem bool = false
+	var _ = _240_mem
+	var _out415 bool
+	var _ = _out415
+	var _out416 *dbytes.Blk
+	var _ = _out416
+	var _out417 bool
+	var _ = _out417
+	var _out418 bool
+	var _ = _out418
+	var _out419 uint64
+	var _ = _out419
+	_out415, _out416, _out417, _out418, _out419 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_238_ok = _out415
+	_239_b = _out416
+	_240_mem = _out417
+	blank = _out418
+	bad = _out419
 	st = journalscrub.Companion_Default___.SGood()
-	if !_237_ok {
-		var _out412 uint32
-		var _ = _out412
-		_out412 = Companion_Default___.SentencePage(j, _236_t, _239_mem, bad)
-		st = _out412
+	if !_238_ok {
+		var _out420 uint32
+		var _ = _out420
+		_out420 = Companion_Default___.SentencePage(j, _237_t, _240_mem, bad)
+		st = _out420
 	}
 	return st, blank, bad
 }
@@ -232,23 +260,23 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _240_ours bool
-	var _ = _240_ours
-	var _out413 bool
-	var _ = _out413
-	_out413 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_240_ours = _out413
+	var _241_ours bool
+	var _ = _241_ours
+	var _out421 bool
+	var _ = _out421
+	_out421 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_241_ours = _out421
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out414 uint32
-	var _ = _out414
-	_out414 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out414
-	var _out415 uint32
-	var _ = _out415
-	_out415 = journalscrub.Companion_Default___.Tell(j, st, _240_ours, false, bad)
-	st = _out415
+	var _out422 uint32
+	var _ = _out422
+	_out422 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out422
+	var _out423 uint32
+	var _ = _out423
+	_out423 = journalscrub.Companion_Default___.Tell(j, st, _241_ours, false, bad)
+	st = _out423
 	j.Mu.Unlock()
 	return st
 }

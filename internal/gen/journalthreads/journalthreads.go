@@ -72,39 +72,39 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _173_l *ddisk.BList
-	var _ = _173_l
-	_173_l = j.Lg.Dirs
-	var _174_n uint64
-	var _ = _174_n
-	var _out259 uint64
-	var _ = _out259
-	_out259 = _173_l.Len()
-	_174_n = _out259
-	var _175_i uint64
-	var _ = _175_i
-	_175_i = uint64(0)
+	var _175_l *ddisk.BList
+	var _ = _175_l
+	_175_l = j.Lg.Dirs
+	var _176_n uint64
+	var _ = _176_n
+	var _out265 uint64
+	var _ = _out265
+	_out265 = _175_l.Len()
+	_176_n = _out265
+	var _177_i uint64
+	var _ = _177_i
+	_177_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
-		var _out260 bool
-		var _ = _out260
-		_out260 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out260
+		var _out266 bool
+		var _ = _out266
+		_out266 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out266
 	}
-	for ok && _175_i < _174_n {
+	for ok && _177_i < _176_n {
 		Companion_Default___.LYield(j)
-		var _176_m uint64 = 0
-		var _ = _176_m
-		var _out261 bool
-		var _ = _out261
-		var _out262 uint64
-		var _ = _out262
-		_out261, _out262 = journallogger.Companion_Default___.DirWrite(j, _175_i)
-		ok = _out261
-		_176_m = _out262
+		var _178_m uint64 = 0
+		var _ = _178_m
+		var _out267 bool
+		var _ = _out267
+		var _out268 uint64
+		var _ = _out268
+		_out267, _out268 = journallogger.Companion_Default___.DirWrite(j, _177_i)
+		ok = _out267
+		_178_m = _out268
 		if ok {
-			_175_i = _175_i + _176_m
+			_177_i = _177_i + _178_m
 		}
 	}
 	return ok
@@ -113,29 +113,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _177_n uint64
-	var _ = _177_n
-	var _out263 uint64
-	var _ = _out263
-	_out263 = j.Cgm.Len()
-	_177_n = _out263
-	var _178_i uint64
-	var _ = _178_i
-	_178_i = uint64(0)
+	var _179_n uint64
+	var _ = _179_n
+	var _out269 uint64
+	var _ = _out269
+	_out269 = j.Cgm.Len()
+	_179_n = _out269
+	var _180_i uint64
+	var _ = _180_i
+	_180_i = uint64(0)
 	ok = true
-	for ok && _178_i < _177_n {
+	for ok && _180_i < _179_n {
 		Companion_Default___.LYield(j)
-		var _179_m uint64 = 0
-		var _ = _179_m
-		var _out264 bool
-		var _ = _out264
-		var _out265 uint64
-		var _ = _out265
-		_out264, _out265 = journallogger.Companion_Default___.LogWrite(j, _178_i)
-		ok = _out264
-		_179_m = _out265
+		var _181_m uint64 = 0
+		var _ = _181_m
+		var _out270 bool
+		var _ = _out270
+		var _out271 uint64
+		var _ = _out271
+		_out270, _out271 = journallogger.Companion_Default___.LogWrite(j, _180_i)
+		ok = _out270
+		_181_m = _out271
 		if ok {
-			_178_i = _178_i + _179_m
+			_180_i = _180_i + _181_m
 		}
 	}
 	return ok
@@ -144,78 +144,78 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _180_small bool
-	var _ = _180_small
-	var _out266 bool
-	var _ = _out266
-	_out266 = journallogger.Companion_Default___.Small(j)
-	_180_small = _out266
-	if _180_small {
-		var _out267 bool
-		var _ = _out267
-		_out267 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out267
+	var _182_small bool
+	var _ = _182_small
+	var _out272 bool
+	var _ = _out272
+	_out272 = journallogger.Companion_Default___.Small(j)
+	_182_small = _out272
+	if _182_small {
+		var _out273 bool
+		var _ = _out273
+		_out273 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out273
 		return ok
 	}
-	var _out268 bool
-	var _ = _out268
-	_out268 = Companion_Default___.WriteRing(j)
-	ok = _out268
+	var _out274 bool
+	var _ = _out274
+	_out274 = Companion_Default___.WriteRing(j)
+	ok = _out274
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out269 bool
-	var _ = _out269
-	_out269 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out269
+	var _out275 bool
+	var _ = _out275
+	_out275 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out275
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out270 bool
-	var _ = _out270
-	_out270 = Companion_Default___.WriteRecord(j)
-	ok = _out270
+	var _out276 bool
+	var _ = _out276
+	_out276 = Companion_Default___.WriteRecord(j)
+	ok = _out276
 	if !ok {
 		return ok
 	}
-	var _out271 bool
-	var _ = _out271
-	_out271 = Companion_Default___.WriteDirect(j, look)
-	ok = _out271
+	var _out277 bool
+	var _ = _out277
+	_out277 = Companion_Default___.WriteDirect(j, look)
+	ok = _out277
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out272 bool
-	var _ = _out272
-	_out272 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out272
+	var _out278 bool
+	var _ = _out278
+	_out278 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out278
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _181_look bool
-	var _ = _181_look
-	var _out273 bool
-	var _ = _out273
-	_out273 = journalpolicy.Companion_Default___.LookDue(j)
-	_181_look = _out273
+	var _183_look bool
+	var _ = _183_look
+	var _out279 bool
+	var _ = _out279
+	_out279 = journalpolicy.Companion_Default___.LookDue(j)
+	_183_look = _out279
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _182_cs *dlog.Codes
-	var _ = _182_cs
-	var _out274 *dlog.Codes
-	var _ = _out274
-	_out274 = journallogger.Companion_Default___.LogEnc(j)
-	_182_cs = _out274
-	var _out275 bool
-	var _ = _out275
-	_out275 = Companion_Default___.WriteGroup(j, _181_look)
-	ok = _out275
+	var _184_cs *dlog.Codes
+	var _ = _184_cs
+	var _out280 *dlog.Codes
+	var _ = _out280
+	_out280 = journallogger.Companion_Default___.LogEnc(j)
+	_184_cs = _out280
+	var _out281 bool
+	var _ = _out281
+	_out281 = Companion_Default___.WriteGroup(j, _183_look)
+	ok = _out281
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -224,53 +224,53 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.FinishCommit(j, _182_cs)
+	journalcommit.Companion_Default___.FinishCommit(j, _184_cs)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _183_alive bool
-	var _ = _183_alive
-	var _out276 bool
-	var _ = _out276
-	_out276 = journalpolicy.Companion_Default___.Alive(j)
-	_183_alive = _out276
-	for _183_alive {
-		var _184_go bool
-		var _ = _184_go
-		var _out277 bool
-		var _ = _out277
-		_out277 = journalcommit.Companion_Default___.StartCommit(j)
-		_184_go = _out277
-		if _184_go {
-			var _185_ok bool
-			var _ = _185_ok
-			var _out278 bool
-			var _ = _out278
-			_out278 = Companion_Default___.LogGroup(j)
-			_185_ok = _out278
+	var _185_alive bool
+	var _ = _185_alive
+	var _out282 bool
+	var _ = _out282
+	_out282 = journalpolicy.Companion_Default___.Alive(j)
+	_185_alive = _out282
+	for _185_alive {
+		var _186_go bool
+		var _ = _186_go
+		var _out283 bool
+		var _ = _out283
+		_out283 = journalcommit.Companion_Default___.StartCommit(j)
+		_186_go = _out283
+		if _186_go {
+			var _187_ok bool
+			var _ = _187_ok
+			var _out284 bool
+			var _ = _out284
+			_out284 = Companion_Default___.LogGroup(j)
+			_187_ok = _out284
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out279 bool
-		var _ = _out279
-		_out279 = journalpolicy.Companion_Default___.Alive(j)
-		_183_alive = _out279
+		var _out285 bool
+		var _ = _out285
+		_out285 = journalpolicy.Companion_Default___.Alive(j)
+		_185_alive = _out285
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _186_i uint64
-	var _ = _186_i
-	_186_i = uint64(0)
-	for _186_i < n {
+	var _188_i uint64
+	var _ = _188_i
+	_188_i = uint64(0)
+	for _188_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_186_i = _186_i + uint64(1)
-		if _186_i%uint64(128) == uint64(0) {
+		_188_i = _188_i + uint64(1)
+		if _188_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -290,50 +290,50 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out280 bool
-	var _ = _out280
-	var _out281 *dlog.Codes
-	var _ = _out281
-	_out280, _out281 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out280
-	c = _out281
-	var _out282 uint64
-	var _ = _out282
-	var _out283 uint64
-	var _ = _out283
-	_out282, _out283 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out282
-	r1 = _out283
+	var _out286 bool
+	var _ = _out286
+	var _out287 *dlog.Codes
+	var _ = _out287
+	_out286, _out287 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out286
+	c = _out287
+	var _out288 uint64
+	var _ = _out288
+	var _out289 uint64
+	var _ = _out289
+	_out288, _out289 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out288
+	r1 = _out289
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _187_i uint64
-	var _ = _187_i
-	_187_i = uint64(0)
-	var _188_n uint64
-	var _ = _188_n
-	var _out284 uint64
-	var _ = _out284
-	_out284 = c.Len()
-	_188_n = _out284
-	for ok && _187_i < _188_n {
-		var _out285 bool
-		var _ = _out285
-		var _out286 uint64
-		var _ = _out286
-		var _out287 uint64
-		var _ = _out287
-		var _out288 uint64
-		var _ = _out288
-		_out285, _out286, _out287, _out288 = Companion_Default___.WritePage(j, c, _187_i, r0, r1)
-		ok = _out285
-		_187_i = _out286
-		r0 = _out287
-		r1 = _out288
-		var _out289 uint64
-		var _ = _out289
-		_out289 = c.Len()
-		_188_n = _out289
+	var _189_i uint64
+	var _ = _189_i
+	_189_i = uint64(0)
+	var _190_n uint64
+	var _ = _190_n
+	var _out290 uint64
+	var _ = _out290
+	_out290 = c.Len()
+	_190_n = _out290
+	for ok && _189_i < _190_n {
+		var _out291 bool
+		var _ = _out291
+		var _out292 uint64
+		var _ = _out292
+		var _out293 uint64
+		var _ = _out293
+		var _out294 uint64
+		var _ = _out294
+		_out291, _out292, _out293, _out294 = Companion_Default___.WritePage(j, c, _189_i, r0, r1)
+		ok = _out291
+		_189_i = _out292
+		r0 = _out293
+		r1 = _out294
+		var _out295 uint64
+		var _ = _out295
+		_out295 = c.Len()
+		_190_n = _out295
 	}
 	return ok, c, r0, r1
 }
@@ -348,58 +348,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _189_p uint64 = 0
-	var _ = _189_p
-	var _190_a uint64 = 0
-	var _ = _190_a
-	var _191_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _191_b
-	var _out290 bool
-	var _ = _out290
-	var _out291 uint64
-	var _ = _out291
-	var _out292 uint64
-	var _ = _out292
-	var _out293 *dbytes.Blk
-	var _ = _out293
-	var _out294 uint64
-	var _ = _out294
-	_out290, _out291, _out292, _out293, _out294 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out290
-	_189_p = _out291
-	_190_a = _out292
-	_191_b = _out293
-	i1 = _out294
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out295 bool
-	var _ = _out295
-	_out295 = journalinstaller.Companion_Default___.PageWrite(j, _190_a, _191_b)
-	ok = _out295
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _192_root bool
-	var _ = _192_root
-	var _193_c0 uint64
-	var _ = _193_c0
-	var _194_c1 uint64
-	var _ = _194_c1
+	var _191_p uint64 = 0
+	var _ = _191_p
+	var _192_a uint64 = 0
+	var _ = _192_a
+	var _193_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _193_b
 	var _out296 bool
 	var _ = _out296
 	var _out297 uint64
 	var _ = _out297
 	var _out298 uint64
 	var _ = _out298
-	_out296, _out297, _out298 = journalinstaller.Companion_Default___.PageUp(j, c, _189_p, _191_b)
-	_192_root = _out296
-	_193_c0 = _out297
-	_194_c1 = _out298
-	if _192_root {
-		r0, r1 = _193_c0, _194_c1
+	var _out299 *dbytes.Blk
+	var _ = _out299
+	var _out300 uint64
+	var _ = _out300
+	_out296, _out297, _out298, _out299, _out300 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out296
+	_191_p = _out297
+	_192_a = _out298
+	_193_b = _out299
+	i1 = _out300
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _out301 bool
+	var _ = _out301
+	_out301 = journalinstaller.Companion_Default___.PageWrite(j, _191_p, _192_a, _193_b)
+	ok = _out301
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _194_root bool
+	var _ = _194_root
+	var _195_c0 uint64
+	var _ = _195_c0
+	var _196_c1 uint64
+	var _ = _196_c1
+	var _out302 bool
+	var _ = _out302
+	var _out303 uint64
+	var _ = _out303
+	var _out304 uint64
+	var _ = _out304
+	_out302, _out303, _out304 = journalinstaller.Companion_Default___.PageUp(j, c, _191_p, _193_b)
+	_194_root = _out302
+	_195_c0 = _out303
+	_196_c1 = _out304
+	if _194_root {
+		r0, r1 = _195_c0, _196_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -416,66 +416,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out299 *dlog.Codes
-	var _ = _out299
-	_out299 = dlog.NewCodes()
-	c = _out299
+	var _out305 *dlog.Codes
+	var _ = _out305
+	_out305 = dlog.NewCodes()
+	c = _out305
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out300 *ddisk.BList
-	var _ = _out300
-	_out300 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out300
+	var _out306 *ddisk.BList
+	var _ = _out306
+	_out306 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out306
 	Companion_Default___.IYield(j)
-	var _out301 bool
-	var _ = _out301
-	_out301 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out301
-	var _out302 uint64
-	var _ = _out302
-	_out302 = l.Len()
-	n = _out302
-	var _195_i uint64
-	var _ = _195_i
-	_195_i = uint64(0)
-	for ok && _195_i < n {
+	var _out307 bool
+	var _ = _out307
+	_out307 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out307
+	var _out308 uint64
+	var _ = _out308
+	_out308 = l.Len()
+	n = _out308
+	var _197_i uint64
+	var _ = _197_i
+	_197_i = uint64(0)
+	for ok && _197_i < n {
 		Companion_Default___.IYield(j)
-		var _196_m uint64 = 0
-		var _ = _196_m
-		var _out303 bool
-		var _ = _out303
-		var _out304 uint64
-		var _ = _out304
-		_out303, _out304 = journalinstaller.Companion_Default___.InstWrite(j, _195_i)
-		ok = _out303
-		_196_m = _out304
+		var _198_m uint64 = 0
+		var _ = _198_m
+		var _out309 bool
+		var _ = _out309
+		var _out310 uint64
+		var _ = _out310
+		_out309, _out310 = journalinstaller.Companion_Default___.InstWrite(j, _197_i)
+		ok = _out309
+		_198_m = _out310
 		if ok {
-			_195_i = _195_i + _196_m
+			_197_i = _197_i + _198_m
 		}
 	}
 	if ok {
-		var _out305 bool
-		var _ = _out305
-		var _out306 *dlog.Codes
-		var _ = _out306
-		var _out307 uint64
-		var _ = _out307
-		var _out308 uint64
-		var _ = _out308
-		_out305, _out306, _out307, _out308 = Companion_Default___.WritePages(j)
-		ok = _out305
-		c = _out306
-		r0 = _out307
-		r1 = _out308
+		var _out311 bool
+		var _ = _out311
+		var _out312 *dlog.Codes
+		var _ = _out312
+		var _out313 uint64
+		var _ = _out313
+		var _out314 uint64
+		var _ = _out314
+		_out311, _out312, _out313, _out314 = Companion_Default___.WritePages(j)
+		ok = _out311
+		c = _out312
+		r0 = _out313
+		r1 = _out314
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out309 bool
-		var _ = _out309
-		_out309 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out309
+		var _out315 bool
+		var _ = _out315
+		_out315 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out315
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -492,100 +492,100 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out310 bool
-	var _ = _out310
-	var _out311 *ddisk.BList
-	var _ = _out311
-	var _out312 uint64
-	var _ = _out312
-	var _out313 *dlog.Codes
-	var _ = _out313
-	var _out314 uint64
-	var _ = _out314
-	var _out315 uint64
-	var _ = _out315
-	_out310, _out311, _out312, _out313, _out314, _out315 = Companion_Default___.WriteHome(j)
-	ok = _out310
-	l = _out311
-	n = _out312
-	c = _out313
-	r0 = _out314
-	r1 = _out315
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
 	var _out316 bool
 	var _ = _out316
-	_out316 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	var _out317 *ddisk.BList
+	var _ = _out317
+	var _out318 uint64
+	var _ = _out318
+	var _out319 *dlog.Codes
+	var _ = _out319
+	var _out320 uint64
+	var _ = _out320
+	var _out321 uint64
+	var _ = _out321
+	_out316, _out317, _out318, _out319, _out320, _out321 = Companion_Default___.WriteHome(j)
 	ok = _out316
+	l = _out317
+	n = _out318
+	c = _out319
+	r0 = _out320
+	r1 = _out321
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out317 bool
-	var _ = _out317
-	_out317 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out317
+	var _out322 bool
+	var _ = _out322
+	_out322 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out322
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out323 bool
+	var _ = _out323
+	_out323 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out323
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out318 bool
-	var _ = _out318
-	_out318 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out318
+	var _out324 bool
+	var _ = _out324
+	_out324 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out324
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out319 bool
-	var _ = _out319
-	_out319 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out319
+	var _out325 bool
+	var _ = _out325
+	_out325 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out325
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out320 bool
-	var _ = _out320
-	_out320 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out320
+	var _out326 bool
+	var _ = _out326
+	_out326 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out326
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _197_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _197_l
-	var _198_n uint64 = 0
-	var _ = _198_n
-	var _199_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _199_c
-	var _200_r0 uint64 = 0
-	var _ = _200_r0
-	var _201_r1 uint64 = 0
-	var _ = _201_r1
-	var _out321 bool
-	var _ = _out321
-	var _out322 *ddisk.BList
-	var _ = _out322
-	var _out323 uint64
-	var _ = _out323
-	var _out324 *dlog.Codes
-	var _ = _out324
-	var _out325 uint64
-	var _ = _out325
-	var _out326 uint64
-	var _ = _out326
-	_out321, _out322, _out323, _out324, _out325, _out326 = Companion_Default___.WriteInst(j)
-	ok = _out321
-	_197_l = _out322
-	_198_n = _out323
-	_199_c = _out324
-	_200_r0 = _out325
-	_201_r1 = _out326
+	var _199_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _199_l
+	var _200_n uint64 = 0
+	var _ = _200_n
+	var _201_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _201_c
+	var _202_r0 uint64 = 0
+	var _ = _202_r0
+	var _203_r1 uint64 = 0
+	var _ = _203_r1
+	var _out327 bool
+	var _ = _out327
+	var _out328 *ddisk.BList
+	var _ = _out328
+	var _out329 uint64
+	var _ = _out329
+	var _out330 *dlog.Codes
+	var _ = _out330
+	var _out331 uint64
+	var _ = _out331
+	var _out332 uint64
+	var _ = _out332
+	_out327, _out328, _out329, _out330, _out331, _out332 = Companion_Default___.WriteInst(j)
+	ok = _out327
+	_199_l = _out328
+	_200_n = _out329
+	_201_c = _out330
+	_202_r0 = _out331
+	_203_r1 = _out332
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -593,53 +593,53 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out327 bool
-	var _ = _out327
-	_out327 = Companion_Default___.CacheAll(j, _197_l, _198_n)
-	ok = _out327
+	var _out333 bool
+	var _ = _out333
+	_out333 = Companion_Default___.CacheAll(j, _199_l, _200_n)
+	ok = _out333
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _199_c, _200_r0, _201_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _201_c, _202_r0, _203_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _202_alive bool
-	var _ = _202_alive
-	var _out328 bool
-	var _ = _out328
-	_out328 = journalpolicy.Companion_Default___.Alive(j)
-	_202_alive = _out328
-	for _202_alive {
-		var _203_go bool
-		var _ = _203_go
-		var _out329 bool
-		var _ = _out329
-		_out329 = journalinstaller.Companion_Default___.StartInstall(j)
-		_203_go = _out329
-		if _203_go {
-			var _204_ok bool
-			var _ = _204_ok
-			var _out330 bool
-			var _ = _out330
-			_out330 = Companion_Default___.Install(j)
-			_204_ok = _out330
-			if !_204_ok {
+	var _204_alive bool
+	var _ = _204_alive
+	var _out334 bool
+	var _ = _out334
+	_out334 = journalpolicy.Companion_Default___.Alive(j)
+	_204_alive = _out334
+	for _204_alive {
+		var _205_go bool
+		var _ = _205_go
+		var _out335 bool
+		var _ = _out335
+		_out335 = journalinstaller.Companion_Default___.StartInstall(j)
+		_205_go = _out335
+		if _205_go {
+			var _206_ok bool
+			var _ = _206_ok
+			var _out336 bool
+			var _ = _out336
+			_out336 = Companion_Default___.Install(j)
+			_206_ok = _out336
+			if !_206_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out331 bool
-		var _ = _out331
-		_out331 = journalpolicy.Companion_Default___.Alive(j)
-		_202_alive = _out331
+		var _out337 bool
+		var _ = _out337
+		_out337 = journalpolicy.Companion_Default___.Alive(j)
+		_204_alive = _out337
 	}
 L2:
 	j.Mu.Unlock()
@@ -654,49 +654,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out332 bool
-	var _ = _out332
-	_out332 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out332
-	var _205_failed bool
-	var _ = _205_failed
-	var _out333 bool
-	var _ = _out333
-	_out333 = journalpolicy.Companion_Default___.Failed(j)
-	_205_failed = _out333
-	for !ok && !_205_failed {
+	var _out338 bool
+	var _ = _out338
+	_out338 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out338
+	var _207_failed bool
+	var _ = _207_failed
+	var _out339 bool
+	var _ = _out339
+	_out339 = journalpolicy.Companion_Default___.Failed(j)
+	_207_failed = _out339
+	for !ok && !_207_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _206_go bool
-		var _ = _206_go
-		var _out334 bool
-		var _ = _out334
-		_out334 = journalcommit.Companion_Default___.StartCommit(j)
-		_206_go = _out334
-		if _206_go {
-			var _207_done bool
-			var _ = _207_done
-			var _out335 bool
-			var _ = _out335
-			_out335 = Companion_Default___.LogGroup(j)
-			_207_done = _out335
+		var _208_go bool
+		var _ = _208_go
+		var _out340 bool
+		var _ = _out340
+		_out340 = journalcommit.Companion_Default___.StartCommit(j)
+		_208_go = _out340
+		if _208_go {
+			var _209_done bool
+			var _ = _209_done
+			var _out341 bool
+			var _ = _out341
+			_out341 = Companion_Default___.LogGroup(j)
+			_209_done = _out341
 		} else {
-			var _208_c uint32
-			var _ = _208_c
-			var _out336 uint32
-			var _ = _out336
-			_out336 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_208_c = _out336
-			j.Mu.Wait(_208_c)
+			var _210_c uint32
+			var _ = _210_c
+			var _out342 uint32
+			var _ = _out342
+			_out342 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_210_c = _out342
+			j.Mu.Wait(_210_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out337 bool
-		var _ = _out337
-		_out337 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out337
-		var _out338 bool
-		var _ = _out338
-		_out338 = journalpolicy.Companion_Default___.Failed(j)
-		_205_failed = _out338
+		var _out343 bool
+		var _ = _out343
+		_out343 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out343
+		var _out344 bool
+		var _ = _out344
+		_out344 = journalpolicy.Companion_Default___.Failed(j)
+		_207_failed = _out344
 	}
 	j.Mu.Unlock()
 	return ok
@@ -708,33 +708,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out339 uint32
-	var _ = _out339
-	var _out340 uint64
-	var _ = _out340
-	_out339, _out340 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out339
-	n = _out340
+	var _out345 uint32
+	var _ = _out345
+	var _out346 uint64
+	var _ = _out346
+	_out345, _out346 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out345
+	n = _out346
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out341 uint32
-		var _ = _out341
-		var _out342 uint64
-		var _ = _out342
-		_out341, _out342 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out341
-		n = _out342
+		var _out347 uint32
+		var _ = _out347
+		var _out348 uint64
+		var _ = _out348
+		_out347, _out348 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out347
+		n = _out348
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _209_ok bool
-		var _ = _209_ok
-		var _out343 bool
-		var _ = _out343
-		_out343 = Companion_Default___.WaitDurable(j, n)
-		_209_ok = _out343
-		if !_209_ok {
+		var _211_ok bool
+		var _ = _211_ok
+		var _out349 bool
+		var _ = _out349
+		_out349 = Companion_Default___.WaitDurable(j, n)
+		_211_ok = _out349
+		if !_211_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -750,33 +750,33 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _210_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _210_l
-	var _out344 bool
-	var _ = _out344
-	var _out345 *ddisk.BList
-	var _ = _out345
-	_out344, _out345 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out344
-	_210_l = _out345
+	var _212_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _212_l
+	var _out350 bool
+	var _ = _out350
+	var _out351 *ddisk.BList
+	var _ = _out351
+	_out350, _out351 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out350
+	_212_l = _out351
 	if !ok {
 		return ok, c, bad
 	}
 	Companion_Default___.CYield(j)
-	var _211_m uint64 = 0
-	var _ = _211_m
-	var _out346 uint64
-	var _ = _out346
-	var _out347 uint64
-	var _ = _out347
-	_out346, _out347 = journalreader.Companion_Default___.CheckHome(j, a, _210_l, t)
-	_211_m = _out346
-	bad = _out347
-	if _211_m > uint64(0) {
-		var _out348 *dbytes.Blk
-		var _ = _out348
-		_out348 = _210_l.BlkAt(uint64(0))
-		c = _out348
+	var _213_m uint64 = 0
+	var _ = _213_m
+	var _out352 uint64
+	var _ = _out352
+	var _out353 uint64
+	var _ = _out353
+	_out352, _out353 = journalreader.Companion_Default___.CheckHome(j, a, _212_l, uint64(0), t)
+	_213_m = _out352
+	bad = _out353
+	if _213_m > uint64(0) {
+		var _out354 *dbytes.Blk
+		var _ = _out354
+		_out354 = _212_l.BlkAt(uint64(0))
+		c = _out354
 	}
 	return ok, c, bad
 }
@@ -786,44 +786,44 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _212_t uint64 = 0
-		var _ = _212_t
-		var _out349 *dbytes.Blk
-		var _ = _out349
-		var _out350 uint64
-		var _ = _out350
-		_out349, _out350 = Companion_Default___.LookOnce(j, a)
-		b = _out349
-		_212_t = _out350
+		var _214_t uint64 = 0
+		var _ = _214_t
+		var _out355 *dbytes.Blk
+		var _ = _out355
+		var _out356 uint64
+		var _ = _out356
+		_out355, _out356 = Companion_Default___.LookOnce(j, a)
+		b = _out355
+		_214_t = _out356
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _213_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _213_c
-		var _214_bad uint64 = 0
-		var _ = _214_bad
-		var _out351 bool
-		var _ = _out351
-		var _out352 *dbytes.Blk
-		var _ = _out352
-		var _out353 uint64
-		var _ = _out353
-		_out351, _out352, _out353 = Companion_Default___.Fetch(j, a, _212_t)
-		ok = _out351
-		_213_c = _out352
-		_214_bad = _out353
+		var _215_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _215_c
+		var _216_bad uint64 = 0
+		var _ = _216_bad
+		var _out357 bool
+		var _ = _out357
+		var _out358 *dbytes.Blk
+		var _ = _out358
+		var _out359 uint64
+		var _ = _out359
+		_out357, _out358, _out359 = Companion_Default___.Fetch(j, a, _214_t)
+		ok = _out357
+		_215_c = _out358
+		_216_bad = _out359
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _out354 bool
-		var _ = _out354
-		var _out355 *dbytes.Blk
-		var _ = _out355
-		_out354, _out355 = Companion_Default___.Decide(j, a, _212_t, _213_c, _214_bad)
-		ok = _out354
-		b = _out355
+		var _out360 bool
+		var _ = _out360
+		var _out361 *dbytes.Blk
+		var _ = _out361
+		_out360, _out361 = Companion_Default___.Decide(j, a, _214_t, _215_c, _216_bad)
+		ok = _out360
+		b = _out361
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -838,13 +838,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, a uint64)
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out356 *dbytes.Blk
-	var _ = _out356
-	var _out357 uint64
-	var _ = _out357
-	_out356, _out357 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out356
-	t = _out357
+	var _out362 *dbytes.Blk
+	var _ = _out362
+	var _out363 uint64
+	var _ = _out363
+	_out362, _out363 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out362
+	t = _out363
 	j.Mu.Unlock()
 	return b, t
 }
@@ -858,18 +858,18 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, a uint64, t
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out358 *dbytes.Blk
-		var _ = _out358
-		_out358 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out358
+		var _out364 *dbytes.Blk
+		var _ = _out364
+		_out364 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out364
 	} else {
-		var _215_damaged bool
-		var _ = _215_damaged
-		var _out359 bool
-		var _ = _out359
-		_out359 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_215_damaged = _out359
-		ok = !_215_damaged
+		var _217_damaged bool
+		var _ = _217_damaged
+		var _out365 bool
+		var _ = _out365
+		_out365 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_217_damaged = _out365
+		ok = !_217_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -881,16 +881,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out360 uint64
-	var _ = _out360
-	_out360 = journalcommit.Companion_Default___.Newest(j)
-	n = _out360
+	var _out366 uint64
+	var _ = _out366
+	_out366 = journalcommit.Companion_Default___.Newest(j)
+	n = _out366
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out361 bool
-	var _ = _out361
-	_out361 = Companion_Default___.WaitDurable(j, n)
-	ok = _out361
+	var _out367 bool
+	var _ = _out367
+	_out367 = Companion_Default___.WaitDurable(j, n)
+	ok = _out367
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -902,31 +902,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _216_e bool
-	var _ = _216_e
-	var _out362 bool
-	var _ = _out362
-	_out362 = journalpolicy.Companion_Default___.Drained(j)
-	_216_e = _out362
-	var _217_failed bool
-	var _ = _217_failed
-	var _out363 bool
-	var _ = _out363
-	_out363 = journalpolicy.Companion_Default___.Failed(j)
-	_217_failed = _out363
-	for !_216_e && !_217_failed {
+	var _218_e bool
+	var _ = _218_e
+	var _out368 bool
+	var _ = _out368
+	_out368 = journalpolicy.Companion_Default___.Drained(j)
+	_218_e = _out368
+	var _219_failed bool
+	var _ = _219_failed
+	var _out369 bool
+	var _ = _out369
+	_out369 = journalpolicy.Companion_Default___.Failed(j)
+	_219_failed = _out369
+	for !_218_e && !_219_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out364 bool
-		var _ = _out364
-		_out364 = journalpolicy.Companion_Default___.Drained(j)
-		_216_e = _out364
-		var _out365 bool
-		var _ = _out365
-		_out365 = journalpolicy.Companion_Default___.Failed(j)
-		_217_failed = _out365
+		var _out370 bool
+		var _ = _out370
+		_out370 = journalpolicy.Companion_Default___.Drained(j)
+		_218_e = _out370
+		var _out371 bool
+		var _ = _out371
+		_out371 = journalpolicy.Companion_Default___.Failed(j)
+		_219_failed = _out371
 	}
 	j.Mu.Unlock()
 }
@@ -934,10 +934,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out366 bool
-	var _ = _out366
-	_out366 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out366
+	var _out372 bool
+	var _ = _out372
+	_out372 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out372
 	if ok {
 		return ok
 	}

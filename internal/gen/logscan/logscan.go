@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out699 bool
-		var _ = _out699
-		var _out700 *ddisk.BList
-		var _ = _out700
-		_out699, _out700 = d.ReadRun(a, n)
-		io = _out699
-		l = _out700
+		var _out707 bool
+		var _ = _out707
+		var _out708 *ddisk.BList
+		var _ = _out708
+		_out707, _out708 = d.ReadRun(a, n)
+		io = _out707
+		l = _out708
 	} else {
-		var _out701 bool
-		var _ = _out701
-		var _out702 *ddisk.BList
-		var _ = _out702
-		_out701, _out702 = d.ReadAny(a, n)
-		io = _out701
-		l = _out702
+		var _out709 bool
+		var _ = _out709
+		var _out710 *ddisk.BList
+		var _ = _out710
+		_out709, _out710 = d.ReadAny(a, n)
+		io = _out709
+		l = _out710
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _528_s uint64
-	var _ = _528_s
-	var _out703 uint64
-	var _ = _out703
-	_out703 = ring.Companion_Default___.SlotOf(q, nd)
-	_528_s = _out703
-	var _529_a uint64
-	var _ = _529_a
-	_529_a = at + uint64(2) + uint64(16)*_528_s
-	var _530_k uint64
-	var _ = _530_k
-	_530_k = n
+	var _529_s uint64
+	var _ = _529_s
+	var _out711 uint64
+	var _ = _out711
+	_out711 = ring.Companion_Default___.SlotOf(q, nd)
+	_529_s = _out711
+	var _530_a uint64
+	var _ = _530_a
+	_530_a = at + uint64(2) + uint64(16)*_529_s
+	var _531_k uint64
+	var _ = _531_k
+	_531_k = n
 	if n > uint64(15) {
-		var _out704 uint64
-		var _ = _out704
-		_out704 = ring.Companion_Default___.SlotOf(pos, nr)
-		_528_s = _out704
-		_529_a = at + uint64(1) + uint64(16)*nd + _528_s
-		if _530_k > nr-_528_s {
-			_530_k = nr - _528_s
+		var _out712 uint64
+		var _ = _out712
+		_out712 = ring.Companion_Default___.SlotOf(pos, nr)
+		_529_s = _out712
+		_530_a = at + uint64(1) + uint64(16)*nd + _529_s
+		if _531_k > nr-_529_s {
+			_531_k = nr - _529_s
 		}
 	}
-	var _out705 bool
-	var _ = _out705
-	var _out706 *ddisk.BList
-	var _ = _out706
-	_out705, _out706 = Companion_Default___.ReadLog(d, believe, _529_a, _530_k)
-	io = _out705
-	x = _out706
+	var _out713 bool
+	var _ = _out713
+	var _out714 *ddisk.BList
+	var _ = _out714
+	_out713, _out714 = Companion_Default___.ReadLog(d, believe, _530_a, _531_k)
+	io = _out713
+	x = _out714
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out707 bool
-	var _ = _out707
-	var _out708 *ddisk.BList
-	var _ = _out708
-	_out707, _out708 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_530_k)
-	io = _out707
-	y = _out708
+	var _out715 bool
+	var _ = _out715
+	var _out716 *ddisk.BList
+	var _ = _out716
+	_out715, _out716 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_531_k)
+	io = _out715
+	y = _out716
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _531_hm *dlog.BMap
-	var _ = _531_hm
-	var _out709 *dlog.BMap
-	var _ = _out709
-	_out709 = dlog.NewBMap()
-	_531_hm = _out709
-	var _532_i uint64
-	var _ = _532_i
-	_532_i = uint64(0)
-	for _532_i < m {
-		var _533_a uint64
-		var _ = _533_a
-		var _534_n uint64
-		var _ = _534_n
-		var _out710 uint64
-		var _ = _out710
-		var _out711 uint64
-		var _ = _out711
-		_out710, _out711 = Companion_Default___.DirRun(r, _532_i, m)
-		_533_a = _out710
-		_534_n = _out711
-		var _535_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _535_l
-		var _out712 bool
-		var _ = _out712
-		var _out713 *ddisk.BList
-		var _ = _out713
-		_out712, _out713 = Companion_Default___.ReadLog(d, believe, _533_a, _534_n)
-		io = _out712
-		_535_l = _out713
+	var _532_hm *dlog.BMap
+	var _ = _532_hm
+	var _out717 *dlog.BMap
+	var _ = _out717
+	_out717 = dlog.NewBMap()
+	_532_hm = _out717
+	var _533_i uint64
+	var _ = _533_i
+	_533_i = uint64(0)
+	for _533_i < m {
+		var _534_a uint64
+		var _ = _534_a
+		var _535_n uint64
+		var _ = _535_n
+		var _out718 uint64
+		var _ = _out718
+		var _out719 uint64
+		var _ = _out719
+		_out718, _out719 = Companion_Default___.DirRun(r, _533_i, m)
+		_534_a = _out718
+		_535_n = _out719
+		var _536_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _536_l
+		var _out720 bool
+		var _ = _out720
+		var _out721 *ddisk.BList
+		var _ = _out721
+		_out720, _out721 = Companion_Default___.ReadLog(d, believe, _534_a, _535_n)
+		io = _out720
+		_536_l = _out721
 		if !io {
 			return io, z
 		}
-		var _536_ok bool
-		var _ = _536_ok
-		var _out714 bool
-		var _ = _out714
-		_out714 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
-		_536_ok = _out714
-		if !_536_ok {
+		var _537_ok bool
+		var _ = _537_ok
+		var _out722 bool
+		var _ = _out722
+		_out722 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
+		_537_ok = _out722
+		if !_537_ok {
 			return io, z
 		}
-		_532_i = _532_i + _534_n
+		_533_i = _533_i + _535_n
 	}
-	var _out715 *ddisk.BList
-	var _ = _out715
-	_out715 = _531_hm.List()
-	z = _out715
+	var _out723 *ddisk.BList
+	var _ = _out723
+	_out723 = _532_hm.List()
+	z = _out723
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out716 uint64
-	var _ = _out716
-	_out716 = r.Dir(i)
-	a = _out716
+	var _out724 uint64
+	var _ = _out724
+	_out724 = r.Dir(i)
+	a = _out724
 	n = uint64(1)
 	for i+n < m {
-		var _537_b uint64
-		var _ = _537_b
-		var _out717 uint64
-		var _ = _out717
-		_out717 = r.Dir(i + n)
-		_537_b = _out717
-		if _537_b != a+n {
+		var _538_b uint64
+		var _ = _538_b
+		var _out725 uint64
+		var _ = _out725
+		_out725 = r.Dir(i + n)
+		_538_b = _out725
+		if _538_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _538_k uint64
-	var _ = _538_k
-	_538_k = uint64(0)
-	for _538_k < n {
-		var _539_a uint64
-		var _ = _539_a
-		var _out718 uint64
-		var _ = _out718
-		_out718 = r.Dir(i + _538_k)
-		_539_a = _out718
-		var _540_o *dbytes.Blk
-		var _ = _540_o
-		var _out719 *dbytes.Blk
-		var _ = _out719
-		_out719 = hm.Get(_539_a)
-		_540_o = _out719
-		if _540_o != (*dbytes.Blk)(nil) {
+	var _539_k uint64
+	var _ = _539_k
+	_539_k = uint64(0)
+	for _539_k < n {
+		var _540_a uint64
+		var _ = _540_a
+		var _out726 uint64
+		var _ = _out726
+		_out726 = r.Dir(i + _539_k)
+		_540_a = _out726
+		var _541_o *dbytes.Blk
+		var _ = _541_o
+		var _out727 *dbytes.Blk
+		var _ = _out727
+		_out727 = hm.Get(_540_a)
+		_541_o = _out727
+		if _541_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _541_b *dbytes.Blk
-		var _ = _541_b
-		var _out720 *dbytes.Blk
-		var _ = _out720
-		_out720 = l.BlkAt(_538_k)
-		_541_b = _out720
-		hm.Put(_539_a, _541_b)
-		_538_k = _538_k + uint64(1)
+		var _542_b *dbytes.Blk
+		var _ = _542_b
+		var _out728 *dbytes.Blk
+		var _ = _out728
+		_out728 = l.BlkAt(_539_k)
+		_542_b = _out728
+		hm.Put(_540_a, _542_b)
+		_539_k = _539_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _542_s uint64
-	var _ = _542_s
-	var _out721 uint64
-	var _ = _out721
-	_out721 = ring.Companion_Default___.SlotOf(q, nd)
-	_542_s = _out721
-	var _543_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _543_l
-	var _out722 bool
-	var _ = _out722
-	var _out723 *ddisk.BList
-	var _ = _out723
-	_out722, _out723 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_542_s, uint64(1))
-	io = _out722
-	_543_l = _out723
-	if !io {
-		return io, gm
-	}
-	var _544_b *dbytes.Blk
-	var _ = _544_b
-	var _out724 *dbytes.Blk
-	var _ = _out724
-	_out724 = _543_l.BlkAt(uint64(0))
-	_544_b = _out724
-	var _545_r *dlog.DescR
-	var _ = _545_r
-	var _out725 *dlog.DescR
-	var _ = _out725
-	_out725 = dlog.Parse(_544_b)
-	_545_r = _out725
-	if _545_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _546_q2 uint64
-	var _ = _546_q2
-	var _out726 uint64
-	var _ = _out726
-	_out726 = _545_r.Sq()
-	_546_q2 = _out726
-	var _547_pos uint64
-	var _ = _547_pos
-	var _out727 uint64
-	var _ = _out727
-	_out727 = _545_r.Pos()
-	_547_pos = _out727
-	var _548_n uint64
-	var _ = _548_n
-	var _out728 uint64
-	var _ = _out728
-	_out728 = _545_r.N()
-	_548_n = _out728
-	var _549_dn uint64
-	var _ = _549_dn
+	var _543_s uint64
+	var _ = _543_s
 	var _out729 uint64
 	var _ = _out729
-	_out729 = _545_r.M()
-	_549_dn = _out729
-	if _546_q2 != q || _547_pos >= uint64(2305843009213693952) || _548_n > uint64(500) || _549_dn > uint64(500)-_548_n {
-		return io, gm
-	}
-	var _550_same bool
-	var _ = _550_same
+	_out729 = ring.Companion_Default___.SlotOf(q, nd)
+	_543_s = _out729
+	var _544_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _544_l
 	var _out730 bool
 	var _ = _out730
-	_out730 = seal.Under(_545_r, hb)
-	_550_same = _out730
-	if !_550_same {
-		return io, gm
-	}
-	var _551_inside bool
-	var _ = _551_inside
-	var _out731 bool
+	var _out731 *ddisk.BList
 	var _ = _out731
-	_out731 = Companion_Default___.AddrsIn(_545_r, _548_n, _549_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_551_inside = _out731
-	if !_551_inside {
-		return io, gm
-	}
-	var _552_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _552_x
-	var _553_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _553_y
-	var _out732 bool
-	var _ = _out732
-	var _out733 *ddisk.BList
-	var _ = _out733
-	var _out734 *ddisk.BList
-	var _ = _out734
-	_out732, _out733, _out734 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _547_pos, _548_n)
-	io = _out732
-	_552_x = _out733
-	_553_y = _out734
+	_out730, _out731 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_543_s, uint64(1))
+	io = _out730
+	_544_l = _out731
 	if !io {
 		return io, gm
 	}
-	var _554_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _554_z
-	var _out735 bool
+	var _545_b *dbytes.Blk
+	var _ = _545_b
+	var _out732 *dbytes.Blk
+	var _ = _out732
+	_out732 = _544_l.BlkAt(uint64(0))
+	_545_b = _out732
+	var _546_r *dlog.DescR
+	var _ = _546_r
+	var _out733 *dlog.DescR
+	var _ = _out733
+	_out733 = dlog.Parse(_545_b)
+	_546_r = _out733
+	if _546_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _547_q2 uint64
+	var _ = _547_q2
+	var _out734 uint64
+	var _ = _out734
+	_out734 = _546_r.Sq()
+	_547_q2 = _out734
+	var _548_pos uint64
+	var _ = _548_pos
+	var _out735 uint64
 	var _ = _out735
-	var _out736 *ddisk.BList
+	_out735 = _546_r.Pos()
+	_548_pos = _out735
+	var _549_n uint64
+	var _ = _549_n
+	var _out736 uint64
 	var _ = _out736
-	_out735, _out736 = Companion_Default___.ReadDirect(d, believe, _545_r, _549_dn)
-	io = _out735
-	_554_z = _out736
-	if !io || _554_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _555_ok bool
-	var _ = _555_ok
-	var _out737 bool
+	_out736 = _546_r.N()
+	_549_n = _out736
+	var _550_dn uint64
+	var _ = _550_dn
+	var _out737 uint64
 	var _ = _out737
-	_out737 = seal.Check(_545_r, _552_x, _553_y, _554_z, cs)
-	_555_ok = _out737
-	if !_555_ok {
+	_out737 = _546_r.M()
+	_550_dn = _out737
+	if _547_q2 != q || _548_pos >= uint64(2305843009213693952) || _549_n > uint64(500) || _550_dn > uint64(500)-_549_n {
 		return io, gm
 	}
-	var _out738 *dlog.BMap
+	var _551_same bool
+	var _ = _551_same
+	var _out738 bool
 	var _ = _out738
-	_out738 = Companion_Default___.GroupMap(_545_r, _548_n, _552_x, _553_y)
-	gm = _out738
+	_out738 = seal.Under(_546_r, hb)
+	_551_same = _out738
+	if !_551_same {
+		return io, gm
+	}
+	var _552_inside bool
+	var _ = _552_inside
+	var _out739 bool
+	var _ = _out739
+	_out739 = Companion_Default___.AddrsIn(_546_r, _549_n, _550_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_552_inside = _out739
+	if !_552_inside {
+		return io, gm
+	}
+	var _553_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _553_x
+	var _554_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _554_y
+	var _out740 bool
+	var _ = _out740
+	var _out741 *ddisk.BList
+	var _ = _out741
+	var _out742 *ddisk.BList
+	var _ = _out742
+	_out740, _out741, _out742 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _548_pos, _549_n)
+	io = _out740
+	_553_x = _out741
+	_554_y = _out742
+	if !io {
+		return io, gm
+	}
+	var _555_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _555_z
+	var _out743 bool
+	var _ = _out743
+	var _out744 *ddisk.BList
+	var _ = _out744
+	_out743, _out744 = Companion_Default___.ReadDirect(d, believe, _546_r, _550_dn)
+	io = _out743
+	_555_z = _out744
+	if !io || _555_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _556_ok bool
+	var _ = _556_ok
+	var _out745 bool
+	var _ = _out745
+	_out745 = seal.Check(_546_r, _553_x, _554_y, _555_z, cs)
+	_556_ok = _out745
+	if !_556_ok {
+		return io, gm
+	}
+	var _out746 *dlog.BMap
+	var _ = _out746
+	_out746 = Companion_Default___.GroupMap(_546_r, _549_n, _553_x, _554_y)
+	gm = _out746
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _556_i uint64
-	var _ = _556_i
-	_556_i = uint64(0)
-	for _556_i < n {
-		var _557_a uint64
-		var _ = _557_a
-		var _out739 uint64
-		var _ = _out739
-		_out739 = r.Addr(_556_i)
-		_557_a = _out739
-		if _557_a < lo || _557_a >= hi {
-			ok = false
-			return ok
-		}
-		_556_i = _556_i + uint64(1)
-	}
-	_556_i = uint64(0)
-	for _556_i < m {
+	var _557_i uint64
+	var _ = _557_i
+	_557_i = uint64(0)
+	for _557_i < n {
 		var _558_a uint64
 		var _ = _558_a
-		var _out740 uint64
-		var _ = _out740
-		_out740 = r.Dir(_556_i)
-		_558_a = _out740
+		var _out747 uint64
+		var _ = _out747
+		_out747 = r.Addr(_557_i)
+		_558_a = _out747
 		if _558_a < lo || _558_a >= hi {
 			ok = false
 			return ok
 		}
-		_556_i = _556_i + uint64(1)
+		_557_i = _557_i + uint64(1)
+	}
+	_557_i = uint64(0)
+	for _557_i < m {
+		var _559_a uint64
+		var _ = _559_a
+		var _out748 uint64
+		var _ = _out748
+		_out748 = r.Dir(_557_i)
+		_559_a = _out748
+		if _559_a < lo || _559_a >= hi {
+			ok = false
+			return ok
+		}
+		_557_i = _557_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out741 *dlog.BMap
-	var _ = _out741
-	_out741 = dlog.NewBMap()
-	gm = _out741
-	var _559_k uint64
-	var _ = _559_k
-	var _out742 uint64
-	var _ = _out742
-	_out742 = x.Len()
-	_559_k = _out742
-	var _560_i uint64
-	var _ = _560_i
-	_560_i = uint64(0)
-	for _560_i < n {
-		var _561_a uint64
-		var _ = _561_a
-		var _out743 uint64
-		var _ = _out743
-		_out743 = r.Addr(_560_i)
-		_561_a = _out743
-		var _562_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _562_b
-		if _560_i < _559_k {
-			var _out744 *dbytes.Blk
-			var _ = _out744
-			_out744 = x.BlkAt(_560_i)
-			_562_b = _out744
+	var _out749 *dlog.BMap
+	var _ = _out749
+	_out749 = dlog.NewBMap()
+	gm = _out749
+	var _560_k uint64
+	var _ = _560_k
+	var _out750 uint64
+	var _ = _out750
+	_out750 = x.Len()
+	_560_k = _out750
+	var _561_i uint64
+	var _ = _561_i
+	_561_i = uint64(0)
+	for _561_i < n {
+		var _562_a uint64
+		var _ = _562_a
+		var _out751 uint64
+		var _ = _out751
+		_out751 = r.Addr(_561_i)
+		_562_a = _out751
+		var _563_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _563_b
+		if _561_i < _560_k {
+			var _out752 *dbytes.Blk
+			var _ = _out752
+			_out752 = x.BlkAt(_561_i)
+			_563_b = _out752
 		} else {
-			var _out745 *dbytes.Blk
-			var _ = _out745
-			_out745 = y.BlkAt(_560_i - _559_k)
-			_562_b = _out745
+			var _out753 *dbytes.Blk
+			var _ = _out753
+			_out753 = y.BlkAt(_561_i - _560_k)
+			_563_b = _out753
 		}
-		gm.Put(_561_a, _562_b)
-		_560_i = _560_i + uint64(1)
+		gm.Put(_562_a, _563_b)
+		_561_i = _561_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out746 bool
-	var _ = _out746
-	var _out747 *dlog.BMap
-	var _ = _out747
-	var _out748 uint64
-	var _ = _out748
-	_out746, _out747, _out748 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out746
-	mm = _out747
-	i = _out748
+	var _out754 bool
+	var _ = _out754
+	var _out755 *dlog.BMap
+	var _ = _out755
+	var _out756 uint64
+	var _ = _out756
+	_out754, _out755, _out756 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out754
+	mm = _out755
+	i = _out756
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out749 bool
-	var _ = _out749
-	var _out750 bool
-	var _ = _out750
-	_out749, _out750 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out749
-	damaged = _out750
+	var _out757 bool
+	var _ = _out757
+	var _out758 bool
+	var _ = _out758
+	_out757, _out758 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out757
+	damaged = _out758
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out751 bool
-	var _ = _out751
-	var _out752 bool
-	var _ = _out752
-	_out751, _out752 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out751
-	damaged = _out752
+	var _out759 bool
+	var _ = _out759
+	var _out760 bool
+	var _ = _out760
+	_out759, _out760 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out759
+	damaged = _out760
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out753 *dlog.BMap
-	var _ = _out753
-	_out753 = dlog.NewBMap()
-	mm = _out753
+	var _out761 *dlog.BMap
+	var _ = _out761
+	_out761 = dlog.NewBMap()
+	mm = _out761
 	i = uint64(0)
 	io = true
-	var _563_done bool
-	var _ = _563_done
-	_563_done = false
-	for !_563_done {
+	var _564_done bool
+	var _ = _564_done
+	_564_done = false
+	for !_564_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _564_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _564_gm
-		var _out754 bool
-		var _ = _out754
-		var _out755 *dlog.BMap
-		var _ = _out755
-		_out754, _out755 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out754
-		_564_gm = _out755
+		var _565_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _565_gm
+		var _out762 bool
+		var _ = _out762
+		var _out763 *dlog.BMap
+		var _ = _out763
+		_out762, _out763 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out762
+		_565_gm = _out763
 		if !io {
 			return io, mm, i
 		}
-		if _564_gm == (*dlog.BMap)(nil) {
-			_563_done = true
+		if _565_gm == (*dlog.BMap)(nil) {
+			_564_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _564_gm)
+			groups.Companion_Default___.MergeInto(mm, _565_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _565_s uint64
-	var _ = _565_s
-	_565_s = uint64(0)
+	var _566_s uint64
+	var _ = _566_s
+	_566_s = uint64(0)
 	io = true
 	found = false
-	for _565_s < nd {
-		var _566_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _566_l
-		var _out756 bool
-		var _ = _out756
-		var _out757 *ddisk.BList
-		var _ = _out757
-		_out756, _out757 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_565_s, uint64(1))
-		io = _out756
-		_566_l = _out757
+	for _566_s < nd {
+		var _567_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _567_l
+		var _out764 bool
+		var _ = _out764
+		var _out765 *ddisk.BList
+		var _ = _out765
+		_out764, _out765 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_566_s, uint64(1))
+		io = _out764
+		_567_l = _out765
 		if !io {
 			return io, found
 		}
-		var _567_b *dbytes.Blk
-		var _ = _567_b
-		var _out758 *dbytes.Blk
-		var _ = _out758
-		_out758 = _566_l.BlkAt(uint64(0))
-		_567_b = _out758
-		var _568_r *dlog.DescR
-		var _ = _568_r
-		var _out759 *dlog.DescR
-		var _ = _out759
-		_out759 = dlog.Parse(_567_b)
-		_568_r = _out759
-		if _568_r != (*dlog.DescR)(nil) {
-			var _569_q uint64
-			var _ = _569_q
-			var _out760 uint64
-			var _ = _out760
-			_out760 = _568_r.Sq()
-			_569_q = _out760
-			var _570_ok bool
-			var _ = _570_ok
-			var _out761 bool
-			var _ = _out761
-			_out761 = seal.Vouch(_568_r)
-			_570_ok = _out761
-			if _569_q > e && _570_ok {
+		var _568_b *dbytes.Blk
+		var _ = _568_b
+		var _out766 *dbytes.Blk
+		var _ = _out766
+		_out766 = _567_l.BlkAt(uint64(0))
+		_568_b = _out766
+		var _569_r *dlog.DescR
+		var _ = _569_r
+		var _out767 *dlog.DescR
+		var _ = _out767
+		_out767 = dlog.Parse(_568_b)
+		_569_r = _out767
+		if _569_r != (*dlog.DescR)(nil) {
+			var _570_q uint64
+			var _ = _570_q
+			var _out768 uint64
+			var _ = _out768
+			_out768 = _569_r.Sq()
+			_570_q = _out768
+			var _571_ok bool
+			var _ = _571_ok
+			var _out769 bool
+			var _ = _out769
+			_out769 = seal.Vouch(_569_r)
+			_571_ok = _out769
+			if _570_q > e && _571_ok {
 				found = true
 				return io, found
 			}
 		}
-		_565_s = _565_s + uint64(1)
+		_566_s = _566_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _571_cs *dlog.Codes
-	var _ = _571_cs
-	var _out762 *dlog.Codes
-	var _ = _out762
-	_out762 = dlog.NewCodes()
-	_571_cs = _out762
-	var _572_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _572_gm
+	var _572_cs *dlog.Codes
+	var _ = _572_cs
+	var _out770 *dlog.Codes
+	var _ = _out770
+	_out770 = dlog.NewCodes()
+	_572_cs = _out770
+	var _573_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _573_gm
 	lied = false
-	var _out763 bool
-	var _ = _out763
-	var _out764 *dlog.BMap
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.ReadAt(d, true, seal, t, _571_cs, hb, h+i, at, nd, nr, sz)
-	io = _out763
-	_572_gm = _out764
+	var _out771 bool
+	var _ = _out771
+	var _out772 *dlog.BMap
+	var _ = _out772
+	_out771, _out772 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i, at, nd, nr, sz)
+	io = _out771
+	_573_gm = _out772
 	if !io {
 		return io, lied
 	}
-	lied = _572_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _573_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out765 bool
-	var _ = _out765
-	var _out766 *dlog.BMap
-	var _ = _out766
-	_out765, _out766 = Companion_Default___.ReadAt(d, true, seal, t, _571_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out765
-	_572_gm = _out766
-	lied = io && _572_gm == (*dlog.BMap)(nil)
+	var _out773 bool
+	var _ = _out773
+	var _out774 *dlog.BMap
+	var _ = _out774
+	_out773, _out774 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out773
+	_573_gm = _out774
+	lied = io && _573_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _713_dots uint32 = 0
-	var _ = _713_dots
-	var _out978 uint32
-	var _ = _out978
-	var _out979 *dbytes.Bytes
-	var _ = _out979
-	var _out980 uint32
-	var _ = _out980
-	_out978, _out979, _out980 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out978
-	dir = _out979
-	_713_dots = _out980
-	if st != uint32(0) {
-		return st, ino, node, dir
-	}
-	var _714_ok bool
-	var _ = _714_ok
-	var _out981 bool
-	var _ = _out981
-	_out981 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_714_ok = _out981
-	if !_714_ok {
-		st = permissions.Companion_Default___.ACCES()
-		return st, ino, node, dir
-	}
-	var _715_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _715_ip
-	if _713_dots == uint32(1) {
-		ino, node = dino, dir
-		return st, ino, node, dir
-	}
-	if _713_dots == uint32(2) {
-		var _out982 uint64
-		var _ = _out982
-		_out982 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out982
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
-			st = permissions.Companion_Default___.SERVERFAULT()
-			return st, ino, node, dir
-		}
-		var _out983 *dbytes.Bytes
-		var _ = _out983
-		_out983 = d.Fs.GetInode(txn, ino, false)
-		_715_ip = _out983
-		node = _715_ip
-		return st, ino, node, dir
-	}
-	var _716_found bool = false
-	var _ = _716_found
-	var _out984 bool
-	var _ = _out984
-	var _out985 uint64
-	var _ = _out985
-	_out984, _out985 = d.Lookup(txn, dino, name, false)
-	_716_found = _out984
-	ino = _out985
-	if !_716_found {
-		st = permissions.Companion_Default___.NOENT()
-		return st, ino, node, dir
-	}
+	var _714_dots uint32 = 0
+	var _ = _714_dots
 	var _out986 uint32
 	var _ = _out986
 	var _out987 *dbytes.Bytes
 	var _ = _out987
-	_out986, _out987 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	var _out988 uint32
+	var _ = _out988
+	_out986, _out987, _out988 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
 	st = _out986
-	_715_ip = _out987
+	dir = _out987
+	_714_dots = _out988
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _715_ip
+	var _715_ok bool
+	var _ = _715_ok
+	var _out989 bool
+	var _ = _out989
+	_out989 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_715_ok = _out989
+	if !_715_ok {
+		st = permissions.Companion_Default___.ACCES()
+		return st, ino, node, dir
+	}
+	var _716_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _716_ip
+	if _714_dots == uint32(1) {
+		ino, node = dino, dir
+		return st, ino, node, dir
+	}
+	if _714_dots == uint32(2) {
+		var _out990 uint64
+		var _ = _out990
+		_out990 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out990
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
+			st = permissions.Companion_Default___.SERVERFAULT()
+			return st, ino, node, dir
+		}
+		var _out991 *dbytes.Bytes
+		var _ = _out991
+		_out991 = d.Fs.GetInode(txn, ino, false)
+		_716_ip = _out991
+		node = _716_ip
+		return st, ino, node, dir
+	}
+	var _717_found bool = false
+	var _ = _717_found
+	var _out992 bool
+	var _ = _out992
+	var _out993 uint64
+	var _ = _out993
+	_out992, _out993 = d.Lookup(txn, dino, name, false)
+	_717_found = _out992
+	ino = _out993
+	if !_717_found {
+		st = permissions.Companion_Default___.NOENT()
+		return st, ino, node, dir
+	}
+	var _out994 uint32
+	var _ = _out994
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	_out994, _out995 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out994
+	_716_ip = _out995
+	if st != uint32(0) {
+		return st, ino, node, dir
+	}
+	node = _716_ip
 	return st, ino, node, dir
 }
 

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _523_f *bytefiles.ByteFs
-	var _ = _523_f
-	var _out693 *bytefiles.ByteFs
-	var _ = _out693
-	_out693 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_523_f = _out693
+	var _524_f *bytefiles.ByteFs
+	var _ = _524_f
+	var _out701 *bytefiles.ByteFs
+	var _ = _out701
+	_out701 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_524_f = _out701
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
-	_nw5.Recover(_523_f)
+	_nw5.Recover(_524_f)
 	d = _nw5
 	return d
 }

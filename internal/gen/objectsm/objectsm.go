@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _241_b uint8
-	var _ = _241_b
-	_241_b = w.Get(off / uint64(8))
-	var _242_i uint64
-	var _ = _242_i
-	_242_i = off % uint64(8)
-	var _243_is bool
-	var _ = _243_is
-	_243_is = bits.Companion_Default___.BitOf(_241_b, _242_i)
-	if _243_is != v {
-		var _244_c uint8 = 0
-		var _ = _244_c
+	var _242_b uint8
+	var _ = _242_b
+	_242_b = w.Get(off / uint64(8))
+	var _243_i uint64
+	var _ = _243_i
+	_243_i = off % uint64(8)
+	var _244_is bool
+	var _ = _244_is
+	_244_is = bits.Companion_Default___.BitOf(_242_b, _243_i)
+	if _244_is != v {
+		var _245_c uint8 = 0
+		var _ = _245_c
 		if v {
-			_244_c = _241_b + Companion_Default___.Pow2(_242_i)
+			_245_c = _242_b + Companion_Default___.Pow2(_243_i)
 		} else {
-			_244_c = _241_b - Companion_Default___.Pow2(_242_i)
+			_245_c = _242_b - Companion_Default___.Pow2(_243_i)
 		}
-		w.Set(off/uint64(8), _244_c)
+		w.Set(off/uint64(8), _245_c)
 	}
 }
 

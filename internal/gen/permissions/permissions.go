@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _613_n uint64
-	var _ = _613_n
-	_613_n = c.Gids.Len()
-	var _614_i uint64
-	var _ = _614_i
-	_614_i = uint64(0)
-	for _613_n-_614_i >= uint64(4) {
-		var _615_x uint32
-		var _ = _615_x
-		_615_x = c.Gids.U32(_614_i)
-		if _615_x == g {
+	var _614_n uint64
+	var _ = _614_n
+	_614_n = c.Gids.Len()
+	var _615_i uint64
+	var _ = _615_i
+	_615_i = uint64(0)
+	for _614_n-_615_i >= uint64(4) {
+		var _616_x uint32
+		var _ = _616_x
+		_616_x = c.Gids.U32(_615_i)
+		if _616_x == g {
 			r = true
 			return r
 		}
-		_614_i = _614_i + uint64(4)
+		_615_i = _615_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _616_mode uint32
-	var _ = _616_mode
-	var _out845 uint32
-	var _ = _out845
-	_out845 = inodeformat.Companion_Default___.GetMode(ip)
-	_616_mode = _out845
-	var _617_u uint32
-	var _ = _617_u
-	var _out846 uint32
-	var _ = _out846
-	_out846 = inodeformat.Companion_Default___.GetUid(ip)
-	_617_u = _out846
-	if c.Uid == _617_u {
-		p = _616_mode / uint32(64) % uint32(8)
+	var _617_mode uint32
+	var _ = _617_mode
+	var _out853 uint32
+	var _ = _out853
+	_out853 = inodeformat.Companion_Default___.GetMode(ip)
+	_617_mode = _out853
+	var _618_u uint32
+	var _ = _618_u
+	var _out854 uint32
+	var _ = _out854
+	_out854 = inodeformat.Companion_Default___.GetUid(ip)
+	_618_u = _out854
+	if c.Uid == _618_u {
+		p = _617_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _618_g uint32
-	var _ = _618_g
-	var _out847 uint32
-	var _ = _out847
-	_out847 = inodeformat.Companion_Default___.GetGid(ip)
-	_618_g = _out847
-	var _619_m bool
-	var _ = _619_m
-	var _out848 bool
-	var _ = _out848
-	_out848 = Companion_Default___.InGroup(c, _618_g)
-	_619_m = _out848
-	if _619_m {
-		p = _616_mode / uint32(8) % uint32(8)
+	var _619_g uint32
+	var _ = _619_g
+	var _out855 uint32
+	var _ = _out855
+	_out855 = inodeformat.Companion_Default___.GetGid(ip)
+	_619_g = _out855
+	var _620_m bool
+	var _ = _620_m
+	var _out856 bool
+	var _ = _out856
+	_out856 = Companion_Default___.InGroup(c, _619_g)
+	_620_m = _out856
+	if _620_m {
+		p = _617_mode / uint32(8) % uint32(8)
 	} else {
-		p = _616_mode % uint32(8)
+		p = _617_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _620_ty uint32
-		var _ = _620_ty
-		var _out849 uint32
-		var _ = _out849
-		_out849 = inodeformat.Companion_Default___.GetTy(ip)
-		_620_ty = _out849
-		var _621_mode uint32
-		var _ = _621_mode
-		var _out850 uint32
-		var _ = _out850
-		_out850 = inodeformat.Companion_Default___.GetMode(ip)
-		_621_mode = _out850
-		if _620_ty == Companion_Default___.DIR() || _621_mode%uint32(2) == uint32(1) || _621_mode/uint32(8)%uint32(2) == uint32(1) || _621_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _621_ty uint32
+		var _ = _621_ty
+		var _out857 uint32
+		var _ = _out857
+		_out857 = inodeformat.Companion_Default___.GetTy(ip)
+		_621_ty = _out857
+		var _622_mode uint32
+		var _ = _622_mode
+		var _out858 uint32
+		var _ = _out858
+		_out858 = inodeformat.Companion_Default___.GetMode(ip)
+		_622_mode = _out858
+		if _621_ty == Companion_Default___.DIR() || _622_mode%uint32(2) == uint32(1) || _622_mode/uint32(8)%uint32(2) == uint32(1) || _622_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out851 uint32
-	var _ = _out851
-	_out851 = Companion_Default___.ClassBits(c, ip)
-	p = _out851
+	var _out859 uint32
+	var _ = _out859
+	_out859 = Companion_Default___.ClassBits(c, ip)
+	p = _out859
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _622_p uint32
-	var _ = _622_p
-	var _out852 uint32
-	var _ = _out852
-	_out852 = Companion_Default___.Granted(c, ip)
-	_622_p = _out852
-	ok = (want%uint32(2) == uint32(0) || _622_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _622_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _622_p/uint32(4) == uint32(1))
+	var _623_p uint32
+	var _ = _623_p
+	var _out860 uint32
+	var _ = _out860
+	_out860 = Companion_Default___.Granted(c, ip)
+	_623_p = _out860
+	ok = (want%uint32(2) == uint32(0) || _623_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _623_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _623_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _623_u uint32
-	var _ = _623_u
-	var _out853 uint32
-	var _ = _out853
-	_out853 = inodeformat.Companion_Default___.GetUid(ip)
-	_623_u = _out853
-	if c.Uid == _623_u {
+	var _624_u uint32
+	var _ = _624_u
+	var _out861 uint32
+	var _ = _out861
+	_out861 = inodeformat.Companion_Default___.GetUid(ip)
+	_624_u = _out861
+	if c.Uid == _624_u {
 		ok = true
 		return ok
 	}
-	var _out854 bool
-	var _ = _out854
-	_out854 = Companion_Default___.May(c, ip, want)
-	ok = _out854
+	var _out862 bool
+	var _ = _out862
+	_out862 = Companion_Default___.May(c, ip, want)
+	ok = _out862
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _624_u uint32
-	var _ = _624_u
-	var _out855 uint32
-	var _ = _out855
-	_out855 = inodeformat.Companion_Default___.GetUid(ip)
-	_624_u = _out855
-	ok = c.Uid == uint32(0) || c.Uid == _624_u
+	var _625_u uint32
+	var _ = _625_u
+	var _out863 uint32
+	var _ = _out863
+	_out863 = inodeformat.Companion_Default___.GetUid(ip)
+	_625_u = _out863
+	ok = c.Uid == uint32(0) || c.Uid == _625_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _625_mode uint32
-	var _ = _625_mode
-	var _out856 uint32
-	var _ = _out856
-	_out856 = inodeformat.Companion_Default___.GetMode(dp)
-	_625_mode = _out856
-	if _625_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _626_mode uint32
+	var _ = _626_mode
+	var _out864 uint32
+	var _ = _out864
+	_out864 = inodeformat.Companion_Default___.GetMode(dp)
+	_626_mode = _out864
+	if _626_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _626_a bool
-	var _ = _626_a
-	var _out857 bool
-	var _ = _out857
-	_out857 = Companion_Default___.IsOwner(c, dp)
-	_626_a = _out857
-	var _627_b bool
-	var _ = _627_b
-	var _out858 bool
-	var _ = _out858
-	_out858 = Companion_Default___.IsOwner(c, ip)
-	_627_b = _out858
-	refuse = !_626_a && !_627_b
+	var _627_a bool
+	var _ = _627_a
+	var _out865 bool
+	var _ = _out865
+	_out865 = Companion_Default___.IsOwner(c, dp)
+	_627_a = _out865
+	var _628_b bool
+	var _ = _628_b
+	var _out866 bool
+	var _ = _out866
+	_out866 = Companion_Default___.IsOwner(c, ip)
+	_628_b = _out866
+	refuse = !_627_a && !_628_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _628_p uint32
-	var _ = _628_p
-	var _out859 uint32
-	var _ = _out859
-	_out859 = Companion_Default___.Granted(c, ip)
-	_628_p = _out859
-	var _629_ty uint32
-	var _ = _629_ty
-	var _out860 uint32
-	var _ = _out860
-	_out860 = inodeformat.Companion_Default___.GetTy(ip)
-	_629_ty = _out860
+	var _629_p uint32
+	var _ = _629_p
+	var _out867 uint32
+	var _ = _out867
+	_out867 = Companion_Default___.Granted(c, ip)
+	_629_p = _out867
+	var _630_ty uint32
+	var _ = _630_ty
+	var _out868 uint32
+	var _ = _out868
+	_out868 = inodeformat.Companion_Default___.GetTy(ip)
+	_630_ty = _out868
 	bits = uint32(0)
-	if _628_p/uint32(4) == uint32(1) {
+	if _629_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _629_ty == Companion_Default___.DIR() {
-		if _628_p%uint32(2) == uint32(1) {
+	if _630_ty == Companion_Default___.DIR() {
+		if _629_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _628_p%uint32(2) == uint32(1) && _628_p/uint32(2)%uint32(2) == uint32(1) {
+		if _629_p%uint32(2) == uint32(1) && _629_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _628_p/uint32(2)%uint32(2) == uint32(1) {
+		if _629_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _628_p%uint32(2) == uint32(1) {
+		if _629_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _630_a uint32 = func() uint32 {
+	var _631_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _630_a
+	var _ = _631_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _630_a - uint32(1024)
+		return _631_a - uint32(1024)
 	} else {
-		return _630_a
+		return _631_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _631_len uint64
-	var _ = _631_len
-	_631_len = n.Len()
-	if _631_len == uint64(0) {
+	var _632_len uint64
+	var _ = _632_len
+	_632_len = n.Len()
+	if _632_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _631_len > uint64(255) {
+	if _632_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _632_i uint64
-	var _ = _632_i
-	_632_i = uint64(0)
-	for _632_i < _631_len {
-		var _633_b uint8
-		var _ = _633_b
-		_633_b = n.Get(_632_i)
-		if _633_b == uint8(0) || _633_b == uint8(47) {
+	var _633_i uint64
+	var _ = _633_i
+	_633_i = uint64(0)
+	for _633_i < _632_len {
+		var _634_b uint8
+		var _ = _634_b
+		_634_b = n.Get(_633_i)
+		if _634_b == uint8(0) || _634_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_632_i = _632_i + uint64(1)
+		_633_i = _633_i + uint64(1)
 	}
 	st = uint32(0)
-	if _631_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _632_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _631_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _632_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

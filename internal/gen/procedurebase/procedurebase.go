@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out861 *dbytes.Bytes
-		var _ = _out861
-		_out861 = dbytes.NewBytes(uint64(256))
-		ip = _out861
+		var _out869 *dbytes.Bytes
+		var _ = _out869
+		_out869 = dbytes.NewBytes(uint64(256))
+		ip = _out869
 		return st, ip
 	}
-	var _out862 *dbytes.Bytes
-	var _ = _out862
-	_out862 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out862
-	var _634_ty uint32
-	var _ = _634_ty
-	var _out863 uint32
-	var _ = _out863
-	_out863 = inodeformat.Companion_Default___.GetTy(ip)
-	_634_ty = _out863
-	var _635_nl uint32
-	var _ = _635_nl
-	var _out864 uint32
-	var _ = _out864
-	_out864 = inodeformat.Companion_Default___.GetNlink(ip)
-	_635_nl = _out864
-	var _636_g uint64
-	var _ = _636_g
-	var _out865 uint64
-	var _ = _out865
-	_out865 = inodeformat.Companion_Default___.GetGen(ip)
-	_636_g = _out865
-	if _634_ty == uint32(0) || _635_nl == uint32(0) || _636_g != gen {
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out870 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out870
+	var _635_ty uint32
+	var _ = _635_ty
+	var _out871 uint32
+	var _ = _out871
+	_out871 = inodeformat.Companion_Default___.GetTy(ip)
+	_635_ty = _out871
+	var _636_nl uint32
+	var _ = _636_nl
+	var _out872 uint32
+	var _ = _out872
+	_out872 = inodeformat.Companion_Default___.GetNlink(ip)
+	_636_nl = _out872
+	var _637_g uint64
+	var _ = _637_g
+	var _out873 uint64
+	var _ = _out873
+	_out873 = inodeformat.Companion_Default___.GetGen(ip)
+	_637_g = _out873
+	if _635_ty == uint32(0) || _636_nl == uint32(0) || _637_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out866 *dbytes.Bytes
-	var _ = _out866
-	_out866 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out866
-	var _637_ty uint32
-	var _ = _637_ty
-	var _out867 uint32
-	var _ = _out867
-	_out867 = inodeformat.Companion_Default___.GetTy(ip)
-	_637_ty = _out867
-	var _638_nl uint32
-	var _ = _638_nl
-	var _out868 uint32
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetNlink(ip)
-	_638_nl = _out868
+	var _out874 *dbytes.Bytes
+	var _ = _out874
+	_out874 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out874
+	var _638_ty uint32
+	var _ = _638_ty
+	var _out875 uint32
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetTy(ip)
+	_638_ty = _out875
+	var _639_nl uint32
+	var _ = _639_nl
+	var _out876 uint32
+	var _ = _out876
+	_out876 = inodeformat.Companion_Default___.GetNlink(ip)
+	_639_nl = _out876
 	st = func() uint32 {
-		if _637_ty == uint32(0) || _638_nl == uint32(0) || ino <= uint64(2) {
+		if _638_ty == uint32(0) || _639_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out869 uint32
-	var _ = _out869
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out869, _out870 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out869
-	ip = _out870
+	var _out877 uint32
+	var _ = _out877
+	var _out878 *dbytes.Bytes
+	var _ = _out878
+	_out877, _out878 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out877
+	ip = _out878
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out871 uint32
-	var _ = _out871
-	var _out872 uint32
-	var _ = _out872
-	_out871, _out872 = permissions.Companion_Default___.NameStatus(name)
-	st = _out871
-	dots = _out872
+	var _out879 uint32
+	var _ = _out879
+	var _out880 uint32
+	var _ = _out880
+	_out879, _out880 = permissions.Companion_Default___.NameStatus(name)
+	st = _out879
+	dots = _out880
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _639_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _639_p
-	var _out873 uint32
-	var _ = _out873
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out873, _out874 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out873
-	_639_p = _out874
+	var _640_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _640_p
+	var _out881 uint32
+	var _ = _out881
+	var _out882 *dbytes.Bytes
+	var _ = _out882
+	_out881, _out882 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out881
+	_640_p = _out882
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _639_p
-	var _640_ty uint32
-	var _ = _640_ty
-	var _out875 uint32
-	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetTy(_639_p)
-	_640_ty = _out875
-	if _640_ty != permissions.Companion_Default___.DIR() {
+	ip = _640_p
+	var _641_ty uint32
+	var _ = _641_ty
+	var _out883 uint32
+	var _ = _out883
+	_out883 = inodeformat.Companion_Default___.GetTy(_640_p)
+	_641_ty = _out883
+	if _641_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out876 *dbytes.Bytes
-	var _ = _out876
-	_out876 = d.Fs.GetInode(txn, ino, true)
-	ip = _out876
-	var _641_ts uint64
-	var _ = _641_ts
-	var _642_tns uint32
-	var _ = _642_tns
-	var _out877 uint64
-	var _ = _out877
-	var _out878 uint32
-	var _ = _out878
-	_out877, _out878 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_641_ts = _out877
-	_642_tns = _out878
-	inodeformat.Companion_Default___.SetMtime(ip, _641_ts, _642_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _641_ts, _642_tns)
+	var _out884 *dbytes.Bytes
+	var _ = _out884
+	_out884 = d.Fs.GetInode(txn, ino, true)
+	ip = _out884
+	var _642_ts uint64
+	var _ = _642_ts
+	var _643_tns uint32
+	var _ = _643_tns
+	var _out885 uint64
+	var _ = _out885
+	var _out886 uint32
+	var _ = _out886
+	_out885, _out886 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_642_ts = _out885
+	_643_tns = _out886
+	inodeformat.Companion_Default___.SetMtime(ip, _642_ts, _643_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _642_ts, _643_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out879 *dbytes.Bytes
-	var _ = _out879
-	_out879 = d.Fs.GetInode(txn, ino, true)
-	ip = _out879
+	var _out887 *dbytes.Bytes
+	var _ = _out887
+	_out887 = d.Fs.GetInode(txn, ino, true)
+	ip = _out887
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _643_ts uint64
-	var _ = _643_ts
-	var _644_tns uint32
-	var _ = _644_tns
-	var _out880 uint64
-	var _ = _out880
-	var _out881 uint32
-	var _ = _out881
-	_out880, _out881 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_643_ts = _out880
-	_644_tns = _out881
-	inodeformat.Companion_Default___.SetCtime(ip, _643_ts, _644_tns)
+	var _644_ts uint64
+	var _ = _644_ts
+	var _645_tns uint32
+	var _ = _645_tns
+	var _out888 uint64
+	var _ = _out888
+	var _out889 uint32
+	var _ = _out889
+	_out888, _out889 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_644_ts = _out888
+	_645_tns = _out889
+	inodeformat.Companion_Default___.SetCtime(ip, _644_ts, _645_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _645_ip *dbytes.Bytes
-	var _ = _645_ip
-	var _out882 *dbytes.Bytes
-	var _ = _out882
-	_out882 = d.Fs.GetInode(txn, ino, true)
-	_645_ip = _out882
-	var _646_nl uint32
-	var _ = _646_nl
-	var _out883 uint32
-	var _ = _out883
-	_out883 = inodeformat.Companion_Default___.GetNlink(_645_ip)
-	_646_nl = _out883
-	if up && _646_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _646_ip *dbytes.Bytes
+	var _ = _646_ip
+	var _out890 *dbytes.Bytes
+	var _ = _out890
+	_out890 = d.Fs.GetInode(txn, ino, true)
+	_646_ip = _out890
+	var _647_nl uint32
+	var _ = _647_nl
+	var _out891 uint32
+	var _ = _out891
+	_out891 = inodeformat.Companion_Default___.GetNlink(_646_ip)
+	_647_nl = _out891
+	if up && _647_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _646_nl <= uint32(2) {
+	if !up && _647_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_645_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_646_ip, func() uint32 {
 		if up {
-			return _646_nl + uint32(1)
+			return _647_nl + uint32(1)
 		}
-		return _646_nl - uint32(1)
+		return _647_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _645_ip)
+	d.PutInode(txn, ino, _646_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _647_ip *dbytes.Bytes
-	var _ = _647_ip
-	var _out884 *dbytes.Bytes
-	var _ = _out884
-	_out884 = d.Fs.GetInode(txn, ino, true)
-	_647_ip = _out884
-	var _648_fl uint32
-	var _ = _648_fl
-	var _out885 uint32
-	var _ = _out885
-	_out885 = inodeformat.Companion_Default___.GetFlags(_647_ip)
-	_648_fl = _out885
-	if _648_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _648_ip *dbytes.Bytes
+	var _ = _648_ip
+	var _out892 *dbytes.Bytes
+	var _ = _out892
+	_out892 = d.Fs.GetInode(txn, ino, true)
+	_648_ip = _out892
+	var _649_fl uint32
+	var _ = _649_fl
+	var _out893 uint32
+	var _ = _out893
+	_out893 = inodeformat.Companion_Default___.GetFlags(_648_ip)
+	_649_fl = _out893
+	if _649_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _649_hp *dbytes.Bytes
-	var _ = _649_hp
-	var _out886 *dbytes.Bytes
-	var _ = _out886
-	_out886 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_649_hp = _out886
-	var _650_h uint64
-	var _ = _650_h
-	var _out887 uint64
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetNext(_649_hp)
-	_650_h = _out887
-	inodeformat.Companion_Default___.SetNext(_647_ip, _650_h)
-	inodeformat.Companion_Default___.SetFlags(_647_ip, _648_fl+uint32(1))
-	d.PutInode(txn, ino, _647_ip)
-	var _out888 *dbytes.Bytes
-	var _ = _out888
-	_out888 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_649_hp = _out888
-	inodeformat.Companion_Default___.SetNext(_649_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _649_hp)
+	var _650_hp *dbytes.Bytes
+	var _ = _650_hp
+	var _out894 *dbytes.Bytes
+	var _ = _out894
+	_out894 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_650_hp = _out894
+	var _651_h uint64
+	var _ = _651_h
+	var _out895 uint64
+	var _ = _out895
+	_out895 = inodeformat.Companion_Default___.GetNext(_650_hp)
+	_651_h = _out895
+	inodeformat.Companion_Default___.SetNext(_648_ip, _651_h)
+	inodeformat.Companion_Default___.SetFlags(_648_ip, _649_fl+uint32(1))
+	d.PutInode(txn, ino, _648_ip)
+	var _out896 *dbytes.Bytes
+	var _ = _out896
+	_out896 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_650_hp = _out896
+	inodeformat.Companion_Default___.SetNext(_650_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _650_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out889 bool
-		var _ = _out889
-		_out889 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out889
+		var _out897 bool
+		var _ = _out897
+		_out897 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out897
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _651_ip *dbytes.Bytes
-	var _ = _651_ip
-	var _out890 *dbytes.Bytes
-	var _ = _out890
-	_out890 = d.Fs.GetInode(txn, ino, true)
-	_651_ip = _out890
-	var _652_nl uint32
-	var _ = _652_nl
-	var _out891 uint32
-	var _ = _out891
-	_out891 = inodeformat.Companion_Default___.GetNlink(_651_ip)
-	_652_nl = _out891
-	var _653_ty uint32
-	var _ = _653_ty
-	var _out892 uint32
-	var _ = _out892
-	_out892 = inodeformat.Companion_Default___.GetTy(_651_ip)
-	_653_ty = _out892
-	var _654_size uint64
-	var _ = _654_size
-	var _out893 uint64
-	var _ = _out893
-	_out893 = inodeformat.Companion_Default___.GetSize(_651_ip)
-	_654_size = _out893
-	var _655_fl uint32
-	var _ = _655_fl
-	var _out894 uint32
-	var _ = _out894
-	_out894 = inodeformat.Companion_Default___.GetFlags(_651_ip)
-	_655_fl = _out894
-	if _652_nl == uint32(0) {
+	var _652_ip *dbytes.Bytes
+	var _ = _652_ip
+	var _out898 *dbytes.Bytes
+	var _ = _out898
+	_out898 = d.Fs.GetInode(txn, ino, true)
+	_652_ip = _out898
+	var _653_nl uint32
+	var _ = _653_nl
+	var _out899 uint32
+	var _ = _out899
+	_out899 = inodeformat.Companion_Default___.GetNlink(_652_ip)
+	_653_nl = _out899
+	var _654_ty uint32
+	var _ = _654_ty
+	var _out900 uint32
+	var _ = _out900
+	_out900 = inodeformat.Companion_Default___.GetTy(_652_ip)
+	_654_ty = _out900
+	var _655_size uint64
+	var _ = _655_size
+	var _out901 uint64
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetSize(_652_ip)
+	_655_size = _out901
+	var _656_fl uint32
+	var _ = _656_fl
+	var _out902 uint32
+	var _ = _out902
+	_out902 = inodeformat.Companion_Default___.GetFlags(_652_ip)
+	_656_fl = _out902
+	if _653_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _653_ty != permissions.Companion_Default___.DIR() && _652_nl > uint32(1) {
-		var _out895 *dbytes.Bytes
-		var _ = _out895
-		_out895 = Companion_Default___.SetLinks(txn, d, ino, _652_nl-uint32(1), s, ns)
-		_651_ip = _out895
+	if _654_ty != permissions.Companion_Default___.DIR() && _653_nl > uint32(1) {
+		var _out903 *dbytes.Bytes
+		var _ = _out903
+		_out903 = Companion_Default___.SetLinks(txn, d, ino, _653_nl-uint32(1), s, ns)
+		_652_ip = _out903
 		return st, freed, later
 	}
-	var _out896 *dbytes.Bytes
-	var _ = _out896
-	_out896 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_651_ip = _out896
-	var _656_ok bool
-	var _ = _656_ok
-	var _out897 bool
-	var _ = _out897
-	_out897 = d.SetSize(txn, ino, uint64(0))
-	_656_ok = _out897
-	if !_656_ok {
+	var _out904 *dbytes.Bytes
+	var _ = _out904
+	_out904 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_652_ip = _out904
+	var _657_ok bool
+	var _ = _657_ok
+	var _out905 bool
+	var _ = _out905
+	_out905 = d.SetSize(txn, ino, uint64(0))
+	_657_ok = _out905
+	if !_657_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _655_fl%uint32(2) == uint32(1) {
+	if _656_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _657_done bool
-	var _ = _657_done
-	var _out898 bool
-	var _ = _out898
-	_out898 = Companion_Default___.Release(txn, d, ino, _654_size)
-	_657_done = _out898
-	if _657_done {
-		var _out899 bool
-		var _ = _out899
-		_out899 = d.FreeInode(txn, ino)
-		_656_ok = _out899
-		if !_656_ok {
+	var _658_done bool
+	var _ = _658_done
+	var _out906 bool
+	var _ = _out906
+	_out906 = Companion_Default___.Release(txn, d, ino, _655_size)
+	_658_done = _out906
+	if _658_done {
+		var _out907 bool
+		var _ = _out907
+		_out907 = d.FreeInode(txn, ino)
+		_657_ok = _out907
+		if !_657_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _658_hp *dbytes.Bytes
-	var _ = _658_hp
-	var _out900 *dbytes.Bytes
-	var _ = _out900
-	_out900 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_658_hp = _out900
-	var _659_h uint64
-	var _ = _659_h
-	var _out901 uint64
-	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetNext(_658_hp)
-	_659_h = _out901
+	var _659_hp *dbytes.Bytes
+	var _ = _659_hp
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out908 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_659_hp = _out908
+	var _660_h uint64
+	var _ = _660_h
+	var _out909 uint64
+	var _ = _out909
+	_out909 = inodeformat.Companion_Default___.GetNext(_659_hp)
+	_660_h = _out909
 	st, more = uint32(0), false
-	if _659_h == uint64(0) {
+	if _660_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _659_h) || _659_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _660_h) || _660_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _660_done bool
-	var _ = _660_done
-	var _out902 bool
-	var _ = _out902
-	_out902 = d.FreeSome(txn, _659_h, max)
-	_660_done = _out902
-	if !_660_done {
+	var _661_done bool
+	var _ = _661_done
+	var _out910 bool
+	var _ = _out910
+	_out910 = d.FreeSome(txn, _660_h, max)
+	_661_done = _out910
+	if !_661_done {
 		return st, more
 	}
-	var _out903 uint32
-	var _ = _out903
-	var _out904 bool
-	var _ = _out904
-	_out903, _out904 = Companion_Default___.OffList(txn, d, _659_h)
-	st = _out903
-	more = _out904
+	var _out911 uint32
+	var _ = _out911
+	var _out912 bool
+	var _ = _out912
+	_out911, _out912 = Companion_Default___.OffList(txn, d, _660_h)
+	st = _out911
+	more = _out912
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _661_ip *dbytes.Bytes
-	var _ = _661_ip
-	var _out905 *dbytes.Bytes
-	var _ = _out905
-	_out905 = d.Fs.GetInode(txn, h, true)
-	_661_ip = _out905
-	var _662_fl uint32
-	var _ = _662_fl
-	var _out906 uint32
-	var _ = _out906
-	_out906 = inodeformat.Companion_Default___.GetFlags(_661_ip)
-	_662_fl = _out906
-	var _663_nl uint32
-	var _ = _663_nl
-	var _out907 uint32
-	var _ = _out907
-	_out907 = inodeformat.Companion_Default___.GetNlink(_661_ip)
-	_663_nl = _out907
-	var _664_next uint64
-	var _ = _664_next
-	var _out908 uint64
-	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetNext(_661_ip)
-	_664_next = _out908
-	if _662_fl%uint32(2) == uint32(0) {
+	var _662_ip *dbytes.Bytes
+	var _ = _662_ip
+	var _out913 *dbytes.Bytes
+	var _ = _out913
+	_out913 = d.Fs.GetInode(txn, h, true)
+	_662_ip = _out913
+	var _663_fl uint32
+	var _ = _663_fl
+	var _out914 uint32
+	var _ = _out914
+	_out914 = inodeformat.Companion_Default___.GetFlags(_662_ip)
+	_663_fl = _out914
+	var _664_nl uint32
+	var _ = _664_nl
+	var _out915 uint32
+	var _ = _out915
+	_out915 = inodeformat.Companion_Default___.GetNlink(_662_ip)
+	_664_nl = _out915
+	var _665_next uint64
+	var _ = _665_next
+	var _out916 uint64
+	var _ = _out916
+	_out916 = inodeformat.Companion_Default___.GetNext(_662_ip)
+	_665_next = _out916
+	if _663_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_661_ip, _662_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_661_ip, uint64(0))
-	d.PutInode(txn, h, _661_ip)
-	var _665_hp *dbytes.Bytes
-	var _ = _665_hp
-	var _out909 *dbytes.Bytes
-	var _ = _out909
-	_out909 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_665_hp = _out909
-	inodeformat.Companion_Default___.SetNext(_665_hp, _664_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _665_hp)
-	if _663_nl == uint32(0) {
-		var _666_ok bool
-		var _ = _666_ok
-		var _out910 bool
-		var _ = _out910
-		_out910 = d.FreeInode(txn, h)
-		_666_ok = _out910
-		if !_666_ok {
+	inodeformat.Companion_Default___.SetFlags(_662_ip, _663_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_662_ip, uint64(0))
+	d.PutInode(txn, h, _662_ip)
+	var _666_hp *dbytes.Bytes
+	var _ = _666_hp
+	var _out917 *dbytes.Bytes
+	var _ = _out917
+	_out917 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_666_hp = _out917
+	inodeformat.Companion_Default___.SetNext(_666_hp, _665_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _666_hp)
+	if _664_nl == uint32(0) {
+		var _667_ok bool
+		var _ = _667_ok
+		var _out918 bool
+		var _ = _out918
+		_out918 = d.FreeInode(txn, h)
+		_667_ok = _out918
+		if !_667_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _664_next != uint64(0) /* dircomp */
+	more = _665_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out911 bool
-	var _ = _out911
-	_out911 = d.FreeSome(txn, ino, max)
-	done = _out911
+	var _out919 bool
+	var _ = _out919
+	_out919 = d.FreeSome(txn, ino, max)
+	done = _out919
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _717_w *dbytes.Bytes
-	var _ = _717_w
-	var _out988 *dbytes.Bytes
-	var _ = _out988
-	_out988 = dbytes.NewBytes(uint64(4096))
-	_717_w = _out988
-	_717_w.Set(uint64(0), uint8(46))
-	_717_w.Set(uint64(1), uint8(46))
-	var _out989 *dbytes.Blk
-	var _ = _out989
-	_out989 = dbytes.Freeze(_717_w)
-	b = _out989
+	var _718_w *dbytes.Bytes
+	var _ = _718_w
+	var _out996 *dbytes.Bytes
+	var _ = _out996
+	_out996 = dbytes.NewBytes(uint64(4096))
+	_718_w = _out996
+	_718_w.Set(uint64(0), uint8(46))
+	_718_w.Set(uint64(1), uint8(46))
+	var _out997 *dbytes.Blk
+	var _ = _out997
+	_out997 = dbytes.Freeze(_718_w)
+	b = _out997
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _718_dots *dbytes.Blk
-	var _ = _718_dots
-	var _out990 *dbytes.Blk
-	var _ = _out990
-	_out990 = Companion_Default___.DotNames()
-	_718_dots = _out990
+	var _719_dots *dbytes.Blk
+	var _ = _719_dots
+	var _out998 *dbytes.Blk
+	var _ = _out998
+	_out998 = Companion_Default___.DotNames()
+	_719_dots = _out998
 	if cookie == uint64(0) {
-		var _out991 bool
-		var _ = _out991
-		_out991 = out.Offer(ino, _718_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out991
+		var _out999 bool
+		var _ = _out999
+		_out999 = out.Offer(ino, _719_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out999
 	}
 	if fits {
-		var _out992 bool
-		var _ = _out992
-		_out992 = out.Offer(up, _718_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out992
+		var _out1000 bool
+		var _ = _out1000
+		_out1000 = out.Offer(up, _719_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1000
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _719_up uint64
-	var _ = _719_up
-	var _out993 uint64
-	var _ = _out993
-	_out993 = inodeformat.Companion_Default___.GetParent(dp)
-	_719_up = _out993
-	var _720_fits bool
-	var _ = _720_fits
-	var _out994 bool
-	var _ = _out994
-	_out994 = Companion_Default___.Offer2(ino, _719_up, cookie, out)
-	_720_fits = _out994
-	if !_720_fits {
+	var _720_up uint64
+	var _ = _720_up
+	var _out1001 uint64
+	var _ = _out1001
+	_out1001 = inodeformat.Companion_Default___.GetParent(dp)
+	_720_up = _out1001
+	var _721_fits bool
+	var _ = _721_fits
+	var _out1002 bool
+	var _ = _out1002
+	_out1002 = Companion_Default___.Offer2(ino, _720_up, cookie, out)
+	_721_fits = _out1002
+	if !_721_fits {
 		return eof
 	}
-	var _out995 bool
-	var _ = _out995
-	_out995 = d.List(txn, ino, func() uint64 {
+	var _out1003 bool
+	var _ = _out1003
+	_out1003 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out995
+	eof = _out1003
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out996 uint32
-	var _ = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out996, _out997 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out996
-	dir = _out997
+	var _out1004 uint32
+	var _ = _out1004
+	var _out1005 *dbytes.Bytes
+	var _ = _out1005
+	_out1004, _out1005 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1004
+	dir = _out1005
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _721_ok bool
-	var _ = _721_ok
-	var _out998 bool
-	var _ = _out998
-	_out998 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_721_ok = _out998
-	if !_721_ok {
+	var _722_ok bool
+	var _ = _722_ok
+	var _out1006 bool
+	var _ = _out1006
+	_out1006 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_722_ok = _out1006
+	if !_722_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _722_room bool
-	var _ = _722_room
-	var _out999 bool
-	var _ = _out999
-	_out999 = out.Fits()
-	_722_room = _out999
-	if !_722_room {
+	var _723_room bool
+	var _ = _723_room
+	var _out1007 bool
+	var _ = _out1007
+	_out1007 = out.Fits()
+	_723_room = _out1007
+	if !_723_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1000 bool
-	var _ = _out1000
-	_out1000 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1000
-	var _723_n uint64
-	var _ = _723_n
-	var _out1001 uint64
-	var _ = _out1001
-	_out1001 = out.Len()
-	_723_n = _out1001
-	if _723_n == uint64(0) && !eof {
+	var _out1008 bool
+	var _ = _out1008
+	_out1008 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1008
+	var _724_n uint64
+	var _ = _724_n
+	var _out1009 uint64
+	var _ = _out1009
+	_out1009 = out.Len()
+	_724_n = _out1009
+	if _724_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _724_n uint64
-	var _ = _724_n
-	var _out1002 uint64
-	var _ = _out1002
-	_out1002 = out.Len()
-	_724_n = _out1002
-	var _725_i uint64
-	var _ = _725_i
-	_725_i = uint64(0)
-	for _725_i < _724_n {
-		var _726_x uint64
-		var _ = _726_x
-		var _out1003 uint64
-		var _ = _out1003
-		_out1003 = out.InoAt(_725_i)
-		_726_x = _out1003
-		var _727_p *dbytes.Bytes
-		var _ = _727_p
-		var _out1004 *dbytes.Bytes
-		var _ = _out1004
-		_out1004 = d.Fs.GetInode(txn, _726_x, false)
-		_727_p = _out1004
-		out.AttrAt(_725_i, _727_p)
-		_725_i = _725_i + uint64(1)
+	var _725_n uint64
+	var _ = _725_n
+	var _out1010 uint64
+	var _ = _out1010
+	_out1010 = out.Len()
+	_725_n = _out1010
+	var _726_i uint64
+	var _ = _726_i
+	_726_i = uint64(0)
+	for _726_i < _725_n {
+		var _727_x uint64
+		var _ = _727_x
+		var _out1011 uint64
+		var _ = _out1011
+		_out1011 = out.InoAt(_726_i)
+		_727_x = _out1011
+		var _728_p *dbytes.Bytes
+		var _ = _728_p
+		var _out1012 *dbytes.Bytes
+		var _ = _out1012
+		_out1012 = d.Fs.GetInode(txn, _727_x, false)
+		_728_p = _out1012
+		out.AttrAt(_726_i, _728_p)
+		_726_i = _726_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1005 uint32
-	var _ = _out1005
-	var _out1006 bool
-	var _ = _out1006
-	var _out1007 *dbytes.Bytes
-	var _ = _out1007
-	_out1005, _out1006, _out1007 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1005
-	eof = _out1006
-	dir = _out1007
+	var _out1013 uint32
+	var _ = _out1013
+	var _out1014 bool
+	var _ = _out1014
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	_out1013, _out1014, _out1015 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1013
+	eof = _out1014
+	dir = _out1015
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _728_ok bool
-	var _ = _728_ok
-	var _out1008 bool
-	var _ = _out1008
-	_out1008 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_728_ok = _out1008
-	if !_728_ok {
+	var _729_ok bool
+	var _ = _729_ok
+	var _out1016 bool
+	var _ = _out1016
+	_out1016 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_729_ok = _out1016
+	if !_729_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

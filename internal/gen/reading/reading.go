@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _337_k uint64
-	var _ = _337_k
-	var _338_j uint64
-	var _ = _338_j
-	_337_k, _338_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _338_k uint64
+	var _ = _338_k
+	var _339_j uint64
+	var _ = _339_j
+	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _337_k < uint64(12) {
-		var _out531 uint64
-		var _ = _out531
-		_out531 = x.Resolve(txn, ip, _337_k, uint64(0), uint64(0), excl)
-		bn = _out531
+	if _338_k < uint64(12) {
+		var _out539 uint64
+		var _ = _out539
+		_out539 = x.Resolve(txn, ip, _338_k, uint64(0), uint64(0), excl)
+		bn = _out539
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _337_k || cj != _338_j/uint64(512) {
-		var _out532 *dbytes.Blk
-		var _ = _out532
-		_out532 = x.ReadParent(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), _338_j, excl)
-		pb_k = _out532
-		ck_k, cj_k = _337_k, _338_j/uint64(512)
+	if ck != _338_k || cj != _339_j/uint64(512) {
+		var _out540 *dbytes.Blk
+		var _ = _out540
+		_out540 = x.ReadParent(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), _339_j, excl)
+		pb_k = _out540
+		ck_k, cj_k = _338_k, _339_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_338_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_339_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _339_k uint64
-	var _ = _339_k
-	var _340_j uint64
-	var _ = _340_j
-	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _341_room uint64
-	var _ = _341_room
-	_341_room = func() uint64 {
-		if _339_k < uint64(12) {
-			return uint64(12) - _339_k
+	var _340_k uint64
+	var _ = _340_k
+	var _341_j uint64
+	var _ = _341_j
+	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _342_room uint64
+	var _ = _342_room
+	_342_room = func() uint64 {
+		if _340_k < uint64(12) {
+			return uint64(12) - _340_k
 		}
-		return uint64(512) - _340_j
+		return uint64(512) - _341_j
 	}()
-	var _342_m uint64
-	var _ = _342_m
-	var _out533 uint64
-	var _ = _out533
-	_out533 = Companion_Default___.Min(max, _341_room)
-	_342_m = _out533
-	var _out534 uint64
-	var _ = _out534
-	_out534 = Companion_Default___.Min(_342_m, Companion_Default___.AheadMax())
-	_342_m = _out534
+	var _343_m uint64
+	var _ = _343_m
+	var _out541 uint64
+	var _ = _out541
+	_out541 = Companion_Default___.Min(max, _342_room)
+	_343_m = _out541
+	var _out542 uint64
+	var _ = _out542
+	_out542 = Companion_Default___.Min(_343_m, Companion_Default___.AheadMax())
+	_343_m = _out542
 	r = uint64(1)
-	for r < _342_m && bn < uint64(18446744073709486080) {
-		var _343_e uint64 = 0
-		var _ = _343_e
-		if _339_k < uint64(12) {
-			var _out535 uint64
-			var _ = _out535
-			_out535 = inodeformat.Companion_Default___.GetSlot(ip, _339_k+r)
-			_343_e = _out535
+	for r < _343_m && bn < uint64(18446744073709486080) {
+		var _344_e uint64 = 0
+		var _ = _344_e
+		if _340_k < uint64(12) {
+			var _out543 uint64
+			var _ = _out543
+			_out543 = inodeformat.Companion_Default___.GetSlot(ip, _340_k+r)
+			_344_e = _out543
 		} else {
-			_343_e = pb.U64(uint64(8) * (_340_j + r))
+			_344_e = pb.U64(uint64(8) * (_341_j + r))
 		}
-		if _343_e != bn+r {
+		if _344_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,80 +152,80 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out536 = dbytes.NewBytes(n)
-	b = _out536
-	var _344_done uint64
-	var _ = _344_done
-	_344_done = uint64(0)
-	var _345_ahead uint64
-	var _ = _345_ahead
-	_345_ahead = uint64(0)
-	var _346_ck uint64
-	var _ = _346_ck
-	var _347_cj uint64
-	var _ = _347_cj
-	_346_ck, _347_cj = uint64(15), uint64(0)
-	var _348_pb *dbytes.Blk
-	var _ = _348_pb
-	var _out537 *dbytes.Blk
-	var _ = _out537
-	_out537 = dbytes.ZeroBlk()
-	_348_pb = _out537
-	for _344_done < n {
-		var _349_pos uint64
-		var _ = _349_pos
-		_349_pos = off + _344_done
-		var _350_bo uint64
-		var _ = _350_bo
-		_350_bo = _349_pos % uint64(4096)
-		var _351_c uint64
-		var _ = _351_c
-		var _out538 uint64
-		var _ = _out538
-		_out538 = Companion_Default___.Min(uint64(4096)-_350_bo, n-_344_done)
-		_351_c = _out538
-		var _352_bn uint64 = 0
-		var _ = _352_bn
-		var _out539 uint64
-		var _ = _out539
-		var _out540 uint64
-		var _ = _out540
-		var _out541 uint64
-		var _ = _out541
-		var _out542 *dbytes.Blk
-		var _ = _out542
-		_out539, _out540, _out541, _out542 = Companion_Default___.Find(x, txn, ip, _349_pos/uint64(4096), false, _346_ck, _347_cj, _348_pb)
-		_352_bn = _out539
-		_346_ck = _out540
-		_347_cj = _out541
-		_348_pb = _out542
-		if _352_bn != uint64(0) {
-			if _345_ahead <= _349_pos/uint64(4096) {
-				var _353_left uint64
-				var _ = _353_left
-				_353_left = (_350_bo + (n - _344_done) + uint64(4095)) / uint64(4096)
-				var _354_r uint64
-				var _ = _354_r
-				var _out543 uint64
-				var _ = _out543
-				_out543 = Companion_Default___.Adjacent(ip, _348_pb, _349_pos/uint64(4096), _352_bn, _353_left)
-				_354_r = _out543
-				if uint64(1) < _354_r {
-					txn.Ahead(_352_bn, _354_r)
+	var _out544 *dbytes.Bytes
+	var _ = _out544
+	_out544 = dbytes.NewBytes(n)
+	b = _out544
+	var _345_done uint64
+	var _ = _345_done
+	_345_done = uint64(0)
+	var _346_ahead uint64
+	var _ = _346_ahead
+	_346_ahead = uint64(0)
+	var _347_ck uint64
+	var _ = _347_ck
+	var _348_cj uint64
+	var _ = _348_cj
+	_347_ck, _348_cj = uint64(15), uint64(0)
+	var _349_pb *dbytes.Blk
+	var _ = _349_pb
+	var _out545 *dbytes.Blk
+	var _ = _out545
+	_out545 = dbytes.ZeroBlk()
+	_349_pb = _out545
+	for _345_done < n {
+		var _350_pos uint64
+		var _ = _350_pos
+		_350_pos = off + _345_done
+		var _351_bo uint64
+		var _ = _351_bo
+		_351_bo = _350_pos % uint64(4096)
+		var _352_c uint64
+		var _ = _352_c
+		var _out546 uint64
+		var _ = _out546
+		_out546 = Companion_Default___.Min(uint64(4096)-_351_bo, n-_345_done)
+		_352_c = _out546
+		var _353_bn uint64 = 0
+		var _ = _353_bn
+		var _out547 uint64
+		var _ = _out547
+		var _out548 uint64
+		var _ = _out548
+		var _out549 uint64
+		var _ = _out549
+		var _out550 *dbytes.Blk
+		var _ = _out550
+		_out547, _out548, _out549, _out550 = Companion_Default___.Find(x, txn, ip, _350_pos/uint64(4096), false, _347_ck, _348_cj, _349_pb)
+		_353_bn = _out547
+		_347_ck = _out548
+		_348_cj = _out549
+		_349_pb = _out550
+		if _353_bn != uint64(0) {
+			if _346_ahead <= _350_pos/uint64(4096) {
+				var _354_left uint64
+				var _ = _354_left
+				_354_left = (_351_bo + (n - _345_done) + uint64(4095)) / uint64(4096)
+				var _355_r uint64
+				var _ = _355_r
+				var _out551 uint64
+				var _ = _out551
+				_out551 = Companion_Default___.Adjacent(ip, _349_pb, _350_pos/uint64(4096), _353_bn, _354_left)
+				_355_r = _out551
+				if uint64(1) < _355_r {
+					txn.Ahead(_353_bn, _355_r)
 				}
-				_345_ahead = _349_pos/uint64(4096) + _354_r
+				_346_ahead = _350_pos/uint64(4096) + _355_r
 			}
-			var _355_blk *dbytes.Blk
-			var _ = _355_blk
-			var _out544 *dbytes.Blk
-			var _ = _out544
-			_out544 = x.ReadAt(txn, _352_bn, false)
-			_355_blk = _out544
-			b.CopyBlk(_344_done, _355_blk, _350_bo, _351_c)
+			var _356_blk *dbytes.Blk
+			var _ = _356_blk
+			var _out552 *dbytes.Blk
+			var _ = _out552
+			_out552 = x.ReadAt(txn, _353_bn, false)
+			_356_blk = _out552
+			b.CopyBlk(_345_done, _356_blk, _351_bo, _352_c)
 		}
-		_344_done = _344_done + _351_c
+		_345_done = _345_done + _352_c
 	}
 	return b
 }

@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _573_version uint64 = 0
-	var _ = _573_version
-	var _out767 uint64
-	var _ = _out767
-	var _out768 uint64
-	var _ = _out768
-	var _out769 uint64
-	var _ = _out769
-	_out767, _out768, _out769 = t.Pages.Root()
-	_573_version = _out767
-	r0 = _out768
-	r1 = _out769
+	var _574_version uint64 = 0
+	var _ = _574_version
+	var _out775 uint64
+	var _ = _out775
+	var _out776 uint64
+	var _ = _out776
+	var _out777 uint64
+	var _ = _out777
+	_out775, _out776, _out777 = t.Pages.Root()
+	_574_version = _out775
+	r0 = _out776
+	r1 = _out777
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out770 bool
-	var _ = _out770
-	_out770 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out770
+	var _out778 bool
+	var _ = _out778
+	_out778 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out778
 	if !io {
 		return io, r0, r1
 	}
-	var _574_k uint64
-	var _ = _574_k
-	_574_k = uint64(0)
-	var _575_i uint64
-	var _ = _575_i
-	_575_i = uint64(0)
-	var _576_n uint64
-	var _ = _576_n
-	var _out771 uint64
-	var _ = _out771
-	_out771 = cs.Len()
-	_576_n = _out771
-	for _575_i < _576_n && _574_k < t.Np {
-		var _out772 bool
-		var _ = _out772
-		var _out773 uint64
-		var _ = _out773
-		var _out774 uint64
-		var _ = _out774
-		var _out775 uint64
-		var _ = _out775
-		_out772, _out773, _out774, _out775 = Companion_Default___.UpdatePage(d, t, cs, _575_i, r0, r1)
-		io = _out772
-		_575_i = _out773
-		r0 = _out774
-		r1 = _out775
+	var _575_k uint64
+	var _ = _575_k
+	_575_k = uint64(0)
+	var _576_i uint64
+	var _ = _576_i
+	_576_i = uint64(0)
+	var _577_n uint64
+	var _ = _577_n
+	var _out779 uint64
+	var _ = _out779
+	_out779 = cs.Len()
+	_577_n = _out779
+	for _576_i < _577_n && _575_k < t.Np {
+		var _out780 bool
+		var _ = _out780
+		var _out781 uint64
+		var _ = _out781
+		var _out782 uint64
+		var _ = _out782
+		var _out783 uint64
+		var _ = _out783
+		_out780, _out781, _out782, _out783 = Companion_Default___.UpdatePage(d, t, cs, _576_i, r0, r1)
+		io = _out780
+		_576_i = _out781
+		r0 = _out782
+		r1 = _out783
 		if !io {
 			return io, r0, r1
 		}
-		var _out776 uint64
-		var _ = _out776
-		_out776 = cs.Len()
-		_576_n = _out776
-		_574_k = _574_k + uint64(1)
+		var _out784 uint64
+		var _ = _out784
+		_out784 = cs.Len()
+		_577_n = _out784
+		_575_k = _575_k + uint64(1)
 	}
-	if _575_i < _576_n {
+	if _576_i < _577_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out777 bool
-	var _ = _out777
-	_out777 = d.Barrier()
-	io = _out777
+	var _out785 bool
+	var _ = _out785
+	_out785 = d.Barrier()
+	io = _out785
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _577_l *ddisk.BList
-	var _ = _577_l
-	var _out778 *ddisk.BList
-	var _ = _out778
-	_out778 = mm.Sorted()
-	_577_l = _out778
-	treeofcodes.Companion_Default___.AddList(t, cs, _577_l)
+	var _578_l *ddisk.BList
+	var _ = _578_l
+	var _out786 *ddisk.BList
+	var _ = _out786
+	_out786 = mm.Sorted()
+	_578_l = _out786
+	treeofcodes.Companion_Default___.AddList(t, cs, _578_l)
 	cs.Sort()
-	var _out779 bool
-	var _ = _out779
-	_out779 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out779
+	var _out787 bool
+	var _ = _out787
+	_out787 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out787
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _578_x uint64 = 0
-	var _ = _578_x
-	var _579_a uint64 = 0
-	var _ = _579_a
-	var _580_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _580_b
-	var _out780 bool
-	var _ = _out780
-	var _out781 uint64
-	var _ = _out781
-	var _out782 uint64
-	var _ = _out782
-	var _out783 *dbytes.Blk
-	var _ = _out783
-	var _out784 uint64
-	var _ = _out784
-	_out780, _out781, _out782, _out783, _out784 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out780
-	_578_x = _out781
-	_579_a = _out782
-	_580_b = _out783
-	j = _out784
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out785 bool
-	var _ = _out785
-	_out785 = d.Write(_579_a, _580_b)
-	io = _out785
-	if !io {
-		return io, j, r0, r1
-	}
-	var _581_root bool
-	var _ = _581_root
-	var _582_c0 uint64
-	var _ = _582_c0
-	var _583_c1 uint64
-	var _ = _583_c1
-	var _out786 bool
-	var _ = _out786
-	var _out787 uint64
-	var _ = _out787
-	var _out788 uint64
+	var _579_x uint64 = 0
+	var _ = _579_x
+	var _580_a uint64 = 0
+	var _ = _580_a
+	var _581_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _581_b
+	var _out788 bool
 	var _ = _out788
-	_out786, _out787, _out788 = treeofcodes.Companion_Default___.Upwards(t, cs, _578_x, _580_b)
-	_581_root = _out786
-	_582_c0 = _out787
-	_583_c1 = _out788
-	if _581_root {
-		r0, r1 = _582_c0, _583_c1
+	var _out789 uint64
+	var _ = _out789
+	var _out790 uint64
+	var _ = _out790
+	var _out791 *dbytes.Blk
+	var _ = _out791
+	var _out792 uint64
+	var _ = _out792
+	_out788, _out789, _out790, _out791, _out792 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out788
+	_579_x = _out789
+	_580_a = _out790
+	_581_b = _out791
+	j = _out792
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out793 bool
+	var _ = _out793
+	_out793 = d.Write(_580_a, _581_b)
+	io = _out793
+	if !io {
+		return io, j, r0, r1
+	}
+	var _582_root bool
+	var _ = _582_root
+	var _583_c0 uint64
+	var _ = _583_c0
+	var _584_c1 uint64
+	var _ = _584_c1
+	var _out794 bool
+	var _ = _out794
+	var _out795 uint64
+	var _ = _out795
+	var _out796 uint64
+	var _ = _out796
+	_out794, _out795, _out796 = treeofcodes.Companion_Default___.Upwards(t, cs, _579_x, _581_b)
+	_582_root = _out794
+	_583_c0 = _out795
+	_584_c1 = _out796
+	if _582_root {
+		r0, r1 = _583_c0, _584_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _584_l *ddisk.BList
-	var _ = _584_l
-	var _out789 *ddisk.BList
-	var _ = _out789
-	_out789 = mm.Sorted()
-	_584_l = _out789
-	var _585_n uint64
-	var _ = _585_n
-	var _out790 uint64
-	var _ = _out790
-	_out790 = _584_l.Len()
-	_585_n = _out790
-	var _586_k uint64
-	var _ = _586_k
-	_586_k = uint64(0)
-	for _586_k < _585_n {
-		var _587_a uint64
-		var _ = _587_a
-		var _588_m uint64
-		var _ = _588_m
-		var _out791 uint64
-		var _ = _out791
-		var _out792 uint64
-		var _ = _out792
-		_out791, _out792 = groups.Companion_Default___.Adjacent(_584_l, _586_k)
-		_587_a = _out791
-		_588_m = _out792
-		var _out793 bool
-		var _ = _out793
-		_out793 = d.WriteRun(_587_a, _584_l, _586_k, _588_m)
-		io = _out793
+	var _585_l *ddisk.BList
+	var _ = _585_l
+	var _out797 *ddisk.BList
+	var _ = _out797
+	_out797 = mm.Sorted()
+	_585_l = _out797
+	var _586_n uint64
+	var _ = _586_n
+	var _out798 uint64
+	var _ = _out798
+	_out798 = _585_l.Len()
+	_586_n = _out798
+	var _587_k uint64
+	var _ = _587_k
+	_587_k = uint64(0)
+	for _587_k < _586_n {
+		var _588_a uint64
+		var _ = _588_a
+		var _589_m uint64
+		var _ = _589_m
+		var _out799 uint64
+		var _ = _out799
+		var _out800 uint64
+		var _ = _out800
+		_out799, _out800 = groups.Companion_Default___.Adjacent(_585_l, _587_k)
+		_588_a = _out799
+		_589_m = _out800
+		var _out801 bool
+		var _ = _out801
+		_out801 = d.WriteRun(_588_a, _585_l, _587_k, _589_m)
+		io = _out801
 		if !io {
 			return io
 		}
-		_586_k = _586_k + _588_m
+		_587_k = _587_k + _589_m
 	}
-	var _out794 bool
-	var _ = _out794
-	_out794 = d.Barrier()
-	io = _out794
+	var _out802 bool
+	var _ = _out802
+	_out802 = d.Barrier()
+	io = _out802
 	if !io {
 		return io
 	}
@@ -273,73 +273,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _589_i1 bool
-	var _ = _589_i1
-	var _590_ok1 bool
-	var _ = _590_ok1
-	var _591_q1 uint64
-	var _ = _591_q1
-	var _out795 bool
-	var _ = _out795
-	var _out796 bool
-	var _ = _out796
-	var _out797 uint64
-	var _ = _out797
-	_out795, _out796, _out797 = Companion_Default___.HeaderIn(d, seal, at)
-	_589_i1 = _out795
-	_590_ok1 = _out796
-	_591_q1 = _out797
-	var _592_i2 bool
-	var _ = _592_i2
-	var _593_ok2 bool
-	var _ = _593_ok2
-	var _594_q2 uint64
-	var _ = _594_q2
-	var _out798 bool
-	var _ = _out798
-	var _out799 bool
-	var _ = _out799
-	var _out800 uint64
-	var _ = _out800
-	_out798, _out799, _out800 = Companion_Default___.HeaderIn(d, seal, cp)
-	_592_i2 = _out798
-	_593_ok2 = _out799
-	_594_q2 = _out800
-	io = _589_i1 || _592_i2
-	if !_590_ok1 && !_593_ok2 {
-		return io, hb, h
-	}
-	var _595_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _595_l
-	var _out801 bool
-	var _ = _out801
-	var _out802 *ddisk.BList
-	var _ = _out802
-	_out801, _out802 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _590_ok1 && (!_593_ok2 || _591_q1 >= _594_q2) {
-			return at
-		}
-		return cp
-	}(), uint64(1))
-	io = _out801
-	_595_l = _out802
-	if !io {
-		return io, hb, h
-	}
-	var _out803 *dbytes.Blk
+	var _590_i1 bool
+	var _ = _590_i1
+	var _591_ok1 bool
+	var _ = _591_ok1
+	var _592_q1 uint64
+	var _ = _592_q1
+	var _out803 bool
 	var _ = _out803
-	_out803 = _595_l.BlkAt(uint64(0))
-	hb = _out803
-	var _596_ok bool = false
-	var _ = _596_ok
 	var _out804 bool
 	var _ = _out804
 	var _out805 uint64
 	var _ = _out805
-	_out804, _out805 = seal.DecHdr(hb)
-	_596_ok = _out804
-	h = _out805
-	if !_596_ok {
+	_out803, _out804, _out805 = Companion_Default___.HeaderIn(d, seal, at)
+	_590_i1 = _out803
+	_591_ok1 = _out804
+	_592_q1 = _out805
+	var _593_i2 bool
+	var _ = _593_i2
+	var _594_ok2 bool
+	var _ = _594_ok2
+	var _595_q2 uint64
+	var _ = _595_q2
+	var _out806 bool
+	var _ = _out806
+	var _out807 bool
+	var _ = _out807
+	var _out808 uint64
+	var _ = _out808
+	_out806, _out807, _out808 = Companion_Default___.HeaderIn(d, seal, cp)
+	_593_i2 = _out806
+	_594_ok2 = _out807
+	_595_q2 = _out808
+	io = _590_i1 || _593_i2
+	if !_591_ok1 && !_594_ok2 {
+		return io, hb, h
+	}
+	var _596_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _596_l
+	var _out809 bool
+	var _ = _out809
+	var _out810 *ddisk.BList
+	var _ = _out810
+	_out809, _out810 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _591_ok1 && (!_594_ok2 || _592_q1 >= _595_q2) {
+			return at
+		}
+		return cp
+	}(), uint64(1))
+	io = _out809
+	_596_l = _out810
+	if !io {
+		return io, hb, h
+	}
+	var _out811 *dbytes.Blk
+	var _ = _out811
+	_out811 = _596_l.BlkAt(uint64(0))
+	hb = _out811
+	var _597_ok bool = false
+	var _ = _597_ok
+	var _out812 bool
+	var _ = _out812
+	var _out813 uint64
+	var _ = _out813
+	_out812, _out813 = seal.DecHdr(hb)
+	_597_ok = _out812
+	h = _out813
+	if !_597_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,73 +351,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _597_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _597_b
+	var _598_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _598_b
 	ok, q = false, uint64(0)
-	var _out806 bool
-	var _ = _out806
-	var _out807 *dbytes.Blk
-	var _ = _out807
-	_out806, _out807 = d.Read(a)
-	io = _out806
-	_597_b = _out807
+	var _out814 bool
+	var _ = _out814
+	var _out815 *dbytes.Blk
+	var _ = _out815
+	_out814, _out815 = d.Read(a)
+	io = _out814
+	_598_b = _out815
 	if io {
-		var _out808 bool
-		var _ = _out808
-		var _out809 uint64
-		var _ = _out809
-		_out808, _out809 = seal.DecHdr(_597_b)
-		ok = _out808
-		q = _out809
+		var _out816 bool
+		var _ = _out816
+		var _out817 uint64
+		var _ = _out817
+		_out816, _out817 = seal.DecHdr(_598_b)
+		ok = _out816
+		q = _out817
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out810 bool
-	var _ = _out810
-	_out810 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out810
+	var _out818 bool
+	var _ = _out818
+	_out818 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out818
 	if !io {
 		return io
 	}
-	var _out811 bool
-	var _ = _out811
-	_out811 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out811
+	var _out819 bool
+	var _ = _out819
+	_out819 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out819
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out812 bool
-	var _ = _out812
-	_out812 = d.WriteSector(a, hb)
-	io = _out812
+	var _out820 bool
+	var _ = _out820
+	_out820 = d.WriteSector(a, hb)
+	io = _out820
 	if !io {
 		return io
 	}
-	var _out813 bool
-	var _ = _out813
-	_out813 = d.Barrier()
-	io = _out813
+	var _out821 bool
+	var _ = _out821
+	_out821 = d.Barrier()
+	io = _out821
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _598_nb *dbytes.Blk
-	var _ = _598_nb
-	var _out814 *dbytes.Blk
-	var _ = _out814
-	_out814 = seal.EncHdr(q, r0, r1)
-	_598_nb = _out814
-	var _out815 bool
-	var _ = _out815
-	_out815 = Companion_Default___.WriteHeads(d, _598_nb, at, cp)
-	io = _out815
+	var _599_nb *dbytes.Blk
+	var _ = _599_nb
+	var _out822 *dbytes.Blk
+	var _ = _out822
+	_out822 = seal.EncHdr(q, r0, r1)
+	_599_nb = _out822
+	var _out823 bool
+	var _ = _out823
+	_out823 = Companion_Default___.WriteHeads(d, _599_nb, at, cp)
+	io = _out823
 	if !io {
 		return io
 	}
@@ -432,23 +432,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out816 bool
-	var _ = _out816
-	_out816 = d.Barrier()
-	io = _out816
+	var _out824 bool
+	var _ = _out824
+	_out824 = d.Barrier()
+	io = _out824
 	if !io {
 		return io, damaged, j
 	}
-	var _out817 bool
-	var _ = _out817
-	var _out818 bool
-	var _ = _out818
-	var _out819 *journalm.Journal
-	var _ = _out819
-	_out817, _out818, _out819 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out817
-	damaged = _out818
-	j = _out819
+	var _out825 bool
+	var _ = _out825
+	var _out826 bool
+	var _ = _out826
+	var _out827 *journalm.Journal
+	var _ = _out827
+	_out825, _out826, _out827 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out825
+	damaged = _out826
+	j = _out827
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -462,77 +462,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _599_sz uint64
-	var _ = _599_sz
-	var _out820 uint64
-	var _ = _out820
-	_out820 = d.Size()
-	_599_sz = _out820
-	var _600_cp uint64
-	var _ = _600_cp
-	_600_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _601_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _601_hb
-	var _602_h uint64 = 0
-	var _ = _602_h
-	var _out821 bool
-	var _ = _out821
-	var _out822 *dbytes.Blk
-	var _ = _out822
-	var _out823 uint64
-	var _ = _out823
-	_out821, _out822, _out823 = Companion_Default___.Choose(d, seal, at, _600_cp)
-	io = _out821
-	_601_hb = _out822
-	_602_h = _out823
-	if _601_hb == (*dbytes.Blk)(nil) || _602_h >= uint64(1152921504606846976) {
+	var _600_sz uint64
+	var _ = _600_sz
+	var _out828 uint64
+	var _ = _out828
+	_out828 = d.Size()
+	_600_sz = _out828
+	var _601_cp uint64
+	var _ = _601_cp
+	_601_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _602_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _602_hb
+	var _603_h uint64 = 0
+	var _ = _603_h
+	var _out829 bool
+	var _ = _out829
+	var _out830 *dbytes.Blk
+	var _ = _out830
+	var _out831 uint64
+	var _ = _out831
+	_out829, _out830, _out831 = Companion_Default___.Choose(d, seal, at, _601_cp)
+	io = _out829
+	_602_hb = _out830
+	_603_h = _out831
+	if _602_hb == (*dbytes.Blk)(nil) || _603_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _603_r0 uint64
-	var _ = _603_r0
-	var _604_r1 uint64
-	var _ = _604_r1
-	var _out824 uint64
-	var _ = _out824
-	var _out825 uint64
-	var _ = _out825
-	_out824, _out825 = seal.Root(_601_hb)
-	_603_r0 = _out824
-	_604_r1 = _out825
-	var _605_cs *dlog.Codes
-	var _ = _605_cs
-	var _out826 *dlog.Codes
-	var _ = _out826
-	_out826 = dlog.NewCodes()
-	_605_cs = _out826
-	t.Pages.Begin(_603_r0, _604_r1)
-	var _606_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _606_mm
-	var _607_i uint64 = 0
-	var _ = _607_i
-	var _out827 bool
-	var _ = _out827
-	var _out828 bool
-	var _ = _out828
-	var _out829 *dlog.BMap
-	var _ = _out829
-	var _out830 uint64
-	var _ = _out830
-	_out827, _out828, _out829, _out830 = logscan.Companion_Default___.Scan(d, seal, t, _605_cs, _601_hb, _602_h, at, nd, nr, _599_sz)
-	io = _out827
-	damaged = _out828
-	_606_mm = _out829
-	_607_i = _out830
+	var _604_r0 uint64
+	var _ = _604_r0
+	var _605_r1 uint64
+	var _ = _605_r1
+	var _out832 uint64
+	var _ = _out832
+	var _out833 uint64
+	var _ = _out833
+	_out832, _out833 = seal.Root(_602_hb)
+	_604_r0 = _out832
+	_605_r1 = _out833
+	var _606_cs *dlog.Codes
+	var _ = _606_cs
+	var _out834 *dlog.Codes
+	var _ = _out834
+	_out834 = dlog.NewCodes()
+	_606_cs = _out834
+	t.Pages.Begin(_604_r0, _605_r1)
+	var _607_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _607_mm
+	var _608_i uint64 = 0
+	var _ = _608_i
+	var _out835 bool
+	var _ = _out835
+	var _out836 bool
+	var _ = _out836
+	var _out837 *dlog.BMap
+	var _ = _out837
+	var _out838 uint64
+	var _ = _out838
+	_out835, _out836, _out837, _out838 = logscan.Companion_Default___.Scan(d, seal, t, _606_cs, _602_hb, _603_h, at, nd, nr, _600_sz)
+	io = _out835
+	damaged = _out836
+	_607_mm = _out837
+	_608_i = _out838
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out831 bool
-	var _ = _out831
-	var _out832 *journalm.Journal
-	var _ = _out832
-	_out831, _out832 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _605_cs, _601_hb, _602_h+_607_i+uint64(1), _606_mm, _599_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out831
-	j = _out832
+	var _out839 bool
+	var _ = _out839
+	var _out840 *journalm.Journal
+	var _ = _out840
+	_out839, _out840 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _606_cs, _602_hb, _603_h+_608_i+uint64(1), _607_mm, _600_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out839
+	j = _out840
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,75 +541,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out833 bool
-	var _ = _out833
-	_out833 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out833
+	var _out841 bool
+	var _ = _out841
+	_out841 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out841
 	if !io {
 		return io, j
 	}
-	var _out834 *journalm.Journal
-	var _ = _out834
-	_out834 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out834
+	var _out842 *journalm.Journal
+	var _ = _out842
+	_out842 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out842
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out835 bool
-	var _ = _out835
-	_out835 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out835
+	var _out843 bool
+	var _ = _out843
+	_out843 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out843
 	if !io {
 		return io
 	}
-	var _608_r0 uint64 = 0
-	var _ = _608_r0
-	var _609_r1 uint64 = 0
-	var _ = _609_r1
-	var _out836 bool
-	var _ = _out836
-	var _out837 uint64
-	var _ = _out837
-	var _out838 uint64
-	var _ = _out838
-	_out836, _out837, _out838 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out836
-	_608_r0 = _out837
-	_609_r1 = _out838
+	var _609_r0 uint64 = 0
+	var _ = _609_r0
+	var _610_r1 uint64 = 0
+	var _ = _610_r1
+	var _out844 bool
+	var _ = _out844
+	var _out845 uint64
+	var _ = _out845
+	var _out846 uint64
+	var _ = _out846
+	_out844, _out845, _out846 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out844
+	_609_r0 = _out845
+	_610_r1 = _out846
 	if !io {
 		return io
 	}
-	var _out839 bool
-	var _ = _out839
-	_out839 = Companion_Default___.InstallAll(d, mm)
-	io = _out839
+	var _out847 bool
+	var _ = _out847
+	_out847 = Companion_Default___.InstallAll(d, mm)
+	io = _out847
 	if !io {
 		return io
 	}
-	var _out840 bool
-	var _ = _out840
-	_out840 = Companion_Default___.Empty(d, seal, e, _608_r0, _609_r1, at, cp)
-	io = _out840
+	var _out848 bool
+	var _ = _out848
+	_out848 = Companion_Default___.Empty(d, seal, e, _609_r0, _610_r1, at, cp)
+	io = _out848
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _608_r0, _609_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _609_r0, _610_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _610_i *journalm.Installer
-	var _ = _610_i
+	var _611_i *journalm.Installer
+	var _ = _611_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_610_i = _nw6
+	_611_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _610_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _611_i)
 	j = _nw7
 	return j
 }
@@ -617,33 +617,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _611_nb *dbytes.Blk
-	var _ = _611_nb
-	var _out841 *dbytes.Blk
-	var _ = _out841
-	_out841 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_611_nb = _out841
-	var _612_cp uint64
-	var _ = _612_cp
-	_612_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out842 bool
-	var _ = _out842
-	_out842 = d.Write(at, _611_nb)
-	io = _out842
+	var _612_nb *dbytes.Blk
+	var _ = _612_nb
+	var _out849 *dbytes.Blk
+	var _ = _out849
+	_out849 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_612_nb = _out849
+	var _613_cp uint64
+	var _ = _613_cp
+	_613_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out850 bool
+	var _ = _out850
+	_out850 = d.Write(at, _612_nb)
+	io = _out850
 	if !io {
 		return io
 	}
-	var _out843 bool
-	var _ = _out843
-	_out843 = d.Write(_612_cp, _611_nb)
-	io = _out843
+	var _out851 bool
+	var _ = _out851
+	_out851 = d.Write(_613_cp, _612_nb)
+	io = _out851
 	if !io {
 		return io
 	}
-	var _out844 bool
-	var _ = _out844
-	_out844 = d.Barrier()
-	io = _out844
+	var _out852 bool
+	var _ = _out852
+	_out852 = d.Barrier()
+	io = _out852
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _768_found bool = false
-	var _ = _768_found
-	var _out1107 bool
-	var _ = _out1107
-	var _out1108 uint64
-	var _ = _out1108
-	_out1107, _out1108 = d.Lookup(txn, dino, name, true)
-	_768_found = _out1107
-	ino = _out1108
-	if !_768_found {
+	var _769_found bool = false
+	var _ = _769_found
+	var _out1115 bool
+	var _ = _out1115
+	var _out1116 uint64
+	var _ = _out1116
+	_out1115, _out1116 = d.Lookup(txn, dino, name, true)
+	_769_found = _out1115
+	ino = _out1116
+	if !_769_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1109 *dbytes.Bytes
-		var _ = _out1109
-		_out1109 = dbytes.NewBytes(uint64(0))
-		ip = _out1109
+		var _out1117 *dbytes.Bytes
+		var _ = _out1117
+		_out1117 = dbytes.NewBytes(uint64(0))
+		ip = _out1117
 		return st, ino, ip
 	}
-	var _out1110 uint32
-	var _ = _out1110
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1110, _out1111 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1110
-	ip = _out1111
+	var _out1118 uint32
+	var _ = _out1118
+	var _out1119 *dbytes.Bytes
+	var _ = _out1119
+	_out1118, _out1119 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1118
+	ip = _out1119
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _769_no bool
-	var _ = _769_no
-	var _out1112 bool
-	var _ = _out1112
-	_out1112 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_769_no = _out1112
-	if _769_no {
+	var _770_no bool
+	var _ = _770_no
+	var _out1120 bool
+	var _ = _out1120
+	_out1120 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_770_no = _out1120
+	if _770_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _770_dots uint32 = 0
-	var _ = _770_dots
-	var _out1113 uint32
-	var _ = _out1113
-	var _out1114 *dbytes.Bytes
-	var _ = _out1114
-	var _out1115 uint32
-	var _ = _out1115
-	_out1113, _out1114, _out1115 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1113
-	before = _out1114
-	_770_dots = _out1115
+	var _771_dots uint32 = 0
+	var _ = _771_dots
+	var _out1121 uint32
+	var _ = _out1121
+	var _out1122 *dbytes.Bytes
+	var _ = _out1122
+	var _out1123 uint32
+	var _ = _out1123
+	_out1121, _out1122, _out1123 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1121
+	before = _out1122
+	_771_dots = _out1123
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _770_dots != uint32(0) {
+	if _771_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _770_dots == uint32(2) {
+			if sub && _771_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _771_w bool
-	var _ = _771_w
-	var _out1116 bool
-	var _ = _out1116
-	_out1116 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_771_w = _out1116
-	if !_771_w {
+	var _772_w bool
+	var _ = _772_w
+	var _out1124 bool
+	var _ = _out1124
+	_out1124 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_772_w = _out1124
+	if !_772_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _772_ino uint64 = 0
-	var _ = _772_ino
-	var _773_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _773_ip
-	var _out1117 uint32
-	var _ = _out1117
-	var _out1118 uint64
-	var _ = _out1118
-	var _out1119 *dbytes.Bytes
-	var _ = _out1119
-	_out1117, _out1118, _out1119 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1117
-	_772_ino = _out1118
-	_773_ip = _out1119
+	var _773_ino uint64 = 0
+	var _ = _773_ino
+	var _774_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _774_ip
+	var _out1125 uint32
+	var _ = _out1125
+	var _out1126 uint64
+	var _ = _out1126
+	var _out1127 *dbytes.Bytes
+	var _ = _out1127
+	_out1125, _out1126, _out1127 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1125
+	_773_ino = _out1126
+	_774_ip = _out1127
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _774_ty uint32
-	var _ = _774_ty
-	var _out1120 uint32
-	var _ = _out1120
-	_out1120 = inodeformat.Companion_Default___.GetTy(_773_ip)
-	_774_ty = _out1120
-	if _774_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _775_ty uint32
+	var _ = _775_ty
+	var _out1128 uint32
+	var _ = _out1128
+	_out1128 = inodeformat.Companion_Default___.GetTy(_774_ip)
+	_775_ty = _out1128
+	if _775_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _774_ty != permissions.Companion_Default___.DIR() && sub {
+	if _775_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _775_e bool
-		var _ = _775_e
-		var _out1121 bool
-		var _ = _out1121
-		_out1121 = d.IsEmpty(txn, _772_ino)
-		_775_e = _out1121
-		if !_775_e {
+		var _776_e bool
+		var _ = _776_e
+		var _out1129 bool
+		var _ = _out1129
+		_out1129 = d.IsEmpty(txn, _773_ino)
+		_776_e = _out1129
+		if !_776_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1122 uint32
-	var _ = _out1122
-	var _out1123 *dbytes.Bytes
-	var _ = _out1123
-	var _out1124 bool
-	var _ = _out1124
-	_out1122, _out1123, _out1124 = Companion_Default___.TakeOut(txn, d, dino, name, _772_ino, sub, s, ns)
-	st = _out1122
-	after = _out1123
-	later = _out1124
+	var _out1130 uint32
+	var _ = _out1130
+	var _out1131 *dbytes.Bytes
+	var _ = _out1131
+	var _out1132 bool
+	var _ = _out1132
+	_out1130, _out1131, _out1132 = Companion_Default___.TakeOut(txn, d, dino, name, _773_ino, sub, s, ns)
+	st = _out1130
+	after = _out1131
+	later = _out1132
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _776_ok bool
-	var _ = _776_ok
-	var _out1125 bool
-	var _ = _out1125
-	_out1125 = d.Remove(txn, dino, name)
-	_776_ok = _out1125
-	if !_776_ok {
+	var _777_ok bool
+	var _ = _777_ok
+	var _out1133 bool
+	var _ = _out1133
+	_out1133 = d.Remove(txn, dino, name)
+	_777_ok = _out1133
+	if !_777_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _777_freed bool = false
-	var _ = _777_freed
-	var _out1126 uint32
-	var _ = _out1126
-	var _out1127 bool
-	var _ = _out1127
-	var _out1128 bool
-	var _ = _out1128
-	_out1126, _out1127, _out1128 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1126
-	_777_freed = _out1127
-	later = _out1128
+	var _778_freed bool = false
+	var _ = _778_freed
+	var _out1134 uint32
+	var _ = _out1134
+	var _out1135 bool
+	var _ = _out1135
+	var _out1136 bool
+	var _ = _out1136
+	_out1134, _out1135, _out1136 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1134
+	_778_freed = _out1135
+	later = _out1136
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1129 uint32
-		var _ = _out1129
-		_out1129 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1129
+		var _out1137 uint32
+		var _ = _out1137
+		_out1137 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1137
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1130 *dbytes.Bytes
-	var _ = _out1130
-	_out1130 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1130
+	var _out1138 *dbytes.Bytes
+	var _ = _out1138
+	_out1138 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1138
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _778_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _778_ip
-	var _out1131 uint32
-	var _ = _out1131
-	var _out1132 *dbytes.Bytes
-	var _ = _out1132
-	_out1131, _out1132 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1131
-	_778_ip = _out1132
+	var _779_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _779_ip
+	var _out1139 uint32
+	var _ = _out1139
+	var _out1140 *dbytes.Bytes
+	var _ = _out1140
+	_out1139, _out1140 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1139
+	_779_ip = _out1140
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _778_ip
-	var _779_ty uint32
-	var _ = _779_ty
-	var _out1133 uint32
-	var _ = _out1133
-	_out1133 = inodeformat.Companion_Default___.GetTy(_778_ip)
-	_779_ty = _out1133
-	var _780_dots uint32 = 0
-	var _ = _780_dots
-	var _out1134 uint32
-	var _ = _out1134
-	var _out1135 *dbytes.Bytes
-	var _ = _out1135
-	var _out1136 uint32
-	var _ = _out1136
-	_out1134, _out1135, _out1136 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1134
-	before = _out1135
-	_780_dots = _out1136
+	node = _779_ip
+	var _780_ty uint32
+	var _ = _780_ty
+	var _out1141 uint32
+	var _ = _out1141
+	_out1141 = inodeformat.Companion_Default___.GetTy(_779_ip)
+	_780_ty = _out1141
+	var _781_dots uint32 = 0
+	var _ = _781_dots
+	var _out1142 uint32
+	var _ = _out1142
+	var _out1143 *dbytes.Bytes
+	var _ = _out1143
+	var _out1144 uint32
+	var _ = _out1144
+	_out1142, _out1143, _out1144 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1142
+	before = _out1143
+	_781_dots = _out1144
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _780_dots != uint32(0) {
+	if _781_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _779_ty == permissions.Companion_Default___.DIR() {
+	if _780_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _781_x bool
-	var _ = _781_x
-	var _out1137 bool
-	var _ = _out1137
-	_out1137 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_781_x = _out1137
-	if !_781_x {
+	var _782_x bool
+	var _ = _782_x
+	var _out1145 bool
+	var _ = _out1145
+	_out1145 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_782_x = _out1145
+	if !_782_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _782_found bool
-	var _ = _782_found
-	var _783_other uint64
-	var _ = _783_other
-	var _784_hint uint64
-	var _ = _784_hint
-	var _out1138 bool
-	var _ = _out1138
-	var _out1139 uint64
-	var _ = _out1139
-	var _out1140 uint64
-	var _ = _out1140
-	_out1138, _out1139, _out1140 = d.LookupHint(txn, dino, name, true)
-	_782_found = _out1138
-	_783_other = _out1139
-	_784_hint = _out1140
-	if _782_found {
+	var _783_found bool
+	var _ = _783_found
+	var _784_other uint64
+	var _ = _784_other
+	var _785_hint uint64
+	var _ = _785_hint
+	var _out1146 bool
+	var _ = _out1146
+	var _out1147 uint64
+	var _ = _out1147
+	var _out1148 uint64
+	var _ = _out1148
+	_out1146, _out1147, _out1148 = d.LookupHint(txn, dino, name, true)
+	_783_found = _out1146
+	_784_other = _out1147
+	_785_hint = _out1148
+	if _783_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _785_w bool
-	var _ = _785_w
-	var _out1141 bool
-	var _ = _out1141
-	_out1141 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_785_w = _out1141
-	if !_785_w {
+	var _786_w bool
+	var _ = _786_w
+	var _out1149 bool
+	var _ = _out1149
+	_out1149 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_786_w = _out1149
+	if !_786_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _786_nl uint32
-	var _ = _786_nl
-	var _out1142 uint32
-	var _ = _out1142
-	_out1142 = inodeformat.Companion_Default___.GetNlink(_778_ip)
-	_786_nl = _out1142
-	if _786_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _787_nl uint32
+	var _ = _787_nl
+	var _out1150 uint32
+	var _ = _out1150
+	_out1150 = inodeformat.Companion_Default___.GetNlink(_779_ip)
+	_787_nl = _out1150
+	if _787_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _787_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _787_np
-	var _out1143 uint32
-	var _ = _out1143
-	var _out1144 *dbytes.Bytes
-	var _ = _out1144
-	var _out1145 *dbytes.Bytes
-	var _ = _out1145
-	_out1143, _out1144, _out1145 = Companion_Default___.AddName(txn, d, ino, dino, name, _784_hint, _786_nl, s, ns)
-	st = _out1143
-	_787_np = _out1144
-	after = _out1145
+	var _788_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _788_np
+	var _out1151 uint32
+	var _ = _out1151
+	var _out1152 *dbytes.Bytes
+	var _ = _out1152
+	var _out1153 *dbytes.Bytes
+	var _ = _out1153
+	_out1151, _out1152, _out1153 = Companion_Default___.AddName(txn, d, ino, dino, name, _785_hint, _787_nl, s, ns)
+	st = _out1151
+	_788_np = _out1152
+	after = _out1153
 	if st == uint32(0) {
-		node = _787_np
+		node = _788_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _788_ok bool
-	var _ = _788_ok
-	var _out1146 bool
-	var _ = _out1146
-	_out1146 = d.InsertAt(txn, dino, name, ino, hint)
-	_788_ok = _out1146
-	if !_788_ok {
+	var _789_ok bool
+	var _ = _789_ok
+	var _out1154 bool
+	var _ = _out1154
+	_out1154 = d.InsertAt(txn, dino, name, ino, hint)
+	_789_ok = _out1154
+	if !_789_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1147 *dbytes.Bytes
-	var _ = _out1147
-	_out1147 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1147
-	var _out1148 *dbytes.Bytes
-	var _ = _out1148
-	_out1148 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1148
+	var _out1155 *dbytes.Bytes
+	var _ = _out1155
+	_out1155 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1155
+	var _out1156 *dbytes.Bytes
+	var _ = _out1156
+	_out1156 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1156
 	return st, node, after
 }
 

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _400_bn uint64
-		var _ = _400_bn
-		var _out581 uint64
-		var _ = _out581
-		_out581 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_400_bn = _out581
-		if _400_bn == uint64(0) {
+		var _401_bn uint64
+		var _ = _401_bn
+		var _out589 uint64
+		var _ = _out589
+		_out589 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_401_bn = _out589
+		if _401_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _401_k uint64
-	var _ = _401_k
-	_401_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _402_lev uint64
-	var _ = _402_lev
-	_402_lev = positions.Companion_Default___.MaxLev(_401_k)
-	var _403_jp uint64
-	var _ = _403_jp
-	_403_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _404_pb *dbytes.Blk
-	var _ = _404_pb
-	var _out582 *dbytes.Blk
-	var _ = _out582
-	_out582 = x.Fs.ReadBlock(txn, pn, true)
-	_404_pb = _out582
-	var _405_t *dbytes.Bytes
-	var _ = _405_t
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	_out583 = _404_pb.Thaw()
-	_405_t = _out583
+	var _402_k uint64
+	var _ = _402_k
+	_402_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _403_lev uint64
+	var _ = _403_lev
+	_403_lev = positions.Companion_Default___.MaxLev(_402_k)
+	var _404_jp uint64
+	var _ = _404_jp
+	_404_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _405_pb *dbytes.Blk
+	var _ = _405_pb
+	var _out590 *dbytes.Blk
+	var _ = _out590
+	_out590 = x.Fs.ReadBlock(txn, pn, true)
+	_405_pb = _out590
+	var _406_t *dbytes.Bytes
+	var _ = _406_t
+	var _out591 *dbytes.Bytes
+	var _ = _out591
+	_out591 = _405_pb.Thaw()
+	_406_t = _out591
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _406_l uint64
-		var _ = _406_l
-		_406_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_406_l) != _401_k || positions.Companion_Default___.FlatJ(_406_l)/uint64(512) != _403_jp {
+		var _407_l uint64
+		var _ = _407_l
+		_407_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_407_l) != _402_k || positions.Companion_Default___.FlatJ(_407_l)/uint64(512) != _404_jp {
 			goto L5
 		}
-		var _407_j uint64
-		var _ = _407_j
-		_407_j = positions.Companion_Default___.FlatJ(_406_l)
-		var _408_bn uint64
-		var _ = _408_bn
-		_408_bn = _405_t.U64(uint64(8) * (_407_j % uint64(512)))
-		if _408_bn == uint64(0) {
+		var _408_j uint64
+		var _ = _408_j
+		_408_j = positions.Companion_Default___.FlatJ(_407_l)
+		var _409_bn uint64
+		var _ = _409_bn
+		_409_bn = _406_t.U64(uint64(8) * (_408_j % uint64(512)))
+		if _409_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _405_t, pn, _408_bn, _407_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _406_t, pn, _409_bn, _408_j)
 			freed = freed + uint64(1)
 		}
-		m = _406_l
+		m = _407_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _405_t)
+		x.CloseParent(txn, pn, _406_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _409_bn uint64
-	var _ = _409_bn
-	var _out584 uint64
-	var _ = _out584
-	_out584 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_409_bn = _out584
-	if _409_bn == uint64(0) {
+	var _410_bn uint64
+	var _ = _410_bn
+	var _out592 uint64
+	var _ = _out592
+	_out592 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_410_bn = _out592
+	if _410_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _410_left uint64
-	var _ = _410_left
-	_410_left = max
-	for lo < m && uint64(0) < _410_left {
-		var _411_k uint64
-		var _ = _411_k
-		var _412_j uint64
-		var _ = _412_j
-		_411_k, _412_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _413_l uint64
-		var _ = _413_l
-		var _414_freed uint64
-		var _ = _414_freed
-		_413_l, _414_freed = uint64(0), uint64(1)
-		var _415_d uint64
-		var _ = _415_d
-		var _out585 uint64
-		var _ = _out585
-		_out585 = Companion_Default___.Missing(x, txn, ip, _411_k, _412_j)
-		_415_d = _out585
-		if uint64(0) < _415_d || _411_k < uint64(12) {
-			_413_l = allocatedrange.Companion_Default___.BaseOf(_411_k) + allocatedrange.Companion_Default___.First512(_412_j, _415_d)
-			if _413_l < lo {
-				_413_l = lo
+	var _411_left uint64
+	var _ = _411_left
+	_411_left = max
+	for lo < m && uint64(0) < _411_left {
+		var _412_k uint64
+		var _ = _412_k
+		var _413_j uint64
+		var _ = _413_j
+		_412_k, _413_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _414_l uint64
+		var _ = _414_l
+		var _415_freed uint64
+		var _ = _415_freed
+		_414_l, _415_freed = uint64(0), uint64(1)
+		var _416_d uint64
+		var _ = _416_d
+		var _out593 uint64
+		var _ = _out593
+		_out593 = Companion_Default___.Missing(x, txn, ip, _412_k, _413_j)
+		_416_d = _out593
+		if uint64(0) < _416_d || _412_k < uint64(12) {
+			_414_l = allocatedrange.Companion_Default___.BaseOf(_412_k) + allocatedrange.Companion_Default___.First512(_413_j, _416_d)
+			if _414_l < lo {
+				_414_l = lo
 			}
-			if _415_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _411_k)
+			if _416_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _412_k)
 			} else {
 			}
 		} else {
-			var _416_pn uint64
-			var _ = _416_pn
-			var _out586 uint64
-			var _ = _out586
-			_out586 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k)-uint64(1), _412_j/uint64(512), true)
-			_416_pn = _out586
-			var _out587 uint64
-			var _ = _out587
-			var _out588 uint64
-			var _ = _out588
-			_out587, _out588 = Companion_Default___.CutRun(x, txn, ip, _416_pn, ino, m, lo, _410_left)
-			_413_l = _out587
-			_414_freed = _out588
-			if _414_freed == uint64(0) {
-				_414_freed = uint64(1)
+			var _417_pn uint64
+			var _ = _417_pn
+			var _out594 uint64
+			var _ = _out594
+			_out594 = x.Resolve(txn, ip, _412_k, positions.Companion_Default___.MaxLev(_412_k)-uint64(1), _413_j/uint64(512), true)
+			_417_pn = _out594
+			var _out595 uint64
+			var _ = _out595
+			var _out596 uint64
+			var _ = _out596
+			_out595, _out596 = Companion_Default___.CutRun(x, txn, ip, _417_pn, ino, m, lo, _411_left)
+			_414_l = _out595
+			_415_freed = _out596
+			if _415_freed == uint64(0) {
+				_415_freed = uint64(1)
 			}
 		}
-		if _415_d < positions.Companion_Default___.MaxLev(_411_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _411_k, positions.Companion_Default___.MaxLev(_411_k)-_415_d-uint64(1), allocatedrange.Companion_Default___.Up512(_412_j, _415_d+uint64(1)))
+		if _416_d < positions.Companion_Default___.MaxLev(_412_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _412_k, positions.Companion_Default___.MaxLev(_412_k)-_416_d-uint64(1), allocatedrange.Companion_Default___.Up512(_413_j, _416_d+uint64(1)))
 		}
-		_410_left = _410_left - _414_freed
-		m = _413_l
+		_411_left = _411_left - _415_freed
+		m = _414_l
 	}
 	return m
 }

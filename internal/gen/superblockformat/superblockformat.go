@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out694 *dbytes.Bytes
-	var _ = _out694
-	_out694 = dbytes.NewBytes(uint64(4096))
-	b = _out694
+	var _out702 *dbytes.Bytes
+	var _ = _out702
+	_out702 = dbytes.NewBytes(uint64(4096))
+	b = _out702
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -254,13 +254,13 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _524_sum *dbytes.Bytes
-	var _ = _524_sum
-	var _out695 *dbytes.Bytes
-	var _ = _out695
-	_out695 = dsum.Sum(b, uint64(4064))
-	_524_sum = _out695
-	b.CopyFrom(uint64(4064), _524_sum, uint64(0), uint64(32))
+	var _525_sum *dbytes.Bytes
+	var _ = _525_sum
+	var _out703 *dbytes.Bytes
+	var _ = _out703
+	_out703 = dsum.Sum(b, uint64(4064))
+	_525_sum = _out703
+	b.CopyFrom(uint64(4064), _525_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
@@ -272,19 +272,19 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _525_sum *dbytes.Bytes
-	var _ = _525_sum
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	_out696 = dsum.Sum(b, uint64(4064))
-	_525_sum = _out696
-	var _526_sealed bool
-	var _ = _526_sealed
-	var _out697 bool
-	var _ = _out697
-	_out697 = b.EqualAt(uint64(4064), _525_sum)
-	_526_sealed = _out697
-	if !_526_sealed {
+	var _526_sum *dbytes.Bytes
+	var _ = _526_sum
+	var _out704 *dbytes.Bytes
+	var _ = _out704
+	_out704 = dsum.Sum(b, uint64(4064))
+	_526_sum = _out704
+	var _527_sealed bool
+	var _ = _527_sealed
+	var _out705 bool
+	var _ = _out705
+	_out705 = b.EqualAt(uint64(4064), _526_sum)
+	_527_sealed = _out705
+	if !_527_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +296,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _527_ok bool
-	var _ = _527_ok
-	var _out698 bool
-	var _ = _out698
-	_out698 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_527_ok = _out698
-	if !_527_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _528_ok bool
+	var _ = _528_ok
+	var _out706 bool
+	var _ = _out706
+	_out706 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_528_ok = _out706
+	if !_528_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -185,18 +185,21 @@ func (_this *CompanionStruct_Default___) Same(b *dbytes.Blk, c *dbytes.Blk) bool
 	ok = _out12
 	return ok
 }
-func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 uint64) (bool, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
+	var place uint64 = 0
+	var _ = place
 	var _out13 *dbytes.Blk
 	var _ = _out13
 	_out13 = dbytes.ZeroBlk()
 	b = _out13
 	ok = true
+	place = uint64(0)
 	if c0 == uint64(0) && c1 == uint64(0) {
-		return ok, b
+		return ok, b, place
 	}
 	var _11_l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _11_l
@@ -216,6 +219,7 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 		ok = _out16
 		b = _out17
 		if !ok {
+			place = uint64(1)
 			var _out18 bool
 			var _ = _out18
 			var _out19 *dbytes.Blk
@@ -224,7 +228,7 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 			ok = _out18
 			b = _out19
 		}
-		return ok, b
+		return ok, b, place
 	}
 	var _out20 *dbytes.Blk
 	var _ = _out20
@@ -235,17 +239,18 @@ func (_this *CompanionStruct_Default___) Load(t *Tree, p uint64, c0 uint64, c1 u
 	_out21 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
 	ok = _out21
 	if ok {
-		return ok, b
+		return ok, b, place
 	}
 	var _out22 *dbytes.Blk
 	var _ = _out22
 	_out22 = _11_l.BlkAt(uint64(1))
 	b = _out22
+	place = uint64(1)
 	var _out23 bool
 	var _ = _out23
 	_out23 = Companion_Default___.Matches(t, t.N+p, b, c0, c1)
 	ok = _out23
-	return ok, b
+	return ok, b, place
 }
 func (_this *CompanionStruct_Default___) Place(t *Tree, p uint64, place uint64, c0 uint64, c1 uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
@@ -278,105 +283,130 @@ func (_this *CompanionStruct_Default___) Place(t *Tree, p uint64, place uint64, 
 	ok = _out28
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, uint64, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Keep(t *Tree, version uint64, p uint64, place uint64, b *dbytes.Blk) {
+	var _13_says uint64
+	var _ = _13_says
+	_13_says = Companion_Default___.PlaceSaid(b)
+	if _13_says == place {
+		t.Pages.Put(version, p, b)
+	}
+}
+func (_this *CompanionStruct_Default___) PlaceSaid(b *dbytes.Blk) uint64 {
+	return b.U64(uint64(0)) % uint64(2)
+}
+func (_this *CompanionStruct_Default___) Known(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, uint64, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
+	var place uint64 = 0
+	var _ = place
 	q = p
 	ok = true
-	var _13_c *dbytes.Blk
-	var _ = _13_c
+	var _14_c *dbytes.Blk
+	var _ = _14_c
 	var _out29 *dbytes.Blk
 	var _ = _out29
 	_out29 = t.Pages.Get(version, q)
-	_13_c = _out29
-	for _13_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
+	_14_c = _out29
+	for _14_c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
 		q = Companion_Default___.Parent(t, q)
 		var _out30 *dbytes.Blk
 		var _ = _out30
 		_out30 = t.Pages.Get(version, q)
-		_13_c = _out30
+		_14_c = _out30
 	}
-	if _13_c != (*dbytes.Blk)(nil) {
-		b = _13_c
-		return ok, q, b
+	if _14_c != (*dbytes.Blk)(nil) {
+		b = _14_c
+		place = Companion_Default___.PlaceSaid(b)
+		return ok, q, b, place
 	}
 	var _out31 bool
 	var _ = _out31
 	var _out32 *dbytes.Blk
 	var _ = _out32
-	_out31, _out32 = Companion_Default___.Load(t, q, r0, r1)
+	var _out33 uint64
+	var _ = _out33
+	_out31, _out32, _out33 = Companion_Default___.Load(t, q, r0, r1)
 	ok = _out31
 	b = _out32
+	place = _out33
 	if ok {
-		t.Pages.Put(version, q, b)
+		Companion_Default___.Keep(t, version, q, place, b)
 	}
-	return ok, q, b
+	return ok, q, b, place
 }
-func (_this *CompanionStruct_Default___) Page(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, *dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Page(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, *dbytes.Blk, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
+	var place uint64 = 0
+	var _ = place
 	var bad uint64 = 0
 	var _ = bad
-	var _out33 bool
-	var _ = _out33
-	var _out34 uint64
+	var _out34 bool
 	var _ = _out34
-	var _out35 *dbytes.Blk
+	var _out35 uint64
 	var _ = _out35
-	_out33, _out34, _out35 = Companion_Default___.Known(t, p, version, r0, r1)
-	ok = _out33
-	bad = _out34
-	b = _out35
+	var _out36 *dbytes.Blk
+	var _ = _out36
+	var _out37 uint64
+	var _ = _out37
+	_out34, _out35, _out36, _out37 = Companion_Default___.Known(t, p, version, r0, r1)
+	ok = _out34
+	bad = _out35
+	b = _out36
+	place = _out37
 	for ok && bad != p {
-		var _14_q uint64
-		var _ = _14_q
-		var _out36 uint64
-		var _ = _out36
-		_out36 = Companion_Default___.Towards(t, bad, p)
-		_14_q = _out36
-		var _15_c0 uint64
-		var _ = _15_c0
-		var _16_c1 uint64
-		var _ = _16_c1
-		var _out37 uint64
-		var _ = _out37
+		var _15_q uint64
+		var _ = _15_q
 		var _out38 uint64
 		var _ = _out38
-		_out37, _out38 = Companion_Default___.GetCode(b, (t.N+_14_q)%uint64(255))
-		_15_c0 = _out37
-		_16_c1 = _out38
-		bad = _14_q
-		var _out39 bool
+		_out38 = Companion_Default___.Towards(t, bad, p)
+		_15_q = _out38
+		var _16_c0 uint64
+		var _ = _16_c0
+		var _17_c1 uint64
+		var _ = _17_c1
+		var _out39 uint64
 		var _ = _out39
-		var _out40 *dbytes.Blk
+		var _out40 uint64
 		var _ = _out40
-		_out39, _out40 = Companion_Default___.Load(t, _14_q, _15_c0, _16_c1)
-		ok = _out39
-		b = _out40
+		_out39, _out40 = Companion_Default___.GetCode(b, (t.N+_15_q)%uint64(255))
+		_16_c0 = _out39
+		_17_c1 = _out40
+		bad = _15_q
+		var _out41 bool
+		var _ = _out41
+		var _out42 *dbytes.Blk
+		var _ = _out42
+		var _out43 uint64
+		var _ = _out43
+		_out41, _out42, _out43 = Companion_Default___.Load(t, _15_q, _16_c0, _17_c1)
+		ok = _out41
+		b = _out42
+		place = _out43
 		if ok {
-			t.Pages.Put(version, _14_q, b)
+			Companion_Default___.Keep(t, version, _15_q, place, b)
 		}
 	}
-	return ok, b, bad
+	return ok, b, place, bad
 }
 func (_this *CompanionStruct_Default___) Towards(t *Tree, q uint64, p uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
 	r = p
 	for true {
-		var _17_u uint64
-		var _ = _17_u
-		_17_u = Companion_Default___.Parent(t, r)
-		if _17_u >= q {
+		var _18_u uint64
+		var _ = _18_u
+		_18_u = Companion_Default___.Parent(t, r)
+		if _18_u >= q {
 			return r
 		}
-		r = _17_u
+		r = _18_u
 	}
 	return r
 }
@@ -389,60 +419,65 @@ func (_this *CompanionStruct_Default___) CodeOf(t *Tree, a uint64) (bool, uint64
 	var _ = c1
 	var bad uint64 = 0
 	var _ = bad
-	var _18_x uint64
-	var _ = _18_x
-	_18_x = a - t.Home
+	var _19_x uint64
+	var _ = _19_x
+	_19_x = a - t.Home
 	bad = uint64(0)
-	var _19_held bool = false
-	var _ = _19_held
-	var _20_version uint64 = 0
-	var _ = _20_version
-	var _21_r0 uint64 = 0
-	var _ = _21_r0
-	var _22_r1 uint64 = 0
-	var _ = _22_r1
-	var _out41 bool
-	var _ = _out41
-	var _out42 uint64
-	var _ = _out42
-	var _out43 uint64
-	var _ = _out43
-	var _out44 uint64
+	var _20_held bool = false
+	var _ = _20_held
+	var _21_version uint64 = 0
+	var _ = _21_version
+	var _22_r0 uint64 = 0
+	var _ = _22_r0
+	var _23_r1 uint64 = 0
+	var _ = _23_r1
+	var _out44 bool
 	var _ = _out44
 	var _out45 uint64
 	var _ = _out45
 	var _out46 uint64
 	var _ = _out46
-	_out41, _out42, _out43, _out44, _out45, _out46 = t.Pages.Look(_18_x)
-	_19_held = _out41
-	c0 = _out42
-	c1 = _out43
-	_20_version = _out44
-	_21_r0 = _out45
-	_22_r1 = _out46
-	if _19_held {
-		ok = true
-		return ok, c0, c1, bad
-	}
-	var _23_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _23_b
-	var _out47 bool
+	var _out47 uint64
 	var _ = _out47
-	var _out48 *dbytes.Blk
+	var _out48 uint64
 	var _ = _out48
 	var _out49 uint64
 	var _ = _out49
-	_out47, _out48, _out49 = Companion_Default___.Page(t, _18_x/uint64(255), _20_version, _21_r0, _22_r1)
-	ok = _out47
-	_23_b = _out48
-	bad = _out49
-	var _out50 uint64
+	_out44, _out45, _out46, _out47, _out48, _out49 = t.Pages.Look(_19_x)
+	_20_held = _out44
+	c0 = _out45
+	c1 = _out46
+	_21_version = _out47
+	_22_r0 = _out48
+	_23_r1 = _out49
+	if _20_held {
+		ok = true
+		return ok, c0, c1, bad
+	}
+	var _24_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _24_b
+	var _25_place uint64 = 0
+	var _ = _25_place
+	var _out50 bool
 	var _ = _out50
-	var _out51 uint64
+	var _out51 *dbytes.Blk
 	var _ = _out51
-	_out50, _out51 = Companion_Default___.GetCode(_23_b, _18_x%uint64(255))
-	c0 = _out50
-	c1 = _out51
+	var _out52 uint64
+	var _ = _out52
+	var _out53 uint64
+	var _ = _out53
+	_out50, _out51, _out52, _out53 = Companion_Default___.Page(t, _19_x/uint64(255), _21_version, _22_r0, _23_r1)
+	ok = _out50
+	_24_b = _out51
+	_25_place = _out52
+	bad = _out53
+	var _out54 uint64
+	var _ = _out54
+	var _out55 uint64
+	var _ = _out55
+	_out54, _out55 = Companion_Default___.GetCode(_24_b, _19_x%uint64(255))
+	c0 = _out54
+	c1 = _out55
 	return ok, c0, c1, bad
 }
 func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Blk) (bool, uint64) {
@@ -454,72 +489,72 @@ func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Bl
 		ok, bad = true, a
 		return ok, bad
 	}
-	var _24_c0 uint64 = 0
-	var _ = _24_c0
-	var _25_c1 uint64 = 0
-	var _ = _25_c1
-	var _out52 bool
-	var _ = _out52
-	var _out53 uint64
-	var _ = _out53
-	var _out54 uint64
-	var _ = _out54
-	var _out55 uint64
-	var _ = _out55
-	_out52, _out53, _out54, _out55 = Companion_Default___.CodeOf(t, a)
-	ok = _out52
-	_24_c0 = _out53
-	_25_c1 = _out54
-	bad = _out55
+	var _26_c0 uint64 = 0
+	var _ = _26_c0
+	var _27_c1 uint64 = 0
+	var _ = _27_c1
+	var _out56 bool
+	var _ = _out56
+	var _out57 uint64
+	var _ = _out57
+	var _out58 uint64
+	var _ = _out58
+	var _out59 uint64
+	var _ = _out59
+	_out56, _out57, _out58, _out59 = Companion_Default___.CodeOf(t, a)
+	ok = _out56
+	_26_c0 = _out57
+	_27_c1 = _out58
+	bad = _out59
 	if !ok {
 		bad = t.First + uint64(2)*bad
 		return ok, bad
 	}
-	var _out56 bool
-	var _ = _out56
-	_out56 = Companion_Default___.Matches(t, a-t.Home, b, _24_c0, _25_c1)
-	ok = _out56
+	var _out60 bool
+	var _ = _out60
+	_out60 = Companion_Default___.Matches(t, a-t.Home, b, _26_c0, _27_c1)
+	ok = _out60
 	bad = a
 	return ok, bad
 }
 func (_this *CompanionStruct_Default___) InOrder(t *Tree, c *dlog.Codes) bool {
 	var ok bool = false
 	var _ = ok
-	var _26_n uint64
-	var _ = _26_n
-	var _out57 uint64
-	var _ = _out57
-	_out57 = c.Len()
-	_26_n = _out57
-	var _27_i uint64
-	var _ = _27_i
-	_27_i = uint64(0)
-	var _28_next uint64
-	var _ = _28_next
-	_28_next = uint64(0)
-	for _27_i < _26_n {
-		var _29_x uint64
-		var _ = _29_x
-		var _30___v0 uint64
-		var _ = _30___v0
-		var _31___v1 uint64
-		var _ = _31___v1
-		var _out58 uint64
-		var _ = _out58
-		var _out59 uint64
-		var _ = _out59
-		var _out60 uint64
-		var _ = _out60
-		_out58, _out59, _out60 = c.At(_27_i)
-		_29_x = _out58
-		_30___v0 = _out59
-		_31___v1 = _out60
-		if _29_x < _28_next || _29_x >= t.N {
+	var _28_n uint64
+	var _ = _28_n
+	var _out61 uint64
+	var _ = _out61
+	_out61 = c.Len()
+	_28_n = _out61
+	var _29_i uint64
+	var _ = _29_i
+	_29_i = uint64(0)
+	var _30_next uint64
+	var _ = _30_next
+	_30_next = uint64(0)
+	for _29_i < _28_n {
+		var _31_x uint64
+		var _ = _31_x
+		var _32___v0 uint64
+		var _ = _32___v0
+		var _33___v1 uint64
+		var _ = _33___v1
+		var _out62 uint64
+		var _ = _out62
+		var _out63 uint64
+		var _ = _out63
+		var _out64 uint64
+		var _ = _out64
+		_out62, _out63, _out64 = c.At(_29_i)
+		_31_x = _out62
+		_32___v0 = _out63
+		_33___v1 = _out64
+		if _31_x < _30_next || _31_x >= t.N {
 			ok = false
 			return ok
 		}
-		_28_next = _29_x + uint64(1)
-		_27_i = _27_i + uint64(1)
+		_30_next = _31_x + uint64(1)
+		_29_i = _29_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -542,115 +577,117 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 	var _ = b
 	var j uint64 = 0
 	var _ = j
-	var _out61 *dbytes.Blk
-	var _ = _out61
-	_out61 = dbytes.ZeroBlk()
-	b = _out61
-	var _32_x uint64
-	var _ = _32_x
-	var _33___v2 uint64
-	var _ = _33___v2
-	var _34___v3 uint64
-	var _ = _34___v3
-	var _out62 uint64
-	var _ = _out62
-	var _out63 uint64
-	var _ = _out63
-	var _out64 uint64
-	var _ = _out64
-	_out62, _out63, _out64 = c.At(i)
-	_32_x = _out62
-	_33___v2 = _out63
-	_34___v3 = _out64
-	p = _32_x / uint64(255)
-	a = uint64(0)
-	j = i
-	var _35_version uint64
-	var _ = _35_version
-	var _36_r0 uint64
-	var _ = _36_r0
-	var _37_r1 uint64
-	var _ = _37_r1
-	var _out65 uint64
+	var _out65 *dbytes.Blk
 	var _ = _out65
+	_out65 = dbytes.ZeroBlk()
+	b = _out65
+	var _34_x uint64
+	var _ = _34_x
+	var _35___v2 uint64
+	var _ = _35___v2
+	var _36___v3 uint64
+	var _ = _36___v3
 	var _out66 uint64
 	var _ = _out66
 	var _out67 uint64
 	var _ = _out67
-	_out65, _out66, _out67 = t.Pages.Root()
-	_35_version = _out65
-	_36_r0 = _out66
-	_37_r1 = _out67
-	var _38_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _38_old__
-	var _39_bad uint64 = 0
-	var _ = _39_bad
-	var _out68 bool
+	var _out68 uint64
 	var _ = _out68
-	var _out69 *dbytes.Blk
+	_out66, _out67, _out68 = c.At(i)
+	_34_x = _out66
+	_35___v2 = _out67
+	_36___v3 = _out68
+	p = _34_x / uint64(255)
+	a = uint64(0)
+	j = i
+	var _37_version uint64
+	var _ = _37_version
+	var _38_r0 uint64
+	var _ = _38_r0
+	var _39_r1 uint64
+	var _ = _39_r1
+	var _out69 uint64
 	var _ = _out69
 	var _out70 uint64
 	var _ = _out70
-	_out68, _out69, _out70 = Companion_Default___.Page(t, p, _35_version, _36_r0, _37_r1)
-	ok = _out68
-	_38_old__ = _out69
-	_39_bad = _out70
-	if !ok {
-		a = t.First + uint64(2)*_39_bad
-		return ok, p, a, b, j
-	}
-	var _40_y *dbytes.Bytes
-	var _ = _40_y
-	var _out71 *dbytes.Bytes
+	var _out71 uint64
 	var _ = _out71
-	_out71 = _38_old__.Thaw()
-	_40_y = _out71
-	var _out72 uint64
-	var _ = _out72
-	_out72 = Companion_Default___.Fill(c, i, p, _40_y)
-	j = _out72
-	var _41_place uint64
+	_out69, _out70, _out71 = t.Pages.Root()
+	_37_version = _out69
+	_38_r0 = _out70
+	_39_r1 = _out71
+	var _40_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _40_old__
+	var _41_place uint64 = 0
 	var _ = _41_place
-	_41_place = uint64(1) - _40_y.U64(uint64(0))%uint64(2)
-	Companion_Default___.PutPlace(_40_y, _41_place)
-	a = t.First + uint64(2)*p + _41_place
+	var _42_bad uint64 = 0
+	var _ = _42_bad
+	var _out72 bool
+	var _ = _out72
 	var _out73 *dbytes.Blk
 	var _ = _out73
-	_out73 = dbytes.Freeze(_40_y)
-	b = _out73
+	var _out74 uint64
+	var _ = _out74
+	var _out75 uint64
+	var _ = _out75
+	_out72, _out73, _out74, _out75 = Companion_Default___.Page(t, p, _37_version, _38_r0, _39_r1)
+	ok = _out72
+	_40_old__ = _out73
+	_41_place = _out74
+	_42_bad = _out75
+	if !ok {
+		a = t.First + uint64(2)*_42_bad
+		return ok, p, a, b, j
+	}
+	var _43_y *dbytes.Bytes
+	var _ = _43_y
+	var _out76 *dbytes.Bytes
+	var _ = _out76
+	_out76 = _40_old__.Thaw()
+	_43_y = _out76
+	var _out77 uint64
+	var _ = _out77
+	_out77 = Companion_Default___.Fill(c, i, p, _43_y)
+	j = _out77
+	Companion_Default___.PutPlace(_43_y, uint64(1)-_41_place)
+	a = t.First + uint64(2)*p + (uint64(1) - _41_place)
+	var _out78 *dbytes.Blk
+	var _ = _out78
+	_out78 = dbytes.Freeze(_43_y)
+	b = _out78
 	return ok, p, a, b, j
 }
 func (_this *CompanionStruct_Default___) Fill(c *dlog.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
 	var j uint64 = 0
 	var _ = j
 	j = i
-	var _42_n uint64
-	var _ = _42_n
-	var _out74 uint64
-	var _ = _out74
-	_out74 = c.Len()
-	_42_n = _out74
-	for j < _42_n {
-		var _43_u uint64
-		var _ = _43_u
-		var _44_c0 uint64
-		var _ = _44_c0
-		var _45_c1 uint64
-		var _ = _45_c1
-		var _out75 uint64
-		var _ = _out75
-		var _out76 uint64
-		var _ = _out76
-		var _out77 uint64
-		var _ = _out77
-		_out75, _out76, _out77 = c.At(j)
-		_43_u = _out75
-		_44_c0 = _out76
-		_45_c1 = _out77
-		if _43_u/uint64(255) != p {
+	var _44_n uint64
+	var _ = _44_n
+	var _out79 uint64
+	var _ = _out79
+	_out79 = c.Len()
+	_44_n = _out79
+	for j < _44_n {
+		var _45_u uint64
+		var _ = _45_u
+		var _46_c0 uint64
+		var _ = _46_c0
+		var _47_c1 uint64
+		var _ = _47_c1
+		var _out80 uint64
+		var _ = _out80
+		var _out81 uint64
+		var _ = _out81
+		var _out82 uint64
+		var _ = _out82
+		_out80, _out81, _out82 = c.At(j)
+		_45_u = _out80
+		_46_c0 = _out81
+		_47_c1 = _out82
+		if _45_u/uint64(255) != p {
 			goto L1
 		}
-		Companion_Default___.PutCode(y, _43_u%uint64(255), _44_c0, _45_c1)
+		Companion_Default___.PutCode(y, _45_u%uint64(255), _46_c0, _47_c1)
 		j = j + uint64(1)
 	}
 L1:
@@ -663,13 +700,13 @@ func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint6
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out78 uint64
-	var _ = _out78
-	var _out79 uint64
-	var _ = _out79
-	_out78, _out79 = t.Seal.Code(t.N+p, b)
-	c0 = _out78
-	c1 = _out79
+	var _out83 uint64
+	var _ = _out83
+	var _out84 uint64
+	var _ = _out84
+	_out83, _out84 = t.Seal.Code(t.N+p, b)
+	c0 = _out83
+	c1 = _out84
 	root = p+uint64(1) == t.Np
 	if !root {
 		c.Add(t.N+p, c0, c1)
@@ -680,41 +717,41 @@ func (_this *CompanionStruct_Default___) Advance(t *Tree, c *dlog.Codes, r0 uint
 	t.Pages.Next(c, t.N, r0, r1, drop, t.Home)
 }
 func (_this *CompanionStruct_Default___) AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
-	var _46_n uint64
-	var _ = _46_n
-	var _out80 uint64
-	var _ = _out80
-	_out80 = l.Len()
-	_46_n = _out80
-	var _47_i uint64
-	var _ = _47_i
-	_47_i = uint64(0)
-	for _47_i < _46_n {
-		var _48_a uint64
-		var _ = _48_a
-		var _out81 uint64
-		var _ = _out81
-		_out81 = l.AddrAt(_47_i)
-		_48_a = _out81
-		var _49_b *dbytes.Blk
-		var _ = _49_b
-		var _out82 *dbytes.Blk
-		var _ = _out82
-		_out82 = l.BlkAt(_47_i)
-		_49_b = _out82
-		var _50_c0 uint64
-		var _ = _50_c0
-		var _51_c1 uint64
-		var _ = _51_c1
-		var _out83 uint64
-		var _ = _out83
-		var _out84 uint64
-		var _ = _out84
-		_out83, _out84 = t.Seal.Code(_48_a-t.Home, _49_b)
-		_50_c0 = _out83
-		_51_c1 = _out84
-		c.Add(_48_a-t.Home, _50_c0, _51_c1)
-		_47_i = _47_i + uint64(1)
+	var _48_n uint64
+	var _ = _48_n
+	var _out85 uint64
+	var _ = _out85
+	_out85 = l.Len()
+	_48_n = _out85
+	var _49_i uint64
+	var _ = _49_i
+	_49_i = uint64(0)
+	for _49_i < _48_n {
+		var _50_a uint64
+		var _ = _50_a
+		var _out86 uint64
+		var _ = _out86
+		_out86 = l.AddrAt(_49_i)
+		_50_a = _out86
+		var _51_b *dbytes.Blk
+		var _ = _51_b
+		var _out87 *dbytes.Blk
+		var _ = _out87
+		_out87 = l.BlkAt(_49_i)
+		_51_b = _out87
+		var _52_c0 uint64
+		var _ = _52_c0
+		var _53_c1 uint64
+		var _ = _53_c1
+		var _out88 uint64
+		var _ = _out88
+		var _out89 uint64
+		var _ = _out89
+		_out88, _out89 = t.Seal.Code(_50_a-t.Home, _51_b)
+		_52_c0 = _out88
+		_53_c1 = _out89
+		c.Add(_50_a-t.Home, _52_c0, _53_c1)
+		_49_i = _49_i + uint64(1)
 	}
 }
 

@@ -84,32 +84,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out440 bool
-	var _ = _out440
-	_out440 = _this.Grab(k, excl)
-	ok = _out440
+	var _out448 bool
+	var _ = _out448
+	_out448 = _this.Grab(k, excl)
+	ok = _out448
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _258_wait bool
-	var _ = _258_wait
-	_258_wait = k > _this.Top
-	var _259_n uint64 = 0
-	var _ = _259_n
-	var _out441 bool
-	var _ = _out441
-	var _out442 uint64
-	var _ = _out442
-	_out441, _out442 = _this.S.Tbl.Lock(_this.Own, k, excl, _258_wait)
-	ok = _out441
-	_259_n = _out442
+	var _259_wait bool
+	var _ = _259_wait
+	_259_wait = k > _this.Top
+	var _260_n uint64 = 0
+	var _ = _260_n
+	var _out449 bool
+	var _ = _out449
+	var _out450 uint64
+	var _ = _out450
+	_out449, _out450 = _this.S.Tbl.Lock(_this.Own, k, excl, _259_wait)
+	ok = _out449
+	_260_n = _out450
 	if ok {
-		if _259_n > _this.Seen {
-			_this.Seen = _259_n
+		if _260_n > _this.Seen {
+			_this.Seen = _260_n
 		}
-		if _258_wait {
+		if _259_wait {
 			_this.Top = k
 		}
 	}
@@ -120,31 +120,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _260_k uint64
-	var _ = _260_k
-	_260_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _261_ok bool
-	var _ = _261_ok
-	var _out443 bool
-	var _ = _out443
-	_out443 = _this.Lock(_260_k, excl)
-	_261_ok = _out443
-	if !_261_ok {
+	var _261_k uint64
+	var _ = _261_k
+	_261_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _262_ok bool
+	var _ = _262_ok
+	var _out451 bool
+	var _ = _out451
+	_out451 = _this.Lock(_261_k, excl)
+	_262_ok = _out451
+	if !_262_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out444 *dbytes.Blk
-	var _ = _out444
-	_out444 = _this.Buf.GetBlk(_260_k)
-	b = _out444
+	var _out452 *dbytes.Blk
+	var _ = _out452
+	_out452 = _this.Buf.GetBlk(_261_k)
+	b = _out452
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out445 *dbytes.Blk
-	var _ = _out445
-	_out445 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out445
+	var _out453 *dbytes.Blk
+	var _ = _out453
+	_out453 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	b = _out453
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -161,45 +161,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _262_k uint64
-	var _ = _262_k
-	_262_k = objectsm.Companion_Default___.Key(a, off)
-	var _263_ok bool
-	var _ = _263_ok
-	var _out446 bool
-	var _ = _out446
-	_out446 = _this.Lock(_262_k, excl)
-	_263_ok = _out446
-	if !_263_ok {
+	var _263_k uint64
+	var _ = _263_k
+	_263_k = objectsm.Companion_Default___.Key(a, off)
+	var _264_ok bool
+	var _ = _264_ok
+	var _out454 bool
+	var _ = _out454
+	_out454 = _this.Lock(_263_k, excl)
+	_264_ok = _out454
+	if !_264_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out447 *dbytes.Bytes
-	var _ = _out447
-	_out447 = _this.Buf.GetBytes(_262_k)
-	b = _out447
+	var _out455 *dbytes.Bytes
+	var _ = _out455
+	_out455 = _this.Buf.GetBytes(_263_k)
+	b = _out455
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _264_v *dbytes.Blk
-	var _ = _264_v
-	var _out448 *dbytes.Blk
-	var _ = _out448
-	_out448 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_264_v = _out448
-	if _264_v == (*dbytes.Blk)(nil) {
+	var _265_v *dbytes.Blk
+	var _ = _265_v
+	var _out456 *dbytes.Blk
+	var _ = _out456
+	_out456 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_265_v = _out456
+	if _265_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _265_c *dbytes.Bytes
-	var _ = _265_c
-	var _out449 *dbytes.Bytes
-	var _ = _out449
-	_out449 = dbytes.NewBytes(uint64(256))
-	_265_c = _out449
-	_265_c.CopyBlk(uint64(0), _264_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _265_c
+	var _266_c *dbytes.Bytes
+	var _ = _266_c
+	var _out457 *dbytes.Bytes
+	var _ = _out457
+	_out457 = dbytes.NewBytes(uint64(256))
+	_266_c = _out457
+	_266_c.CopyBlk(uint64(0), _265_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _266_c
 	return st, b
 	return st, b
 }
@@ -208,72 +208,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _266_k uint64
-	var _ = _266_k
-	_266_k = objectsm.Companion_Default___.Key(a, off)
-	var _267_ok bool
-	var _ = _267_ok
-	var _out450 bool
-	var _ = _out450
-	_out450 = _this.Lock(_266_k, excl)
-	_267_ok = _out450
-	if !_267_ok {
+	var _267_k uint64
+	var _ = _267_k
+	_267_k = objectsm.Companion_Default___.Key(a, off)
+	var _268_ok bool
+	var _ = _268_ok
+	var _out458 bool
+	var _ = _out458
+	_out458 = _this.Lock(_267_k, excl)
+	_268_ok = _out458
+	if !_268_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _268_found bool = false
-	var _ = _268_found
-	var _out451 bool
-	var _ = _out451
-	var _out452 bool
-	var _ = _out452
-	_out451, _out452 = _this.Buf.GetBit(_266_k)
-	_268_found = _out451
-	b = _out452
-	if _268_found {
+	var _269_found bool = false
+	var _ = _269_found
+	var _out459 bool
+	var _ = _out459
+	var _out460 bool
+	var _ = _out460
+	_out459, _out460 = _this.Buf.GetBit(_267_k)
+	_269_found = _out459
+	b = _out460
+	if _269_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _269_v *dbytes.Blk
-	var _ = _269_v
-	var _out453 *dbytes.Blk
-	var _ = _out453
-	_out453 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_269_v = _out453
-	if _269_v == (*dbytes.Blk)(nil) {
+	var _270_v *dbytes.Blk
+	var _ = _270_v
+	var _out461 *dbytes.Blk
+	var _ = _out461
+	_out461 = txnsysm.Companion_Default___.Latest(_this.S, a)
+	_270_v = _out461
+	if _270_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _270_c uint8
-	var _ = _270_c
-	_270_c = _269_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_270_c, off%uint64(8))
+	var _271_c uint8
+	var _ = _271_c
+	_271_c = _270_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_271_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _271_k uint64
-	var _ = _271_k
-	_271_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _272_ok bool
-	var _ = _272_ok
-	var _out454 bool
-	var _ = _out454
-	_out454 = _this.Lock(_271_k, true)
-	_272_ok = _out454
-	if !_272_ok {
+	var _272_k uint64
+	var _ = _272_k
+	_272_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _273_ok bool
+	var _ = _273_ok
+	var _out462 bool
+	var _ = _out462
+	_out462 = _this.Lock(_272_k, true)
+	_273_ok = _out462
+	if !_273_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _273_v *dbytes.Blk
-	var _ = _273_v
-	var _out455 *dbytes.Blk
-	var _ = _out455
-	_out455 = dbytes.Freeze(b)
-	_273_v = _out455
-	_this.Buf.PutBlk(_271_k, _273_v)
+	var _274_v *dbytes.Blk
+	var _ = _274_v
+	var _out463 *dbytes.Blk
+	var _ = _out463
+	_out463 = dbytes.Freeze(b)
+	_274_v = _out463
+	_this.Buf.PutBlk(_272_k, _274_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -281,20 +281,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _274_k uint64
-	var _ = _274_k
-	_274_k = objectsm.Companion_Default___.Key(a, off)
-	var _275_ok bool
-	var _ = _275_ok
-	var _out456 bool
-	var _ = _out456
-	_out456 = _this.Lock(_274_k, true)
-	_275_ok = _out456
-	if !_275_ok {
+	var _275_k uint64
+	var _ = _275_k
+	_275_k = objectsm.Companion_Default___.Key(a, off)
+	var _276_ok bool
+	var _ = _276_ok
+	var _out464 bool
+	var _ = _out464
+	_out464 = _this.Lock(_275_k, true)
+	_276_ok = _out464
+	if !_276_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_274_k, b)
+	_this.Buf.PutBytes(_275_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -302,20 +302,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _276_k uint64
-	var _ = _276_k
-	_276_k = objectsm.Companion_Default___.Key(a, off)
-	var _277_ok bool
-	var _ = _277_ok
-	var _out457 bool
-	var _ = _out457
-	_out457 = _this.Lock(_276_k, true)
-	_277_ok = _out457
-	if !_277_ok {
+	var _277_k uint64
+	var _ = _277_k
+	_277_k = objectsm.Companion_Default___.Key(a, off)
+	var _278_ok bool
+	var _ = _278_ok
+	var _out465 bool
+	var _ = _out465
+	_out465 = _this.Lock(_277_k, true)
+	_278_ok = _out465
+	if !_278_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_276_k, b)
+	_this.Buf.PutBit(_277_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

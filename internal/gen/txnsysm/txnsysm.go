@@ -115,15 +115,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _245_t *dlock.Table
-	var _ = _245_t
-	var _out416 *dlock.Table
-	var _ = _out416
-	_out416 = dlock.NewTable()
-	_245_t = _out416
+	var _246_t *dlock.Table
+	var _ = _246_t
+	var _out424 *dlock.Table
+	var _ = _out424
+	_out424 = dlock.NewTable()
+	_246_t = _out424
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _245_t)
+	_nw1.Ctor__(j, _246_t)
 	s = _nw1
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out417 *dbytes.Blk
-	var _ = _out417
-	var _out418 uint64
-	var _ = _out418
-	_out417, _out418 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out417
-	t = _out418
+	var _out425 *dbytes.Blk
+	var _ = _out425
+	var _out426 uint64
+	var _ = _out426
+	_out425, _out426 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out425
+	t = _out426
 	s.J.Mu.Unlock()
 	return b, t
 }
@@ -159,24 +159,24 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out419 bool
-	var _ = _out419
-	var _out420 *ddisk.BList
-	var _ = _out420
-	_out419, _out420 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out419
-	l = _out420
+	var _out427 bool
+	var _ = _out427
+	var _out428 *ddisk.BList
+	var _ = _out428
+	_out427, _out428 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out427
+	l = _out428
 	if !ok {
 		return ok, l, m, bad
 	}
 	Companion_Default___.TYield(s)
-	var _out421 uint64
-	var _ = _out421
-	var _out422 uint64
-	var _ = _out422
-	_out421, _out422 = journalreader.Companion_Default___.CheckHome(s.J, a, l, t)
-	m = _out421
-	bad = _out422
+	var _out429 uint64
+	var _ = _out429
+	var _out430 uint64
+	var _ = _out430
+	_out429, _out430 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out429
+	bad = _out430
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
@@ -184,25 +184,25 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _246_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _246_l
-	var _247_m uint64 = 0
-	var _ = _247_m
-	var _248_bad uint64 = 0
-	var _ = _248_bad
-	var _out423 bool
-	var _ = _out423
-	var _out424 *ddisk.BList
-	var _ = _out424
-	var _out425 uint64
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out423, _out424, _out425, _out426 = Companion_Default___.Device(s, a, n, t)
-	ok = _out423
-	_246_l = _out424
-	_247_m = _out425
-	_248_bad = _out426
+	var _247_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _247_l
+	var _248_m uint64 = 0
+	var _ = _248_m
+	var _249_bad uint64 = 0
+	var _ = _249_bad
+	var _out431 bool
+	var _ = _out431
+	var _out432 *ddisk.BList
+	var _ = _out432
+	var _out433 uint64
+	var _ = _out433
+	var _out434 uint64
+	var _ = _out434
+	_out431, _out432, _out433, _out434 = Companion_Default___.Device(s, a, n, t)
+	ok = _out431
+	_247_l = _out432
+	_248_m = _out433
+	_249_bad = _out434
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -211,30 +211,30 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
 	b = (*dbytes.Blk)(nil)
-	var _249_i uint64
-	var _ = _249_i
-	_249_i = _247_m
-	if _247_m == uint64(0) {
-		var _250_damaged bool
-		var _ = _250_damaged
-		var _out427 bool
-		var _ = _out427
-		_out427 = journalreader.Companion_Default___.Confirm(s.J, a, t, _248_bad)
-		_250_damaged = _out427
-		ok = !_250_damaged
+	var _250_i uint64
+	var _ = _250_i
+	_250_i = _248_m
+	if _248_m == uint64(0) {
+		var _251_damaged bool
+		var _ = _251_damaged
+		var _out435 bool
+		var _ = _out435
+		_out435 = journalreader.Companion_Default___.Confirm(s.J, a, t, _249_bad)
+		_251_damaged = _out435
+		ok = !_251_damaged
 	}
-	for uint64(0) < _249_i {
-		_249_i = _249_i - uint64(1)
-		var _251_c *dbytes.Blk
-		var _ = _251_c
-		var _out428 *dbytes.Blk
-		var _ = _out428
-		_out428 = _246_l.BlkAt(_249_i)
-		_251_c = _out428
-		var _out429 *dbytes.Blk
-		var _ = _out429
-		_out429 = journalreader.Companion_Default___.Lookup2(s.J, a+_249_i, t, _251_c)
-		b = _out429
+	for uint64(0) < _250_i {
+		_250_i = _250_i - uint64(1)
+		var _252_c *dbytes.Blk
+		var _ = _252_c
+		var _out436 *dbytes.Blk
+		var _ = _out436
+		_out436 = _247_l.BlkAt(_250_i)
+		_252_c = _out436
+		var _out437 *dbytes.Blk
+		var _ = _out437
+		_out437 = journalreader.Companion_Default___.Lookup2(s.J, a+_250_i, t, _252_c)
+		b = _out437
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -242,34 +242,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _252_t uint64 = 0
-	var _ = _252_t
-	var _out430 *dbytes.Blk
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out430, _out431 = Companion_Default___.Peek(s, a)
-	b = _out430
-	_252_t = _out431
-	var _253_ok bool
-	var _ = _253_ok
-	_253_ok = true
-	for b == (*dbytes.Blk)(nil) && _253_ok {
-		var _out432 bool
-		var _ = _out432
-		var _out433 *dbytes.Blk
-		var _ = _out433
-		_out432, _out433 = Companion_Default___.Fetch(s, a, uint64(1), _252_t)
-		_253_ok = _out432
-		b = _out433
-		if _253_ok && b == (*dbytes.Blk)(nil) {
-			var _out434 *dbytes.Blk
-			var _ = _out434
-			var _out435 uint64
-			var _ = _out435
-			_out434, _out435 = Companion_Default___.Peek(s, a)
-			b = _out434
-			_252_t = _out435
+	var _253_t uint64 = 0
+	var _ = _253_t
+	var _out438 *dbytes.Blk
+	var _ = _out438
+	var _out439 uint64
+	var _ = _out439
+	_out438, _out439 = Companion_Default___.Peek(s, a)
+	b = _out438
+	_253_t = _out439
+	var _254_ok bool
+	var _ = _254_ok
+	_254_ok = true
+	for b == (*dbytes.Blk)(nil) && _254_ok {
+		var _out440 bool
+		var _ = _out440
+		var _out441 *dbytes.Blk
+		var _ = _out441
+		_out440, _out441 = Companion_Default___.Fetch(s, a, uint64(1), _253_t)
+		_254_ok = _out440
+		b = _out441
+		if _254_ok && b == (*dbytes.Blk)(nil) {
+			var _out442 *dbytes.Blk
+			var _ = _out442
+			var _out443 uint64
+			var _ = _out443
+			_out442, _out443 = Companion_Default___.Peek(s, a)
+			b = _out442
+			_253_t = _out443
 		}
 	}
 	return b
@@ -278,35 +278,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _254_m uint64
-	var _ = _254_m
-	_254_m = func() uint64 {
+	var _255_m uint64
+	var _ = _255_m
+	_255_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _255_b *dbytes.Blk
-	var _ = _255_b
-	var _256_t uint64
-	var _ = _256_t
-	var _out436 *dbytes.Blk
-	var _ = _out436
-	var _out437 uint64
-	var _ = _out437
-	_out436, _out437 = Companion_Default___.Peek(s, a)
-	_255_b = _out436
-	_256_t = _out437
-	if _255_b == (*dbytes.Blk)(nil) {
-		var _257_ok bool = false
-		var _ = _257_ok
-		var _out438 bool
-		var _ = _out438
-		var _out439 *dbytes.Blk
-		var _ = _out439
-		_out438, _out439 = Companion_Default___.Fetch(s, a, _254_m, _256_t)
-		_257_ok = _out438
-		_255_b = _out439
+	var _256_b *dbytes.Blk
+	var _ = _256_b
+	var _257_t uint64
+	var _ = _257_t
+	var _out444 *dbytes.Blk
+	var _ = _out444
+	var _out445 uint64
+	var _ = _out445
+	_out444, _out445 = Companion_Default___.Peek(s, a)
+	_256_b = _out444
+	_257_t = _out445
+	if _256_b == (*dbytes.Blk)(nil) {
+		var _258_ok bool = false
+		var _ = _258_ok
+		var _out446 bool
+		var _ = _out446
+		var _out447 *dbytes.Blk
+		var _ = _out447
+		_out446, _out447 = Companion_Default___.Fetch(s, a, _255_m, _257_t)
+		_258_ok = _out446
+		_256_b = _out447
 	}
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _391_i uint64
-	var _ = _391_i
-	_391_i = uint64(0)
-	for _391_i < uint64(512) {
-		if b.U64(uint64(8)*_391_i) != uint64(0) {
+	var _392_i uint64
+	var _ = _392_i
+	_392_i = uint64(0)
+	for _392_i < uint64(512) {
+		if b.U64(uint64(8)*_392_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_391_i = _391_i + uint64(1)
+		_392_i = _392_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _392_bn uint64
-	var _ = _392_bn
-	var _out574 uint64
-	var _ = _out574
-	_out574 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_392_bn = _out574
+	var _393_bn uint64
+	var _ = _393_bn
+	var _out582 uint64
+	var _ = _out582
+	_out582 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_393_bn = _out582
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _392_bn, false)
+	x.Fs.SetUsedBit(txn, _393_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _393_pn uint64
-	var _ = _393_pn
-	var _out575 uint64
-	var _ = _out575
-	_out575 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_393_pn = _out575
-	var _394_pb *dbytes.Blk
-	var _ = _394_pb
-	var _out576 *dbytes.Blk
-	var _ = _out576
-	_out576 = x.Fs.ReadBlock(txn, _393_pn, true)
-	_394_pb = _out576
-	var _395_bn uint64
-	var _ = _395_bn
-	_395_bn = _394_pb.U64(uint64(8) * (j % uint64(512)))
-	var _396_t *dbytes.Bytes
-	var _ = _396_t
-	var _out577 *dbytes.Bytes
-	var _ = _out577
-	_out577 = _394_pb.Thaw()
-	_396_t = _out577
-	Companion_Default___.CutChild(x, txn, ip, _396_t, _393_pn, _395_bn, j)
-	x.CloseParent(txn, _393_pn, _396_t)
+	var _394_pn uint64
+	var _ = _394_pn
+	var _out583 uint64
+	var _ = _out583
+	_out583 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_394_pn = _out583
+	var _395_pb *dbytes.Blk
+	var _ = _395_pb
+	var _out584 *dbytes.Blk
+	var _ = _out584
+	_out584 = x.Fs.ReadBlock(txn, _394_pn, true)
+	_395_pb = _out584
+	var _396_bn uint64
+	var _ = _396_bn
+	_396_bn = _395_pb.U64(uint64(8) * (j % uint64(512)))
+	var _397_t *dbytes.Bytes
+	var _ = _397_t
+	var _out585 *dbytes.Bytes
+	var _ = _out585
+	_out585 = _395_pb.Thaw()
+	_397_t = _out585
+	Companion_Default___.CutChild(x, txn, ip, _397_t, _394_pn, _396_bn, j)
+	x.CloseParent(txn, _394_pn, _397_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _397_bn uint64
-	var _ = _397_bn
-	var _out578 uint64
-	var _ = _out578
-	_out578 = x.Resolve(txn, ip, k, lev, j, true)
-	_397_bn = _out578
-	var _398_b *dbytes.Blk
-	var _ = _398_b
-	var _out579 *dbytes.Blk
-	var _ = _out579
-	_out579 = x.Fs.ReadBlock(txn, _397_bn, true)
-	_398_b = _out579
-	var _399_e bool = false
-	var _ = _399_e
-	var _out580 bool
-	var _ = _out580
-	_out580 = Companion_Default___.NoEntries(_398_b)
-	_399_e = _out580
-	if !_399_e {
+	var _398_bn uint64
+	var _ = _398_bn
+	var _out586 uint64
+	var _ = _out586
+	_out586 = x.Resolve(txn, ip, k, lev, j, true)
+	_398_bn = _out586
+	var _399_b *dbytes.Blk
+	var _ = _399_b
+	var _out587 *dbytes.Blk
+	var _ = _out587
+	_out587 = x.Fs.ReadBlock(txn, _398_bn, true)
+	_399_b = _out587
+	var _400_e bool = false
+	var _ = _400_e
+	var _out588 bool
+	var _ = _out588
+	_out588 = Companion_Default___.NoEntries(_399_b)
+	_400_e = _out588
+	if !_400_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

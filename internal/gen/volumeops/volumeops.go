@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1211 uint32
-	var _ = _out1211
-	var _out1212 *dbytes.Bytes
-	var _ = _out1212
-	_out1211, _out1212 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1211
-	after = _out1212
-	var _818_all uint64
-	var _ = _818_all
-	_818_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _819_files uint64
-	var _ = _819_files
-	_819_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _820_b uint64
-	var _ = _820_b
-	_820_b = Companion_Default___.Least(blocks, _818_all)
-	var _821_i uint64
-	var _ = _821_i
-	_821_i = Companion_Default___.Least(inodes, _819_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _818_all, uint64(4096) * _820_b, uint64(4096) * _820_b, _819_files, _821_i, _821_i, uint32(0)}}
+	var _out1219 uint32
+	var _ = _out1219
+	var _out1220 *dbytes.Bytes
+	var _ = _out1220
+	_out1219, _out1220 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1219
+	after = _out1220
+	var _819_all uint64
+	var _ = _819_all
+	_819_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _820_files uint64
+	var _ = _820_files
+	_820_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _821_b uint64
+	var _ = _821_b
+	_821_b = Companion_Default___.Least(blocks, _819_all)
+	var _822_i uint64
+	var _ = _822_i
+	_822_i = Companion_Default___.Least(inodes, _820_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _819_all, uint64(4096) * _821_b, uint64(4096) * _821_b, _820_files, _822_i, _822_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1213 uint32
-	var _ = _out1213
-	var _out1214 *dbytes.Bytes
-	var _ = _out1214
-	_out1213, _out1214 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1213
-	after = _out1214
+	var _out1221 uint32
+	var _ = _out1221
+	var _out1222 *dbytes.Bytes
+	var _ = _out1222
+	_out1221, _out1222 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1221
+	after = _out1222
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1215 uint32
-	var _ = _out1215
-	var _out1216 *dbytes.Bytes
-	var _ = _out1216
-	_out1215, _out1216 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1215
-	after = _out1216
+	var _out1223 uint32
+	var _ = _out1223
+	var _out1224 *dbytes.Bytes
+	var _ = _out1224
+	_out1223, _out1224 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1223
+	after = _out1224
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _822_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _822_ip
-	var _out1217 uint32
-	var _ = _out1217
-	var _out1218 *dbytes.Bytes
-	var _ = _out1218
-	_out1217, _out1218 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1217
-	_822_ip = _out1218
+	var _823_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _823_ip
+	var _out1225 uint32
+	var _ = _out1225
+	var _out1226 *dbytes.Bytes
+	var _ = _out1226
+	_out1225, _out1226 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1225
+	_823_ip = _out1226
 	if st != uint32(0) {
 		return st, after
 	}
-	var _823_ty uint32
-	var _ = _823_ty
-	var _out1219 uint32
-	var _ = _out1219
-	_out1219 = inodeformat.Companion_Default___.GetTy(_822_ip)
-	_823_ty = _out1219
-	if _823_ty != permissions.Companion_Default___.REG() {
+	var _824_ty uint32
+	var _ = _824_ty
+	var _out1227 uint32
+	var _ = _out1227
+	_out1227 = inodeformat.Companion_Default___.GetTy(_823_ip)
+	_824_ty = _out1227
+	if _824_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _822_ip
+	after = _823_ip
 	return st, after
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _356_bo uint64
-	var _ = _356_bo
-	_356_bo = pos % uint64(4096)
-	var _357_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _357_b
+	var _357_bo uint64
+	var _ = _357_bo
+	_357_bo = pos % uint64(4096)
+	var _358_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _358_b
 	if c == uint64(4096) {
-		var _out545 *dbytes.Bytes
-		var _ = _out545
-		_out545 = dbytes.NewBytes(uint64(4096))
-		_357_b = _out545
+		var _out553 *dbytes.Bytes
+		var _ = _out553
+		_out553 = dbytes.NewBytes(uint64(4096))
+		_358_b = _out553
 	} else {
-		var _358_blk *dbytes.Blk
-		var _ = _358_blk
-		var _out546 *dbytes.Blk
-		var _ = _out546
-		_out546 = x.ReadAt(txn, bn, true)
-		_358_blk = _out546
-		var _out547 *dbytes.Bytes
-		var _ = _out547
-		_out547 = _358_blk.Thaw()
-		_357_b = _out547
+		var _359_blk *dbytes.Blk
+		var _ = _359_blk
+		var _out554 *dbytes.Blk
+		var _ = _out554
+		_out554 = x.ReadAt(txn, bn, true)
+		_359_blk = _out554
+		var _out555 *dbytes.Bytes
+		var _ = _out555
+		_out555 = _359_blk.Thaw()
+		_358_b = _out555
 	}
-	_357_b.CopyFrom(_356_bo, src, so, c)
-	x.WriteData(txn, bn, _357_b)
+	_358_b.CopyFrom(_357_bo, src, so, c)
+	x.WriteData(txn, bn, _358_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out548 *dbytes.Bytes
-		var _ = _out548
-		_out548 = src.CopyOf(so)
-		b = _out548
+		var _out556 *dbytes.Bytes
+		var _ = _out556
+		_out556 = src.CopyOf(so)
+		b = _out556
 	} else {
-		var _out549 *dbytes.Bytes
-		var _ = _out549
-		_out549 = dbytes.NewBytes(uint64(4096))
-		b = _out549
+		var _out557 *dbytes.Bytes
+		var _ = _out557
+		_out557 = dbytes.NewBytes(uint64(4096))
+		b = _out557
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _359_k uint64
-	var _ = _359_k
-	_359_k = pos / uint64(4096)
-	var _360_b *dbytes.Bytes
-	var _ = _360_b
-	var _out550 *dbytes.Bytes
-	var _ = _out550
-	_out550 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_360_b = _out550
-	var _361_near uint64
-	var _ = _361_near
-	_361_near = uint64(0)
-	if uint64(0) < _359_k {
-		var _out551 uint64
-		var _ = _out551
-		_out551 = inodeformat.Companion_Default___.GetSlot(ip, _359_k-uint64(1))
-		_361_near = _out551
+	var _360_k uint64
+	var _ = _360_k
+	_360_k = pos / uint64(4096)
+	var _361_b *dbytes.Bytes
+	var _ = _361_b
+	var _out558 *dbytes.Bytes
+	var _ = _out558
+	_out558 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_361_b = _out558
+	var _362_near uint64
+	var _ = _362_near
+	_362_near = uint64(0)
+	if uint64(0) < _360_k {
+		var _out559 uint64
+		var _ = _out559
+		_out559 = inodeformat.Companion_Default___.GetSlot(ip, _360_k-uint64(1))
+		_362_near = _out559
 	}
-	var _362_bn uint64 = 0
-	var _ = _362_bn
-	var _out552 bool
-	var _ = _out552
-	var _out553 uint64
-	var _ = _out553
-	_out552, _out553 = x.AllocRoot(txn, ip, ino, _359_k, _361_near, _360_b)
-	ok = _out552
-	_362_bn = _out553
+	var _363_bn uint64 = 0
+	var _ = _363_bn
+	var _out560 bool
+	var _ = _out560
+	var _out561 uint64
+	var _ = _out561
+	_out560, _out561 = x.AllocRoot(txn, ip, ino, _360_k, _362_near, _361_b)
+	ok = _out560
+	_363_bn = _out561
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_362_bn)
+		txn.Bulk(_363_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _363_k uint64
-	var _ = _363_k
-	_363_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _364_lev uint64
-	var _ = _364_lev
-	_364_lev = positions.Companion_Default___.MaxLev(_363_k)
-	var _365_jp uint64
-	var _ = _365_jp
-	_365_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _364_k uint64
+	var _ = _364_k
+	_364_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _365_lev uint64
+	var _ = _365_lev
+	_365_lev = positions.Companion_Default___.MaxLev(_364_k)
+	var _366_jp uint64
+	var _ = _366_jp
+	_366_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _366_pn uint64 = 0
-	var _ = _366_pn
-	var _out554 bool
-	var _ = _out554
-	var _out555 uint64
-	var _ = _out555
-	_out554, _out555 = x.ResolveAlloc(txn, ip, ino, _363_k, _364_lev-uint64(1), _365_jp)
-	ok = _out554
-	_366_pn = _out555
+	var _367_pn uint64 = 0
+	var _ = _367_pn
+	var _out562 bool
+	var _ = _out562
+	var _out563 uint64
+	var _ = _out563
+	_out562, _out563 = x.ResolveAlloc(txn, ip, ino, _364_k, _365_lev-uint64(1), _366_jp)
+	ok = _out562
+	_367_pn = _out563
 	if !ok {
 		return ok, m
 	}
-	var _367_blk *dbytes.Blk
-	var _ = _367_blk
-	var _out556 *dbytes.Blk
-	var _ = _out556
-	_out556 = x.Fs.ReadBlock(txn, _366_pn, true)
-	_367_blk = _out556
-	var _368_t *dbytes.Bytes
-	var _ = _368_t
-	var _out557 *dbytes.Bytes
-	var _ = _out557
-	_out557 = _367_blk.Thaw()
-	_368_t = _out557
-	var _369_near uint64
-	var _ = _369_near
-	_369_near = _366_pn
+	var _368_blk *dbytes.Blk
+	var _ = _368_blk
+	var _out564 *dbytes.Blk
+	var _ = _out564
+	_out564 = x.Fs.ReadBlock(txn, _367_pn, true)
+	_368_blk = _out564
+	var _369_t *dbytes.Bytes
+	var _ = _369_t
+	var _out565 *dbytes.Bytes
+	var _ = _out565
+	_out565 = _368_blk.Thaw()
+	_369_t = _out565
+	var _370_near uint64
+	var _ = _370_near
+	_370_near = _367_pn
 	for m < len_ {
-		var _370_at uint64
-		var _ = _370_at
-		_370_at = pos + m
-		var _371_n uint64
-		var _ = _371_n
-		_371_n = _370_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_371_n) != _363_k || positions.Companion_Default___.FlatJ(_371_n)/uint64(512) != _365_jp {
+		var _371_at uint64
+		var _ = _371_at
+		_371_at = pos + m
+		var _372_n uint64
+		var _ = _372_n
+		_372_n = _371_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_372_n) != _364_k || positions.Companion_Default___.FlatJ(_372_n)/uint64(512) != _366_jp {
 			goto L4
 		}
-		var _372_j uint64
-		var _ = _372_j
-		_372_j = positions.Companion_Default___.FlatJ(_371_n)
-		var _373_bn uint64
-		var _ = _373_bn
-		_373_bn = _368_t.U64(uint64(8) * (_372_j % uint64(512)))
-		if _373_bn != uint64(0) {
+		var _373_j uint64
+		var _ = _373_j
+		_373_j = positions.Companion_Default___.FlatJ(_372_n)
+		var _374_bn uint64
+		var _ = _374_bn
+		_374_bn = _369_t.U64(uint64(8) * (_373_j % uint64(512)))
+		if _374_bn != uint64(0) {
 			goto L4
 		}
-		var _374_c uint64
-		var _ = _374_c
-		var _out558 uint64
-		var _ = _out558
-		_out558 = reading.Companion_Default___.Min(uint64(4096)-_370_at%uint64(4096), len_-m)
-		_374_c = _out558
-		var _375_b *dbytes.Bytes
-		var _ = _375_b
-		var _out559 *dbytes.Bytes
-		var _ = _out559
-		_out559 = Companion_Default___.FirstBlock(_370_at, src, so+m, _374_c, bulk)
-		_375_b = _out559
-		if _372_j%uint64(512) != uint64(0) {
-			var _376_left uint64
-			var _ = _376_left
-			_376_left = _368_t.U64(uint64(8) * (_372_j%uint64(512) - uint64(1)))
-			if _376_left != uint64(0) {
-				_369_near = _376_left
+		var _375_c uint64
+		var _ = _375_c
+		var _out566 uint64
+		var _ = _out566
+		_out566 = reading.Companion_Default___.Min(uint64(4096)-_371_at%uint64(4096), len_-m)
+		_375_c = _out566
+		var _376_b *dbytes.Bytes
+		var _ = _376_b
+		var _out567 *dbytes.Bytes
+		var _ = _out567
+		_out567 = Companion_Default___.FirstBlock(_371_at, src, so+m, _375_c, bulk)
+		_376_b = _out567
+		if _373_j%uint64(512) != uint64(0) {
+			var _377_left uint64
+			var _ = _377_left
+			_377_left = _369_t.U64(uint64(8) * (_373_j%uint64(512) - uint64(1)))
+			if _377_left != uint64(0) {
+				_370_near = _377_left
 			}
 		}
-		var _out560 bool
-		var _ = _out560
-		var _out561 uint64
-		var _ = _out561
-		_out560, _out561 = x.AddChild(txn, ip, _368_t, _366_pn, _372_j, _369_near, _375_b)
-		ok = _out560
-		_373_bn = _out561
+		var _out568 bool
+		var _ = _out568
+		var _out569 uint64
+		var _ = _out569
+		_out568, _out569 = x.AddChild(txn, ip, _369_t, _367_pn, _373_j, _370_near, _376_b)
+		ok = _out568
+		_374_bn = _out569
 		if !ok {
 			return ok, m
 		}
-		if bulk && _374_c == uint64(4096) {
-			txn.Bulk(_373_bn)
+		if bulk && _375_c == uint64(4096) {
+			txn.Bulk(_374_bn)
 		}
-		_369_near = _373_bn
-		m = m + _374_c
+		_370_near = _374_bn
+		m = m + _375_c
 	}
 L4:
-	x.CloseParent(txn, _366_pn, _368_t)
+	x.CloseParent(txn, _367_pn, _369_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _377_done uint64
-	var _ = _377_done
-	_377_done = uint64(0)
-	var _378_ck uint64
-	var _ = _378_ck
-	var _379_cj uint64
-	var _ = _379_cj
-	_378_ck, _379_cj = uint64(15), uint64(0)
-	var _380_pb *dbytes.Blk
-	var _ = _380_pb
-	var _out562 *dbytes.Blk
-	var _ = _out562
-	_out562 = dbytes.ZeroBlk()
-	_380_pb = _out562
-	var _381_bulk bool
-	var _ = _381_bulk
-	_381_bulk = Companion_Default___.Much(off, len_)
-	for _377_done < len_ {
-		var _382_pos uint64
-		var _ = _382_pos
-		_382_pos = off + _377_done
-		var _383_n uint64
-		var _ = _383_n
-		_383_n = _382_pos / uint64(4096)
-		var _384_c uint64
-		var _ = _384_c
-		var _out563 uint64
-		var _ = _out563
-		_out563 = reading.Companion_Default___.Min(uint64(4096)-_382_pos%uint64(4096), len_-_377_done)
-		_384_c = _out563
-		var _385_bn uint64 = 0
-		var _ = _385_bn
-		var _out564 uint64
-		var _ = _out564
-		var _out565 uint64
-		var _ = _out565
-		var _out566 uint64
-		var _ = _out566
-		var _out567 *dbytes.Blk
-		var _ = _out567
-		_out564, _out565, _out566, _out567 = reading.Companion_Default___.Find(x, txn, ip, _383_n, true, _378_ck, _379_cj, _380_pb)
-		_385_bn = _out564
-		_378_ck = _out565
-		_379_cj = _out566
-		_380_pb = _out567
-		if _385_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _385_bn, _382_pos, src, so+_377_done, _384_c)
-		} else if _383_n < uint64(12) {
-			_378_ck = uint64(15)
-			var _out568 bool
-			var _ = _out568
-			_out568 = Companion_Default___.FillDirect(x, txn, ip, ino, _382_pos, src, so+_377_done, _384_c, _381_bulk)
-			ok = _out568
+	var _378_done uint64
+	var _ = _378_done
+	_378_done = uint64(0)
+	var _379_ck uint64
+	var _ = _379_ck
+	var _380_cj uint64
+	var _ = _380_cj
+	_379_ck, _380_cj = uint64(15), uint64(0)
+	var _381_pb *dbytes.Blk
+	var _ = _381_pb
+	var _out570 *dbytes.Blk
+	var _ = _out570
+	_out570 = dbytes.ZeroBlk()
+	_381_pb = _out570
+	var _382_bulk bool
+	var _ = _382_bulk
+	_382_bulk = Companion_Default___.Much(off, len_)
+	for _378_done < len_ {
+		var _383_pos uint64
+		var _ = _383_pos
+		_383_pos = off + _378_done
+		var _384_n uint64
+		var _ = _384_n
+		_384_n = _383_pos / uint64(4096)
+		var _385_c uint64
+		var _ = _385_c
+		var _out571 uint64
+		var _ = _out571
+		_out571 = reading.Companion_Default___.Min(uint64(4096)-_383_pos%uint64(4096), len_-_378_done)
+		_385_c = _out571
+		var _386_bn uint64 = 0
+		var _ = _386_bn
+		var _out572 uint64
+		var _ = _out572
+		var _out573 uint64
+		var _ = _out573
+		var _out574 uint64
+		var _ = _out574
+		var _out575 *dbytes.Blk
+		var _ = _out575
+		_out572, _out573, _out574, _out575 = reading.Companion_Default___.Find(x, txn, ip, _384_n, true, _379_ck, _380_cj, _381_pb)
+		_386_bn = _out572
+		_379_ck = _out573
+		_380_cj = _out574
+		_381_pb = _out575
+		if _386_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _386_bn, _383_pos, src, so+_378_done, _385_c)
+		} else if _384_n < uint64(12) {
+			_379_ck = uint64(15)
+			var _out576 bool
+			var _ = _out576
+			_out576 = Companion_Default___.FillDirect(x, txn, ip, ino, _383_pos, src, so+_378_done, _385_c, _382_bulk)
+			ok = _out576
 			if !ok {
 				return ok
 			}
 		} else {
-			_378_ck = uint64(15)
-			var _out569 bool
-			var _ = _out569
-			var _out570 uint64
-			var _ = _out570
-			_out569, _out570 = Companion_Default___.FillRun(x, txn, ip, ino, _382_pos, src, so+_377_done, len_-_377_done, _381_bulk)
-			ok = _out569
-			_384_c = _out570
+			_379_ck = uint64(15)
+			var _out577 bool
+			var _ = _out577
+			var _out578 uint64
+			var _ = _out578
+			_out577, _out578 = Companion_Default___.FillRun(x, txn, ip, ino, _383_pos, src, so+_378_done, len_-_378_done, _382_bulk)
+			ok = _out577
+			_385_c = _out578
 			if !ok {
 				return ok
 			}
 		}
-		_377_done = _377_done + _384_c
+		_378_done = _378_done + _385_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _386_n uint64
-	var _ = _386_n
-	_386_n = sz / uint64(4096)
-	var _387_k uint64
-	var _ = _387_k
-	_387_k = positions.Companion_Default___.FlatK(_386_n)
-	var _388_bn uint64
-	var _ = _388_bn
-	var _out571 uint64
-	var _ = _out571
-	_out571 = x.Resolve(txn, ip, _387_k, positions.Companion_Default___.MaxLev(_387_k), positions.Companion_Default___.FlatJ(_386_n), true)
-	_388_bn = _out571
-	if _388_bn == uint64(0) {
+	var _387_n uint64
+	var _ = _387_n
+	_387_n = sz / uint64(4096)
+	var _388_k uint64
+	var _ = _388_k
+	_388_k = positions.Companion_Default___.FlatK(_387_n)
+	var _389_bn uint64
+	var _ = _389_bn
+	var _out579 uint64
+	var _ = _out579
+	_out579 = x.Resolve(txn, ip, _388_k, positions.Companion_Default___.MaxLev(_388_k), positions.Companion_Default___.FlatJ(_387_n), true)
+	_389_bn = _out579
+	if _389_bn == uint64(0) {
 		return
 	}
-	var _389_blk *dbytes.Blk
-	var _ = _389_blk
-	var _out572 *dbytes.Blk
-	var _ = _out572
-	_out572 = x.ReadAt(txn, _388_bn, true)
-	_389_blk = _out572
-	var _390_b *dbytes.Bytes
-	var _ = _390_b
-	var _out573 *dbytes.Bytes
-	var _ = _out573
-	_out573 = dbytes.NewBytes(uint64(4096))
-	_390_b = _out573
-	_390_b.CopyBlk(uint64(0), _389_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _388_bn, _390_b)
+	var _390_blk *dbytes.Blk
+	var _ = _390_blk
+	var _out580 *dbytes.Blk
+	var _ = _out580
+	_out580 = x.ReadAt(txn, _389_bn, true)
+	_390_blk = _out580
+	var _391_b *dbytes.Bytes
+	var _ = _391_b
+	var _out581 *dbytes.Bytes
+	var _ = _out581
+	_out581 = dbytes.NewBytes(uint64(4096))
+	_391_b = _out581
+	_391_b.CopyBlk(uint64(0), _390_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _389_bn, _391_b)
 }
 
 // End of class Default__

@@ -7,5 +7,6 @@ include "remove.dfy"
 include "rename.dfy"
 include "volume.dfy"
 include "trimming.dfy"
+include "renewing.dfy"
 include "squash.dfy"
 // All procedures of the file system.

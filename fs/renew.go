@@ -1,0 +1,31 @@
+package fs
+
+import "tansy/internal/gen/renewing"
+
+// maxRenew bounds the blocks below a page of the tree of codes of which one is looked for that is in use.
+const maxRenew = 1 << 15
+
+// renew has a block written anew that the device has lost and memory has: a home block, or a page of the tree of codes. It commits
+// contents of the block as they are, or of one whose code the page or one below it has; so the block goes home again, and the page to
+// the other of its places, with the next installation. False: that could not be done.
+func (v *FS) renew(a uint64) bool {
+	first, last := a, a
+	if a < v.dmg.params.Start {
+		first, last = v.dmg.params.Below(a, v.dmg.size)
+		last = min(last, first+maxRenew)
+	}
+	for b := first; b <= last; b++ {
+		wrote := false
+		err := v.attempt(false, false, func(tx *txn) uint32 {
+			wrote = renewing.Companion_Default___.Renew(tx, v.dirs, b)
+			return 0
+		})
+		if err == nil && wrote {
+			return v.sys.Settle() == nil // soon, as a crash before loses what memory has
+		}
+		if err != nil && err != ErrIO && err != ErrJukebox { // those: another will do
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+include "base.dfy"
+// Blocks written anew: the device has lost what a block holds, or the page of the tree of codes that has its code, and
+// memory still has it.
+module Renewing {
+  import opened Machine
+  import opened ByteSlice
+  import opened TxnS
+  import opened VolumeGeometry
+  import opened Directories
+  import opened ProcedureBase
+  import BlockStore
+
+  // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again, and its
+  // code into new pages.
+  method Renew(txn: Txn, d: DirFs, a: uint64) returns (wrote: bool)
+    modifies d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures d.fs.jrnl.data == old(d.fs.jrnl.data)
+  {
+    var g := d.fs.geo;
+    var s := d.fs.fs.fs;
+    if g.ibm <= a && a < g.itab {
+      var bit := txn.ReadBit(a, 0, true);
+      txn.WriteBit(a, 0, bit);
+    } else if g.itab <= a && a < g.data0 {
+      var ino := txn.ReadInode(a, 0, true);
+      txn.WriteInode(a, 0, ino);
+    } else if g.data0 <= a && a < g.data1 {
+      var unused := s.FreeBit(txn, a);
+      if unused { return false; }
+      var b := txn.ReadBlock(a, true);
+      var y := b.Thaw();
+      txn.WriteBlock(a, y);
+    } else { return false; }
+    assert d.fs.jrnl.data == old(d.fs.jrnl.data);
+    wrote := true;
+  }
+}
