@@ -26,7 +26,6 @@ import (
 	"tansy/exports"
 	tansyfs "tansy/fs"
 	"tansy/groups"
-	"tansy/journal"
 	"tansy/portmap"
 	"tansy/server"
 	"tansy/status"
@@ -148,7 +147,7 @@ volumes that fails, or cannot be opened, does not stop the others.
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	each := uint64(cache) / uint64(len(places.list))
 	n := int64(len(places.list))
-	debug.SetMemoryLimit(n*int64(journal.CacheHeap(each)) + (n-1)*perVolume + overhead - slack + limit.memory())
+	debug.SetMemoryLimit((n-1)*perVolume + overhead - slack + limit.memory()) // the caches lie outside of what it counts
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.

@@ -11,7 +11,6 @@ package dbytes
 
 import (
 	"encoding/binary"
-	"strings"
 	"unsafe"
 )
 
@@ -142,18 +141,6 @@ func (b *Blk) Data() []byte { return b.v[:] }
 // must not write to data any more.
 func BlkOf(data []byte) *Blk {
 	return (*Blk)(unsafe.Pointer((*[BlkSize]byte)(data)))
-}
-
-// AnyBlks returns n blocks side by side that hold anything: who asks writes all of each before anybody else sees it.
-// To clear what is read from the device, and then copied to the cache, took a twentieth of the server's time in a stream of reads.
-func AnyBlks(n uint64) []Blk {
-	if n == 0 {
-		return nil
-	}
-	var b strings.Builder // its memory is not cleared
-	b.Grow(int(n) * BlkSize)
-	b.WriteByte(0)
-	return unsafe.Slice((*Blk)(unsafe.Pointer(unsafe.StringData(b.String()))), n)
 }
 
 var zero Blk

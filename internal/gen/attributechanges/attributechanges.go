@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var _ = _417_cs
 	var _418_cns uint32
 	var _ = _418_cns
-	var _out589 uint64
-	var _ = _out589
-	var _out590 uint32
-	var _ = _out590
-	_out589, _out590 = inodeformat.Companion_Default___.GetCtime(ip)
-	_417_cs = _out589
-	_418_cns = _out590
+	var _out591 uint64
+	var _ = _out591
+	var _out592 uint32
+	var _ = _out592
+	_out591, _out592 = inodeformat.Companion_Default___.GetCtime(ip)
+	_417_cs = _out591
+	_418_cns = _out592
 	if _417_cs < s || _417_cs == s && _418_cns < ns {
 		return ts, tns
 	}

@@ -186,13 +186,13 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	after = (*dbytes.Bytes)(nil)
 	var _662_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _662_ip
-	var _out886 uint32
-	var _ = _out886
-	var _out887 *dbytes.Bytes
-	var _ = _out887
-	_out886, _out887 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out886
-	_662_ip = _out887
+	var _out888 uint32
+	var _ = _out888
+	var _out889 *dbytes.Bytes
+	var _ = _out889
+	_out888, _out889 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out888
+	_662_ip = _out889
 	if st == uint32(0) {
 		after = _662_ip
 	}
@@ -208,21 +208,21 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
 	var _663_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _663_ip
-	var _out888 uint32
-	var _ = _out888
-	var _out889 *dbytes.Bytes
-	var _ = _out889
-	_out888, _out889 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out888
-	_663_ip = _out889
+	var _out890 uint32
+	var _ = _out890
+	var _out891 *dbytes.Bytes
+	var _ = _out891
+	_out890, _out891 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out890
+	_663_ip = _out891
 	if st != uint32(0) {
 		return st, bits, after
 	}
 	after = _663_ip
-	var _out890 uint32
-	var _ = _out890
-	_out890 = permissions.Companion_Default___.AccessBits(c, _663_ip)
-	bits = _out890
+	var _out892 uint32
+	var _ = _out892
+	_out892 = permissions.Companion_Default___.AccessBits(c, _663_ip)
+	bits = _out892
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -244,10 +244,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	st = uint32(0)
 	var _664_own bool
 	var _ = _664_own
-	var _out891 bool
-	var _ = _out891
-	_out891 = permissions.Companion_Default___.IsOwner(c, ip)
-	_664_own = _out891
+	var _out893 bool
+	var _ = _out893
+	_out893 = permissions.Companion_Default___.IsOwner(c, ip)
+	_664_own = _out893
 	if a.HasMode && !_664_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
@@ -255,10 +255,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasUid && c.Uid != uint32(0) {
 		var _665_u uint32
 		var _ = _665_u
-		var _out892 uint32
-		var _ = _out892
-		_out892 = inodeformat.Companion_Default___.GetUid(ip)
-		_665_u = _out892
+		var _out894 uint32
+		var _ = _out894
+		_out894 = inodeformat.Companion_Default___.GetUid(ip)
+		_665_u = _out894
 		if !_664_own || a.Uid != _665_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -267,16 +267,16 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasGid && c.Uid != uint32(0) {
 		var _666_g uint32
 		var _ = _666_g
-		var _out893 uint32
-		var _ = _out893
-		_out893 = inodeformat.Companion_Default___.GetGid(ip)
-		_666_g = _out893
+		var _out895 uint32
+		var _ = _out895
+		_out895 = inodeformat.Companion_Default___.GetGid(ip)
+		_666_g = _out895
 		var _667_mine bool
 		var _ = _667_mine
-		var _out894 bool
-		var _ = _out894
-		_out894 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_667_mine = _out894
+		var _out896 bool
+		var _ = _out896
+		_out896 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_667_mine = _out896
 		if !_664_own || a.Gid != _666_g && !_667_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -289,10 +289,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
 		var _668_w bool
 		var _ = _668_w
-		var _out895 bool
-		var _ = _out895
-		_out895 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_668_w = _out895
+		var _out897 bool
+		var _ = _out897
+		_out897 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_668_w = _out897
 		if !_668_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
@@ -320,34 +320,34 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	}
 	var _669_mode uint32
 	var _ = _669_mode
-	var _out896 uint32
-	var _ = _out896
-	_out896 = inodeformat.Companion_Default___.GetMode(ip)
-	_669_mode = _out896
+	var _out898 uint32
+	var _ = _out898
+	_out898 = inodeformat.Companion_Default___.GetMode(ip)
+	_669_mode = _out898
 	if a.HasMode {
 		_669_mode = a.Mode % uint32(4096)
 		var _670_gid uint32
 		var _ = _670_gid
-		var _out897 uint32
-		var _ = _out897
-		_out897 = inodeformat.Companion_Default___.GetGid(ip)
-		_670_gid = _out897
+		var _out899 uint32
+		var _ = _out899
+		_out899 = inodeformat.Companion_Default___.GetGid(ip)
+		_670_gid = _out899
 		var _671_mine bool
 		var _ = _671_mine
-		var _out898 bool
-		var _ = _out898
-		_out898 = permissions.Companion_Default___.InGroup(c, _670_gid)
-		_671_mine = _out898
+		var _out900 bool
+		var _ = _out900
+		_out900 = permissions.Companion_Default___.InGroup(c, _670_gid)
+		_671_mine = _out900
 		if c.Uid != uint32(0) && !_671_mine {
 			_669_mode = permissions.Companion_Default___.DropSetgid(_669_mode)
 		}
 	}
 	var _672_ty uint32
 	var _ = _672_ty
-	var _out899 uint32
-	var _ = _out899
-	_out899 = inodeformat.Companion_Default___.GetTy(ip)
-	_672_ty = _out899
+	var _out901 uint32
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetTy(ip)
+	_672_ty = _out901
 	if _672_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
 		_669_mode = permissions.Companion_Default___.KillPriv(_669_mode)
 	}
@@ -369,32 +369,32 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	later = false
 	var _673_ip *dbytes.Bytes
 	var _ = _673_ip
-	var _out900 *dbytes.Bytes
-	var _ = _out900
-	_out900 = d.Fs.GetInode(txn, ino, true)
-	_673_ip = _out900
+	var _out902 *dbytes.Bytes
+	var _ = _out902
+	_out902 = d.Fs.GetInode(txn, ino, true)
+	_673_ip = _out902
 	var _674_was uint64
 	var _ = _674_was
-	var _out901 uint64
-	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetSize(_673_ip)
-	_674_was = _out901
+	var _out903 uint64
+	var _ = _out903
+	_out903 = inodeformat.Companion_Default___.GetSize(_673_ip)
+	_674_was = _out903
 	var _675_shrink uint64
 	var _ = _675_shrink
-	var _out902 uint64
-	var _ = _out902
-	_out902 = inodeformat.Companion_Default___.GetShrink(_673_ip)
-	_675_shrink = _out902
+	var _out904 uint64
+	var _ = _out904
+	_out904 = inodeformat.Companion_Default___.GetShrink(_673_ip)
+	_675_shrink = _out904
 	if size > _674_was && _675_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
 	var _676_ok bool
 	var _ = _676_ok
-	var _out903 bool
-	var _ = _out903
-	_out903 = d.SetSize(txn, ino, size)
-	_676_ok = _out903
+	var _out905 bool
+	var _ = _out905
+	_out905 = d.SetSize(txn, ino, size)
+	_676_ok = _out905
 	if !_676_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
@@ -403,10 +403,10 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	if size < _674_was {
 		var _677_done bool
 		var _ = _677_done
-		var _out904 bool
-		var _ = _out904
-		_out904 = procedurebase.Companion_Default___.Release(txn, d, ino, _674_was-size)
-		_677_done = _out904
+		var _out906 bool
+		var _ = _out906
+		_out906 = procedurebase.Companion_Default___.Release(txn, d, ino, _674_was-size)
+		_677_done = _out906
 		later = !_677_done
 	}
 	return st, later
@@ -419,13 +419,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	ip = (*dbytes.Bytes)(nil)
 	var _678_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _678_p
-	var _out905 uint32
-	var _ = _out905
-	var _out906 *dbytes.Bytes
-	var _ = _out906
-	_out905, _out906 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out905
-	_678_p = _out906
+	var _out907 uint32
+	var _ = _out907
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out907, _out908 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out907
+	_678_p = _out908
 	if st != uint32(0) {
 		return st, ip
 	}
@@ -435,13 +435,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 		var _ = _679_cs
 		var _680_cns uint32
 		var _ = _680_cns
-		var _out907 uint64
-		var _ = _out907
-		var _out908 uint32
-		var _ = _out908
-		_out907, _out908 = inodeformat.Companion_Default___.GetCtime(_678_p)
-		_679_cs = _out907
-		_680_cns = _out908
+		var _out909 uint64
+		var _ = _out909
+		var _out910 uint32
+		var _ = _out910
+		_out909, _out910 = inodeformat.Companion_Default___.GetCtime(_678_p)
+		_679_cs = _out909
+		_680_cns = _out910
 		if _679_cs != gs || _680_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
@@ -449,25 +449,25 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _681_ty uint32
 	var _ = _681_ty
-	var _out909 uint32
-	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetTy(_678_p)
-	_681_ty = _out909
+	var _out911 uint32
+	var _ = _out911
+	_out911 = inodeformat.Companion_Default___.GetTy(_678_p)
+	_681_ty = _out911
 	if a.HasSize && _681_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out910 uint32
-	var _ = _out910
-	_out910 = Companion_Default___.ArgStatus(a)
-	st = _out910
+	var _out912 uint32
+	var _ = _out912
+	_out912 = Companion_Default___.ArgStatus(a)
+	st = _out912
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out911 uint32
-	var _ = _out911
-	_out911 = Companion_Default___.MaySetattr(c, _678_p, a)
-	st = _out911
+	var _out913 uint32
+	var _ = _out913
+	_out913 = Companion_Default___.MaySetattr(c, _678_p, a)
+	st = _out913
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,13 +479,13 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out912 uint32
-		var _ = _out912
-		var _out913 bool
-		var _ = _out913
-		_out912, _out913 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out912
-		later = _out913
+		var _out914 uint32
+		var _ = _out914
+		var _out915 bool
+		var _ = _out915
+		_out914, _out915 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out914
+		later = _out915
 		if st != uint32(0) {
 			return st, after, later
 		}
@@ -493,21 +493,21 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	st = uint32(0)
 	var _682_np *dbytes.Bytes
 	var _ = _682_np
-	var _out914 *dbytes.Bytes
-	var _ = _out914
-	_out914 = d.Fs.GetInode(txn, ino, true)
-	_682_np = _out914
+	var _out916 *dbytes.Bytes
+	var _ = _out916
+	_out916 = d.Fs.GetInode(txn, ino, true)
+	_682_np = _out916
 	var _683_ts uint64
 	var _ = _683_ts
 	var _684_tns uint32
 	var _ = _684_tns
-	var _out915 uint64
-	var _ = _out915
-	var _out916 uint32
-	var _ = _out916
-	_out915, _out916 = attributechanges.Companion_Default___.Stamp(_682_np, s, ns)
-	_683_ts = _out915
-	_684_tns = _out916
+	var _out917 uint64
+	var _ = _out917
+	var _out918 uint32
+	var _ = _out918
+	_out917, _out918 = attributechanges.Companion_Default___.Stamp(_682_np, s, ns)
+	_683_ts = _out917
+	_684_tns = _out918
 	Companion_Default___.Apply(c, _682_np, a, _683_ts, _684_tns)
 	inodeformat.Companion_Default___.SetVerf(_682_np, uint64(0))
 	d.PutInode(txn, ino, _682_np)
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out917 uint32
-	var _ = _out917
-	var _out918 *dbytes.Bytes
-	var _ = _out918
-	_out917, _out918 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out917
-	before = _out918
+	var _out919 uint32
+	var _ = _out919
+	var _out920 *dbytes.Bytes
+	var _ = _out920
+	_out919, _out920 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out919
+	before = _out920
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,37 +538,37 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out919 uint32
-	var _ = _out919
-	var _out920 *dbytes.Bytes
-	var _ = _out920
-	var _out921 bool
+	var _out921 uint32
 	var _ = _out921
-	_out919, _out920, _out921 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out919
-	after = _out920
-	later = _out921
+	var _out922 *dbytes.Bytes
+	var _ = _out922
+	var _out923 bool
+	var _ = _out923
+	_out921, _out922, _out923 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out921
+	after = _out922
+	later = _out923
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
 	var _685_ty uint32
 	var _ = _685_ty
-	var _out922 uint32
-	var _ = _out922
-	_out922 = inodeformat.Companion_Default___.GetTy(ip)
-	_685_ty = _out922
-	var _686_dmode uint32
-	var _ = _686_dmode
-	var _out923 uint32
-	var _ = _out923
-	_out923 = inodeformat.Companion_Default___.GetMode(dp)
-	_686_dmode = _out923
-	var _687_dgid uint32
-	var _ = _687_dgid
 	var _out924 uint32
 	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetGid(dp)
-	_687_dgid = _out924
+	_out924 = inodeformat.Companion_Default___.GetTy(ip)
+	_685_ty = _out924
+	var _686_dmode uint32
+	var _ = _686_dmode
+	var _out925 uint32
+	var _ = _out925
+	_out925 = inodeformat.Companion_Default___.GetMode(dp)
+	_686_dmode = _out925
+	var _687_dgid uint32
+	var _ = _687_dgid
+	var _out926 uint32
+	var _ = _out926
+	_out926 = inodeformat.Companion_Default___.GetGid(dp)
+	_687_dgid = _out926
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
 		if _686_dmode/uint32(1024)%uint32(2) == uint32(1) {
@@ -590,16 +590,16 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var _688_dmode uint32
 	var _ = _688_dmode
-	var _out925 uint32
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetMode(dp)
-	_688_dmode = _out925
+	var _out927 uint32
+	var _ = _out927
+	_out927 = inodeformat.Companion_Default___.GetMode(dp)
+	_688_dmode = _out927
 	var _689_m uint32
 	var _ = _689_m
-	var _out926 uint32
-	var _ = _out926
-	_out926 = inodeformat.Companion_Default___.GetMode(ip)
-	_689_m = _out926
+	var _out928 uint32
+	var _ = _out928
+	_out928 = inodeformat.Companion_Default___.GetMode(ip)
+	_689_m = _out928
 	if _688_dmode/uint32(1024)%uint32(2) == uint32(1) && _689_m/uint32(1024)%uint32(2) == uint32(0) && _689_m < uint32(4096) {
 		inodeformat.Companion_Default___.SetMode(ip, _689_m+uint32(1024))
 	}

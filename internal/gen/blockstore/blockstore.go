@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out494 *dbytes.Bytes
-	var _ = _out494
-	_out494 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out494
+	var _out495 *dbytes.Bytes
+	var _ = _out495
+	_out495 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out495
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -92,13 +92,13 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	for _316_tries < uint64(16) {
 		var _317_got bool = false
 		var _ = _317_got
-		var _out495 bool
-		var _ = _out495
-		var _out496 uint64
+		var _out496 bool
 		var _ = _out496
-		_out495, _out496 = txn.AllocHint(uint64(1), near)
-		_317_got = _out495
-		ino = _out496
+		var _out497 uint64
+		var _ = _out497
+		_out496, _out497 = txn.AllocHint(uint64(1), near)
+		_317_got = _out496
+		ino = _out497
 		if !_317_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
@@ -106,10 +106,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
 			var _318_u bool
 			var _ = _318_u
-			var _out497 bool
-			var _ = _out497
-			_out497 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_318_u = _out497
+			var _out498 bool
+			var _ = _out498
+			_out498 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_318_u = _out498
 			if !_318_u {
 				ok, ino = true, ino
 				return ok, ino
@@ -122,10 +122,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out498 *dbytes.Blk
-	var _ = _out498
-	_out498 = txn.ReadBlock(bn, excl)
-	b = _out498
+	var _out499 *dbytes.Blk
+	var _ = _out499
+	_out499 = txn.ReadBlock(bn, excl)
+	b = _out499
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -146,13 +146,13 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	for _319_tries < uint64(16) {
 		var _320_got bool = false
 		var _ = _320_got
-		var _out499 bool
-		var _ = _out499
-		var _out500 uint64
+		var _out500 bool
 		var _ = _out500
-		_out499, _out500 = txn.AllocHint(uint64(0), near)
-		_320_got = _out499
-		bn = _out500
+		var _out501 uint64
+		var _ = _out501
+		_out500, _out501 = txn.AllocHint(uint64(0), near)
+		_320_got = _out500
+		bn = _out501
 		if !_320_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
@@ -160,10 +160,10 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
 			var _321_u bool
 			var _ = _321_u
-			var _out501 bool
-			var _ = _out501
-			_out501 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_321_u = _out501
+			var _out502 bool
+			var _ = _out502
+			_out502 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_321_u = _out502
 			if !_321_u {
 				ok = true
 				goto L3
@@ -185,28 +185,28 @@ func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
 	for _322_b < lo+n {
 		var _323___v0 bool
 		var _ = _323___v0
-		var _out502 bool
-		var _ = _out502
-		_out502 = _this.FreeBit(txn, _322_b)
-		_323___v0 = _out502
+		var _out503 bool
+		var _ = _out503
+		_out503 = _this.FreeBit(txn, _322_b)
+		_323___v0 = _out503
 		_322_b = _322_b + uint64(1)
 	}
 	_322_b = lo
 	for _322_b < lo+n {
 		var _324_is bool
 		var _ = _324_is
-		var _out503 bool
-		var _ = _out503
-		_out503 = _this.FreeBit(txn, _322_b)
-		_324_is = _out503
+		var _out504 bool
+		var _ = _out504
+		_out504 = _this.FreeBit(txn, _322_b)
+		_324_is = _out504
 		if _324_is {
 			txn.Bulk(_322_b)
 			var _325_z *dbytes.Bytes
 			var _ = _325_z
-			var _out504 *dbytes.Bytes
-			var _ = _out504
-			_out504 = dbytes.NewBytes(uint64(4096))
-			_325_z = _out504
+			var _out505 *dbytes.Bytes
+			var _ = _out505
+			_out505 = dbytes.NewBytes(uint64(4096))
+			_325_z = _out505
 			_this.WriteBlock(txn, _322_b, _325_z)
 		}
 		_322_b = _322_b + uint64(1)
@@ -217,10 +217,10 @@ func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var _ = is
 	var _326_u bool
 	var _ = _326_u
-	var _out505 bool
-	var _ = _out505
-	_out505 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_326_u = _out505
+	var _out506 bool
+	var _ = _out506
+	_out506 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_326_u = _out506
 	is = !_326_u
 	return is
 }

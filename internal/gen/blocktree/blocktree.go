@@ -68,18 +68,18 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out506 uint64
-		var _ = _out506
-		_out506 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out506
+		var _out507 uint64
+		var _ = _out507
+		_out507 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out507
 		return bn
 	}
 	var _327_pb *dbytes.Blk
 	var _ = _327_pb
-	var _out507 *dbytes.Blk
-	var _ = _out507
-	_out507 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_327_pb = _out507
+	var _out508 *dbytes.Blk
+	var _ = _out508
+	_out508 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_327_pb = _out508
 	bn = _327_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
@@ -88,20 +88,20 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	var _ = pb
 	var _328_pn uint64
 	var _ = _328_pn
-	var _out508 uint64
-	var _ = _out508
-	_out508 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_328_pn = _out508
+	var _out509 uint64
+	var _ = _out509
+	_out509 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_328_pn = _out509
 	if _328_pn == uint64(0) {
-		var _out509 *dbytes.Blk
-		var _ = _out509
-		_out509 = dbytes.ZeroBlk()
-		pb = _out509
-	} else {
 		var _out510 *dbytes.Blk
 		var _ = _out510
-		_out510 = _this.Fs.ReadBlock(txn, _328_pn, excl)
+		_out510 = dbytes.ZeroBlk()
 		pb = _out510
+	} else {
+		var _out511 *dbytes.Blk
+		var _ = _out511
+		_out511 = _this.Fs.ReadBlock(txn, _328_pn, excl)
+		pb = _out511
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out511 bool
-	var _ = _out511
-	var _out512 uint64
+	var _out512 bool
 	var _ = _out512
-	_out511, _out512 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out511
-	bn = _out512
+	var _out513 uint64
+	var _ = _out513
+	_out512, _out513 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out512
+	bn = _out513
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out513 bool
-	var _ = _out513
-	var _out514 uint64
+	var _out514 bool
 	var _ = _out514
-	_out513, _out514 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out513
-	bn = _out514
+	var _out515 uint64
+	var _ = _out515
+	_out514, _out515 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out514
+	bn = _out515
 	if !ok {
 		return ok, bn
 	}
@@ -154,72 +154,72 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out515 uint64
-		var _ = _out515
-		_out515 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out515
+		var _out516 uint64
+		var _ = _out516
+		_out516 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out516
 		if bn == uint64(0) {
 			var _329_near uint64
 			var _ = _329_near
-			var _out516 uint64
-			var _ = _out516
-			_out516 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_329_near = _out516
+			var _out517 uint64
+			var _ = _out517
+			_out517 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_329_near = _out517
 			var _330_z *dbytes.Bytes
 			var _ = _330_z
-			var _out517 *dbytes.Bytes
-			var _ = _out517
-			_out517 = dbytes.NewBytes(uint64(4096))
-			_330_z = _out517
-			var _out518 bool
+			var _out518 *dbytes.Bytes
 			var _ = _out518
-			var _out519 uint64
+			_out518 = dbytes.NewBytes(uint64(4096))
+			_330_z = _out518
+			var _out519 bool
 			var _ = _out519
-			_out518, _out519 = _this.AllocRoot(txn, ip, ino, k, _329_near, _330_z)
-			ok = _out518
-			bn = _out519
+			var _out520 uint64
+			var _ = _out520
+			_out519, _out520 = _this.AllocRoot(txn, ip, ino, k, _329_near, _330_z)
+			ok = _out519
+			bn = _out520
 		}
 		return ok, bn
 	}
 	var _331_pn uint64 = 0
 	var _ = _331_pn
-	var _out520 bool
-	var _ = _out520
-	var _out521 uint64
+	var _out521 bool
 	var _ = _out521
-	_out520, _out521 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out520
-	_331_pn = _out521
+	var _out522 uint64
+	var _ = _out522
+	_out521, _out522 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out521
+	_331_pn = _out522
 	if !ok {
 		return ok, bn
 	}
 	var _332_pb *dbytes.Blk
 	var _ = _332_pb
-	var _out522 *dbytes.Blk
-	var _ = _out522
-	_out522 = _this.Fs.ReadBlock(txn, _331_pn, true)
-	_332_pb = _out522
+	var _out523 *dbytes.Blk
+	var _ = _out523
+	_out523 = _this.Fs.ReadBlock(txn, _331_pn, true)
+	_332_pb = _out523
 	bn = _332_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
 		var _333_t *dbytes.Bytes
 		var _ = _333_t
-		var _out523 *dbytes.Bytes
-		var _ = _out523
-		_out523 = _332_pb.Thaw()
-		_333_t = _out523
-		var _334_z *dbytes.Bytes
-		var _ = _334_z
 		var _out524 *dbytes.Bytes
 		var _ = _out524
-		_out524 = dbytes.NewBytes(uint64(4096))
-		_334_z = _out524
-		var _out525 bool
+		_out524 = _332_pb.Thaw()
+		_333_t = _out524
+		var _334_z *dbytes.Bytes
+		var _ = _334_z
+		var _out525 *dbytes.Bytes
 		var _ = _out525
-		var _out526 uint64
+		_out525 = dbytes.NewBytes(uint64(4096))
+		_334_z = _out525
+		var _out526 bool
 		var _ = _out526
-		_out525, _out526 = _this.AddChild(txn, ip, _333_t, _331_pn, j, _331_pn, _334_z)
-		ok = _out525
-		bn = _out526
+		var _out527 uint64
+		var _ = _out527
+		_out526, _out527 = _this.AddChild(txn, ip, _333_t, _331_pn, j, _331_pn, _334_z)
+		ok = _out526
+		bn = _out527
 		if !ok {
 			return ok, bn
 		}
@@ -240,15 +240,15 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out527 *dbytes.Blk
-		var _ = _out527
-		_out527 = dbytes.ZeroBlk()
-		b = _out527
-	} else {
 		var _out528 *dbytes.Blk
 		var _ = _out528
-		_out528 = _this.Fs.ReadBlock(txn, bn, excl)
+		_out528 = dbytes.ZeroBlk()
 		b = _out528
+	} else {
+		var _out529 *dbytes.Blk
+		var _ = _out529
+		_out529 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out529
 	}
 	return b
 }
@@ -260,14 +260,14 @@ func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, ex
 	_335_k = positions.Companion_Default___.FlatK(n)
 	var _336_bn uint64
 	var _ = _336_bn
-	var _out529 uint64
-	var _ = _out529
-	_out529 = _this.Resolve(txn, ip, _335_k, positions.Companion_Default___.MaxLev(_335_k), positions.Companion_Default___.FlatJ(n), excl)
-	_336_bn = _out529
-	var _out530 *dbytes.Blk
+	var _out530 uint64
 	var _ = _out530
-	_out530 = _this.ReadAt(txn, _336_bn, excl)
-	b = _out530
+	_out530 = _this.Resolve(txn, ip, _335_k, positions.Companion_Default___.MaxLev(_335_k), positions.Companion_Default___.FlatJ(n), excl)
+	_336_bn = _out530
+	var _out531 *dbytes.Blk
+	var _ = _out531
+	_out531 = _this.ReadAt(txn, _336_bn, excl)
+	b = _out531
 	return b
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out591
+	var _out593 *dbytes.Bytes
+	var _ = _out593
+	_out593 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out593
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,42 +89,42 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = b
 	var _419_ip *dbytes.Bytes
 	var _ = _419_ip
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_419_ip = _out592
+	var _out594 *dbytes.Bytes
+	var _ = _out594
+	_out594 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_419_ip = _out594
 	var _420_size uint64
 	var _ = _420_size
-	var _out593 uint64
-	var _ = _out593
-	_out593 = inodeformat.Companion_Default___.GetSize(_419_ip)
-	_420_size = _out593
+	var _out595 uint64
+	var _ = _out595
+	_out595 = inodeformat.Companion_Default___.GetSize(_419_ip)
+	_420_size = _out595
 	if off >= _420_size {
-		var _out594 *dbytes.Bytes
-		var _ = _out594
-		_out594 = dbytes.NewBytes(uint64(0))
-		b = _out594
+		var _out596 *dbytes.Bytes
+		var _ = _out596
+		_out596 = dbytes.NewBytes(uint64(0))
+		b = _out596
 		return b
 	}
 	var _421_n uint64
 	var _ = _421_n
-	var _out595 uint64
-	var _ = _out595
-	_out595 = reading.Companion_Default___.Min(len_, _420_size-off)
-	_421_n = _out595
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = reading.Companion_Default___.Fetch(_this.Fs, txn, _419_ip, off, _421_n)
-	b = _out596
+	var _out597 uint64
+	var _ = _out597
+	_out597 = reading.Companion_Default___.Min(len_, _420_size-off)
+	_421_n = _out597
+	var _out598 *dbytes.Bytes
+	var _ = _out598
+	_out598 = reading.Companion_Default___.Fetch(_this.Fs, txn, _419_ip, off, _421_n)
+	b = _out598
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out597 *dbytes.Blk
-	var _ = _out597
-	_out597 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out597
+	var _out599 *dbytes.Blk
+	var _ = _out599
+	_out599 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out599
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,46 +140,46 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var _422_ip *dbytes.Bytes
 	var _ = _422_ip
-	var _out598 *dbytes.Bytes
-	var _ = _out598
-	_out598 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_422_ip = _out598
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	_out600 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_422_ip = _out600
 	var _423_size uint64
 	var _ = _423_size
-	var _out599 uint64
-	var _ = _out599
-	_out599 = inodeformat.Companion_Default___.GetSize(_422_ip)
-	_423_size = _out599
+	var _out601 uint64
+	var _ = _out601
+	_out601 = inodeformat.Companion_Default___.GetSize(_422_ip)
+	_423_size = _out601
 	var _424_shrink uint64
 	var _ = _424_shrink
-	var _out600 uint64
-	var _ = _out600
-	_out600 = inodeformat.Companion_Default___.GetShrink(_422_ip)
-	_424_shrink = _out600
+	var _out602 uint64
+	var _ = _out602
+	_out602 = inodeformat.Companion_Default___.GetShrink(_422_ip)
+	_424_shrink = _out602
 	if _424_shrink != uint64(0) && off+len_ > _423_size {
 		ok = false
 		return ok
 	}
 	var _425_used uint64
 	var _ = _425_used
-	var _out601 uint64
-	var _ = _out601
-	_out601 = inodeformat.Companion_Default___.GetUsed(_422_ip)
-	_425_used = _out601
-	var _out602 bool
-	var _ = _out602
-	_out602 = writing.Companion_Default___.Store(_this.Fs, txn, _422_ip, ino, off, src, so, len_)
-	ok = _out602
+	var _out603 uint64
+	var _ = _out603
+	_out603 = inodeformat.Companion_Default___.GetUsed(_422_ip)
+	_425_used = _out603
+	var _out604 bool
+	var _ = _out604
+	_out604 = writing.Companion_Default___.Store(_this.Fs, txn, _422_ip, ino, off, src, so, len_)
+	ok = _out604
 	if !ok {
 		return ok
 	}
 	ok = true
 	var _426_used_k uint64
 	var _ = _426_used_k
-	var _out603 uint64
-	var _ = _out603
-	_out603 = inodeformat.Companion_Default___.GetUsed(_422_ip)
-	_426_used_k = _out603
+	var _out605 uint64
+	var _ = _out605
+	_out605 = inodeformat.Companion_Default___.GetUsed(_422_ip)
+	_426_used_k = _out605
 	if off+len_ > _423_size {
 		inodeformat.Companion_Default___.SetFileSize(_422_ip, off+len_)
 	}
@@ -197,22 +197,22 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	}
 	var _427_ip *dbytes.Bytes
 	var _ = _427_ip
-	var _out604 *dbytes.Bytes
-	var _ = _out604
-	_out604 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_427_ip = _out604
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_427_ip = _out606
 	var _428_size uint64
 	var _ = _428_size
-	var _out605 uint64
-	var _ = _out605
-	_out605 = inodeformat.Companion_Default___.GetSize(_427_ip)
-	_428_size = _out605
+	var _out607 uint64
+	var _ = _out607
+	_out607 = inodeformat.Companion_Default___.GetSize(_427_ip)
+	_428_size = _out607
 	var _429_shrink uint64
 	var _ = _429_shrink
-	var _out606 uint64
-	var _ = _out606
-	_out606 = inodeformat.Companion_Default___.GetShrink(_427_ip)
-	_429_shrink = _out606
+	var _out608 uint64
+	var _ = _out608
+	_out608 = inodeformat.Companion_Default___.GetShrink(_427_ip)
+	_429_shrink = _out608
 	ok = true
 	if sz > _428_size {
 		if _429_shrink != uint64(0) {
@@ -240,22 +240,22 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = done
 	var _431_ip *dbytes.Bytes
 	var _ = _431_ip
-	var _out607 *dbytes.Bytes
-	var _ = _out607
-	_out607 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_431_ip = _out607
+	var _out609 *dbytes.Bytes
+	var _ = _out609
+	_out609 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_431_ip = _out609
 	var _432_size uint64
 	var _ = _432_size
-	var _out608 uint64
-	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetSize(_431_ip)
-	_432_size = _out608
+	var _out610 uint64
+	var _ = _out610
+	_out610 = inodeformat.Companion_Default___.GetSize(_431_ip)
+	_432_size = _out610
 	var _433_shrink uint64
 	var _ = _433_shrink
-	var _out609 uint64
-	var _ = _out609
-	_out609 = inodeformat.Companion_Default___.GetShrink(_431_ip)
-	_433_shrink = _out609
+	var _out611 uint64
+	var _ = _out611
+	_out611 = inodeformat.Companion_Default___.GetShrink(_431_ip)
+	_433_shrink = _out611
 	if _433_shrink == uint64(0) {
 		done = true
 		return done
@@ -271,10 +271,10 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	var _436_m uint64
 	var _ = _436_m
-	var _out610 uint64
-	var _ = _out610
-	_out610 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _431_ip, ino, _435_n, _434_lo, max)
-	_436_m = _out610
+	var _out612 uint64
+	var _ = _out612
+	_out612 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _431_ip, ino, _435_n, _434_lo, max)
+	_436_m = _out612
 	var _437_shrink_k uint64
 	var _ = _437_shrink_k
 	_437_shrink_k = uint64(4096) * _436_m
@@ -291,46 +291,46 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out611 bool
-	var _ = _out611
-	var _out612 uint64
-	var _ = _out612
-	_out611, _out612 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out611
-	ino = _out612
+	var _out613 bool
+	var _ = _out613
+	var _out614 uint64
+	var _ = _out614
+	_out613, _out614 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out613
+	ino = _out614
 	if !ok {
 		return ok, ino
 	}
 	var _438_ip *dbytes.Bytes
 	var _ = _438_ip
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	_out613 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_438_ip = _out613
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out615 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_438_ip = _out615
 	var _439_size uint64
 	var _ = _439_size
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(_438_ip)
-	_439_size = _out614
-	var _440_shrink uint64
-	var _ = _440_shrink
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetShrink(_438_ip)
-	_440_shrink = _out615
-	var _441_gen uint64
-	var _ = _441_gen
 	var _out616 uint64
 	var _ = _out616
-	_out616 = inodeformat.Companion_Default___.GetGen(_438_ip)
-	_441_gen = _out616
+	_out616 = inodeformat.Companion_Default___.GetSize(_438_ip)
+	_439_size = _out616
+	var _440_shrink uint64
+	var _ = _440_shrink
+	var _out617 uint64
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.GetShrink(_438_ip)
+	_440_shrink = _out617
+	var _441_gen uint64
+	var _ = _441_gen
+	var _out618 uint64
+	var _ = _out618
+	_out618 = inodeformat.Companion_Default___.GetGen(_438_ip)
+	_441_gen = _out618
 	var _442_bare bool
 	var _ = _442_bare
-	var _out617 bool
-	var _ = _out617
-	_out617 = inodeformat.Companion_Default___.NoSlots(_438_ip)
-	_442_bare = _out617
+	var _out619 bool
+	var _ = _out619
+	_out619 = inodeformat.Companion_Default___.NoSlots(_438_ip)
+	_442_bare = _out619
 	if _439_size != uint64(0) || _440_shrink != uint64(0) || !_442_bare || _441_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
@@ -343,34 +343,34 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ok
 	var _443_ip *dbytes.Bytes
 	var _ = _443_ip
-	var _out618 *dbytes.Bytes
-	var _ = _out618
-	_out618 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_443_ip = _out618
+	var _out620 *dbytes.Bytes
+	var _ = _out620
+	_out620 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_443_ip = _out620
 	var _444_size uint64
 	var _ = _444_size
-	var _out619 uint64
-	var _ = _out619
-	_out619 = inodeformat.Companion_Default___.GetSize(_443_ip)
-	_444_size = _out619
-	var _445_shrink uint64
-	var _ = _445_shrink
-	var _out620 uint64
-	var _ = _out620
-	_out620 = inodeformat.Companion_Default___.GetShrink(_443_ip)
-	_445_shrink = _out620
-	var _446_gen uint64
-	var _ = _446_gen
 	var _out621 uint64
 	var _ = _out621
-	_out621 = inodeformat.Companion_Default___.GetGen(_443_ip)
-	_446_gen = _out621
+	_out621 = inodeformat.Companion_Default___.GetSize(_443_ip)
+	_444_size = _out621
+	var _445_shrink uint64
+	var _ = _445_shrink
+	var _out622 uint64
+	var _ = _out622
+	_out622 = inodeformat.Companion_Default___.GetShrink(_443_ip)
+	_445_shrink = _out622
+	var _446_gen uint64
+	var _ = _446_gen
+	var _out623 uint64
+	var _ = _out623
+	_out623 = inodeformat.Companion_Default___.GetGen(_443_ip)
+	_446_gen = _out623
 	var _447_bare bool
 	var _ = _447_bare
-	var _out622 bool
-	var _ = _out622
-	_out622 = inodeformat.Companion_Default___.NoSlots(_443_ip)
-	_447_bare = _out622
+	var _out624 bool
+	var _ = _out624
+	_out624 = inodeformat.Companion_Default___.NoSlots(_443_ip)
+	_447_bare = _out624
 	if _444_size != uint64(0) || _445_shrink != uint64(0) || !_447_bare {
 		ok = false
 		return ok
@@ -382,10 +382,10 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
 	var _448_z *dbytes.Bytes
 	var _ = _448_z
-	var _out623 *dbytes.Bytes
-	var _ = _out623
-	_out623 = dbytes.NewBytes(uint64(256))
-	_448_z = _out623
+	var _out625 *dbytes.Bytes
+	var _ = _out625
+	_out625 = dbytes.NewBytes(uint64(256))
+	_448_z = _out625
 	inodeformat.Companion_Default___.SetTy(_448_z, ty)
 	inodeformat.Companion_Default___.SetGen(_448_z, gen)
 	_this.Fs.SetInode(txn, _448_z, ino, ty != uint32(0))

@@ -69,10 +69,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	var _ = i
 	var _278_n uint64
 	var _ = _278_n
-	var _out458 uint64
-	var _ = _out458
-	_out458 = t.Buf.Len()
-	_278_n = _out458
+	var _out459 uint64
+	var _ = _out459
+	_out459 = t.Buf.Len()
+	_278_n = _out459
 	i = i0
 	var _279_go bool
 	var _ = _279_go
@@ -80,10 +80,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	for _279_go {
 		var _280_k uint64
 		var _ = _280_k
-		var _out459 uint64
-		var _ = _out459
-		_out459 = t.Buf.KeyAt(i)
-		_280_k = _out459
+		var _out460 uint64
+		var _ = _out460
+		_out460 = t.Buf.KeyAt(i)
+		_280_k = _out460
 		var _281_off uint64
 		var _ = _281_off
 		_281_off = objectsm.Companion_Default___.KeyOff(_280_k)
@@ -91,13 +91,13 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		var _ = _282_is
 		var _283_v bool
 		var _ = _283_v
-		var _out460 bool
-		var _ = _out460
 		var _out461 bool
 		var _ = _out461
-		_out460, _out461 = t.Buf.BitAt(i)
-		_282_is = _out460
-		_283_v = _out461
+		var _out462 bool
+		var _ = _out462
+		_out461, _out462 = t.Buf.BitAt(i)
+		_282_is = _out461
+		_283_v = _out462
 		if _282_is {
 			objectsm.Companion_Default___.PutBit(w, _281_off, _283_v)
 		} else {
@@ -109,10 +109,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		} else {
 			var _284_k2 uint64
 			var _ = _284_k2
-			var _out462 uint64
-			var _ = _out462
-			_out462 = t.Buf.KeyAt(i)
-			_284_k2 = _out462
+			var _out463 uint64
+			var _ = _out463
+			_out463 = t.Buf.KeyAt(i)
+			_284_k2 = _out463
 			_279_go = objectsm.Companion_Default___.KeyBlk(_284_k2) == a
 		}
 	}
@@ -126,10 +126,10 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	tx.Clear()
 	var _285_n uint64
 	var _ = _285_n
-	var _out463 uint64
-	var _ = _out463
-	_out463 = t.Buf.Len()
-	_285_n = _out463
+	var _out464 uint64
+	var _ = _out464
+	_out464 = t.Buf.Len()
+	_285_n = _out464
 	var _286_i uint64
 	var _ = _286_i
 	_286_i = uint64(0)
@@ -137,19 +137,19 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	for _286_i < _285_n {
 		var _287_k uint64
 		var _ = _287_k
-		var _out464 uint64
-		var _ = _out464
-		_out464 = t.Buf.KeyAt(_286_i)
-		_287_k = _out464
+		var _out465 uint64
+		var _ = _out465
+		_out465 = t.Buf.KeyAt(_286_i)
+		_287_k = _out465
 		var _288_a uint64
 		var _ = _288_a
 		_288_a = objectsm.Companion_Default___.KeyBlk(_287_k)
 		var _289_b *dbytes.Blk
 		var _ = _289_b
-		var _out465 *dbytes.Blk
-		var _ = _out465
-		_out465 = t.Buf.BlkAt(_286_i)
-		_289_b = _out465
+		var _out466 *dbytes.Blk
+		var _ = _out466
+		_out466 = t.Buf.BlkAt(_286_i)
+		_289_b = _out466
 		if _289_b != (*dbytes.Blk)(nil) {
 			tx.Put(_288_a, _289_b)
 			_286_i = _286_i + uint64(1)
@@ -158,33 +158,33 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 			var _ = _290_c
 			var _291___v0 uint64
 			var _ = _291___v0
-			var _out466 *dbytes.Blk
-			var _ = _out466
-			var _out467 uint64
+			var _out467 *dbytes.Blk
 			var _ = _out467
-			_out466, _out467 = journalreader.Companion_Default___.Lookup(t.S.J, _288_a)
-			_290_c = _out466
-			_291___v0 = _out467
+			var _out468 uint64
+			var _ = _out468
+			_out467, _out468 = journalreader.Companion_Default___.Lookup(t.S.J, _288_a)
+			_290_c = _out467
+			_291___v0 = _out468
 			if _290_c == (*dbytes.Blk)(nil) {
 				ok, miss = false, _288_a
 				return ok, miss
 			}
 			var _292_w *dbytes.Bytes
 			var _ = _292_w
-			var _out468 *dbytes.Bytes
-			var _ = _out468
-			_out468 = _290_c.Thaw()
-			_292_w = _out468
-			var _out469 uint64
+			var _out469 *dbytes.Bytes
 			var _ = _out469
-			_out469 = Companion_Default___.Splice1(t, _286_i, _288_a, _292_w)
-			_286_i = _out469
+			_out469 = _290_c.Thaw()
+			_292_w = _out469
+			var _out470 uint64
+			var _ = _out470
+			_out470 = Companion_Default___.Splice1(t, _286_i, _288_a, _292_w)
+			_286_i = _out470
 			var _293_f *dbytes.Blk
 			var _ = _293_f
-			var _out470 *dbytes.Blk
-			var _ = _out470
-			_out470 = dbytes.Freeze(_292_w)
-			_293_f = _out470
+			var _out471 *dbytes.Blk
+			var _ = _out471
+			_out471 = dbytes.Freeze(_292_w)
+			_293_f = _out471
 			tx.Put(_288_a, _293_f)
 		}
 	}
@@ -224,19 +224,19 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	_294_j = t.S.J
 	_294_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out471 uint32
-	var _ = _out471
-	var _out472 uint64
+	var _out472 uint32
 	var _ = _out472
-	var _out473 bool
+	var _out473 uint64
 	var _ = _out473
-	var _out474 uint64
+	var _out474 bool
 	var _ = _out474
-	_out471, _out472, _out473, _out474 = Companion_Default___.Point(t)
-	st = _out471
-	n = _out472
-	get = _out473
-	miss = _out474
+	var _out475 uint64
+	var _ = _out475
+	_out472, _out473, _out474, _out475 = Companion_Default___.Point(t)
+	st = _out472
+	n = _out473
+	get = _out474
+	miss = _out475
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
@@ -263,25 +263,25 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	n = uint64(0)
 	var _296_ok bool = false
 	var _ = _296_ok
-	var _out475 bool
-	var _ = _out475
-	var _out476 uint64
+	var _out476 bool
 	var _ = _out476
-	_out475, _out476 = Companion_Default___.Build(t, t.Tx)
-	_296_ok = _out475
-	miss = _out476
+	var _out477 uint64
+	var _ = _out477
+	_out476, _out477 = Companion_Default___.Build(t, t.Tx)
+	_296_ok = _out476
+	miss = _out477
 	get = !_296_ok
 	if !_296_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out477 uint32
-	var _ = _out477
-	var _out478 uint64
+	var _out478 uint32
 	var _ = _out478
-	_out477, _out478 = journalcommit.Companion_Default___.Append(_295_j, t.Tx)
-	st = _out477
-	n = _out478
+	var _out479 uint64
+	var _ = _out479
+	_out478, _out479 = journalcommit.Companion_Default___.Append(_295_j, t.Tx)
+	st = _out478
+	n = _out479
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -300,26 +300,26 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out479 uint32
-		var _ = _out479
-		var _out480 uint64
+		var _out480 uint32
 		var _ = _out480
-		var _out481 bool
+		var _out481 uint64
 		var _ = _out481
-		var _out482 uint64
+		var _out482 bool
 		var _ = _out482
-		_out479, _out480, _out481, _out482 = Companion_Default___.TryAppend(t)
-		st = _out479
-		n = _out480
-		_298_get = _out481
-		_299_miss = _out482
+		var _out483 uint64
+		var _ = _out483
+		_out480, _out481, _out482, _out483 = Companion_Default___.TryAppend(t)
+		st = _out480
+		n = _out481
+		_298_get = _out482
+		_299_miss = _out483
 		if _298_get {
 			var _300_b *dbytes.Blk
 			var _ = _300_b
-			var _out483 *dbytes.Blk
-			var _ = _out483
-			_out483 = txnsysm.Companion_Default___.Latest(t.S, _299_miss)
-			_300_b = _out483
+			var _out484 *dbytes.Blk
+			var _ = _out484
+			_out484 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _299_miss)
+			_300_b = _out484
 			if _300_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
@@ -346,27 +346,27 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	need = t.Seen
 	var _301_w uint64
 	var _ = _301_w
-	var _out484 uint64
-	var _ = _out484
-	_out484 = t.Buf.Len()
-	_301_w = _out484
+	var _out485 uint64
+	var _ = _out485
+	_out485 = t.Buf.Len()
+	_301_w = _out485
 	var _302_n uint64
 	var _ = _302_n
 	_302_n = uint64(0)
 	if _301_w > uint64(0) {
 		t.Buf.Sort()
-		var _out485 uint32
-		var _ = _out485
-		var _out486 uint64
+		var _out486 uint32
 		var _ = _out486
-		_out485, _out486 = Companion_Default___.AppendAll(t)
-		st = _out485
-		_302_n = _out486
+		var _out487 uint64
+		var _ = _out487
+		_out486, _out487 = Companion_Default___.AppendAll(t)
+		st = _out486
+		_302_n = _out487
 		if st != txnm.Companion_Default___.OK() {
-			var _out487 uint64
-			var _ = _out487
-			_out487 = Companion_Default___.Abort(t)
-			need = _out487
+			var _out488 uint64
+			var _ = _out488
+			_out488 = Companion_Default___.Abort(t)
+			need = _out488
 			return st, need
 		}
 		if !stable {
@@ -386,21 +386,21 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 	var _ = st
 	var _303_need uint64 = 0
 	var _ = _303_need
-	var _out488 uint32
-	var _ = _out488
-	var _out489 uint64
+	var _out489 uint32
 	var _ = _out489
-	_out488, _out489 = Companion_Default___.Finish(t, stable)
-	st = _out488
-	_303_need = _out489
+	var _out490 uint64
+	var _ = _out490
+	_out489, _out490 = Companion_Default___.Finish(t, stable)
+	st = _out489
+	_303_need = _out490
 	if st == txnm.Companion_Default___.OK() && _303_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
 		var _304_ok bool
 		var _ = _304_ok
-		var _out490 bool
-		var _ = _out490
-		_out490 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _303_need)
-		_304_ok = _out490
+		var _out491 bool
+		var _ = _out491
+		_out491 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _303_need)
+		_304_ok = _out491
 		txnsysm.Companion_Default___.TYield(t.S)
 		if !_304_ok {
 			st = txnm.Companion_Default___.IOERR()

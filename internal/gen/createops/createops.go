@@ -82,16 +82,16 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	found, ino, hint = false, uint64(0), uint64(0)
 	var _724_dots uint32 = 0
 	var _ = _724_dots
-	var _out983 uint32
-	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
 	var _out985 uint32
 	var _ = _out985
-	_out983, _out984, _out985 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out983
-	dir = _out984
-	_724_dots = _out985
+	var _out986 *dbytes.Bytes
+	var _ = _out986
+	var _out987 uint32
+	var _ = _out987
+	_out985, _out986, _out987 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out985
+	dir = _out986
+	_724_dots = _out987
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
@@ -103,33 +103,33 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out986 uint32
-	var _ = _out986
-	_out986 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out986
+	var _out988 uint32
+	var _ = _out988
+	_out988 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out988
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
 	var _725_x bool
 	var _ = _725_x
-	var _out987 bool
-	var _ = _out987
-	_out987 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_725_x = _out987
+	var _out989 bool
+	var _ = _out989
+	_out989 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_725_x = _out989
 	if !_725_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out988 bool
-	var _ = _out988
-	var _out989 uint64
-	var _ = _out989
-	var _out990 uint64
+	var _out990 bool
 	var _ = _out990
-	_out988, _out989, _out990 = d.LookupHint(txn, dino, name, true)
-	found = _out988
-	ino = _out989
-	hint = _out990
+	var _out991 uint64
+	var _ = _out991
+	var _out992 uint64
+	var _ = _out992
+	_out990, _out991, _out992 = d.LookupHint(txn, dino, name, true)
+	found = _out990
+	ino = _out991
+	hint = _out992
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
@@ -138,10 +138,10 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	}
 	var _726_w bool
 	var _ = _726_w
-	var _out991 bool
-	var _ = _out991
-	_out991 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_726_w = _out991
+	var _out993 bool
+	var _ = _out993
+	_out993 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_726_w = _out993
 	if !_726_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -157,27 +157,27 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	st = uint32(0)
 	var _728_t *attributeops.Sattr
 	var _ = _728_t
-	var _out992 *attributeops.Sattr
-	var _ = _out992
-	_out992 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_728_t = _out992
-	var _out993 bool
-	var _ = _out993
-	var _out994 uint64
+	var _out994 *attributeops.Sattr
 	var _ = _out994
-	_out993, _out994 = d.AllocInode(txn, dino, ty)
-	_727_ok = _out993
-	ino = _out994
+	_out994 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_728_t = _out994
+	var _out995 bool
+	var _ = _out995
+	var _out996 uint64
+	var _ = _out996
+	_out995, _out996 = d.AllocInode(txn, dino, ty)
+	_727_ok = _out995
+	ino = _out996
 	if !_727_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
 	var _729_ip *dbytes.Bytes
 	var _ = _729_ip
-	var _out995 *dbytes.Bytes
-	var _ = _out995
-	_out995 = d.Fs.GetInode(txn, ino, true)
-	_729_ip = _out995
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	_out997 = d.Fs.GetInode(txn, ino, true)
+	_729_ip = _out997
 	attributeops.Companion_Default___.InitAttr(c, dir, _729_ip, mode, s, ns)
 	attributeops.Companion_Default___.Apply(c, _729_ip, _728_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
@@ -196,14 +196,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _730_ok bool
 	var _ = _730_ok
-	var _out996 bool
-	var _ = _out996
-	_out996 = d.InsertAt(txn, dino, name, ino, hint)
-	_730_ok = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out997 = dbytes.NewBytes(uint64(0))
-	node = _out997
+	var _out998 bool
+	var _ = _out998
+	_out998 = d.InsertAt(txn, dino, name, ino, hint)
+	_730_ok = _out998
+	var _out999 *dbytes.Bytes
+	var _ = _out999
+	_out999 = dbytes.NewBytes(uint64(0))
+	node = _out999
 	after = node
 	if !_730_ok {
 		st = permissions.Companion_Default___.NOSPC()
@@ -211,22 +211,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	}
 	st = uint32(0)
 	if sub {
-		var _out998 uint32
-		var _ = _out998
-		_out998 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out998
+		var _out1000 uint32
+		var _ = _out1000
+		_out1000 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1000
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out999 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out999
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out1000 = d.Fs.GetInode(txn, ino, false)
-	node = _out1000
+	var _out1001 *dbytes.Bytes
+	var _ = _out1001
+	_out1001 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1001
+	var _out1002 *dbytes.Bytes
+	var _ = _out1002
+	_out1002 = d.Fs.GetInode(txn, ino, false)
+	node = _out1002
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -247,61 +247,61 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _731_found
 	var _732_hint uint64 = 0
 	var _ = _732_hint
-	var _out1001 uint32
-	var _ = _out1001
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	var _out1003 bool
+	var _out1003 uint32
 	var _ = _out1003
-	var _out1004 uint64
+	var _out1004 *dbytes.Bytes
 	var _ = _out1004
-	var _out1005 uint64
+	var _out1005 bool
 	var _ = _out1005
-	_out1001, _out1002, _out1003, _out1004, _out1005 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1006 uint64
+	var _ = _out1006
+	var _out1007 uint64
+	var _ = _out1007
+	_out1003, _out1004, _out1005, _out1006, _out1007 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1001
-	before = _out1002
-	_731_found = _out1003
-	ino = _out1004
-	_732_hint = _out1005
+	st = _out1003
+	before = _out1004
+	_731_found = _out1005
+	ino = _out1006
+	_732_hint = _out1007
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _731_found {
 		var _733_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _733_p
-		var _out1006 uint32
-		var _ = _out1006
-		var _out1007 *dbytes.Bytes
-		var _ = _out1007
-		var _out1008 bool
+		var _out1008 uint32
 		var _ = _out1008
-		_out1006, _out1007, _out1008 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1006
-		_733_p = _out1007
-		later = _out1008
+		var _out1009 *dbytes.Bytes
+		var _ = _out1009
+		var _out1010 bool
+		var _ = _out1010
+		_out1008, _out1009, _out1010 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1008
+		_733_p = _out1009
+		later = _out1010
 		if st == uint32(0) {
 			node, after = _733_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 uint64
-	var _ = _out1010
-	var _out1011 *dbytes.Bytes
+	var _out1011 uint32
 	var _ = _out1011
-	var _out1012 *dbytes.Bytes
+	var _out1012 uint64
 	var _ = _out1012
-	_out1009, _out1010, _out1011, _out1012 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _732_hint, a, how, verf, s, ns)
-	st = _out1009
-	ino = _out1010
-	node = _out1011
-	after = _out1012
+	var _out1013 *dbytes.Bytes
+	var _ = _out1013
+	var _out1014 *dbytes.Bytes
+	var _ = _out1014
+	_out1011, _out1012, _out1013, _out1014 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _732_hint, a, how, verf, s, ns)
+	st = _out1011
+	ino = _out1012
+	node = _out1013
+	after = _out1014
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -317,35 +317,35 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1013 uint32
-	var _ = _out1013
-	var _out1014 uint64
-	var _ = _out1014
-	_out1013, _out1014 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _734_mode, s, ns)
-	st = _out1013
-	ino = _out1014
+	var _out1015 uint32
+	var _ = _out1015
+	var _out1016 uint64
+	var _ = _out1016
+	_out1015, _out1016 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _734_mode, s, ns)
+	st = _out1015
+	ino = _out1016
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _735_ip *dbytes.Bytes
 		var _ = _735_ip
-		var _out1015 *dbytes.Bytes
-		var _ = _out1015
-		_out1015 = d.Fs.GetInode(txn, ino, true)
-		_735_ip = _out1015
+		var _out1017 *dbytes.Bytes
+		var _ = _out1017
+		_out1017 = d.Fs.GetInode(txn, ino, true)
+		_735_ip = _out1017
 		inodeformat.Companion_Default___.SetVerf(_735_ip, verf)
 		d.PutInode(txn, ino, _735_ip)
 	} else if a.HasSize {
 		var _736_later bool = false
 		var _ = _736_later
-		var _out1016 uint32
-		var _ = _out1016
-		var _out1017 bool
-		var _ = _out1017
-		_out1016, _out1017 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1016
-		_736_later = _out1017
+		var _out1018 uint32
+		var _ = _out1018
+		var _out1019 bool
+		var _ = _out1019
+		_out1018, _out1019 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1018
+		_736_later = _out1019
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -370,26 +370,26 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1018 uint32
-	var _ = _out1018
-	var _out1019 uint64
-	var _ = _out1019
-	_out1018, _out1019 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1018
-	ino = _out1019
+	var _out1020 uint32
+	var _ = _out1020
+	var _out1021 uint64
+	var _ = _out1021
+	_out1020, _out1021 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1020
+	ino = _out1021
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1020 uint32
-	var _ = _out1020
-	var _out1021 *dbytes.Bytes
-	var _ = _out1021
-	var _out1022 *dbytes.Bytes
+	var _out1022 uint32
 	var _ = _out1022
-	_out1020, _out1021, _out1022 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1020
-	node = _out1021
-	after = _out1022
+	var _out1023 *dbytes.Bytes
+	var _ = _out1023
+	var _out1024 *dbytes.Bytes
+	var _ = _out1024
+	_out1022, _out1023, _out1024 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1022
+	node = _out1023
+	after = _out1024
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,22 +403,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1023 uint32
-	var _ = _out1023
-	var _out1024 *dbytes.Bytes
-	var _ = _out1024
-	_out1023, _out1024 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1023
-	node = _out1024
+	var _out1025 uint32
+	var _ = _out1025
+	var _out1026 *dbytes.Bytes
+	var _ = _out1026
+	_out1025, _out1026 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1025
+	node = _out1026
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _738_ty uint32
 	var _ = _738_ty
-	var _out1025 uint32
-	var _ = _out1025
-	_out1025 = inodeformat.Companion_Default___.GetTy(node)
-	_738_ty = _out1025
+	var _out1027 uint32
+	var _ = _out1027
+	_out1027 = inodeformat.Companion_Default___.GetTy(node)
+	_738_ty = _out1027
 	if _738_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
@@ -426,10 +426,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _739_v uint64
 		var _ = _739_v
-		var _out1026 uint64
-		var _ = _out1026
-		_out1026 = inodeformat.Companion_Default___.GetVerf(node)
-		_739_v = _out1026
+		var _out1028 uint64
+		var _ = _out1028
+		_out1028 = inodeformat.Companion_Default___.GetVerf(node)
+		_739_v = _out1028
 		if _739_v != verf || _739_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
@@ -440,48 +440,48 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	}
 	var _740_may bool
 	var _ = _740_may
-	var _out1027 bool
-	var _ = _out1027
-	_out1027 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_740_may = _out1027
+	var _out1029 bool
+	var _ = _out1029
+	_out1029 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_740_may = _out1029
 	if !_740_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1028 uint32
-	var _ = _out1028
-	var _out1029 bool
-	var _ = _out1029
-	_out1028, _out1029 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1028
-	later = _out1029
+	var _out1030 uint32
+	var _ = _out1030
+	var _out1031 bool
+	var _ = _out1031
+	_out1030, _out1031 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1030
+	later = _out1031
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1030 *dbytes.Bytes
-	var _ = _out1030
-	_out1030 = d.Fs.GetInode(txn, ino, true)
-	node = _out1030
+	var _out1032 *dbytes.Bytes
+	var _ = _out1032
+	_out1032 = d.Fs.GetInode(txn, ino, true)
+	node = _out1032
 	var _741_ts uint64
 	var _ = _741_ts
 	var _742_tns uint32
 	var _ = _742_tns
-	var _out1031 uint64
-	var _ = _out1031
-	var _out1032 uint32
-	var _ = _out1032
-	_out1031, _out1032 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_741_ts = _out1031
-	_742_tns = _out1032
+	var _out1033 uint64
+	var _ = _out1033
+	var _out1034 uint32
+	var _ = _out1034
+	_out1033, _out1034 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_741_ts = _out1033
+	_742_tns = _out1034
 	inodeformat.Companion_Default___.SetMtime(node, _741_ts, _742_tns)
 	inodeformat.Companion_Default___.SetCtime(node, _741_ts, _742_tns)
 	if c.Uid != uint32(0) {
 		var _743_mode uint32
 		var _ = _743_mode
-		var _out1033 uint32
-		var _ = _out1033
-		_out1033 = inodeformat.Companion_Default___.GetMode(node)
-		_743_mode = _out1033
+		var _out1035 uint32
+		var _ = _out1035
+		_out1035 = inodeformat.Companion_Default___.GetMode(node)
+		_743_mode = _out1035
 		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_743_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
@@ -501,10 +501,10 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _744_t *attributeops.Sattr
 	var _ = _744_t
-	var _out1034 *attributeops.Sattr
-	var _ = _out1034
-	_out1034 = attributeops.Companion_Default___.Without(a, false, false)
-	_744_t = _out1034
+	var _out1036 *attributeops.Sattr
+	var _ = _out1036
+	_out1036 = attributeops.Companion_Default___.Without(a, false, false)
+	_744_t = _out1036
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _745_found bool = false
 	var _ = _745_found
@@ -512,38 +512,38 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _746_x
 	var _747_hint uint64 = 0
 	var _ = _747_hint
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 *dbytes.Bytes
-	var _ = _out1036
-	var _out1037 bool
+	var _out1037 uint32
 	var _ = _out1037
-	var _out1038 uint64
+	var _out1038 *dbytes.Bytes
 	var _ = _out1038
-	var _out1039 uint64
+	var _out1039 bool
 	var _ = _out1039
-	_out1035, _out1036, _out1037, _out1038, _out1039 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _744_t, false)
-	st = _out1035
-	before = _out1036
-	_745_found = _out1037
-	_746_x = _out1038
-	_747_hint = _out1039
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1040 uint32
+	var _out1040 uint64
 	var _ = _out1040
 	var _out1041 uint64
 	var _ = _out1041
-	var _out1042 *dbytes.Bytes
+	_out1037, _out1038, _out1039, _out1040, _out1041 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _744_t, false)
+	st = _out1037
+	before = _out1038
+	_745_found = _out1039
+	_746_x = _out1040
+	_747_hint = _out1041
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1042 uint32
 	var _ = _out1042
-	var _out1043 *dbytes.Bytes
+	var _out1043 uint64
 	var _ = _out1043
-	_out1040, _out1041, _out1042, _out1043 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _747_hint, _744_t, s, ns)
-	st = _out1040
-	ino = _out1041
-	node = _out1042
-	after = _out1043
+	var _out1044 *dbytes.Bytes
+	var _ = _out1044
+	var _out1045 *dbytes.Bytes
+	var _ = _out1045
+	_out1042, _out1043, _out1044, _out1045 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _747_hint, _744_t, s, ns)
+	st = _out1042
+	ino = _out1043
+	node = _out1044
+	after = _out1045
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -559,10 +559,10 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	var _748_t *attributeops.Sattr
 	var _ = _748_t
-	var _out1044 *attributeops.Sattr
-	var _ = _out1044
-	_out1044 = attributeops.Companion_Default___.Without(a, true, false)
-	_748_t = _out1044
+	var _out1046 *attributeops.Sattr
+	var _ = _out1046
+	_out1046 = attributeops.Companion_Default___.Without(a, true, false)
+	_748_t = _out1046
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _749_found bool = false
 	var _ = _749_found
@@ -586,38 +586,38 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 			return uint32(0)
 		}()
 	}()
-	var _out1045 uint32
-	var _ = _out1045
-	var _out1046 *dbytes.Bytes
-	var _ = _out1046
-	var _out1047 bool
+	var _out1047 uint32
 	var _ = _out1047
-	var _out1048 uint64
+	var _out1048 *dbytes.Bytes
 	var _ = _out1048
-	var _out1049 uint64
+	var _out1049 bool
 	var _ = _out1049
-	_out1045, _out1046, _out1047, _out1048, _out1049 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _753_bad, _748_t, false)
-	st = _out1045
-	before = _out1046
-	_749_found = _out1047
-	_750_x = _out1048
-	_751_hint = _out1049
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1050 uint32
+	var _out1050 uint64
 	var _ = _out1050
 	var _out1051 uint64
 	var _ = _out1051
-	var _out1052 *dbytes.Bytes
+	_out1047, _out1048, _out1049, _out1050, _out1051 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _753_bad, _748_t, false)
+	st = _out1047
+	before = _out1048
+	_749_found = _out1049
+	_750_x = _out1050
+	_751_hint = _out1051
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1052 uint32
 	var _ = _out1052
-	var _out1053 *dbytes.Bytes
+	var _out1053 uint64
 	var _ = _out1053
-	_out1050, _out1051, _out1052, _out1053 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _751_hint, _748_t, target, s, ns)
-	st = _out1050
-	ino = _out1051
-	node = _out1052
-	after = _out1053
+	var _out1054 *dbytes.Bytes
+	var _ = _out1054
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	_out1052, _out1053, _out1054, _out1055 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _751_hint, _748_t, target, s, ns)
+	st = _out1052
+	ino = _out1053
+	node = _out1054
+	after = _out1055
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -633,10 +633,10 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _754_t *attributeops.Sattr
 	var _ = _754_t
-	var _out1054 *attributeops.Sattr
-	var _ = _out1054
-	_out1054 = attributeops.Companion_Default___.Without(a, false, false)
-	_754_t = _out1054
+	var _out1056 *attributeops.Sattr
+	var _ = _out1056
+	_out1056 = attributeops.Companion_Default___.Without(a, false, false)
+	_754_t = _out1056
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _755_found bool = false
 	var _ = _755_found
@@ -660,38 +660,38 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 			return uint32(0)
 		}()
 	}()
-	var _out1055 uint32
-	var _ = _out1055
-	var _out1056 *dbytes.Bytes
-	var _ = _out1056
-	var _out1057 bool
+	var _out1057 uint32
 	var _ = _out1057
-	var _out1058 uint64
+	var _out1058 *dbytes.Bytes
 	var _ = _out1058
-	var _out1059 uint64
+	var _out1059 bool
 	var _ = _out1059
-	_out1055, _out1056, _out1057, _out1058, _out1059 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
-	st = _out1055
-	before = _out1056
-	_755_found = _out1057
-	_756_x = _out1058
-	_757_hint = _out1059
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1060 uint32
+	var _out1060 uint64
 	var _ = _out1060
 	var _out1061 uint64
 	var _ = _out1061
-	var _out1062 *dbytes.Bytes
+	_out1057, _out1058, _out1059, _out1060, _out1061 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
+	st = _out1057
+	before = _out1058
+	_755_found = _out1059
+	_756_x = _out1060
+	_757_hint = _out1061
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1062 uint32
 	var _ = _out1062
-	var _out1063 *dbytes.Bytes
+	var _out1063 uint64
 	var _ = _out1063
-	_out1060, _out1061, _out1062, _out1063 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _757_hint, _754_t, ty, maj, min, s, ns)
-	st = _out1060
-	ino = _out1061
-	node = _out1062
-	after = _out1063
+	var _out1064 *dbytes.Bytes
+	var _ = _out1064
+	var _out1065 *dbytes.Bytes
+	var _ = _out1065
+	_out1062, _out1063, _out1064, _out1065 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _757_hint, _754_t, ty, maj, min, s, ns)
+	st = _out1062
+	ino = _out1063
+	node = _out1064
+	after = _out1065
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1064 uint32
-	var _ = _out1064
-	var _out1065 uint64
-	var _ = _out1065
-	_out1064, _out1065 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1064
-	ino = _out1065
+	var _out1066 uint32
+	var _ = _out1066
+	var _out1067 uint64
+	var _ = _out1067
+	_out1066, _out1067 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1066
+	ino = _out1067
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1066 uint32
-	var _ = _out1066
-	var _out1067 *dbytes.Bytes
-	var _ = _out1067
-	var _out1068 *dbytes.Bytes
+	var _out1068 uint32
 	var _ = _out1068
-	_out1066, _out1067, _out1068 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1066
-	node = _out1067
-	after = _out1068
+	var _out1069 *dbytes.Bytes
+	var _ = _out1069
+	var _out1070 *dbytes.Bytes
+	var _ = _out1070
+	_out1068, _out1069, _out1070 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1068
+	node = _out1069
+	after = _out1070
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,13 +739,13 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 uint64
-	var _ = _out1070
-	_out1069, _out1070 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1069
-	ino = _out1070
+	var _out1071 uint32
+	var _ = _out1071
+	var _out1072 uint64
+	var _ = _out1072
+	_out1071, _out1072 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1071
+	ino = _out1072
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -754,24 +754,24 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	_760_len = target.Len()
 	var _761_ok bool
 	var _ = _761_ok
-	var _out1071 bool
-	var _ = _out1071
-	_out1071 = d.Write(txn, ino, uint64(0), target, uint64(0), _760_len)
-	_761_ok = _out1071
+	var _out1073 bool
+	var _ = _out1073
+	_out1073 = d.Write(txn, ino, uint64(0), target, uint64(0), _760_len)
+	_761_ok = _out1073
 	if !_761_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1072 uint32
-	var _ = _out1072
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	var _out1074 *dbytes.Bytes
+	var _out1074 uint32
 	var _ = _out1074
-	_out1072, _out1073, _out1074 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1072
-	node = _out1073
-	after = _out1074
+	var _out1075 *dbytes.Bytes
+	var _ = _out1075
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	_out1074, _out1075, _out1076 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1074
+	node = _out1075
+	after = _out1076
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1075 uint32
-	var _ = _out1075
-	var _out1076 uint64
-	var _ = _out1076
-	_out1075, _out1076 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1075
-	ino = _out1076
+	var _out1077 uint32
+	var _ = _out1077
+	var _out1078 uint64
+	var _ = _out1078
+	_out1077, _out1078 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1077
+	ino = _out1078
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
 		var _762_ip *dbytes.Bytes
 		var _ = _762_ip
-		var _out1077 *dbytes.Bytes
-		var _ = _out1077
-		_out1077 = d.Fs.GetInode(txn, ino, true)
-		_762_ip = _out1077
+		var _out1079 *dbytes.Bytes
+		var _ = _out1079
+		_out1079 = d.Fs.GetInode(txn, ino, true)
+		_762_ip = _out1079
 		inodeformat.Companion_Default___.SetRdev(_762_ip, maj, min)
 		d.PutInode(txn, ino, _762_ip)
 	}
-	var _out1078 uint32
-	var _ = _out1078
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	var _out1080 *dbytes.Bytes
+	var _out1080 uint32
 	var _ = _out1080
-	_out1078, _out1079, _out1080 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1078
-	node = _out1079
-	after = _out1080
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	var _out1082 *dbytes.Bytes
+	var _ = _out1082
+	_out1080, _out1081, _out1082 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1080
+	node = _out1081
+	after = _out1082
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

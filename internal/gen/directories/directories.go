@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out627 *dbytes.Bytes
-	var _ = _out627
-	_out627 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out627
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out628
+	var _out629 *dbytes.Bytes
+	var _ = _out629
+	_out629 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out629
+	var _out630 uint64
+	var _ = _out630
+	_out630 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out630
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -95,22 +95,22 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = _460_ip
 	var _461_nb uint64
 	var _ = _461_nb
-	var _out629 *dbytes.Bytes
-	var _ = _out629
-	var _out630 uint64
-	var _ = _out630
-	_out629, _out630 = _this.Open(txn, d, excl)
-	_460_ip = _out629
-	_461_nb = _out630
+	var _out631 *dbytes.Bytes
+	var _ = _out631
+	var _out632 uint64
+	var _ = _out632
+	_out631, _out632 = _this.Open(txn, d, excl)
+	_460_ip = _out631
+	_461_nb = _out632
 	var _462_h uint64
 	var _ = _462_h
 	_462_h = dbytes.NameHash(name)
 	var _463_key uint64
 	var _ = _463_key
-	var _out631 uint64
-	var _ = _out631
-	_out631 = dirlayout.Companion_Default___.KeyFor(name, _462_h)
-	_463_key = _out631
+	var _out633 uint64
+	var _ = _out633
+	_out633 = dirlayout.Companion_Default___.KeyFor(name, _462_h)
+	_463_key = _out633
 	var _464_kind uint64
 	var _ = _464_kind
 	_464_kind = uint64(0)
@@ -128,37 +128,37 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 		_466_n = _466_n - uint64(1)
 		var _467_blk uint64
 		var _ = _467_blk
-		var _out632 uint64
-		var _ = _out632
-		_out632 = dirlayout.Companion_Default___.BucketBlock(_462_h, _466_n, _464_kind)
-		_467_blk = _out632
+		var _out634 uint64
+		var _ = _out634
+		_out634 = dirlayout.Companion_Default___.BucketBlock(_462_h, _466_n, _464_kind)
+		_467_blk = _out634
 		var _468_fr uint64
 		var _ = _468_fr
 		_468_fr = uint64(0)
 		if _467_blk < _461_nb {
 			var _469_b *dbytes.Blk
 			var _ = _469_b
-			var _out633 *dbytes.Blk
-			var _ = _out633
-			_out633 = _this.Fs.ReadBlockOf(txn, _460_ip, d, _467_blk, excl)
-			_469_b = _out633
+			var _out635 *dbytes.Blk
+			var _ = _out635
+			_out635 = _this.Fs.ReadBlockOf(txn, _460_ip, d, _467_blk, excl)
+			_469_b = _out635
 			var _470_i uint64 = 0
 			var _ = _470_i
 			var _471_w uint64 = 0
 			var _ = _471_w
-			var _out634 bool
-			var _ = _out634
-			var _out635 uint64
-			var _ = _out635
-			var _out636 uint64
+			var _out636 bool
 			var _ = _out636
 			var _out637 uint64
 			var _ = _out637
-			_out634, _out635, _out636, _out637 = dirlayout.Companion_Default___.Search(_469_b, _467_blk, name, _463_key)
-			found = _out634
-			_470_i = _out635
-			_471_w = _out636
-			_468_fr = _out637
+			var _out638 uint64
+			var _ = _out638
+			var _out639 uint64
+			var _ = _out639
+			_out636, _out637, _out638, _out639 = dirlayout.Companion_Default___.Search(_469_b, _467_blk, name, _463_key)
+			found = _out636
+			_470_i = _out637
+			_471_w = _out638
+			_468_fr = _out639
 			if found {
 				ino, cell = _471_w%uint64(281474976710656), uint64(64)*_467_blk+_470_i
 				return found, ino, cell, lev
@@ -179,19 +179,19 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = _472_cell
 	var _473_lev uint64 = 0
 	var _ = _473_lev
-	var _out638 bool
-	var _ = _out638
-	var _out639 uint64
-	var _ = _out639
-	var _out640 uint64
+	var _out640 bool
 	var _ = _out640
 	var _out641 uint64
 	var _ = _out641
-	_out638, _out639, _out640, _out641 = _this.Find(txn, d, name, excl)
-	found = _out638
-	ino = _out639
-	_472_cell = _out640
-	_473_lev = _out641
+	var _out642 uint64
+	var _ = _out642
+	var _out643 uint64
+	var _ = _out643
+	_out640, _out641, _out642, _out643 = _this.Find(txn, d, name, excl)
+	found = _out640
+	ino = _out641
+	_472_cell = _out642
+	_473_lev = _out643
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -203,19 +203,19 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = hint
 	var _474_cell uint64 = 0
 	var _ = _474_cell
-	var _out642 bool
-	var _ = _out642
-	var _out643 uint64
-	var _ = _out643
-	var _out644 uint64
+	var _out644 bool
 	var _ = _out644
 	var _out645 uint64
 	var _ = _out645
-	_out642, _out643, _out644, _out645 = _this.Find(txn, d, name, excl)
-	found = _out642
-	ino = _out643
-	_474_cell = _out644
-	hint = _out645
+	var _out646 uint64
+	var _ = _out646
+	var _out647 uint64
+	var _ = _out647
+	_out644, _out645, _out646, _out647 = _this.Find(txn, d, name, excl)
+	found = _out644
+	ino = _out645
+	_474_cell = _out646
+	hint = _out647
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
@@ -223,16 +223,16 @@ func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var _ = ok
 	var _475_ip *dbytes.Bytes
 	var _ = _475_ip
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = _this.Fs.GetInode(txn, d, true)
-	_475_ip = _out646
+	var _out648 *dbytes.Bytes
+	var _ = _out648
+	_out648 = _this.Fs.GetInode(txn, d, true)
+	_475_ip = _out648
 	var _476_n uint64
 	var _ = _476_n
-	var _out647 uint64
-	var _ = _out647
-	_out647 = inodeformat.Companion_Default___.GetNent(_475_ip)
-	_476_n = _out647
+	var _out649 uint64
+	var _ = _out649
+	_out649 = inodeformat.Companion_Default___.GetNent(_475_ip)
+	_476_n = _out649
 	if !down && _476_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
@@ -253,18 +253,18 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 	var _477_len uint64
 	var _ = _477_len
 	_477_len = s.Len()
-	var _out648 bool
-	var _ = _out648
-	_out648 = _this.Fs.Write(txn, d, off, s, uint64(0), _477_len)
-	ok = _out648
+	var _out650 bool
+	var _ = _out650
+	_out650 = _this.Fs.Write(txn, d, off, s, uint64(0), _477_len)
+	ok = _out650
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out649 bool
-		var _ = _out649
-		_out649 = _this.Count(txn, d, down)
-		ok = _out649
+		var _out651 bool
+		var _ = _out651
+		_out651 = _this.Count(txn, d, down)
+		ok = _out651
 		if !ok {
 			return ok
 		}
@@ -274,10 +274,10 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out650 bool
-	var _ = _out650
-	_out650 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out650
+	var _out652 bool
+	var _ = _out652
+	_out652 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out652
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
@@ -288,37 +288,37 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	_478_h = dbytes.NameHash(name)
 	var _479_key uint64
 	var _ = _479_key
-	var _out651 uint64
-	var _ = _out651
-	_out651 = dirlayout.Companion_Default___.KeyFor(name, _478_h)
-	_479_key = _out651
+	var _out653 uint64
+	var _ = _out653
+	_out653 = dirlayout.Companion_Default___.KeyFor(name, _478_h)
+	_479_key = _out653
 	var _480_cell uint64 = 0
 	var _ = _480_cell
 	var _481_size uint64 = 0
 	var _ = _481_size
-	var _out652 bool
-	var _ = _out652
-	var _out653 uint64
-	var _ = _out653
-	var _out654 uint64
+	var _out654 bool
 	var _ = _out654
-	_out652, _out653, _out654 = _this.Room(txn, d, name, _478_h, hint)
-	ok = _out652
-	_480_cell = _out653
-	_481_size = _out654
+	var _out655 uint64
+	var _ = _out655
+	var _out656 uint64
+	var _ = _out656
+	_out654, _out655, _out656 = _this.Room(txn, d, name, _478_h, hint)
+	ok = _out654
+	_480_cell = _out655
+	_481_size = _out656
 	if !ok {
 		return ok
 	}
 	var _482_s *dbytes.Bytes
 	var _ = _482_s
-	var _out655 *dbytes.Bytes
-	var _ = _out655
-	_out655 = dirlayout.Companion_Default___.MakeSlot(_481_size, ino, name, _479_key)
-	_482_s = _out655
-	var _out656 bool
-	var _ = _out656
-	_out656 = _this.Store(txn, d, uint64(64)*_480_cell, _482_s, true, false)
-	ok = _out656
+	var _out657 *dbytes.Bytes
+	var _ = _out657
+	_out657 = dirlayout.Companion_Default___.MakeSlot(_481_size, ino, name, _479_key)
+	_482_s = _out657
+	var _out658 bool
+	var _ = _out658
+	_out658 = _this.Store(txn, d, uint64(64)*_480_cell, _482_s, true, false)
+	ok = _out658
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -332,13 +332,13 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = _483_ip
 	var _484_nb uint64
 	var _ = _484_nb
-	var _out657 *dbytes.Bytes
-	var _ = _out657
-	var _out658 uint64
-	var _ = _out658
-	_out657, _out658 = _this.Open(txn, d, true)
-	_483_ip = _out657
-	_484_nb = _out658
+	var _out659 *dbytes.Bytes
+	var _ = _out659
+	var _out660 uint64
+	var _ = _out660
+	_out659, _out660 = _this.Open(txn, d, true)
+	_483_ip = _out659
+	_484_nb = _out660
 	var _485_l uint64
 	var _ = _485_l
 	_485_l = name.Len()
@@ -355,26 +355,26 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	for _487_n < uint64(9) {
 		var _488_blk uint64
 		var _ = _488_blk
-		var _out659 uint64
-		var _ = _out659
-		_out659 = dirlayout.Companion_Default___.BucketBlock(h, _487_n, _486_kind)
-		_488_blk = _out659
+		var _out661 uint64
+		var _ = _out661
+		_out661 = dirlayout.Companion_Default___.BucketBlock(h, _487_n, _486_kind)
+		_488_blk = _out661
 		if _488_blk >= _484_nb {
 			ok, cell, size = true, uint64(64)*_488_blk, uint64(4096)
 			return ok, cell, size
 		}
 		var _489_b *dbytes.Blk
 		var _ = _489_b
-		var _out660 *dbytes.Blk
-		var _ = _out660
-		_out660 = _this.Fs.ReadBlockOf(txn, _483_ip, d, _488_blk, true)
-		_489_b = _out660
+		var _out662 *dbytes.Blk
+		var _ = _out662
+		_out662 = _this.Fs.ReadBlockOf(txn, _483_ip, d, _488_blk, true)
+		_489_b = _out662
 		var _490_i uint64
 		var _ = _490_i
-		var _out661 uint64
-		var _ = _out661
-		_out661 = dirlayout.Companion_Default___.SearchFree(_489_b, _488_blk)
-		_490_i = _out661
+		var _out663 uint64
+		var _ = _out663
+		_out663 = dirlayout.Companion_Default___.SearchFree(_489_b, _488_blk)
+		_490_i = _out663
 		if _490_i < uint64(64) {
 			ok, cell, size = true, uint64(64)*_488_blk+_490_i, size
 			return ok, cell, size
@@ -395,28 +395,28 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _ = _493_cell
 	var _494_lev uint64
 	var _ = _494_lev
-	var _out662 bool
-	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	var _out664 uint64
+	var _out664 bool
 	var _ = _out664
 	var _out665 uint64
 	var _ = _out665
-	_out662, _out663, _out664, _out665 = _this.Find(txn, d, name, true)
-	_491_found = _out662
-	_492_ino0 = _out663
-	_493_cell = _out664
-	_494_lev = _out665
+	var _out666 uint64
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	_out664, _out665, _out666, _out667 = _this.Find(txn, d, name, true)
+	_491_found = _out664
+	_492_ino0 = _out665
+	_493_cell = _out666
+	_494_lev = _out667
 	var _495_h uint64
 	var _ = _495_h
 	_495_h = dbytes.NameHash(name)
 	var _496_key uint64
 	var _ = _496_key
-	var _out666 uint64
-	var _ = _out666
-	_out666 = dirlayout.Companion_Default___.KeyFor(name, _495_h)
-	_496_key = _out666
+	var _out668 uint64
+	var _ = _out668
+	_out668 = dirlayout.Companion_Default___.KeyFor(name, _495_h)
+	_496_key = _out668
 	var _497_size uint64
 	var _ = _497_size
 	_497_size = uint64(64)
@@ -425,14 +425,14 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	}
 	var _498_s *dbytes.Bytes
 	var _ = _498_s
-	var _out667 *dbytes.Bytes
-	var _ = _out667
-	_out667 = dirlayout.Companion_Default___.MakeSlot(_497_size, ino, name, _496_key)
-	_498_s = _out667
-	var _out668 bool
-	var _ = _out668
-	_out668 = _this.Store(txn, d, uint64(64)*_493_cell, _498_s, false, false)
-	ok = _out668
+	var _out669 *dbytes.Bytes
+	var _ = _out669
+	_out669 = dirlayout.Companion_Default___.MakeSlot(_497_size, ino, name, _496_key)
+	_498_s = _out669
+	var _out670 bool
+	var _ = _out670
+	_out670 = _this.Store(txn, d, uint64(64)*_493_cell, _498_s, false, false)
+	ok = _out670
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
@@ -446,19 +446,19 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _ = _501_cell
 	var _502_lev uint64
 	var _ = _502_lev
-	var _out669 bool
-	var _ = _out669
-	var _out670 uint64
-	var _ = _out670
-	var _out671 uint64
+	var _out671 bool
 	var _ = _out671
 	var _out672 uint64
 	var _ = _out672
-	_out669, _out670, _out671, _out672 = _this.Find(txn, d, name, true)
-	_499_found = _out669
-	_500_ino0 = _out670
-	_501_cell = _out671
-	_502_lev = _out672
+	var _out673 uint64
+	var _ = _out673
+	var _out674 uint64
+	var _ = _out674
+	_out671, _out672, _out673, _out674 = _this.Find(txn, d, name, true)
+	_499_found = _out671
+	_500_ino0 = _out672
+	_501_cell = _out673
+	_502_lev = _out674
 	var _503_size uint64
 	var _ = _503_size
 	_503_size = uint64(64)
@@ -467,14 +467,14 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	}
 	var _504_s *dbytes.Bytes
 	var _ = _504_s
-	var _out673 *dbytes.Bytes
-	var _ = _out673
-	_out673 = dbytes.NewBytes(_503_size)
-	_504_s = _out673
-	var _out674 bool
-	var _ = _out674
-	_out674 = _this.Store(txn, d, uint64(64)*_501_cell, _504_s, true, true)
-	ok = _out674
+	var _out675 *dbytes.Bytes
+	var _ = _out675
+	_out675 = dbytes.NewBytes(_503_size)
+	_504_s = _out675
+	var _out676 bool
+	var _ = _out676
+	_out676 = _this.Store(txn, d, uint64(64)*_501_cell, _504_s, true, true)
+	ok = _out676
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
@@ -482,16 +482,16 @@ func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var _ = e
 	var _505_ip *dbytes.Bytes
 	var _ = _505_ip
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out675 = _this.Fs.GetInode(txn, d, false)
-	_505_ip = _out675
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	_out677 = _this.Fs.GetInode(txn, d, false)
+	_505_ip = _out677
 	var _506_n uint64
 	var _ = _506_n
-	var _out676 uint64
-	var _ = _out676
-	_out676 = inodeformat.Companion_Default___.GetNent(_505_ip)
-	_506_n = _out676
+	var _out678 uint64
+	var _ = _out678
+	_out678 = inodeformat.Companion_Default___.GetNent(_505_ip)
+	_506_n = _out678
 	e = _506_n == uint64(0)
 	return e
 }
@@ -502,13 +502,13 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	var _ = _507_ip
 	var _508_nb uint64
 	var _ = _508_nb
-	var _out677 *dbytes.Bytes
-	var _ = _out677
-	var _out678 uint64
-	var _ = _out678
-	_out677, _out678 = _this.Open(txn, d, false)
-	_507_ip = _out677
-	_508_nb = _out678
+	var _out679 *dbytes.Bytes
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out679, _out680 = _this.Open(txn, d, false)
+	_507_ip = _out679
+	_508_nb = _out680
 	var _509_c uint64
 	var _ = _509_c
 	_509_c = uint64(0)
@@ -523,25 +523,25 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	for _510_blk < _508_nb {
 		var _512_next uint64
 		var _ = _512_next
-		var _out679 uint64
-		var _ = _out679
-		_out679 = _this.SkipHoles(txn, _507_ip, d, _510_blk, _508_nb)
-		_512_next = _out679
+		var _out681 uint64
+		var _ = _out681
+		_out681 = _this.SkipHoles(txn, _507_ip, d, _510_blk, _508_nb)
+		_512_next = _out681
 		if _512_next != _510_blk {
 			_510_blk, _511_i = _512_next, uint64(0)
 		} else {
 			var _513_b *dbytes.Blk
 			var _ = _513_b
-			var _out680 *dbytes.Blk
-			var _ = _out680
-			_out680 = _this.Fs.ReadBlockOf(txn, _507_ip, d, _510_blk, false)
-			_513_b = _out680
+			var _out682 *dbytes.Blk
+			var _ = _out682
+			_out682 = _this.Fs.ReadBlockOf(txn, _507_ip, d, _510_blk, false)
+			_513_b = _out682
 			var _514_fits bool = false
 			var _ = _514_fits
-			var _out681 bool
-			var _ = _out681
-			_out681 = dirpages.Companion_Default___.ListBlock(_513_b, _510_blk, _511_i, out)
-			_514_fits = _out681
+			var _out683 bool
+			var _ = _out683
+			_out683 = dirpages.Companion_Default___.ListBlock(_513_b, _510_blk, _511_i, out)
+			_514_fits = _out683
 			if !_514_fits {
 				eof = false
 				return eof
@@ -564,10 +564,10 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	}
 	var _516_pb *dbytes.Blk
 	var _ = _516_pb
-	var _out682 *dbytes.Blk
-	var _ = _out682
-	_out682 = _this.Fs.Fs.ReadParent(txn, ip, _515_k, positions.Companion_Default___.MaxLev(_515_k), positions.Companion_Default___.FlatJ(n), false)
-	_516_pb = _out682
+	var _out684 *dbytes.Blk
+	var _ = _out684
+	_out684 = _this.Fs.Fs.ReadParent(txn, ip, _515_k, positions.Companion_Default___.MaxLev(_515_k), positions.Companion_Default___.FlatJ(n), false)
+	_516_pb = _out684
 	var _517_i uint64
 	var _ = _517_i
 	_517_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out683 bool
-	var _ = _out683
-	var _out684 uint64
-	var _ = _out684
-	_out683, _out684 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out683
-	ino = _out684
+	var _out685 bool
+	var _ = _out685
+	var _out686 uint64
+	var _ = _out686
+	_out685, _out686 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out685
+	ino = _out686
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out685 bool
-	var _ = _out685
-	_out685 = _this.Fs.FreeInode(txn, ino)
-	ok = _out685
+	var _out687 bool
+	var _ = _out687
+	_out687 = _this.Fs.FreeInode(txn, ino)
+	ok = _out687
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out686 bool
-	var _ = _out686
-	_out686 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out686
+	var _out688 bool
+	var _ = _out688
+	_out688 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out688
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out687 bool
-	var _ = _out687
-	_out687 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out687
+	var _out689 bool
+	var _ = _out689
+	_out689 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out689
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out688 bool
-	var _ = _out688
-	_out688 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out688
+	var _out690 bool
+	var _ = _out690
+	_out690 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out690
 	return done
 }
 

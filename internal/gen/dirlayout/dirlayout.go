@@ -110,10 +110,10 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out624 bool
-			var _ = _out624
-			_out624 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out624
+			var _out626 bool
+			var _ = _out626
+			_out626 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out626
 			if found {
 				return found, i, w, fr
 			}
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) u
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out625 *dbytes.Bytes
-	var _ = _out625
-	_out625 = dbytes.NewBytes(size)
-	s = _out625
+	var _out627 *dbytes.Bytes
+	var _ = _out627
+	_out627 = dbytes.NewBytes(size)
+	s = _out627
 	var _454_l uint64
 	var _ = _454_l
 	_454_l = name.Len()

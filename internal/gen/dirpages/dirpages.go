@@ -82,10 +82,10 @@ func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, fr
 			if _459_l > _456_cap {
 				_459_l = _456_cap
 			}
-			var _out626 bool
-			var _ = _out626
-			_out626 = out.Offer(_458_w%uint64(281474976710656), b, uint64(64)*_457_i+uint64(8), _459_l, uint64(64)*blk+_457_i+uint64(3))
-			fits = _out626
+			var _out628 bool
+			var _ = _out628
+			_out628 = out.Offer(_458_w%uint64(281474976710656), b, uint64(64)*_457_i+uint64(8), _459_l, uint64(64)*blk+_457_i+uint64(3))
+			fits = _out628
 			if !fits {
 				return fits
 			}

@@ -73,54 +73,54 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
 	var _690_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _690_ip
-	var _out927 uint32
-	var _ = _out927
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out927, _out928 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out927
-	_690_ip = _out928
+	var _out929 uint32
+	var _ = _out929
+	var _out930 *dbytes.Bytes
+	var _ = _out930
+	_out929, _out930 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out929
+	_690_ip = _out930
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
 	after = _690_ip
 	var _691_ty uint32
 	var _ = _691_ty
-	var _out929 uint32
-	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetTy(_690_ip)
-	_691_ty = _out929
+	var _out931 uint32
+	var _ = _out931
+	_out931 = inodeformat.Companion_Default___.GetTy(_690_ip)
+	_691_ty = _out931
 	if _691_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
 	var _692_r bool
 	var _ = _692_r
-	var _out930 bool
-	var _ = _out930
-	_out930 = permissions.Companion_Default___.MayData(c, _690_ip, permissions.Companion_Default___.MAYR())
-	_692_r = _out930
+	var _out932 bool
+	var _ = _out932
+	_out932 = permissions.Companion_Default___.MayData(c, _690_ip, permissions.Companion_Default___.MAYR())
+	_692_r = _out932
 	var _693_x bool
 	var _ = _693_x
-	var _out931 bool
-	var _ = _out931
-	_out931 = permissions.Companion_Default___.May(c, _690_ip, permissions.Companion_Default___.MAYX())
-	_693_x = _out931
+	var _out933 bool
+	var _ = _out933
+	_out933 = permissions.Companion_Default___.May(c, _690_ip, permissions.Companion_Default___.MAYX())
+	_693_x = _out933
 	if !_692_r && !_693_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
 	var _694_size uint64
 	var _ = _694_size
-	var _out932 uint64
-	var _ = _out932
-	_out932 = inodeformat.Companion_Default___.GetSize(_690_ip)
-	_694_size = _out932
+	var _out934 uint64
+	var _ = _out934
+	_out934 = inodeformat.Companion_Default___.GetSize(_690_ip)
+	_694_size = _out934
 	eof = off >= _694_size || len_ >= _694_size-off
-	var _out933 *dbytes.Bytes
-	var _ = _out933
-	_out933 = d.Fs.Read(txn, ino, off, len_)
-	data = _out933
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	_out935 = d.Fs.Read(txn, ino, off, len_)
+	data = _out935
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -133,23 +133,23 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _695_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _695_ip
-	var _out934 uint32
-	var _ = _out934
-	var _out935 *dbytes.Bytes
-	var _ = _out935
-	_out934, _out935 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out934
-	_695_ip = _out935
+	var _out936 uint32
+	var _ = _out936
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	_out936, _out937 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out936
+	_695_ip = _out937
 	if st != uint32(0) {
 		return st, before, after
 	}
 	before = _695_ip
 	var _696_ty uint32
 	var _ = _696_ty
-	var _out936 uint32
-	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetTy(_695_ip)
-	_696_ty = _out936
+	var _out938 uint32
+	var _ = _out938
+	_out938 = inodeformat.Companion_Default___.GetTy(_695_ip)
+	_696_ty = _out938
 	if _696_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
@@ -160,10 +160,10 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _697_w bool
 	var _ = _697_w
-	var _out937 bool
-	var _ = _out937
-	_out937 = permissions.Companion_Default___.MayData(c, _695_ip, permissions.Companion_Default___.MAYW())
-	_697_w = _out937
+	var _out939 bool
+	var _ = _out939
+	_out939 = permissions.Companion_Default___.MayData(c, _695_ip, permissions.Companion_Default___.MAYW())
+	_697_w = _out939
 	if !_697_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
@@ -174,27 +174,27 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _698_size uint64
 	var _ = _698_size
-	var _out938 uint64
-	var _ = _out938
-	_out938 = inodeformat.Companion_Default___.GetSize(_695_ip)
-	_698_size = _out938
+	var _out940 uint64
+	var _ = _out940
+	_out940 = inodeformat.Companion_Default___.GetSize(_695_ip)
+	_698_size = _out940
 	var _699_shrink uint64
 	var _ = _699_shrink
-	var _out939 uint64
-	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetShrink(_695_ip)
-	_699_shrink = _out939
+	var _out941 uint64
+	var _ = _out941
+	_out941 = inodeformat.Companion_Default___.GetShrink(_695_ip)
+	_699_shrink = _out941
 	if _699_shrink != uint64(0) && off+len_ > _698_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out940 uint32
-	var _ = _out940
-	var _out941 *dbytes.Bytes
-	var _ = _out941
-	_out940, _out941 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out940
-	after = _out941
+	var _out942 uint32
+	var _ = _out942
+	var _out943 *dbytes.Bytes
+	var _ = _out943
+	_out942, _out943 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out942
+	after = _out943
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -205,40 +205,40 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
 	var _700_ok bool
 	var _ = _700_ok
-	var _out942 bool
-	var _ = _out942
-	_out942 = d.Write(txn, ino, off, src, so, len_)
-	_700_ok = _out942
+	var _out944 bool
+	var _ = _out944
+	_out944 = d.Write(txn, ino, off, src, so, len_)
+	_700_ok = _out944
 	if !_700_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
 	var _701_np *dbytes.Bytes
 	var _ = _701_np
-	var _out943 *dbytes.Bytes
-	var _ = _out943
-	_out943 = d.Fs.GetInode(txn, ino, true)
-	_701_np = _out943
+	var _out945 *dbytes.Bytes
+	var _ = _out945
+	_out945 = d.Fs.GetInode(txn, ino, true)
+	_701_np = _out945
 	var _702_ts uint64
 	var _ = _702_ts
 	var _703_tns uint32
 	var _ = _703_tns
-	var _out944 uint64
-	var _ = _out944
-	var _out945 uint32
-	var _ = _out945
-	_out944, _out945 = attributechanges.Companion_Default___.Stamp(_701_np, s, ns)
-	_702_ts = _out944
-	_703_tns = _out945
+	var _out946 uint64
+	var _ = _out946
+	var _out947 uint32
+	var _ = _out947
+	_out946, _out947 = attributechanges.Companion_Default___.Stamp(_701_np, s, ns)
+	_702_ts = _out946
+	_703_tns = _out947
 	inodeformat.Companion_Default___.SetMtime(_701_np, _702_ts, _703_tns)
 	inodeformat.Companion_Default___.SetCtime(_701_np, _702_ts, _703_tns)
 	if c.Uid != uint32(0) {
 		var _704_mode uint32
 		var _ = _704_mode
-		var _out946 uint32
-		var _ = _out946
-		_out946 = inodeformat.Companion_Default___.GetMode(_701_np)
-		_704_mode = _out946
+		var _out948 uint32
+		var _ = _out948
+		_out948 = inodeformat.Companion_Default___.GetMode(_701_np)
+		_704_mode = _out948
 		inodeformat.Companion_Default___.SetMode(_701_np, permissions.Companion_Default___.KillPriv(_704_mode))
 	}
 	d.PutInode(txn, ino, _701_np)
@@ -255,41 +255,41 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _705_ip
-	var _out947 uint32
-	var _ = _out947
-	var _out948 *dbytes.Bytes
-	var _ = _out948
-	_out947, _out948 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out947
-	_705_ip = _out948
+	var _out949 uint32
+	var _ = _out949
+	var _out950 *dbytes.Bytes
+	var _ = _out950
+	_out949, _out950 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out949
+	_705_ip = _out950
 	if st != uint32(0) {
 		return st, target, after
 	}
 	after = _705_ip
 	var _706_ty uint32
 	var _ = _706_ty
-	var _out949 uint32
-	var _ = _out949
-	_out949 = inodeformat.Companion_Default___.GetTy(_705_ip)
-	_706_ty = _out949
+	var _out951 uint32
+	var _ = _out951
+	_out951 = inodeformat.Companion_Default___.GetTy(_705_ip)
+	_706_ty = _out951
 	if _706_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
 	var _707_size uint64
 	var _ = _707_size
-	var _out950 uint64
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.GetSize(_705_ip)
-	_707_size = _out950
+	var _out952 uint64
+	var _ = _out952
+	_out952 = inodeformat.Companion_Default___.GetSize(_705_ip)
+	_707_size = _out952
 	if _707_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out951 *dbytes.Bytes
-	var _ = _out951
-	_out951 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out951
+	var _out953 *dbytes.Bytes
+	var _ = _out953
+	_out953 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out953
 	return st, target, after
 }
 

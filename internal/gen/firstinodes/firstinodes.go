@@ -85,28 +85,28 @@ func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtx
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out689 *bytefiles.ByteFs
-	var _ = _out689
-	_out689 = Companion_Default___.Blank(geo, jrnl)
-	f = _out689
+	var _out691 *bytefiles.ByteFs
+	var _ = _out691
+	_out691 = Companion_Default___.Blank(geo, jrnl)
+	f = _out691
 	var _521_z *dbytes.Bytes
 	var _ = _521_z
-	var _out690 *dbytes.Bytes
-	var _ = _out690
-	_out690 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_521_z = _out690
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	_out692 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_521_z = _out692
 	f.Blank(txn, _521_z, uint64(2), uint32(8), uint64(1))
-	var _out691 *dbytes.Bytes
-	var _ = _out691
-	_out691 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_521_z = _out691
+	var _out693 *dbytes.Bytes
+	var _ = _out693
+	_out693 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_521_z = _out693
 	f.Blank(txn, _521_z, uint64(1), uint32(2), uint64(1))
 	var _522_ip *dbytes.Bytes
 	var _ = _522_ip
-	var _out692 *dbytes.Bytes
-	var _ = _out692
-	_out692 = f.GetInode(txn, uint64(1), true)
-	_522_ip = _out692
+	var _out694 *dbytes.Bytes
+	var _ = _out694
+	_out694 = f.GetInode(txn, uint64(1), true)
+	_522_ip = _out694
 	inodeformat.Companion_Default___.SetMode(_522_ip, mode)
 	inodeformat.Companion_Default___.SetNlink(_522_ip, uint32(2))
 	inodeformat.Companion_Default___.SetUid(_522_ip, uid)

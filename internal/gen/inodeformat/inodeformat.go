@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	for _312_k < uint64(15) {
 		var _313_x uint64
 		var _ = _313_x
-		var _out491 uint64
-		var _ = _out491
-		_out491 = Companion_Default___.GetSlot(b, _312_k)
-		_313_x = _out491
+		var _out492 uint64
+		var _ = _out492
+		_out492 = Companion_Default___.GetSlot(b, _312_k)
+		_313_x = _out492
 		if _313_x != uint64(0) {
 			r = false
 			return r
@@ -238,10 +238,10 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 	var _314_u uint64
 	var _ = _314_u
-	var _out492 uint64
-	var _ = _out492
-	_out492 = Companion_Default___.GetUsed(b)
-	_314_u = _out492
+	var _out493 uint64
+	var _ = _out493
+	_out493 = Companion_Default___.GetUsed(b)
+	_314_u = _out493
 	if _314_u < uint64(18446744073709551615) {
 		Companion_Default___.SetUsed(b, _314_u+uint64(1))
 	}
@@ -249,10 +249,10 @@ func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _315_u uint64
 	var _ = _315_u
-	var _out493 uint64
-	var _ = _out493
-	_out493 = Companion_Default___.GetUsed(b)
-	_315_u = _out493
+	var _out494 uint64
+	var _ = _out494
+	_out494 = Companion_Default___.GetUsed(b)
+	_315_u = _out494
 	if uint64(0) < _315_u {
 		Companion_Default___.SetUsed(b, _315_u-uint64(1))
 	}

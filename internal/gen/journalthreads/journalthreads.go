@@ -780,7 +780,7 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	}
 	return ok, c, bad
 }
-func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold, a uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -792,7 +792,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		var _ = _out349
 		var _out350 uint64
 		var _ = _out350
-		_out349, _out350 = Companion_Default___.LookOnce(j, a)
+		_out349, _out350 = Companion_Default___.LookOnce(j, h, a)
 		b = _out349
 		_212_t = _out350
 		if b != (*dbytes.Blk)(nil) {
@@ -821,7 +821,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		var _ = _out354
 		var _out355 *dbytes.Blk
 		var _ = _out355
-		_out354, _out355 = Companion_Default___.Decide(j, a, _212_t, _213_c, _214_bad)
+		_out354, _out355 = Companion_Default___.Decide(j, h, a, _212_t, _213_c, _214_bad)
 		ok = _out354
 		b = _out355
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -831,7 +831,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	}
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, a uint64) (*dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -845,10 +845,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, a uint64)
 	_out356, _out357 = journalreader.Companion_Default___.Lookup(j, a)
 	b = _out356
 	t = _out357
+	if b != (*dbytes.Blk)(nil) {
+		h.Keep(j.Cache, b)
+	}
 	j.Mu.Unlock()
 	return b, t
 }
-func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -862,6 +865,9 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, a uint64, t
 		var _ = _out358
 		_out358 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
 		b = _out358
+		if b != (*dbytes.Blk)(nil) {
+			h.Keep(j.Cache, b)
+		}
 	} else {
 		var _215_damaged bool
 		var _ = _215_damaged

@@ -69,10 +69,10 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = y
 	var _528_s uint64
 	var _ = _528_s
-	var _out699 uint64
-	var _ = _out699
-	_out699 = ring.Companion_Default___.SlotOf(q, nd)
-	_528_s = _out699
+	var _out701 uint64
+	var _ = _out701
+	_out701 = ring.Companion_Default___.SlotOf(q, nd)
+	_528_s = _out701
 	var _529_a uint64
 	var _ = _529_a
 	_529_a = at + uint64(2) + uint64(16)*_528_s
@@ -80,33 +80,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, at uint64, nd 
 	var _ = _530_k
 	_530_k = n
 	if n > uint64(15) {
-		var _out700 uint64
-		var _ = _out700
-		_out700 = ring.Companion_Default___.SlotOf(pos, nr)
-		_528_s = _out700
+		var _out702 uint64
+		var _ = _out702
+		_out702 = ring.Companion_Default___.SlotOf(pos, nr)
+		_528_s = _out702
 		_529_a = at + uint64(1) + uint64(16)*nd + _528_s
 		if _530_k > nr-_528_s {
 			_530_k = nr - _528_s
 		}
 	}
-	var _out701 bool
-	var _ = _out701
-	var _out702 *ddisk.BList
-	var _ = _out702
-	_out701, _out702 = d.ReadRun(_529_a, _530_k)
-	io = _out701
-	x = _out702
-	y = x
-	if !io {
-		return io, x, y
-	}
 	var _out703 bool
 	var _ = _out703
 	var _out704 *ddisk.BList
 	var _ = _out704
-	_out703, _out704 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_530_k)
+	_out703, _out704 = d.ReadRun(_529_a, _530_k)
 	io = _out703
-	y = _out704
+	x = _out704
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out705 bool
+	var _ = _out705
+	var _out706 *ddisk.BList
+	var _ = _out706
+	_out705, _out706 = d.ReadRun(at+uint64(1)+uint64(16)*nd, n-_530_k)
+	io = _out705
+	y = _out706
 	if !io {
 		return io, x, y
 	}
@@ -121,10 +121,10 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 	io = true
 	var _531_hm *dlog.BMap
 	var _ = _531_hm
-	var _out705 *dlog.BMap
-	var _ = _out705
-	_out705 = dlog.NewBMap()
-	_531_hm = _out705
+	var _out707 *dlog.BMap
+	var _ = _out707
+	_out707 = dlog.NewBMap()
+	_531_hm = _out707
 	var _532_i uint64
 	var _ = _532_i
 	_532_i = uint64(0)
@@ -133,40 +133,40 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, r *dlog.DescR
 		var _ = _533_a
 		var _534_n uint64
 		var _ = _534_n
-		var _out706 uint64
-		var _ = _out706
-		var _out707 uint64
-		var _ = _out707
-		_out706, _out707 = Companion_Default___.DirRun(r, _532_i, m)
-		_533_a = _out706
-		_534_n = _out707
+		var _out708 uint64
+		var _ = _out708
+		var _out709 uint64
+		var _ = _out709
+		_out708, _out709 = Companion_Default___.DirRun(r, _532_i, m)
+		_533_a = _out708
+		_534_n = _out709
 		var _535_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _535_l
-		var _out708 bool
-		var _ = _out708
-		var _out709 *ddisk.BList
-		var _ = _out709
-		_out708, _out709 = d.ReadRun(_533_a, _534_n)
-		io = _out708
-		_535_l = _out709
+		var _out710 bool
+		var _ = _out710
+		var _out711 *ddisk.BList
+		var _ = _out711
+		_out710, _out711 = d.ReadRun(_533_a, _534_n)
+		io = _out710
+		_535_l = _out711
 		if !io {
 			return io, z
 		}
 		var _536_ok bool
 		var _ = _536_ok
-		var _out710 bool
-		var _ = _out710
-		_out710 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
-		_536_ok = _out710
+		var _out712 bool
+		var _ = _out712
+		_out712 = Companion_Default___.PutRun(_531_hm, r, _532_i, _534_n, _535_l)
+		_536_ok = _out712
 		if !_536_ok {
 			return io, z
 		}
 		_532_i = _532_i + _534_n
 	}
-	var _out711 *ddisk.BList
-	var _ = _out711
-	_out711 = _531_hm.List()
-	z = _out711
+	var _out713 *ddisk.BList
+	var _ = _out713
+	_out713 = _531_hm.List()
+	z = _out713
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -174,18 +174,18 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out712 uint64
-	var _ = _out712
-	_out712 = r.Dir(i)
-	a = _out712
+	var _out714 uint64
+	var _ = _out714
+	_out714 = r.Dir(i)
+	a = _out714
 	n = uint64(1)
 	for i+n < m {
 		var _537_b uint64
 		var _ = _537_b
-		var _out713 uint64
-		var _ = _out713
-		_out713 = r.Dir(i + n)
-		_537_b = _out713
+		var _out715 uint64
+		var _ = _out715
+		_out715 = r.Dir(i + n)
+		_537_b = _out715
 		if _537_b != a+n {
 			goto L6
 		}
@@ -203,26 +203,26 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	for _538_k < n {
 		var _539_a uint64
 		var _ = _539_a
-		var _out714 uint64
-		var _ = _out714
-		_out714 = r.Dir(i + _538_k)
-		_539_a = _out714
+		var _out716 uint64
+		var _ = _out716
+		_out716 = r.Dir(i + _538_k)
+		_539_a = _out716
 		var _540_o *dbytes.Blk
 		var _ = _540_o
-		var _out715 *dbytes.Blk
-		var _ = _out715
-		_out715 = hm.Get(_539_a)
-		_540_o = _out715
+		var _out717 *dbytes.Blk
+		var _ = _out717
+		_out717 = hm.Get(_539_a)
+		_540_o = _out717
 		if _540_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
 		var _541_b *dbytes.Blk
 		var _ = _541_b
-		var _out716 *dbytes.Blk
-		var _ = _out716
-		_out716 = l.BlkAt(_538_k)
-		_541_b = _out716
+		var _out718 *dbytes.Blk
+		var _ = _out718
+		_out718 = l.BlkAt(_538_k)
+		_541_b = _out718
 		hm.Put(_539_a, _541_b)
 		_538_k = _538_k + uint64(1)
 	}
@@ -238,73 +238,73 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	gm = (*dlog.BMap)(nil)
 	var _542_s uint64
 	var _ = _542_s
-	var _out717 uint64
-	var _ = _out717
-	_out717 = ring.Companion_Default___.SlotOf(q, nd)
-	_542_s = _out717
+	var _out719 uint64
+	var _ = _out719
+	_out719 = ring.Companion_Default___.SlotOf(q, nd)
+	_542_s = _out719
 	var _543_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _543_b
-	var _out718 bool
-	var _ = _out718
-	var _out719 *dbytes.Blk
-	var _ = _out719
-	_out718, _out719 = d.Read(at + uint64(1) + uint64(16)*_542_s)
-	io = _out718
-	_543_b = _out719
+	var _out720 bool
+	var _ = _out720
+	var _out721 *dbytes.Blk
+	var _ = _out721
+	_out720, _out721 = d.Read(at + uint64(1) + uint64(16)*_542_s)
+	io = _out720
+	_543_b = _out721
 	if !io {
 		return io, gm
 	}
 	var _544_r *dlog.DescR
 	var _ = _544_r
-	var _out720 *dlog.DescR
-	var _ = _out720
-	_out720 = dlog.Parse(_543_b)
-	_544_r = _out720
+	var _out722 *dlog.DescR
+	var _ = _out722
+	_out722 = dlog.Parse(_543_b)
+	_544_r = _out722
 	if _544_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _545_q2 uint64
 	var _ = _545_q2
-	var _out721 uint64
-	var _ = _out721
-	_out721 = _544_r.Sq()
-	_545_q2 = _out721
-	var _546_pos uint64
-	var _ = _546_pos
-	var _out722 uint64
-	var _ = _out722
-	_out722 = _544_r.Pos()
-	_546_pos = _out722
-	var _547_n uint64
-	var _ = _547_n
 	var _out723 uint64
 	var _ = _out723
-	_out723 = _544_r.N()
-	_547_n = _out723
-	var _548_dn uint64
-	var _ = _548_dn
+	_out723 = _544_r.Sq()
+	_545_q2 = _out723
+	var _546_pos uint64
+	var _ = _546_pos
 	var _out724 uint64
 	var _ = _out724
-	_out724 = _544_r.M()
-	_548_dn = _out724
+	_out724 = _544_r.Pos()
+	_546_pos = _out724
+	var _547_n uint64
+	var _ = _547_n
+	var _out725 uint64
+	var _ = _out725
+	_out725 = _544_r.N()
+	_547_n = _out725
+	var _548_dn uint64
+	var _ = _548_dn
+	var _out726 uint64
+	var _ = _out726
+	_out726 = _544_r.M()
+	_548_dn = _out726
 	if _545_q2 != q || _546_pos >= uint64(2305843009213693952) || _547_n > uint64(500) || _548_dn > uint64(500)-_547_n {
 		return io, gm
 	}
 	var _549_same bool
 	var _ = _549_same
-	var _out725 bool
-	var _ = _out725
-	_out725 = seal.Under(_544_r, hb)
-	_549_same = _out725
+	var _out727 bool
+	var _ = _out727
+	_out727 = seal.Under(_544_r, hb)
+	_549_same = _out727
 	if !_549_same {
 		return io, gm
 	}
 	var _550_inside bool
 	var _ = _550_inside
-	var _out726 bool
-	var _ = _out726
-	_out726 = Companion_Default___.AddrsIn(_544_r, _547_n, _548_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_550_inside = _out726
+	var _out728 bool
+	var _ = _out728
+	_out728 = Companion_Default___.AddrsIn(_544_r, _547_n, _548_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_550_inside = _out728
 	if !_550_inside {
 		return io, gm
 	}
@@ -312,44 +312,44 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _551_x
 	var _552_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _552_y
-	var _out727 bool
-	var _ = _out727
-	var _out728 *ddisk.BList
-	var _ = _out728
-	var _out729 *ddisk.BList
+	var _out729 bool
 	var _ = _out729
-	_out727, _out728, _out729 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _546_pos, _547_n)
-	io = _out727
-	_551_x = _out728
-	_552_y = _out729
+	var _out730 *ddisk.BList
+	var _ = _out730
+	var _out731 *ddisk.BList
+	var _ = _out731
+	_out729, _out730, _out731 = Companion_Default___.ReadGroup(d, at, nd, nr, q, _546_pos, _547_n)
+	io = _out729
+	_551_x = _out730
+	_552_y = _out731
 	if !io {
 		return io, gm
 	}
 	var _553_z *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _553_z
-	var _out730 bool
-	var _ = _out730
-	var _out731 *ddisk.BList
-	var _ = _out731
-	_out730, _out731 = Companion_Default___.ReadDirect(d, _544_r, _548_dn)
-	io = _out730
-	_553_z = _out731
+	var _out732 bool
+	var _ = _out732
+	var _out733 *ddisk.BList
+	var _ = _out733
+	_out732, _out733 = Companion_Default___.ReadDirect(d, _544_r, _548_dn)
+	io = _out732
+	_553_z = _out733
 	if !io || _553_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
 	var _554_ok bool
 	var _ = _554_ok
-	var _out732 bool
-	var _ = _out732
-	_out732 = seal.Check(_544_r, _551_x, _552_y, _553_z, cs)
-	_554_ok = _out732
+	var _out734 bool
+	var _ = _out734
+	_out734 = seal.Check(_544_r, _551_x, _552_y, _553_z, cs)
+	_554_ok = _out734
 	if !_554_ok {
 		return io, gm
 	}
-	var _out733 *dlog.BMap
-	var _ = _out733
-	_out733 = Companion_Default___.GroupMap(_544_r, _547_n, _551_x, _552_y)
-	gm = _out733
+	var _out735 *dlog.BMap
+	var _ = _out735
+	_out735 = Companion_Default___.GroupMap(_544_r, _547_n, _551_x, _552_y)
+	gm = _out735
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
@@ -361,10 +361,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _555_i < n {
 		var _556_a uint64
 		var _ = _556_a
-		var _out734 uint64
-		var _ = _out734
-		_out734 = r.Addr(_555_i)
-		_556_a = _out734
+		var _out736 uint64
+		var _ = _out736
+		_out736 = r.Addr(_555_i)
+		_556_a = _out736
 		if _556_a < lo || _556_a >= hi {
 			ok = false
 			return ok
@@ -375,10 +375,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _555_i < m {
 		var _557_a uint64
 		var _ = _557_a
-		var _out735 uint64
-		var _ = _out735
-		_out735 = r.Dir(_555_i)
-		_557_a = _out735
+		var _out737 uint64
+		var _ = _out737
+		_out737 = r.Dir(_555_i)
+		_557_a = _out737
 		if _557_a < lo || _557_a >= hi {
 			ok = false
 			return ok
@@ -392,38 +392,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out736 *dlog.BMap
-	var _ = _out736
-	_out736 = dlog.NewBMap()
-	gm = _out736
+	var _out738 *dlog.BMap
+	var _ = _out738
+	_out738 = dlog.NewBMap()
+	gm = _out738
 	var _558_k uint64
 	var _ = _558_k
-	var _out737 uint64
-	var _ = _out737
-	_out737 = x.Len()
-	_558_k = _out737
+	var _out739 uint64
+	var _ = _out739
+	_out739 = x.Len()
+	_558_k = _out739
 	var _559_i uint64
 	var _ = _559_i
 	_559_i = uint64(0)
 	for _559_i < n {
 		var _560_a uint64
 		var _ = _560_a
-		var _out738 uint64
-		var _ = _out738
-		_out738 = r.Addr(_559_i)
-		_560_a = _out738
+		var _out740 uint64
+		var _ = _out740
+		_out740 = r.Addr(_559_i)
+		_560_a = _out740
 		var _561_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _561_b
 		if _559_i < _558_k {
-			var _out739 *dbytes.Blk
-			var _ = _out739
-			_out739 = x.BlkAt(_559_i)
-			_561_b = _out739
+			var _out741 *dbytes.Blk
+			var _ = _out741
+			_out741 = x.BlkAt(_559_i)
+			_561_b = _out741
 		} else {
-			var _out740 *dbytes.Blk
-			var _ = _out740
-			_out740 = y.BlkAt(_559_i - _558_k)
-			_561_b = _out740
+			var _out742 *dbytes.Blk
+			var _ = _out742
+			_out742 = y.BlkAt(_559_i - _558_k)
+			_561_b = _out742
 		}
 		gm.Put(_560_a, _561_b)
 		_559_i = _559_i + uint64(1)
@@ -437,10 +437,10 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out741 *dlog.BMap
-	var _ = _out741
-	_out741 = dlog.NewBMap()
-	mm = _out741
+	var _out743 *dlog.BMap
+	var _ = _out743
+	_out743 = dlog.NewBMap()
+	mm = _out743
 	i = uint64(0)
 	io = true
 	var _562_done bool
@@ -453,13 +453,13 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 		}
 		var _563_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _563_gm
-		var _out742 bool
-		var _ = _out742
-		var _out743 *dlog.BMap
-		var _ = _out743
-		_out742, _out743 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out742
-		_563_gm = _out743
+		var _out744 bool
+		var _ = _out744
+		var _out745 *dlog.BMap
+		var _ = _out745
+		_out744, _out745 = Companion_Default___.ReadAt(d, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out744
+		_563_gm = _out745
 		if !io {
 			return io, mm, i
 		}
@@ -485,35 +485,35 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	for _564_s < nd {
 		var _565_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _565_b
-		var _out744 bool
-		var _ = _out744
-		var _out745 *dbytes.Blk
-		var _ = _out745
-		_out744, _out745 = d.Read(at + uint64(1) + uint64(16)*_564_s)
-		io = _out744
-		_565_b = _out745
+		var _out746 bool
+		var _ = _out746
+		var _out747 *dbytes.Blk
+		var _ = _out747
+		_out746, _out747 = d.Read(at + uint64(1) + uint64(16)*_564_s)
+		io = _out746
+		_565_b = _out747
 		if !io {
 			return io, found
 		}
 		var _566_r *dlog.DescR
 		var _ = _566_r
-		var _out746 *dlog.DescR
-		var _ = _out746
-		_out746 = dlog.Parse(_565_b)
-		_566_r = _out746
+		var _out748 *dlog.DescR
+		var _ = _out748
+		_out748 = dlog.Parse(_565_b)
+		_566_r = _out748
 		if _566_r != (*dlog.DescR)(nil) {
 			var _567_q uint64
 			var _ = _567_q
-			var _out747 uint64
-			var _ = _out747
-			_out747 = _566_r.Sq()
-			_567_q = _out747
+			var _out749 uint64
+			var _ = _out749
+			_out749 = _566_r.Sq()
+			_567_q = _out749
 			var _568_ok bool
 			var _ = _568_ok
-			var _out748 bool
-			var _ = _out748
-			_out748 = seal.Vouch(_566_r)
-			_568_ok = _out748
+			var _out750 bool
+			var _ = _out750
+			_out750 = seal.Vouch(_566_r)
+			_568_ok = _out750
 			if _567_q > e && _568_ok {
 				found = true
 				return io, found

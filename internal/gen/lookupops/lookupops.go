@@ -73,25 +73,25 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
 	var _708_dots uint32 = 0
 	var _ = _708_dots
-	var _out952 uint32
-	var _ = _out952
-	var _out953 *dbytes.Bytes
-	var _ = _out953
 	var _out954 uint32
 	var _ = _out954
-	_out952, _out953, _out954 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out952
-	dir = _out953
-	_708_dots = _out954
+	var _out955 *dbytes.Bytes
+	var _ = _out955
+	var _out956 uint32
+	var _ = _out956
+	_out954, _out955, _out956 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out954
+	dir = _out955
+	_708_dots = _out956
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
 	var _709_ok bool
 	var _ = _709_ok
-	var _out955 bool
-	var _ = _out955
-	_out955 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_709_ok = _out955
+	var _out957 bool
+	var _ = _out957
+	_out957 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_709_ok = _out957
 	if !_709_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
@@ -103,41 +103,41 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, dir
 	}
 	if _708_dots == uint32(2) {
-		var _out956 uint64
-		var _ = _out956
-		_out956 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out956
+		var _out958 uint64
+		var _ = _out958
+		_out958 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out958
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out957 *dbytes.Bytes
-		var _ = _out957
-		_out957 = d.Fs.GetInode(txn, ino, false)
-		_710_ip = _out957
+		var _out959 *dbytes.Bytes
+		var _ = _out959
+		_out959 = d.Fs.GetInode(txn, ino, false)
+		_710_ip = _out959
 		node = _710_ip
 		return st, ino, node, dir
 	}
 	var _711_found bool = false
 	var _ = _711_found
-	var _out958 bool
-	var _ = _out958
-	var _out959 uint64
-	var _ = _out959
-	_out958, _out959 = d.Lookup(txn, dino, name, false)
-	_711_found = _out958
-	ino = _out959
+	var _out960 bool
+	var _ = _out960
+	var _out961 uint64
+	var _ = _out961
+	_out960, _out961 = d.Lookup(txn, dino, name, false)
+	_711_found = _out960
+	ino = _out961
 	if !_711_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out960 uint32
-	var _ = _out960
-	var _out961 *dbytes.Bytes
-	var _ = _out961
-	_out960, _out961 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out960
-	_710_ip = _out961
+	var _out962 uint32
+	var _ = _out962
+	var _out963 *dbytes.Bytes
+	var _ = _out963
+	_out962, _out963 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out962
+	_710_ip = _out963
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}

@@ -64,10 +64,10 @@ func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometr
 	var _ = d
 	var _523_f *bytefiles.ByteFs
 	var _ = _523_f
-	var _out693 *bytefiles.ByteFs
-	var _ = _out693
-	_out693 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_523_f = _out693
+	var _out695 *bytefiles.ByteFs
+	var _ = _out695
+	_out695 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_523_f = _out695
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
 	_nw5.Recover(_523_f)

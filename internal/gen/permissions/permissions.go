@@ -231,32 +231,32 @@ func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) ui
 	var _ = p
 	var _611_mode uint32
 	var _ = _611_mode
-	var _out819 uint32
-	var _ = _out819
-	_out819 = inodeformat.Companion_Default___.GetMode(ip)
-	_611_mode = _out819
+	var _out821 uint32
+	var _ = _out821
+	_out821 = inodeformat.Companion_Default___.GetMode(ip)
+	_611_mode = _out821
 	var _612_u uint32
 	var _ = _612_u
-	var _out820 uint32
-	var _ = _out820
-	_out820 = inodeformat.Companion_Default___.GetUid(ip)
-	_612_u = _out820
+	var _out822 uint32
+	var _ = _out822
+	_out822 = inodeformat.Companion_Default___.GetUid(ip)
+	_612_u = _out822
 	if c.Uid == _612_u {
 		p = _611_mode / uint32(64) % uint32(8)
 		return p
 	}
 	var _613_g uint32
 	var _ = _613_g
-	var _out821 uint32
-	var _ = _out821
-	_out821 = inodeformat.Companion_Default___.GetGid(ip)
-	_613_g = _out821
+	var _out823 uint32
+	var _ = _out823
+	_out823 = inodeformat.Companion_Default___.GetGid(ip)
+	_613_g = _out823
 	var _614_m bool
 	var _ = _614_m
-	var _out822 bool
-	var _ = _out822
-	_out822 = Companion_Default___.InGroup(c, _613_g)
-	_614_m = _out822
+	var _out824 bool
+	var _ = _out824
+	_out824 = Companion_Default___.InGroup(c, _613_g)
+	_614_m = _out824
 	if _614_m {
 		p = _611_mode / uint32(8) % uint32(8)
 	} else {
@@ -270,16 +270,16 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	if c.Uid == uint32(0) {
 		var _615_ty uint32
 		var _ = _615_ty
-		var _out823 uint32
-		var _ = _out823
-		_out823 = inodeformat.Companion_Default___.GetTy(ip)
-		_615_ty = _out823
+		var _out825 uint32
+		var _ = _out825
+		_out825 = inodeformat.Companion_Default___.GetTy(ip)
+		_615_ty = _out825
 		var _616_mode uint32
 		var _ = _616_mode
-		var _out824 uint32
-		var _ = _out824
-		_out824 = inodeformat.Companion_Default___.GetMode(ip)
-		_616_mode = _out824
+		var _out826 uint32
+		var _ = _out826
+		_out826 = inodeformat.Companion_Default___.GetMode(ip)
+		_616_mode = _out826
 		if _615_ty == Companion_Default___.DIR() || _616_mode%uint32(2) == uint32(1) || _616_mode/uint32(8)%uint32(2) == uint32(1) || _616_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
@@ -287,10 +287,10 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 		}
 		return p
 	}
-	var _out825 uint32
-	var _ = _out825
-	_out825 = Companion_Default___.ClassBits(c, ip)
-	p = _out825
+	var _out827 uint32
+	var _ = _out827
+	_out827 = Companion_Default___.ClassBits(c, ip)
+	p = _out827
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uin
 	var _ = ok
 	var _617_p uint32
 	var _ = _617_p
-	var _out826 uint32
-	var _ = _out826
-	_out826 = Companion_Default___.Granted(c, ip)
-	_617_p = _out826
+	var _out828 uint32
+	var _ = _out828
+	_out828 = Companion_Default___.Granted(c, ip)
+	_617_p = _out828
 	ok = (want%uint32(2) == uint32(0) || _617_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _617_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _617_p/uint32(4) == uint32(1))
 	return ok
 }
@@ -310,18 +310,18 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = ok
 	var _618_u uint32
 	var _ = _618_u
-	var _out827 uint32
-	var _ = _out827
-	_out827 = inodeformat.Companion_Default___.GetUid(ip)
-	_618_u = _out827
+	var _out829 uint32
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetUid(ip)
+	_618_u = _out829
 	if c.Uid == _618_u {
 		ok = true
 		return ok
 	}
-	var _out828 bool
-	var _ = _out828
-	_out828 = Companion_Default___.May(c, ip, want)
-	ok = _out828
+	var _out830 bool
+	var _ = _out830
+	_out830 = Companion_Default___.May(c, ip, want)
+	ok = _out830
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
@@ -329,10 +329,10 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = ok
 	var _619_u uint32
 	var _ = _619_u
-	var _out829 uint32
-	var _ = _out829
-	_out829 = inodeformat.Companion_Default___.GetUid(ip)
-	_619_u = _out829
+	var _out831 uint32
+	var _ = _out831
+	_out831 = inodeformat.Companion_Default___.GetUid(ip)
+	_619_u = _out831
 	ok = c.Uid == uint32(0) || c.Uid == _619_u
 	return ok
 }
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *d
 	var _ = refuse
 	var _620_mode uint32
 	var _ = _620_mode
-	var _out830 uint32
-	var _ = _out830
-	_out830 = inodeformat.Companion_Default___.GetMode(dp)
-	_620_mode = _out830
+	var _out832 uint32
+	var _ = _out832
+	_out832 = inodeformat.Companion_Default___.GetMode(dp)
+	_620_mode = _out832
 	if _620_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
 	var _621_a bool
 	var _ = _621_a
-	var _out831 bool
-	var _ = _out831
-	_out831 = Companion_Default___.IsOwner(c, dp)
-	_621_a = _out831
+	var _out833 bool
+	var _ = _out833
+	_out833 = Companion_Default___.IsOwner(c, dp)
+	_621_a = _out833
 	var _622_b bool
 	var _ = _622_b
-	var _out832 bool
-	var _ = _out832
-	_out832 = Companion_Default___.IsOwner(c, ip)
-	_622_b = _out832
+	var _out834 bool
+	var _ = _out834
+	_out834 = Companion_Default___.IsOwner(c, ip)
+	_622_b = _out834
 	refuse = !_621_a && !_622_b
 	return refuse
 }
@@ -369,16 +369,16 @@ func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) u
 	var _ = bits
 	var _623_p uint32
 	var _ = _623_p
-	var _out833 uint32
-	var _ = _out833
-	_out833 = Companion_Default___.Granted(c, ip)
-	_623_p = _out833
+	var _out835 uint32
+	var _ = _out835
+	_out835 = Companion_Default___.Granted(c, ip)
+	_623_p = _out835
 	var _624_ty uint32
 	var _ = _624_ty
-	var _out834 uint32
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetTy(ip)
-	_624_ty = _out834
+	var _out836 uint32
+	var _ = _out836
+	_out836 = inodeformat.Companion_Default___.GetTy(ip)
+	_624_ty = _out836
 	bits = uint32(0)
 	if _623_p/uint32(4) == uint32(1) {
 		bits = uint32(1)

@@ -80,34 +80,34 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out835 *dbytes.Bytes
-		var _ = _out835
-		_out835 = dbytes.NewBytes(uint64(256))
-		ip = _out835
+		var _out837 *dbytes.Bytes
+		var _ = _out837
+		_out837 = dbytes.NewBytes(uint64(256))
+		ip = _out837
 		return st, ip
 	}
-	var _out836 *dbytes.Bytes
-	var _ = _out836
-	_out836 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out836
+	var _out838 *dbytes.Bytes
+	var _ = _out838
+	_out838 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out838
 	var _629_ty uint32
 	var _ = _629_ty
-	var _out837 uint32
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetTy(ip)
-	_629_ty = _out837
+	var _out839 uint32
+	var _ = _out839
+	_out839 = inodeformat.Companion_Default___.GetTy(ip)
+	_629_ty = _out839
 	var _630_nl uint32
 	var _ = _630_nl
-	var _out838 uint32
-	var _ = _out838
-	_out838 = inodeformat.Companion_Default___.GetNlink(ip)
-	_630_nl = _out838
+	var _out840 uint32
+	var _ = _out840
+	_out840 = inodeformat.Companion_Default___.GetNlink(ip)
+	_630_nl = _out840
 	var _631_g uint64
 	var _ = _631_g
-	var _out839 uint64
-	var _ = _out839
-	_out839 = inodeformat.Companion_Default___.GetGen(ip)
-	_631_g = _out839
+	var _out841 uint64
+	var _ = _out841
+	_out841 = inodeformat.Companion_Default___.GetGen(ip)
+	_631_g = _out841
 	if _629_ty == uint32(0) || _630_nl == uint32(0) || _631_g != gen {
 		return st, ip
 	}
@@ -119,22 +119,22 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out840 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out840
+	var _out842 *dbytes.Bytes
+	var _ = _out842
+	_out842 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out842
 	var _632_ty uint32
 	var _ = _632_ty
-	var _out841 uint32
-	var _ = _out841
-	_out841 = inodeformat.Companion_Default___.GetTy(ip)
-	_632_ty = _out841
+	var _out843 uint32
+	var _ = _out843
+	_out843 = inodeformat.Companion_Default___.GetTy(ip)
+	_632_ty = _out843
 	var _633_nl uint32
 	var _ = _633_nl
-	var _out842 uint32
-	var _ = _out842
-	_out842 = inodeformat.Companion_Default___.GetNlink(ip)
-	_633_nl = _out842
+	var _out844 uint32
+	var _ = _out844
+	_out844 = inodeformat.Companion_Default___.GetNlink(ip)
+	_633_nl = _out844
 	st = func() uint32 {
 		if _632_ty == uint32(0) || _633_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out843 uint32
-	var _ = _out843
-	var _out844 *dbytes.Bytes
-	var _ = _out844
-	_out843, _out844 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out843
-	ip = _out844
+	var _out845 uint32
+	var _ = _out845
+	var _out846 *dbytes.Bytes
+	var _ = _out846
+	_out845, _out846 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out845
+	ip = _out846
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out845 uint32
-	var _ = _out845
-	var _out846 uint32
-	var _ = _out846
-	_out845, _out846 = permissions.Companion_Default___.NameStatus(name)
-	st = _out845
-	dots = _out846
+	var _out847 uint32
+	var _ = _out847
+	var _out848 uint32
+	var _ = _out848
+	_out847, _out848 = permissions.Companion_Default___.NameStatus(name)
+	st = _out847
+	dots = _out848
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -178,23 +178,23 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	ip = (*dbytes.Bytes)(nil)
 	var _634_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _634_p
-	var _out847 uint32
-	var _ = _out847
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out847, _out848 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out847
-	_634_p = _out848
+	var _out849 uint32
+	var _ = _out849
+	var _out850 *dbytes.Bytes
+	var _ = _out850
+	_out849, _out850 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out849
+	_634_p = _out850
 	if st != uint32(0) {
 		return st, ip
 	}
 	ip = _634_p
 	var _635_ty uint32
 	var _ = _635_ty
-	var _out849 uint32
-	var _ = _out849
-	_out849 = inodeformat.Companion_Default___.GetTy(_634_p)
-	_635_ty = _out849
+	var _out851 uint32
+	var _ = _out851
+	_out851 = inodeformat.Companion_Default___.GetTy(_634_p)
+	_635_ty = _out851
 	if _635_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
@@ -203,21 +203,21 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out850 *dbytes.Bytes
-	var _ = _out850
-	_out850 = d.Fs.GetInode(txn, ino, true)
-	ip = _out850
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out852 = d.Fs.GetInode(txn, ino, true)
+	ip = _out852
 	var _636_ts uint64
 	var _ = _636_ts
 	var _637_tns uint32
 	var _ = _637_tns
-	var _out851 uint64
-	var _ = _out851
-	var _out852 uint32
-	var _ = _out852
-	_out851, _out852 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_636_ts = _out851
-	_637_tns = _out852
+	var _out853 uint64
+	var _ = _out853
+	var _out854 uint32
+	var _ = _out854
+	_out853, _out854 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_636_ts = _out853
+	_637_tns = _out854
 	inodeformat.Companion_Default___.SetMtime(ip, _636_ts, _637_tns)
 	inodeformat.Companion_Default___.SetCtime(ip, _636_ts, _637_tns)
 	d.PutInode(txn, ino, ip)
@@ -226,22 +226,22 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = d.Fs.GetInode(txn, ino, true)
-	ip = _out853
+	var _out855 *dbytes.Bytes
+	var _ = _out855
+	_out855 = d.Fs.GetInode(txn, ino, true)
+	ip = _out855
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	var _638_ts uint64
 	var _ = _638_ts
 	var _639_tns uint32
 	var _ = _639_tns
-	var _out854 uint64
-	var _ = _out854
-	var _out855 uint32
-	var _ = _out855
-	_out854, _out855 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_638_ts = _out854
-	_639_tns = _out855
+	var _out856 uint64
+	var _ = _out856
+	var _out857 uint32
+	var _ = _out857
+	_out856, _out857 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_638_ts = _out856
+	_639_tns = _out857
 	inodeformat.Companion_Default___.SetCtime(ip, _638_ts, _639_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
@@ -251,16 +251,16 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var _640_ip *dbytes.Bytes
 	var _ = _640_ip
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out856 = d.Fs.GetInode(txn, ino, true)
-	_640_ip = _out856
+	var _out858 *dbytes.Bytes
+	var _ = _out858
+	_out858 = d.Fs.GetInode(txn, ino, true)
+	_640_ip = _out858
 	var _641_nl uint32
 	var _ = _641_nl
-	var _out857 uint32
-	var _ = _out857
-	_out857 = inodeformat.Companion_Default___.GetNlink(_640_ip)
-	_641_nl = _out857
+	var _out859 uint32
+	var _ = _out859
+	_out859 = inodeformat.Companion_Default___.GetNlink(_640_ip)
+	_641_nl = _out859
 	if up && _641_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
@@ -282,38 +282,38 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var _642_ip *dbytes.Bytes
 	var _ = _642_ip
-	var _out858 *dbytes.Bytes
-	var _ = _out858
-	_out858 = d.Fs.GetInode(txn, ino, true)
-	_642_ip = _out858
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out860 = d.Fs.GetInode(txn, ino, true)
+	_642_ip = _out860
 	var _643_fl uint32
 	var _ = _643_fl
-	var _out859 uint32
-	var _ = _out859
-	_out859 = inodeformat.Companion_Default___.GetFlags(_642_ip)
-	_643_fl = _out859
+	var _out861 uint32
+	var _ = _out861
+	_out861 = inodeformat.Companion_Default___.GetFlags(_642_ip)
+	_643_fl = _out861
 	if _643_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
 	var _644_hp *dbytes.Bytes
 	var _ = _644_hp
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_644_hp = _out860
-	var _645_h uint64
-	var _ = _645_h
-	var _out861 uint64
-	var _ = _out861
-	_out861 = inodeformat.Companion_Default___.GetNext(_644_hp)
-	_645_h = _out861
-	inodeformat.Companion_Default___.SetNext(_642_ip, _645_h)
-	inodeformat.Companion_Default___.SetFlags(_642_ip, _643_fl+uint32(1))
-	d.PutInode(txn, ino, _642_ip)
 	var _out862 *dbytes.Bytes
 	var _ = _out862
 	_out862 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
 	_644_hp = _out862
+	var _645_h uint64
+	var _ = _645_h
+	var _out863 uint64
+	var _ = _out863
+	_out863 = inodeformat.Companion_Default___.GetNext(_644_hp)
+	_645_h = _out863
+	inodeformat.Companion_Default___.SetNext(_642_ip, _645_h)
+	inodeformat.Companion_Default___.SetFlags(_642_ip, _643_fl+uint32(1))
+	d.PutInode(txn, ino, _642_ip)
+	var _out864 *dbytes.Bytes
+	var _ = _out864
+	_out864 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_644_hp = _out864
 	inodeformat.Companion_Default___.SetNext(_644_hp, ino)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _644_hp)
 }
@@ -322,10 +322,10 @@ func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.D
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out863 bool
-		var _ = _out863
-		_out863 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out863
+		var _out865 bool
+		var _ = _out865
+		_out865 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out865
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -342,56 +342,56 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	freed, later = false, false
 	var _646_ip *dbytes.Bytes
 	var _ = _646_ip
-	var _out864 *dbytes.Bytes
-	var _ = _out864
-	_out864 = d.Fs.GetInode(txn, ino, true)
-	_646_ip = _out864
+	var _out866 *dbytes.Bytes
+	var _ = _out866
+	_out866 = d.Fs.GetInode(txn, ino, true)
+	_646_ip = _out866
 	var _647_nl uint32
 	var _ = _647_nl
-	var _out865 uint32
-	var _ = _out865
-	_out865 = inodeformat.Companion_Default___.GetNlink(_646_ip)
-	_647_nl = _out865
+	var _out867 uint32
+	var _ = _out867
+	_out867 = inodeformat.Companion_Default___.GetNlink(_646_ip)
+	_647_nl = _out867
 	var _648_ty uint32
 	var _ = _648_ty
-	var _out866 uint32
-	var _ = _out866
-	_out866 = inodeformat.Companion_Default___.GetTy(_646_ip)
-	_648_ty = _out866
-	var _649_size uint64
-	var _ = _649_size
-	var _out867 uint64
-	var _ = _out867
-	_out867 = inodeformat.Companion_Default___.GetSize(_646_ip)
-	_649_size = _out867
-	var _650_fl uint32
-	var _ = _650_fl
 	var _out868 uint32
 	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetFlags(_646_ip)
-	_650_fl = _out868
+	_out868 = inodeformat.Companion_Default___.GetTy(_646_ip)
+	_648_ty = _out868
+	var _649_size uint64
+	var _ = _649_size
+	var _out869 uint64
+	var _ = _out869
+	_out869 = inodeformat.Companion_Default___.GetSize(_646_ip)
+	_649_size = _out869
+	var _650_fl uint32
+	var _ = _650_fl
+	var _out870 uint32
+	var _ = _out870
+	_out870 = inodeformat.Companion_Default___.GetFlags(_646_ip)
+	_650_fl = _out870
 	if _647_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if _648_ty != permissions.Companion_Default___.DIR() && _647_nl > uint32(1) {
-		var _out869 *dbytes.Bytes
-		var _ = _out869
-		_out869 = Companion_Default___.SetLinks(txn, d, ino, _647_nl-uint32(1), s, ns)
-		_646_ip = _out869
+		var _out871 *dbytes.Bytes
+		var _ = _out871
+		_out871 = Companion_Default___.SetLinks(txn, d, ino, _647_nl-uint32(1), s, ns)
+		_646_ip = _out871
 		return st, freed, later
 	}
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out870 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_646_ip = _out870
+	var _out872 *dbytes.Bytes
+	var _ = _out872
+	_out872 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_646_ip = _out872
 	var _651_ok bool
 	var _ = _651_ok
-	var _out871 bool
-	var _ = _out871
-	_out871 = d.SetSize(txn, ino, uint64(0))
-	_651_ok = _out871
+	var _out873 bool
+	var _ = _out873
+	_out873 = d.SetSize(txn, ino, uint64(0))
+	_651_ok = _out873
 	if !_651_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
@@ -402,15 +402,15 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	}
 	var _652_done bool
 	var _ = _652_done
-	var _out872 bool
-	var _ = _out872
-	_out872 = Companion_Default___.Release(txn, d, ino, _649_size)
-	_652_done = _out872
+	var _out874 bool
+	var _ = _out874
+	_out874 = Companion_Default___.Release(txn, d, ino, _649_size)
+	_652_done = _out874
 	if _652_done {
-		var _out873 bool
-		var _ = _out873
-		_out873 = d.FreeInode(txn, ino)
-		_651_ok = _out873
+		var _out875 bool
+		var _ = _out875
+		_out875 = d.FreeInode(txn, ino)
+		_651_ok = _out875
 		if !_651_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
@@ -428,16 +428,16 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = more
 	var _653_hp *dbytes.Bytes
 	var _ = _653_hp
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out874 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_653_hp = _out874
+	var _out876 *dbytes.Bytes
+	var _ = _out876
+	_out876 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_653_hp = _out876
 	var _654_h uint64
 	var _ = _654_h
-	var _out875 uint64
-	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetNext(_653_hp)
-	_654_h = _out875
+	var _out877 uint64
+	var _ = _out877
+	_out877 = inodeformat.Companion_Default___.GetNext(_653_hp)
+	_654_h = _out877
 	st, more = uint32(0), false
 	if _654_h == uint64(0) {
 		return st, more
@@ -449,20 +449,20 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	more = true
 	var _655_done bool
 	var _ = _655_done
-	var _out876 bool
-	var _ = _out876
-	_out876 = d.FreeSome(txn, _654_h, max)
-	_655_done = _out876
+	var _out878 bool
+	var _ = _out878
+	_out878 = d.FreeSome(txn, _654_h, max)
+	_655_done = _out878
 	if !_655_done {
 		return st, more
 	}
-	var _out877 uint32
-	var _ = _out877
-	var _out878 bool
-	var _ = _out878
-	_out877, _out878 = Companion_Default___.OffList(txn, d, _654_h)
-	st = _out877
-	more = _out878
+	var _out879 uint32
+	var _ = _out879
+	var _out880 bool
+	var _ = _out880
+	_out879, _out880 = Companion_Default___.OffList(txn, d, _654_h)
+	st = _out879
+	more = _out880
 	if st != uint32(0) {
 		return st, more
 	}
@@ -477,28 +477,28 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	st = uint32(0)
 	var _656_ip *dbytes.Bytes
 	var _ = _656_ip
-	var _out879 *dbytes.Bytes
-	var _ = _out879
-	_out879 = d.Fs.GetInode(txn, h, true)
-	_656_ip = _out879
+	var _out881 *dbytes.Bytes
+	var _ = _out881
+	_out881 = d.Fs.GetInode(txn, h, true)
+	_656_ip = _out881
 	var _657_fl uint32
 	var _ = _657_fl
-	var _out880 uint32
-	var _ = _out880
-	_out880 = inodeformat.Companion_Default___.GetFlags(_656_ip)
-	_657_fl = _out880
+	var _out882 uint32
+	var _ = _out882
+	_out882 = inodeformat.Companion_Default___.GetFlags(_656_ip)
+	_657_fl = _out882
 	var _658_nl uint32
 	var _ = _658_nl
-	var _out881 uint32
-	var _ = _out881
-	_out881 = inodeformat.Companion_Default___.GetNlink(_656_ip)
-	_658_nl = _out881
+	var _out883 uint32
+	var _ = _out883
+	_out883 = inodeformat.Companion_Default___.GetNlink(_656_ip)
+	_658_nl = _out883
 	var _659_next uint64
 	var _ = _659_next
-	var _out882 uint64
-	var _ = _out882
-	_out882 = inodeformat.Companion_Default___.GetNext(_656_ip)
-	_659_next = _out882
+	var _out884 uint64
+	var _ = _out884
+	_out884 = inodeformat.Companion_Default___.GetNext(_656_ip)
+	_659_next = _out884
 	if _657_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
@@ -508,19 +508,19 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	d.PutInode(txn, h, _656_ip)
 	var _660_hp *dbytes.Bytes
 	var _ = _660_hp
-	var _out883 *dbytes.Bytes
-	var _ = _out883
-	_out883 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_660_hp = _out883
+	var _out885 *dbytes.Bytes
+	var _ = _out885
+	_out885 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_660_hp = _out885
 	inodeformat.Companion_Default___.SetNext(_660_hp, _659_next)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _660_hp)
 	if _658_nl == uint32(0) {
 		var _661_ok bool
 		var _ = _661_ok
-		var _out884 bool
-		var _ = _out884
-		_out884 = d.FreeInode(txn, h)
-		_661_ok = _out884
+		var _out886 bool
+		var _ = _out886
+		_out886 = d.FreeInode(txn, h)
+		_661_ok = _out886
 		if !_661_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out885 bool
-	var _ = _out885
-	_out885 = d.FreeSome(txn, ino, max)
-	done = _out885
+	var _out887 bool
+	var _ = _out887
+	_out887 = d.FreeSome(txn, ino, max)
+	done = _out887
 	return done
 }
 

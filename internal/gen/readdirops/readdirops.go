@@ -69,16 +69,16 @@ func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var _ = b
 	var _712_w *dbytes.Bytes
 	var _ = _712_w
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	_out962 = dbytes.NewBytes(uint64(4096))
-	_712_w = _out962
+	var _out964 *dbytes.Bytes
+	var _ = _out964
+	_out964 = dbytes.NewBytes(uint64(4096))
+	_712_w = _out964
 	_712_w.Set(uint64(0), uint8(46))
 	_712_w.Set(uint64(1), uint8(46))
-	var _out963 *dbytes.Blk
-	var _ = _out963
-	_out963 = dbytes.Freeze(_712_w)
-	b = _out963
+	var _out965 *dbytes.Blk
+	var _ = _out965
+	_out965 = dbytes.Freeze(_712_w)
+	b = _out965
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -90,21 +90,21 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	}
 	var _713_dots *dbytes.Blk
 	var _ = _713_dots
-	var _out964 *dbytes.Blk
-	var _ = _out964
-	_out964 = Companion_Default___.DotNames()
-	_713_dots = _out964
+	var _out966 *dbytes.Blk
+	var _ = _out966
+	_out966 = Companion_Default___.DotNames()
+	_713_dots = _out966
 	if cookie == uint64(0) {
-		var _out965 bool
-		var _ = _out965
-		_out965 = out.Offer(ino, _713_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out965
+		var _out967 bool
+		var _ = _out967
+		_out967 = out.Offer(ino, _713_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out967
 	}
 	if fits {
-		var _out966 bool
-		var _ = _out966
-		_out966 = out.Offer(up, _713_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out966
+		var _out968 bool
+		var _ = _out968
+		_out968 = out.Offer(up, _713_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out968
 	}
 	return fits
 }
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	eof = false
 	var _714_up uint64
 	var _ = _714_up
-	var _out967 uint64
-	var _ = _out967
-	_out967 = inodeformat.Companion_Default___.GetParent(dp)
-	_714_up = _out967
+	var _out969 uint64
+	var _ = _out969
+	_out969 = inodeformat.Companion_Default___.GetParent(dp)
+	_714_up = _out969
 	var _715_fits bool
 	var _ = _715_fits
-	var _out968 bool
-	var _ = _out968
-	_out968 = Companion_Default___.Offer2(ino, _714_up, cookie, out)
-	_715_fits = _out968
+	var _out970 bool
+	var _ = _out970
+	_out970 = Companion_Default___.Offer2(ino, _714_up, cookie, out)
+	_715_fits = _out970
 	if !_715_fits {
 		return eof
 	}
-	var _out969 bool
-	var _ = _out969
-	_out969 = d.List(txn, ino, func() uint64 {
+	var _out971 bool
+	var _ = _out971
+	_out971 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out969
+	eof = _out971
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,22 +146,22 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out970 uint32
-	var _ = _out970
-	var _out971 *dbytes.Bytes
-	var _ = _out971
-	_out970, _out971 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out970
-	dir = _out971
+	var _out972 uint32
+	var _ = _out972
+	var _out973 *dbytes.Bytes
+	var _ = _out973
+	_out972, _out973 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out972
+	dir = _out973
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _716_ok bool
 	var _ = _716_ok
-	var _out972 bool
-	var _ = _out972
-	_out972 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_716_ok = _out972
+	var _out974 bool
+	var _ = _out974
+	_out974 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_716_ok = _out974
 	if !_716_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
@@ -172,24 +172,24 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	}
 	var _717_room bool
 	var _ = _717_room
-	var _out973 bool
-	var _ = _out973
-	_out973 = out.Fits()
-	_717_room = _out973
+	var _out975 bool
+	var _ = _out975
+	_out975 = out.Fits()
+	_717_room = _out975
 	if !_717_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out974 bool
-	var _ = _out974
-	_out974 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out974
+	var _out976 bool
+	var _ = _out976
+	_out976 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out976
 	var _718_n uint64
 	var _ = _718_n
-	var _out975 uint64
-	var _ = _out975
-	_out975 = out.Len()
-	_718_n = _out975
+	var _out977 uint64
+	var _ = _out977
+	_out977 = out.Len()
+	_718_n = _out977
 	if _718_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
@@ -198,26 +198,26 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
 	var _719_n uint64
 	var _ = _719_n
-	var _out976 uint64
-	var _ = _out976
-	_out976 = out.Len()
-	_719_n = _out976
+	var _out978 uint64
+	var _ = _out978
+	_out978 = out.Len()
+	_719_n = _out978
 	var _720_i uint64
 	var _ = _720_i
 	_720_i = uint64(0)
 	for _720_i < _719_n {
 		var _721_x uint64
 		var _ = _721_x
-		var _out977 uint64
-		var _ = _out977
-		_out977 = out.InoAt(_720_i)
-		_721_x = _out977
+		var _out979 uint64
+		var _ = _out979
+		_out979 = out.InoAt(_720_i)
+		_721_x = _out979
 		var _722_p *dbytes.Bytes
 		var _ = _722_p
-		var _out978 *dbytes.Bytes
-		var _ = _out978
-		_out978 = d.Fs.GetInode(txn, _721_x, false)
-		_722_p = _out978
+		var _out980 *dbytes.Bytes
+		var _ = _out980
+		_out980 = d.Fs.GetInode(txn, _721_x, false)
+		_722_p = _out980
 		out.AttrAt(_720_i, _722_p)
 		_720_i = _720_i + uint64(1)
 	}
@@ -229,25 +229,25 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out979 uint32
-	var _ = _out979
-	var _out980 bool
-	var _ = _out980
-	var _out981 *dbytes.Bytes
+	var _out981 uint32
 	var _ = _out981
-	_out979, _out980, _out981 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out979
-	eof = _out980
-	dir = _out981
+	var _out982 bool
+	var _ = _out982
+	var _out983 *dbytes.Bytes
+	var _ = _out983
+	_out981, _out982, _out983 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out981
+	eof = _out982
+	dir = _out983
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _723_ok bool
 	var _ = _723_ok
-	var _out982 bool
-	var _ = _out982
-	_out982 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_723_ok = _out982
+	var _out984 bool
+	var _ = _out984
+	_out984 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_723_ok = _out984
 	if !_723_ok {
 		return st, eof, dir
 	}

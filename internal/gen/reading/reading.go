@@ -85,17 +85,17 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	_337_k, _338_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
 	if _337_k < uint64(12) {
-		var _out531 uint64
-		var _ = _out531
-		_out531 = x.Resolve(txn, ip, _337_k, uint64(0), uint64(0), excl)
-		bn = _out531
+		var _out532 uint64
+		var _ = _out532
+		_out532 = x.Resolve(txn, ip, _337_k, uint64(0), uint64(0), excl)
+		bn = _out532
 		return bn, ck_k, cj_k, pb_k
 	}
 	if ck != _337_k || cj != _338_j/uint64(512) {
-		var _out532 *dbytes.Blk
-		var _ = _out532
-		_out532 = x.ReadParent(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), _338_j, excl)
-		pb_k = _out532
+		var _out533 *dbytes.Blk
+		var _ = _out533
+		_out533 = x.ReadParent(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), _338_j, excl)
+		pb_k = _out533
 		ck_k, cj_k = _337_k, _338_j/uint64(512)
 	}
 	bn = pb_k.U64(uint64(8) * (_338_j % uint64(512)))
@@ -122,23 +122,23 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 	}()
 	var _342_m uint64
 	var _ = _342_m
-	var _out533 uint64
-	var _ = _out533
-	_out533 = Companion_Default___.Min(max, _341_room)
-	_342_m = _out533
 	var _out534 uint64
 	var _ = _out534
-	_out534 = Companion_Default___.Min(_342_m, Companion_Default___.AheadMax())
+	_out534 = Companion_Default___.Min(max, _341_room)
 	_342_m = _out534
+	var _out535 uint64
+	var _ = _out535
+	_out535 = Companion_Default___.Min(_342_m, Companion_Default___.AheadMax())
+	_342_m = _out535
 	r = uint64(1)
 	for r < _342_m && bn < uint64(18446744073709486080) {
 		var _343_e uint64 = 0
 		var _ = _343_e
 		if _339_k < uint64(12) {
-			var _out535 uint64
-			var _ = _out535
-			_out535 = inodeformat.Companion_Default___.GetSlot(ip, _339_k+r)
-			_343_e = _out535
+			var _out536 uint64
+			var _ = _out536
+			_out536 = inodeformat.Companion_Default___.GetSlot(ip, _339_k+r)
+			_343_e = _out536
 		} else {
 			_343_e = pb.U64(uint64(8) * (_340_j + r))
 		}
@@ -152,10 +152,10 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out536 = dbytes.NewBytes(n)
-	b = _out536
+	var _out537 *dbytes.Bytes
+	var _ = _out537
+	_out537 = dbytes.AnyBytes(n)
+	b = _out537
 	var _344_done uint64
 	var _ = _344_done
 	_344_done = uint64(0)
@@ -169,10 +169,10 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	_346_ck, _347_cj = uint64(15), uint64(0)
 	var _348_pb *dbytes.Blk
 	var _ = _348_pb
-	var _out537 *dbytes.Blk
-	var _ = _out537
-	_out537 = dbytes.ZeroBlk()
-	_348_pb = _out537
+	var _out538 *dbytes.Blk
+	var _ = _out538
+	_out538 = dbytes.ZeroBlk()
+	_348_pb = _out538
 	for _344_done < n {
 		var _349_pos uint64
 		var _ = _349_pos
@@ -182,49 +182,53 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		_350_bo = _349_pos % uint64(4096)
 		var _351_c uint64
 		var _ = _351_c
-		var _out538 uint64
-		var _ = _out538
-		_out538 = Companion_Default___.Min(uint64(4096)-_350_bo, n-_344_done)
-		_351_c = _out538
-		var _352_bn uint64 = 0
-		var _ = _352_bn
 		var _out539 uint64
 		var _ = _out539
+		_out539 = Companion_Default___.Min(uint64(4096)-_350_bo, n-_344_done)
+		_351_c = _out539
+		var _352_bn uint64 = 0
+		var _ = _352_bn
 		var _out540 uint64
 		var _ = _out540
 		var _out541 uint64
 		var _ = _out541
-		var _out542 *dbytes.Blk
+		var _out542 uint64
 		var _ = _out542
-		_out539, _out540, _out541, _out542 = Companion_Default___.Find(x, txn, ip, _349_pos/uint64(4096), false, _346_ck, _347_cj, _348_pb)
-		_352_bn = _out539
-		_346_ck = _out540
-		_347_cj = _out541
-		_348_pb = _out542
+		var _out543 *dbytes.Blk
+		var _ = _out543
+		_out540, _out541, _out542, _out543 = Companion_Default___.Find(x, txn, ip, _349_pos/uint64(4096), false, _346_ck, _347_cj, _348_pb)
+		_352_bn = _out540
+		_346_ck = _out541
+		_347_cj = _out542
+		_348_pb = _out543
+		var _353_blk *dbytes.Blk
+		var _ = _353_blk
+		var _out544 *dbytes.Blk
+		var _ = _out544
+		_out544 = dbytes.ZeroBlk()
+		_353_blk = _out544
 		if _352_bn != uint64(0) {
 			if _345_ahead <= _349_pos/uint64(4096) {
-				var _353_left uint64
-				var _ = _353_left
-				_353_left = (_350_bo + (n - _344_done) + uint64(4095)) / uint64(4096)
-				var _354_r uint64
-				var _ = _354_r
-				var _out543 uint64
-				var _ = _out543
-				_out543 = Companion_Default___.Adjacent(ip, _348_pb, _349_pos/uint64(4096), _352_bn, _353_left)
-				_354_r = _out543
-				if uint64(1) < _354_r {
-					txn.Ahead(_352_bn, _354_r)
+				var _354_left uint64
+				var _ = _354_left
+				_354_left = (_350_bo + (n - _344_done) + uint64(4095)) / uint64(4096)
+				var _355_r uint64
+				var _ = _355_r
+				var _out545 uint64
+				var _ = _out545
+				_out545 = Companion_Default___.Adjacent(ip, _348_pb, _349_pos/uint64(4096), _352_bn, _354_left)
+				_355_r = _out545
+				if uint64(1) < _355_r {
+					txn.Ahead(_352_bn, _355_r)
 				}
-				_345_ahead = _349_pos/uint64(4096) + _354_r
+				_345_ahead = _349_pos/uint64(4096) + _355_r
 			}
-			var _355_blk *dbytes.Blk
-			var _ = _355_blk
-			var _out544 *dbytes.Blk
-			var _ = _out544
-			_out544 = x.ReadAt(txn, _352_bn, false)
-			_355_blk = _out544
-			b.CopyBlk(_344_done, _355_blk, _350_bo, _351_c)
+			var _out546 *dbytes.Blk
+			var _ = _out546
+			_out546 = x.ReadAt(txn, _352_bn, false)
+			_353_blk = _out546
 		}
+		b.CopyBlk(_344_done, _353_blk, _350_bo, _351_c)
 		_344_done = _344_done + _351_c
 	}
 	return b

@@ -70,24 +70,24 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r1
 	var _569_version uint64 = 0
 	var _ = _569_version
-	var _out749 uint64
-	var _ = _out749
-	var _out750 uint64
-	var _ = _out750
 	var _out751 uint64
 	var _ = _out751
-	_out749, _out750, _out751 = t.Pages.Root()
-	_569_version = _out749
-	r0 = _out750
-	r1 = _out751
+	var _out752 uint64
+	var _ = _out752
+	var _out753 uint64
+	var _ = _out753
+	_out751, _out752, _out753 = t.Pages.Root()
+	_569_version = _out751
+	r0 = _out752
+	r1 = _out753
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out752
+	var _out754 bool
+	var _ = _out754
+	_out754 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out754
 	if !io {
 		return io, r0, r1
 	}
@@ -99,41 +99,41 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	_571_i = uint64(0)
 	var _572_n uint64
 	var _ = _572_n
-	var _out753 uint64
-	var _ = _out753
-	_out753 = cs.Len()
-	_572_n = _out753
+	var _out755 uint64
+	var _ = _out755
+	_out755 = cs.Len()
+	_572_n = _out755
 	for _571_i < _572_n && _570_k < t.Np {
-		var _out754 bool
-		var _ = _out754
-		var _out755 uint64
-		var _ = _out755
-		var _out756 uint64
+		var _out756 bool
 		var _ = _out756
 		var _out757 uint64
 		var _ = _out757
-		_out754, _out755, _out756, _out757 = Companion_Default___.UpdatePage(d, t, cs, _571_i, r0, r1)
-		io = _out754
-		_571_i = _out755
-		r0 = _out756
-		r1 = _out757
+		var _out758 uint64
+		var _ = _out758
+		var _out759 uint64
+		var _ = _out759
+		_out756, _out757, _out758, _out759 = Companion_Default___.UpdatePage(d, t, cs, _571_i, r0, r1)
+		io = _out756
+		_571_i = _out757
+		r0 = _out758
+		r1 = _out759
 		if !io {
 			return io, r0, r1
 		}
-		var _out758 uint64
-		var _ = _out758
-		_out758 = cs.Len()
-		_572_n = _out758
+		var _out760 uint64
+		var _ = _out760
+		_out760 = cs.Len()
+		_572_n = _out760
 		_570_k = _570_k + uint64(1)
 	}
 	if _571_i < _572_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out759 bool
-	var _ = _out759
-	_out759 = d.Barrier()
-	io = _out759
+	var _out761 bool
+	var _ = _out761
+	_out761 = d.Barrier()
+	io = _out761
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
@@ -141,16 +141,16 @@ func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.
 	var _ = ok
 	var _573_l *ddisk.BList
 	var _ = _573_l
-	var _out760 *ddisk.BList
-	var _ = _out760
-	_out760 = mm.Sorted()
-	_573_l = _out760
+	var _out762 *ddisk.BList
+	var _ = _out762
+	_out762 = mm.Sorted()
+	_573_l = _out762
 	treeofcodes.Companion_Default___.AddList(t, cs, _573_l)
 	cs.Sort()
-	var _out761 bool
-	var _ = _out761
-	_out761 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out761
+	var _out763 bool
+	var _ = _out763
+	_out763 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out763
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -169,29 +169,29 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _575_a
 	var _576_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _576_b
-	var _out762 bool
-	var _ = _out762
-	var _out763 uint64
-	var _ = _out763
-	var _out764 uint64
+	var _out764 bool
 	var _ = _out764
-	var _out765 *dbytes.Blk
+	var _out765 uint64
 	var _ = _out765
 	var _out766 uint64
 	var _ = _out766
-	_out762, _out763, _out764, _out765, _out766 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out762
-	_574_x = _out763
-	_575_a = _out764
-	_576_b = _out765
-	j = _out766
+	var _out767 *dbytes.Blk
+	var _ = _out767
+	var _out768 uint64
+	var _ = _out768
+	_out764, _out765, _out766, _out767, _out768 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out764
+	_574_x = _out765
+	_575_a = _out766
+	_576_b = _out767
+	j = _out768
 	if !io {
 		return io, j, r0, r1
 	}
-	var _out767 bool
-	var _ = _out767
-	_out767 = d.Write(_575_a, _576_b)
-	io = _out767
+	var _out769 bool
+	var _ = _out769
+	_out769 = d.Write(_575_a, _576_b)
+	io = _out769
 	if !io {
 		return io, j, r0, r1
 	}
@@ -201,16 +201,16 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _578_c0
 	var _579_c1 uint64
 	var _ = _579_c1
-	var _out768 bool
-	var _ = _out768
-	var _out769 uint64
-	var _ = _out769
-	var _out770 uint64
+	var _out770 bool
 	var _ = _out770
-	_out768, _out769, _out770 = treeofcodes.Companion_Default___.Upwards(t, cs, _574_x, _576_b)
-	_577_root = _out768
-	_578_c0 = _out769
-	_579_c1 = _out770
+	var _out771 uint64
+	var _ = _out771
+	var _out772 uint64
+	var _ = _out772
+	_out770, _out771, _out772 = treeofcodes.Companion_Default___.Upwards(t, cs, _574_x, _576_b)
+	_577_root = _out770
+	_578_c0 = _out771
+	_579_c1 = _out772
 	if _577_root {
 		r0, r1 = _578_c0, _579_c1
 	}
@@ -221,16 +221,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _580_l *ddisk.BList
 	var _ = _580_l
-	var _out771 *ddisk.BList
-	var _ = _out771
-	_out771 = mm.Sorted()
-	_580_l = _out771
+	var _out773 *ddisk.BList
+	var _ = _out773
+	_out773 = mm.Sorted()
+	_580_l = _out773
 	var _581_n uint64
 	var _ = _581_n
-	var _out772 uint64
-	var _ = _out772
-	_out772 = _580_l.Len()
-	_581_n = _out772
+	var _out774 uint64
+	var _ = _out774
+	_out774 = _580_l.Len()
+	_581_n = _out774
 	var _582_k uint64
 	var _ = _582_k
 	_582_k = uint64(0)
@@ -239,26 +239,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _583_a
 		var _584_m uint64
 		var _ = _584_m
-		var _out773 uint64
-		var _ = _out773
-		var _out774 uint64
-		var _ = _out774
-		_out773, _out774 = groups.Companion_Default___.Adjacent(_580_l, _582_k)
-		_583_a = _out773
-		_584_m = _out774
-		var _out775 bool
+		var _out775 uint64
 		var _ = _out775
-		_out775 = d.WriteRun(_583_a, _580_l, _582_k, _584_m)
-		io = _out775
+		var _out776 uint64
+		var _ = _out776
+		_out775, _out776 = groups.Companion_Default___.Adjacent(_580_l, _582_k)
+		_583_a = _out775
+		_584_m = _out776
+		var _out777 bool
+		var _ = _out777
+		_out777 = d.WriteRun(_583_a, _580_l, _582_k, _584_m)
+		io = _out777
 		if !io {
 			return io
 		}
 		_582_k = _582_k + _584_m
 	}
-	var _out776 bool
-	var _ = _out776
-	_out776 = d.Barrier()
-	io = _out776
+	var _out778 bool
+	var _ = _out778
+	_out778 = d.Barrier()
+	io = _out778
 	if !io {
 		return io
 	}
@@ -277,37 +277,37 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _585_i1
 	var _586_b1 *dbytes.Blk
 	var _ = _586_b1
-	var _out777 bool
-	var _ = _out777
-	var _out778 *dbytes.Blk
-	var _ = _out778
-	_out777, _out778 = d.Read(at)
-	_585_i1 = _out777
-	_586_b1 = _out778
-	var _587_i2 bool
-	var _ = _587_i2
-	var _588_b2 *dbytes.Blk
-	var _ = _588_b2
 	var _out779 bool
 	var _ = _out779
 	var _out780 *dbytes.Blk
 	var _ = _out780
-	_out779, _out780 = d.Read(cp)
-	_587_i2 = _out779
-	_588_b2 = _out780
+	_out779, _out780 = d.Read(at)
+	_585_i1 = _out779
+	_586_b1 = _out780
+	var _587_i2 bool
+	var _ = _587_i2
+	var _588_b2 *dbytes.Blk
+	var _ = _588_b2
+	var _out781 bool
+	var _ = _out781
+	var _out782 *dbytes.Blk
+	var _ = _out782
+	_out781, _out782 = d.Read(cp)
+	_587_i2 = _out781
+	_588_b2 = _out782
 	io = _585_i1 || _587_i2
 	if _585_i1 {
 		var _589_ok bool
 		var _ = _589_ok
 		var _590_q uint64
 		var _ = _590_q
-		var _out781 bool
-		var _ = _out781
-		var _out782 uint64
-		var _ = _out782
-		_out781, _out782 = seal.DecHdr(_586_b1)
-		_589_ok = _out781
-		_590_q = _out782
+		var _out783 bool
+		var _ = _out783
+		var _out784 uint64
+		var _ = _out784
+		_out783, _out784 = seal.DecHdr(_586_b1)
+		_589_ok = _out783
+		_590_q = _out784
 		if _589_ok {
 			hb = _586_b1
 			h = _590_q
@@ -318,13 +318,13 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 		var _ = _591_ok
 		var _592_q uint64
 		var _ = _592_q
-		var _out783 bool
-		var _ = _out783
-		var _out784 uint64
-		var _ = _out784
-		_out783, _out784 = seal.DecHdr(_588_b2)
-		_591_ok = _out783
-		_592_q = _out784
+		var _out785 bool
+		var _ = _out785
+		var _out786 uint64
+		var _ = _out786
+		_out785, _out786 = seal.DecHdr(_588_b2)
+		_591_ok = _out785
+		_592_q = _out786
 		if _591_ok && (hb == (*dbytes.Blk)(nil) || _592_q > h) {
 			hb = _588_b2
 			h = _592_q
@@ -335,33 +335,33 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out785 bool
-	var _ = _out785
-	_out785 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out785
-	if !io {
-		return io
-	}
-	var _out786 bool
-	var _ = _out786
-	_out786 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out786
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out787 bool
 	var _ = _out787
-	_out787 = d.WriteSector(a, hb)
+	_out787 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out787
 	if !io {
 		return io
 	}
 	var _out788 bool
 	var _ = _out788
-	_out788 = d.Barrier()
+	_out788 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out788
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out789 bool
+	var _ = _out789
+	_out789 = d.WriteSector(a, hb)
+	io = _out789
+	if !io {
+		return io
+	}
+	var _out790 bool
+	var _ = _out790
+	_out790 = d.Barrier()
+	io = _out790
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
@@ -370,14 +370,14 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	seal.NewEpoch()
 	var _593_nb *dbytes.Blk
 	var _ = _593_nb
-	var _out789 *dbytes.Blk
-	var _ = _out789
-	_out789 = seal.EncHdr(q, r0, r1)
-	_593_nb = _out789
-	var _out790 bool
-	var _ = _out790
-	_out790 = Companion_Default___.WriteHeads(d, _593_nb, at, cp)
-	io = _out790
+	var _out791 *dbytes.Blk
+	var _ = _out791
+	_out791 = seal.EncHdr(q, r0, r1)
+	_593_nb = _out791
+	var _out792 bool
+	var _ = _out792
+	_out792 = Companion_Default___.WriteHeads(d, _593_nb, at, cp)
+	io = _out792
 	if !io {
 		return io
 	}
@@ -392,23 +392,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out791 bool
-	var _ = _out791
-	_out791 = d.Barrier()
-	io = _out791
+	var _out793 bool
+	var _ = _out793
+	_out793 = d.Barrier()
+	io = _out793
 	if !io {
 		return io, damaged, j
 	}
-	var _out792 bool
-	var _ = _out792
-	var _out793 bool
-	var _ = _out793
-	var _out794 *journalm.Journal
+	var _out794 bool
 	var _ = _out794
-	_out792, _out793, _out794 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out792
-	damaged = _out793
-	j = _out794
+	var _out795 bool
+	var _ = _out795
+	var _out796 *journalm.Journal
+	var _ = _out796
+	_out794, _out795, _out796 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out794
+	damaged = _out795
+	j = _out796
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -424,10 +424,10 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	damaged = false
 	var _594_sz uint64
 	var _ = _594_sz
-	var _out795 uint64
-	var _ = _out795
-	_out795 = d.Size()
-	_594_sz = _out795
+	var _out797 uint64
+	var _ = _out797
+	_out797 = d.Size()
+	_594_sz = _out797
 	var _595_cp uint64
 	var _ = _595_cp
 	_595_cp = at + uint64(1) + uint64(16)*nd + nr
@@ -435,16 +435,16 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _596_hb
 	var _597_h uint64 = 0
 	var _ = _597_h
-	var _out796 bool
-	var _ = _out796
-	var _out797 *dbytes.Blk
-	var _ = _out797
-	var _out798 uint64
+	var _out798 bool
 	var _ = _out798
-	_out796, _out797, _out798 = Companion_Default___.Choose(d, seal, at, _595_cp)
-	io = _out796
-	_596_hb = _out797
-	_597_h = _out798
+	var _out799 *dbytes.Blk
+	var _ = _out799
+	var _out800 uint64
+	var _ = _out800
+	_out798, _out799, _out800 = Companion_Default___.Choose(d, seal, at, _595_cp)
+	io = _out798
+	_596_hb = _out799
+	_597_h = _out800
 	if _596_hb == (*dbytes.Blk)(nil) || _597_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
@@ -452,67 +452,67 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _598_r0
 	var _599_r1 uint64
 	var _ = _599_r1
-	var _out799 uint64
-	var _ = _out799
-	var _out800 uint64
-	var _ = _out800
-	_out799, _out800 = seal.Root(_596_hb)
-	_598_r0 = _out799
-	_599_r1 = _out800
+	var _out801 uint64
+	var _ = _out801
+	var _out802 uint64
+	var _ = _out802
+	_out801, _out802 = seal.Root(_596_hb)
+	_598_r0 = _out801
+	_599_r1 = _out802
 	var _600_cs *dlog.Codes
 	var _ = _600_cs
-	var _out801 *dlog.Codes
-	var _ = _out801
-	_out801 = dlog.NewCodes()
-	_600_cs = _out801
+	var _out803 *dlog.Codes
+	var _ = _out803
+	_out803 = dlog.NewCodes()
+	_600_cs = _out803
 	t.Pages.Begin(_598_r0, _599_r1)
 	var _601_mm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = _601_mm
 	var _602_i uint64 = 0
 	var _ = _602_i
-	var _out802 bool
-	var _ = _out802
-	var _out803 *dlog.BMap
-	var _ = _out803
-	var _out804 uint64
+	var _out804 bool
 	var _ = _out804
-	_out802, _out803, _out804 = logscan.Companion_Default___.Scan(d, seal, t, _600_cs, _596_hb, _597_h, at, nd, nr, _594_sz)
-	io = _out802
-	_601_mm = _out803
-	_602_i = _out804
-	if !io {
-		return io, damaged, j
-	}
-	var _out805 bool
+	var _out805 *dlog.BMap
 	var _ = _out805
-	var _out806 bool
+	var _out806 uint64
 	var _ = _out806
-	_out805, _out806 = logscan.Companion_Default___.Beyond(d, seal, _597_h+_602_i, at, nd)
-	io = _out805
-	damaged = _out806
-	if !io || damaged {
+	_out804, _out805, _out806 = logscan.Companion_Default___.Scan(d, seal, t, _600_cs, _596_hb, _597_h, at, nd, nr, _594_sz)
+	io = _out804
+	_601_mm = _out805
+	_602_i = _out806
+	if !io {
 		return io, damaged, j
 	}
 	var _out807 bool
 	var _ = _out807
-	_out807 = Companion_Default___.Install(d, seal, t, _600_cs, _596_hb, _597_h+_602_i+uint64(1), _601_mm, at, _595_cp)
+	var _out808 bool
+	var _ = _out808
+	_out807, _out808 = logscan.Companion_Default___.Beyond(d, seal, _597_h+_602_i, at, nd)
 	io = _out807
+	damaged = _out808
+	if !io || damaged {
+		return io, damaged, j
+	}
+	var _out809 bool
+	var _ = _out809
+	_out809 = Companion_Default___.Install(d, seal, t, _600_cs, _596_hb, _597_h+_602_i+uint64(1), _601_mm, at, _595_cp)
+	io = _out809
 	if !io {
 		return io, damaged, j
 	}
-	var _out808 *journalm.Journal
-	var _ = _out808
-	_out808 = Companion_Default___.Begin(d, seal, mu, cache, t, _594_sz, at, nd, nr, bit, flo, fhi, _597_h+_602_i+uint64(1), maxPin, instAt)
-	j = _out808
+	var _out810 *journalm.Journal
+	var _ = _out810
+	_out810 = Companion_Default___.Begin(d, seal, mu, cache, t, _594_sz, at, nd, nr, bit, flo, fhi, _597_h+_602_i+uint64(1), maxPin, instAt)
+	j = _out810
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out809 bool
-	var _ = _out809
-	_out809 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out809
+	var _out811 bool
+	var _ = _out811
+	_out811 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out811
 	if !io {
 		return io
 	}
@@ -520,30 +520,30 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _603_r0
 	var _604_r1 uint64 = 0
 	var _ = _604_r1
-	var _out810 bool
-	var _ = _out810
-	var _out811 uint64
-	var _ = _out811
-	var _out812 uint64
+	var _out812 bool
 	var _ = _out812
-	_out810, _out811, _out812 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out810
-	_603_r0 = _out811
-	_604_r1 = _out812
-	if !io {
-		return io
-	}
-	var _out813 bool
+	var _out813 uint64
 	var _ = _out813
-	_out813 = Companion_Default___.InstallAll(d, mm)
-	io = _out813
+	var _out814 uint64
+	var _ = _out814
+	_out812, _out813, _out814 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out812
+	_603_r0 = _out813
+	_604_r1 = _out814
 	if !io {
 		return io
 	}
-	var _out814 bool
-	var _ = _out814
-	_out814 = Companion_Default___.Empty(d, seal, e, _603_r0, _604_r1, at, cp)
-	io = _out814
+	var _out815 bool
+	var _ = _out815
+	_out815 = Companion_Default___.InstallAll(d, mm)
+	io = _out815
+	if !io {
+		return io
+	}
+	var _out816 bool
+	var _ = _out816
+	_out816 = Companion_Default___.Empty(d, seal, e, _603_r0, _604_r1, at, cp)
+	io = _out816
 	if !io {
 		return io
 	}
@@ -571,31 +571,31 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	seal.NewEpoch()
 	var _606_nb *dbytes.Blk
 	var _ = _606_nb
-	var _out815 *dbytes.Blk
-	var _ = _out815
-	_out815 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_606_nb = _out815
+	var _out817 *dbytes.Blk
+	var _ = _out817
+	_out817 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_606_nb = _out817
 	var _607_cp uint64
 	var _ = _607_cp
 	_607_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out816 bool
-	var _ = _out816
-	_out816 = d.Write(at, _606_nb)
-	io = _out816
-	if !io {
-		return io
-	}
-	var _out817 bool
-	var _ = _out817
-	_out817 = d.Write(_607_cp, _606_nb)
-	io = _out817
-	if !io {
-		return io
-	}
 	var _out818 bool
 	var _ = _out818
-	_out818 = d.Barrier()
+	_out818 = d.Write(at, _606_nb)
 	io = _out818
+	if !io {
+		return io
+	}
+	var _out819 bool
+	var _ = _out819
+	_out819 = d.Write(_607_cp, _606_nb)
+	io = _out819
+	if !io {
+		return io
+	}
+	var _out820 bool
+	var _ = _out820
+	_out820 = d.Barrier()
+	io = _out820
 	if !io {
 		return io
 	}

@@ -69,37 +69,37 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ip
 	var _763_found bool = false
 	var _ = _763_found
-	var _out1081 bool
-	var _ = _out1081
-	var _out1082 uint64
-	var _ = _out1082
-	_out1081, _out1082 = d.Lookup(txn, dino, name, true)
-	_763_found = _out1081
-	ino = _out1082
+	var _out1083 bool
+	var _ = _out1083
+	var _out1084 uint64
+	var _ = _out1084
+	_out1083, _out1084 = d.Lookup(txn, dino, name, true)
+	_763_found = _out1083
+	ino = _out1084
 	if !_763_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1083 *dbytes.Bytes
-		var _ = _out1083
-		_out1083 = dbytes.NewBytes(uint64(0))
-		ip = _out1083
+		var _out1085 *dbytes.Bytes
+		var _ = _out1085
+		_out1085 = dbytes.NewBytes(uint64(0))
+		ip = _out1085
 		return st, ino, ip
 	}
-	var _out1084 uint32
-	var _ = _out1084
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	_out1084, _out1085 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1084
-	ip = _out1085
+	var _out1086 uint32
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1086, _out1087 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1086
+	ip = _out1087
 	if st != uint32(0) {
 		return st, ino, ip
 	}
 	var _764_no bool
 	var _ = _764_no
-	var _out1086 bool
-	var _ = _out1086
-	_out1086 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_764_no = _out1086
+	var _out1088 bool
+	var _ = _out1088
+	_out1088 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_764_no = _out1088
 	if _764_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -117,16 +117,16 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	after, later = (*dbytes.Bytes)(nil), false
 	var _765_dots uint32 = 0
 	var _ = _765_dots
-	var _out1087 uint32
-	var _ = _out1087
-	var _out1088 *dbytes.Bytes
-	var _ = _out1088
 	var _out1089 uint32
 	var _ = _out1089
-	_out1087, _out1088, _out1089 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1087
-	before = _out1088
-	_765_dots = _out1089
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	var _out1091 uint32
+	var _ = _out1091
+	_out1089, _out1090, _out1091 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1089
+	before = _out1090
+	_765_dots = _out1091
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -141,10 +141,10 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	}
 	var _766_w bool
 	var _ = _766_w
-	var _out1090 bool
-	var _ = _out1090
-	_out1090 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_766_w = _out1090
+	var _out1092 bool
+	var _ = _out1092
+	_out1092 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_766_w = _out1092
 	if !_766_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
@@ -153,25 +153,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _767_ino
 	var _768_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _768_ip
-	var _out1091 uint32
-	var _ = _out1091
-	var _out1092 uint64
-	var _ = _out1092
-	var _out1093 *dbytes.Bytes
+	var _out1093 uint32
 	var _ = _out1093
-	_out1091, _out1092, _out1093 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1091
-	_767_ino = _out1092
-	_768_ip = _out1093
+	var _out1094 uint64
+	var _ = _out1094
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1093, _out1094, _out1095 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1093
+	_767_ino = _out1094
+	_768_ip = _out1095
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	var _769_ty uint32
 	var _ = _769_ty
-	var _out1094 uint32
-	var _ = _out1094
-	_out1094 = inodeformat.Companion_Default___.GetTy(_768_ip)
-	_769_ty = _out1094
+	var _out1096 uint32
+	var _ = _out1096
+	_out1096 = inodeformat.Companion_Default___.GetTy(_768_ip)
+	_769_ty = _out1096
 	if _769_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
@@ -183,25 +183,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	if sub {
 		var _770_e bool
 		var _ = _770_e
-		var _out1095 bool
-		var _ = _out1095
-		_out1095 = d.IsEmpty(txn, _767_ino)
-		_770_e = _out1095
+		var _out1097 bool
+		var _ = _out1097
+		_out1097 = d.IsEmpty(txn, _767_ino)
+		_770_e = _out1097
 		if !_770_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1096 uint32
-	var _ = _out1096
-	var _out1097 *dbytes.Bytes
-	var _ = _out1097
-	var _out1098 bool
+	var _out1098 uint32
 	var _ = _out1098
-	_out1096, _out1097, _out1098 = Companion_Default___.TakeOut(txn, d, dino, name, _767_ino, sub, s, ns)
-	st = _out1096
-	after = _out1097
-	later = _out1098
+	var _out1099 *dbytes.Bytes
+	var _ = _out1099
+	var _out1100 bool
+	var _ = _out1100
+	_out1098, _out1099, _out1100 = Companion_Default___.TakeOut(txn, d, dino, name, _767_ino, sub, s, ns)
+	st = _out1098
+	after = _out1099
+	later = _out1100
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -214,42 +214,42 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	after, later = (*dbytes.Bytes)(nil), false
 	var _771_ok bool
 	var _ = _771_ok
-	var _out1099 bool
-	var _ = _out1099
-	_out1099 = d.Remove(txn, dino, name)
-	_771_ok = _out1099
+	var _out1101 bool
+	var _ = _out1101
+	_out1101 = d.Remove(txn, dino, name)
+	_771_ok = _out1101
 	if !_771_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
 	var _772_freed bool = false
 	var _ = _772_freed
-	var _out1100 uint32
-	var _ = _out1100
-	var _out1101 bool
-	var _ = _out1101
-	var _out1102 bool
+	var _out1102 uint32
 	var _ = _out1102
-	_out1100, _out1101, _out1102 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1100
-	_772_freed = _out1101
-	later = _out1102
+	var _out1103 bool
+	var _ = _out1103
+	var _out1104 bool
+	var _ = _out1104
+	_out1102, _out1103, _out1104 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1102
+	_772_freed = _out1103
+	later = _out1104
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1103 uint32
-		var _ = _out1103
-		_out1103 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1103
+		var _out1105 uint32
+		var _ = _out1105
+		_out1105 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1105
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1104 *dbytes.Bytes
-	var _ = _out1104
-	_out1104 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1104
+	var _out1106 *dbytes.Bytes
+	var _ = _out1106
+	_out1106 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1106
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -264,35 +264,35 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _773_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _773_ip
-	var _out1105 uint32
-	var _ = _out1105
-	var _out1106 *dbytes.Bytes
-	var _ = _out1106
-	_out1105, _out1106 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1105
-	_773_ip = _out1106
+	var _out1107 uint32
+	var _ = _out1107
+	var _out1108 *dbytes.Bytes
+	var _ = _out1108
+	_out1107, _out1108 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1107
+	_773_ip = _out1108
 	if st != uint32(0) {
 		return st, node, before, after
 	}
 	node = _773_ip
 	var _774_ty uint32
 	var _ = _774_ty
-	var _out1107 uint32
-	var _ = _out1107
-	_out1107 = inodeformat.Companion_Default___.GetTy(_773_ip)
-	_774_ty = _out1107
+	var _out1109 uint32
+	var _ = _out1109
+	_out1109 = inodeformat.Companion_Default___.GetTy(_773_ip)
+	_774_ty = _out1109
 	var _775_dots uint32 = 0
 	var _ = _775_dots
-	var _out1108 uint32
-	var _ = _out1108
-	var _out1109 *dbytes.Bytes
-	var _ = _out1109
 	var _out1110 uint32
 	var _ = _out1110
-	_out1108, _out1109, _out1110 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1108
-	before = _out1109
-	_775_dots = _out1110
+	var _out1111 *dbytes.Bytes
+	var _ = _out1111
+	var _out1112 uint32
+	var _ = _out1112
+	_out1110, _out1111, _out1112 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1110
+	before = _out1111
+	_775_dots = _out1112
 	if st != uint32(0) {
 		return st, node, before, after
 	}
@@ -306,10 +306,10 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	}
 	var _776_x bool
 	var _ = _776_x
-	var _out1111 bool
-	var _ = _out1111
-	_out1111 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_776_x = _out1111
+	var _out1113 bool
+	var _ = _out1113
+	_out1113 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_776_x = _out1113
 	if !_776_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
@@ -320,52 +320,52 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = _778_other
 	var _779_hint uint64
 	var _ = _779_hint
-	var _out1112 bool
-	var _ = _out1112
-	var _out1113 uint64
-	var _ = _out1113
-	var _out1114 uint64
+	var _out1114 bool
 	var _ = _out1114
-	_out1112, _out1113, _out1114 = d.LookupHint(txn, dino, name, true)
-	_777_found = _out1112
-	_778_other = _out1113
-	_779_hint = _out1114
+	var _out1115 uint64
+	var _ = _out1115
+	var _out1116 uint64
+	var _ = _out1116
+	_out1114, _out1115, _out1116 = d.LookupHint(txn, dino, name, true)
+	_777_found = _out1114
+	_778_other = _out1115
+	_779_hint = _out1116
 	if _777_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
 	var _780_w bool
 	var _ = _780_w
-	var _out1115 bool
-	var _ = _out1115
-	_out1115 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_780_w = _out1115
+	var _out1117 bool
+	var _ = _out1117
+	_out1117 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_780_w = _out1117
 	if !_780_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
 	var _781_nl uint32
 	var _ = _781_nl
-	var _out1116 uint32
-	var _ = _out1116
-	_out1116 = inodeformat.Companion_Default___.GetNlink(_773_ip)
-	_781_nl = _out1116
+	var _out1118 uint32
+	var _ = _out1118
+	_out1118 = inodeformat.Companion_Default___.GetNlink(_773_ip)
+	_781_nl = _out1118
 	if _781_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
 	var _782_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _782_np
-	var _out1117 uint32
-	var _ = _out1117
-	var _out1118 *dbytes.Bytes
-	var _ = _out1118
-	var _out1119 *dbytes.Bytes
+	var _out1119 uint32
 	var _ = _out1119
-	_out1117, _out1118, _out1119 = Companion_Default___.AddName(txn, d, ino, dino, name, _779_hint, _781_nl, s, ns)
-	st = _out1117
-	_782_np = _out1118
-	after = _out1119
+	var _out1120 *dbytes.Bytes
+	var _ = _out1120
+	var _out1121 *dbytes.Bytes
+	var _ = _out1121
+	_out1119, _out1120, _out1121 = Companion_Default___.AddName(txn, d, ino, dino, name, _779_hint, _781_nl, s, ns)
+	st = _out1119
+	_782_np = _out1120
+	after = _out1121
 	if st == uint32(0) {
 		node = _782_np
 	}
@@ -381,22 +381,22 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _783_ok bool
 	var _ = _783_ok
-	var _out1120 bool
-	var _ = _out1120
-	_out1120 = d.InsertAt(txn, dino, name, ino, hint)
-	_783_ok = _out1120
+	var _out1122 bool
+	var _ = _out1122
+	_out1122 = d.InsertAt(txn, dino, name, ino, hint)
+	_783_ok = _out1122
 	if !_783_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1121 *dbytes.Bytes
-	var _ = _out1121
-	_out1121 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1121
-	var _out1122 *dbytes.Bytes
-	var _ = _out1122
-	_out1122 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1122
+	var _out1123 *dbytes.Bytes
+	var _ = _out1123
+	_out1123 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1123
+	var _out1124 *dbytes.Bytes
+	var _ = _out1124
+	_out1124 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1124
 	return st, node, after
 }
 

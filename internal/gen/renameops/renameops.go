@@ -87,14 +87,14 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 		}
 		var _786_ip *dbytes.Bytes
 		var _ = _786_ip
-		var _out1123 *dbytes.Bytes
-		var _ = _out1123
-		_out1123 = d.Fs.GetInode(txn, _784_at, false)
-		_786_ip = _out1123
-		var _out1124 uint64
-		var _ = _out1124
-		_out1124 = inodeformat.Companion_Default___.GetParent(_786_ip)
-		_784_at = _out1124
+		var _out1125 *dbytes.Bytes
+		var _ = _out1125
+		_out1125 = d.Fs.GetInode(txn, _784_at, false)
+		_786_ip = _out1125
+		var _out1126 uint64
+		var _ = _out1126
+		_out1126 = inodeformat.Companion_Default___.GetParent(_786_ip)
+		_784_at = _out1126
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _784_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
@@ -113,25 +113,25 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	}
 	var _787_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _787_ip
-	var _out1125 uint32
-	var _ = _out1125
-	var _out1126 *dbytes.Bytes
-	var _ = _out1126
-	_out1125, _out1126 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1125
-	_787_ip = _out1126
-	var _788_ty uint32
-	var _ = _788_ty
 	var _out1127 uint32
 	var _ = _out1127
-	_out1127 = inodeformat.Companion_Default___.GetTy(_787_ip)
-	_788_ty = _out1127
+	var _out1128 *dbytes.Bytes
+	var _ = _out1128
+	_out1127, _out1128 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1127
+	_787_ip = _out1128
+	var _788_ty uint32
+	var _ = _788_ty
+	var _out1129 uint32
+	var _ = _out1129
+	_out1129 = inodeformat.Companion_Default___.GetTy(_787_ip)
+	_788_ty = _out1129
 	var _789_no bool
 	var _ = _789_no
-	var _out1128 bool
-	var _ = _out1128
-	_out1128 = permissions.Companion_Default___.Sticky(c, tdir, _787_ip)
-	_789_no = _out1128
+	var _out1130 bool
+	var _ = _out1130
+	_out1130 = permissions.Companion_Default___.Sticky(c, tdir, _787_ip)
+	_789_no = _out1130
 	if _789_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
@@ -147,10 +147,10 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if dir {
 		var _790_e bool
 		var _ = _790_e
-		var _out1129 bool
-		var _ = _out1129
-		_out1129 = d.IsEmpty(txn, dst)
-		_790_e = _out1129
+		var _out1131 bool
+		var _ = _out1131
+		_out1131 = d.IsEmpty(txn, dst)
+		_790_e = _out1131
 		if !_790_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
@@ -165,25 +165,25 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	dir = false
 	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _791_ip
-	var _out1130 uint32
-	var _ = _out1130
-	var _out1131 *dbytes.Bytes
-	var _ = _out1131
-	_out1130, _out1131 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1130
-	_791_ip = _out1131
-	var _792_ty uint32
-	var _ = _792_ty
 	var _out1132 uint32
 	var _ = _out1132
-	_out1132 = inodeformat.Companion_Default___.GetTy(_791_ip)
-	_792_ty = _out1132
+	var _out1133 *dbytes.Bytes
+	var _ = _out1133
+	_out1132, _out1133 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1132
+	_791_ip = _out1133
+	var _792_ty uint32
+	var _ = _792_ty
+	var _out1134 uint32
+	var _ = _out1134
+	_out1134 = inodeformat.Companion_Default___.GetTy(_791_ip)
+	_792_ty = _out1134
 	var _793_no bool
 	var _ = _793_no
-	var _out1133 bool
-	var _ = _out1133
-	_out1133 = permissions.Companion_Default___.Sticky(c, fdir, _791_ip)
-	_793_no = _out1133
+	var _out1135 bool
+	var _ = _out1135
+	_out1135 = permissions.Companion_Default___.Sticky(c, fdir, _791_ip)
+	_793_no = _out1135
 	if _793_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
@@ -192,13 +192,13 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 		dir = true
 		var _794_below bool = false
 		var _ = _794_below
-		var _out1134 uint32
-		var _ = _out1134
-		var _out1135 bool
-		var _ = _out1135
-		_out1134, _out1135 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1134
-		_794_below = _out1135
+		var _out1136 uint32
+		var _ = _out1136
+		var _out1137 bool
+		var _ = _out1137
+		_out1136, _out1137 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1136
+		_794_below = _out1137
 		if st != uint32(0) {
 			return st, dir
 		}
@@ -208,10 +208,10 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 		}
 		var _795_w bool
 		var _ = _795_w
-		var _out1136 bool
-		var _ = _out1136
-		_out1136 = permissions.Companion_Default___.May(c, _791_ip, permissions.Companion_Default___.MAYW())
-		_795_w = _out1136
+		var _out1138 bool
+		var _ = _out1138
+		_out1138 = permissions.Companion_Default___.May(c, _791_ip, permissions.Companion_Default___.MAYW())
+		_795_w = _out1138
 		if fino != tino && !_795_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
@@ -235,58 +235,58 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
 	var _796_wf bool
 	var _ = _796_wf
-	var _out1137 bool
-	var _ = _out1137
-	_out1137 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_796_wf = _out1137
+	var _out1139 bool
+	var _ = _out1139
+	_out1139 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_796_wf = _out1139
 	var _797_wt bool
 	var _ = _797_wt
-	var _out1138 bool
-	var _ = _out1138
-	_out1138 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_797_wt = _out1138
+	var _out1140 bool
+	var _ = _out1140
+	_out1140 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_797_wt = _out1140
 	if !_796_wf || !_797_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
 	var _798_there bool = false
 	var _ = _798_there
-	var _out1139 bool
-	var _ = _out1139
-	var _out1140 uint64
-	var _ = _out1140
-	_out1139, _out1140 = d.Lookup(txn, fino, fname, true)
-	_798_there = _out1139
-	src = _out1140
-	if !_798_there {
-		st = permissions.Companion_Default___.NOENT()
-		return st, done, src, dir, found, dst
-	}
 	var _out1141 bool
 	var _ = _out1141
 	var _out1142 uint64
 	var _ = _out1142
-	_out1141, _out1142 = d.Lookup(txn, tino, tname, true)
-	found = _out1141
-	dst = _out1142
+	_out1141, _out1142 = d.Lookup(txn, fino, fname, true)
+	_798_there = _out1141
+	src = _out1142
+	if !_798_there {
+		st = permissions.Companion_Default___.NOENT()
+		return st, done, src, dir, found, dst
+	}
+	var _out1143 bool
+	var _ = _out1143
+	var _out1144 uint64
+	var _ = _out1144
+	_out1143, _out1144 = d.Lookup(txn, tino, tname, true)
+	found = _out1143
+	dst = _out1144
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1143 uint32
-	var _ = _out1143
-	var _out1144 bool
-	var _ = _out1144
-	_out1143, _out1144 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1143
-	dir = _out1144
+	var _out1145 uint32
+	var _ = _out1145
+	var _out1146 bool
+	var _ = _out1146
+	_out1145, _out1146 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1145
+	dir = _out1146
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1145 uint32
-	var _ = _out1145
-	_out1145 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1145
+	var _out1147 uint32
+	var _ = _out1147
+	_out1147 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1147
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -300,40 +300,40 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var _799_ok bool = false
 	var _ = _799_ok
 	if found {
-		var _out1146 bool
-		var _ = _out1146
-		_out1146 = d.Replace(txn, tino, tname, src)
-		_799_ok = _out1146
+		var _out1148 bool
+		var _ = _out1148
+		_out1148 = d.Replace(txn, tino, tname, src)
+		_799_ok = _out1148
 	} else {
-		var _out1147 bool
-		var _ = _out1147
-		_out1147 = d.Insert(txn, tino, tname, src)
-		_799_ok = _out1147
+		var _out1149 bool
+		var _ = _out1149
+		_out1149 = d.Insert(txn, tino, tname, src)
+		_799_ok = _out1149
 	}
 	if !_799_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1148 bool
-	var _ = _out1148
-	_out1148 = d.Remove(txn, fino, fname)
-	_799_ok = _out1148
+	var _out1150 bool
+	var _ = _out1150
+	_out1150 = d.Remove(txn, fino, fname)
+	_799_ok = _out1150
 	if !_799_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1149 uint32
-		var _ = _out1149
-		var _out1150 bool
-		var _ = _out1150
-		var _out1151 bool
+		var _out1151 uint32
 		var _ = _out1151
-		_out1149, _out1150, _out1151 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1149
-		freed = _out1150
-		later = _out1151
+		var _out1152 bool
+		var _ = _out1152
+		var _out1153 bool
+		var _ = _out1153
+		_out1151, _out1152, _out1153 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1151
+		freed = _out1152
+		later = _out1153
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,16 +348,16 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1152 = dbytes.NewBytes(uint64(0))
-	fafter = _out1152
+	var _out1154 *dbytes.Bytes
+	var _ = _out1154
+	_out1154 = dbytes.NewBytes(uint64(0))
+	fafter = _out1154
 	tafter = fafter
 	if sub {
-		var _out1153 uint32
-		var _ = _out1153
-		_out1153 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1153
+		var _out1155 uint32
+		var _ = _out1155
+		_out1155 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1155
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
@@ -365,56 +365,56 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	if dir && fino != tino {
 		var _800_ip *dbytes.Bytes
 		var _ = _800_ip
-		var _out1154 *dbytes.Bytes
-		var _ = _out1154
-		_out1154 = d.Fs.GetInode(txn, src, true)
-		_800_ip = _out1154
+		var _out1156 *dbytes.Bytes
+		var _ = _out1156
+		_out1156 = d.Fs.GetInode(txn, src, true)
+		_800_ip = _out1156
 		inodeformat.Companion_Default___.SetParent(_800_ip, tino)
 		d.PutInode(txn, src, _800_ip)
-		var _out1155 uint32
-		var _ = _out1155
-		_out1155 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1155
+		var _out1157 uint32
+		var _ = _out1157
+		_out1157 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1157
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1156 uint32
-		var _ = _out1156
-		_out1156 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1156
+		var _out1158 uint32
+		var _ = _out1158
+		_out1158 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1158
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	var _801_ip *dbytes.Bytes
 	var _ = _801_ip
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1157 = d.Fs.GetInode(txn, src, true)
-	_801_ip = _out1157
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1159 = d.Fs.GetInode(txn, src, true)
+	_801_ip = _out1159
 	var _802_ts uint64
 	var _ = _802_ts
 	var _803_tns uint32
 	var _ = _803_tns
-	var _out1158 uint64
-	var _ = _out1158
-	var _out1159 uint32
-	var _ = _out1159
-	_out1158, _out1159 = attributechanges.Companion_Default___.Stamp(_801_ip, s, ns)
-	_802_ts = _out1158
-	_803_tns = _out1159
+	var _out1160 uint64
+	var _ = _out1160
+	var _out1161 uint32
+	var _ = _out1161
+	_out1160, _out1161 = attributechanges.Companion_Default___.Stamp(_801_ip, s, ns)
+	_802_ts = _out1160
+	_803_tns = _out1161
 	inodeformat.Companion_Default___.SetCtime(_801_ip, _802_ts, _803_tns)
 	d.PutInode(txn, src, _801_ip)
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	_out1160 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1160
+	var _out1162 *dbytes.Bytes
+	var _ = _out1162
+	_out1162 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1162
 	tafter = fafter
 	if fino != tino {
-		var _out1161 *dbytes.Bytes
-		var _ = _out1161
-		_out1161 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1161
+		var _out1163 *dbytes.Bytes
+		var _ = _out1163
+		_out1163 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1163
 	}
 	return st, fafter, tafter
 }
@@ -425,22 +425,22 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 *dbytes.Bytes
-	var _ = _out1163
-	_out1162, _out1163 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1162
-	fdir = _out1163
-	var _804_tst uint32 = 0
-	var _ = _804_tst
 	var _out1164 uint32
 	var _ = _out1164
 	var _out1165 *dbytes.Bytes
 	var _ = _out1165
-	_out1164, _out1165 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_804_tst = _out1164
-	tdir = _out1165
+	_out1164, _out1165 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1164
+	fdir = _out1165
+	var _804_tst uint32 = 0
+	var _ = _804_tst
+	var _out1166 uint32
+	var _ = _out1166
+	var _out1167 *dbytes.Bytes
+	var _ = _out1167
+	_out1166, _out1167 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_804_tst = _out1166
+	tdir = _out1167
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -452,23 +452,23 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _805_fdots
 	var _806_tdots uint32 = 0
 	var _ = _806_tdots
-	var _out1166 uint32
-	var _ = _out1166
-	var _out1167 uint32
-	var _ = _out1167
-	_out1166, _out1167 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1166
-	_805_fdots = _out1167
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
 	var _out1168 uint32
 	var _ = _out1168
 	var _out1169 uint32
 	var _ = _out1169
-	_out1168, _out1169 = permissions.Companion_Default___.NameStatus(tname)
+	_out1168, _out1169 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1168
-	_806_tdots = _out1169
+	_805_fdots = _out1169
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1170 uint32
+	var _ = _out1170
+	var _out1171 uint32
+	var _ = _out1171
+	_out1170, _out1171 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1170
+	_806_tdots = _out1171
 	if st == uint32(0) && (_805_fdots != uint32(0) || _806_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
@@ -488,16 +488,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1170 uint32
-	var _ = _out1170
-	var _out1171 *dbytes.Bytes
-	var _ = _out1171
-	var _out1172 *dbytes.Bytes
+	var _out1172 uint32
 	var _ = _out1172
-	_out1170, _out1171, _out1172 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1170
-	fbefore = _out1171
-	tbefore = _out1172
+	var _out1173 *dbytes.Bytes
+	var _ = _out1173
+	var _out1174 *dbytes.Bytes
+	var _ = _out1174
+	_out1172, _out1173, _out1174 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1172
+	fbefore = _out1173
+	tbefore = _out1174
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -511,25 +511,25 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _810_dst
 	var _811_dir bool = false
 	var _ = _811_dir
-	var _out1173 uint32
-	var _ = _out1173
-	var _out1174 bool
-	var _ = _out1174
-	var _out1175 uint64
+	var _out1175 uint32
 	var _ = _out1175
 	var _out1176 bool
 	var _ = _out1176
-	var _out1177 bool
+	var _out1177 uint64
 	var _ = _out1177
-	var _out1178 uint64
+	var _out1178 bool
 	var _ = _out1178
-	_out1173, _out1174, _out1175, _out1176, _out1177, _out1178 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1173
-	_807_done = _out1174
-	_809_src = _out1175
-	_811_dir = _out1176
-	_808_found = _out1177
-	_810_dst = _out1178
+	var _out1179 bool
+	var _ = _out1179
+	var _out1180 uint64
+	var _ = _out1180
+	_out1175, _out1176, _out1177, _out1178, _out1179, _out1180 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1175
+	_807_done = _out1176
+	_809_src = _out1177
+	_811_dir = _out1178
+	_808_found = _out1179
+	_810_dst = _out1180
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -539,29 +539,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	}
 	var _812_fr bool = false
 	var _ = _812_fr
-	var _out1179 uint32
-	var _ = _out1179
-	var _out1180 bool
-	var _ = _out1180
-	var _out1181 bool
+	var _out1181 uint32
 	var _ = _out1181
-	_out1179, _out1180, _out1181 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _809_src, _808_found, _810_dst, s, ns)
-	st = _out1179
-	_812_fr = _out1180
-	later = _out1181
+	var _out1182 bool
+	var _ = _out1182
+	var _out1183 bool
+	var _ = _out1183
+	_out1181, _out1182, _out1183 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _809_src, _808_found, _810_dst, s, ns)
+	st = _out1181
+	_812_fr = _out1182
+	later = _out1183
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1182 uint32
-	var _ = _out1182
-	var _out1183 *dbytes.Bytes
-	var _ = _out1183
-	var _out1184 *dbytes.Bytes
+	var _out1184 uint32
 	var _ = _out1184
-	_out1182, _out1183, _out1184 = Companion_Default___.Finish(txn, d, fino, tino, _809_src, _811_dir, _808_found && _811_dir, s, ns)
-	st = _out1182
-	fafter = _out1183
-	tafter = _out1184
+	var _out1185 *dbytes.Bytes
+	var _ = _out1185
+	var _out1186 *dbytes.Bytes
+	var _ = _out1186
+	_out1184, _out1185, _out1186 = Companion_Default___.Finish(txn, d, fino, tino, _809_src, _811_dir, _808_found && _811_dir, s, ns)
+	st = _out1184
+	fafter = _out1185
+	tafter = _out1186
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

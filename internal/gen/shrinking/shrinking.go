@@ -68,10 +68,10 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	for uint64(0) < d {
 		var _400_bn uint64
 		var _ = _400_bn
-		var _out581 uint64
-		var _ = _out581
-		_out581 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_400_bn = _out581
+		var _out583 uint64
+		var _ = _out583
+		_out583 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_400_bn = _out583
 		if _400_bn == uint64(0) {
 			return d
 		}
@@ -95,16 +95,16 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	_403_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
 	var _404_pb *dbytes.Blk
 	var _ = _404_pb
-	var _out582 *dbytes.Blk
-	var _ = _out582
-	_out582 = x.Fs.ReadBlock(txn, pn, true)
-	_404_pb = _out582
+	var _out584 *dbytes.Blk
+	var _ = _out584
+	_out584 = x.Fs.ReadBlock(txn, pn, true)
+	_404_pb = _out584
 	var _405_t *dbytes.Bytes
 	var _ = _405_t
-	var _out583 *dbytes.Bytes
-	var _ = _out583
-	_out583 = _404_pb.Thaw()
-	_405_t = _out583
+	var _out585 *dbytes.Bytes
+	var _ = _out585
+	_out585 = _404_pb.Thaw()
+	_405_t = _out585
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
 		var _406_l uint64
@@ -135,10 +135,10 @@ L5:
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _409_bn uint64
 	var _ = _409_bn
-	var _out584 uint64
-	var _ = _out584
-	_out584 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_409_bn = _out584
+	var _out586 uint64
+	var _ = _out586
+	_out586 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_409_bn = _out586
 	if _409_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 		_413_l, _414_freed = uint64(0), uint64(1)
 		var _415_d uint64
 		var _ = _415_d
-		var _out585 uint64
-		var _ = _out585
-		_out585 = Companion_Default___.Missing(x, txn, ip, _411_k, _412_j)
-		_415_d = _out585
+		var _out587 uint64
+		var _ = _out587
+		_out587 = Companion_Default___.Missing(x, txn, ip, _411_k, _412_j)
+		_415_d = _out587
 		if uint64(0) < _415_d || _411_k < uint64(12) {
 			_413_l = allocatedrange.Companion_Default___.BaseOf(_411_k) + allocatedrange.Companion_Default___.First512(_412_j, _415_d)
 			if _413_l < lo {
@@ -180,17 +180,17 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 		} else {
 			var _416_pn uint64
 			var _ = _416_pn
-			var _out586 uint64
-			var _ = _out586
-			_out586 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k)-uint64(1), _412_j/uint64(512), true)
-			_416_pn = _out586
-			var _out587 uint64
-			var _ = _out587
 			var _out588 uint64
 			var _ = _out588
-			_out587, _out588 = Companion_Default___.CutRun(x, txn, ip, _416_pn, ino, m, lo, _410_left)
-			_413_l = _out587
-			_414_freed = _out588
+			_out588 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k)-uint64(1), _412_j/uint64(512), true)
+			_416_pn = _out588
+			var _out589 uint64
+			var _ = _out589
+			var _out590 uint64
+			var _ = _out590
+			_out589, _out590 = Companion_Default___.CutRun(x, txn, ip, _416_pn, ino, m, lo, _410_left)
+			_413_l = _out589
+			_414_freed = _out590
 			if _414_freed == uint64(0) {
 				_414_freed = uint64(1)
 			}

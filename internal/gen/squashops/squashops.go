@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1194 *dbytes.Bytes
-		var _ = _out1194
-		_out1194 = dbytes.NewBytes(uint64(0))
-		gs = _out1194
+		var _out1196 *dbytes.Bytes
+		var _ = _out1196
+		_out1196 = dbytes.NewBytes(uint64(0))
+		gs = _out1196
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -86,10 +86,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	_820_n = gids.Len() / uint64(4)
 	var _821_out *dbytes.Bytes
 	var _ = _821_out
-	var _out1195 *dbytes.Bytes
-	var _ = _out1195
-	_out1195 = dbytes.NewBytes(uint64(4) * _820_n)
-	_821_out = _out1195
+	var _out1197 *dbytes.Bytes
+	var _ = _out1197
+	_out1197 = dbytes.NewBytes(uint64(4) * _820_n)
+	_821_out = _out1197
 	var _822_i uint64
 	var _ = _822_i
 	_822_i = uint64(0)

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out694 *dbytes.Bytes
-	var _ = _out694
-	_out694 = dbytes.NewBytes(uint64(4096))
-	b = _out694
+	var _out696 *dbytes.Bytes
+	var _ = _out696
+	_out696 = dbytes.NewBytes(uint64(4096))
+	b = _out696
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -256,10 +256,10 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
 	var _524_sum *dbytes.Bytes
 	var _ = _524_sum
-	var _out695 *dbytes.Bytes
-	var _ = _out695
-	_out695 = dsum.Sum(b, uint64(4064))
-	_524_sum = _out695
+	var _out697 *dbytes.Bytes
+	var _ = _out697
+	_out697 = dsum.Sum(b, uint64(4064))
+	_524_sum = _out697
 	b.CopyFrom(uint64(4064), _524_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
@@ -274,16 +274,16 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _525_sum *dbytes.Bytes
 	var _ = _525_sum
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	_out696 = dsum.Sum(b, uint64(4064))
-	_525_sum = _out696
+	var _out698 *dbytes.Bytes
+	var _ = _out698
+	_out698 = dsum.Sum(b, uint64(4064))
+	_525_sum = _out698
 	var _526_sealed bool
 	var _ = _526_sealed
-	var _out697 bool
-	var _ = _out697
-	_out697 = b.EqualAt(uint64(4064), _525_sum)
-	_526_sealed = _out697
+	var _out699 bool
+	var _ = _out699
+	_out699 = b.EqualAt(uint64(4064), _525_sum)
+	_526_sealed = _out699
 	if !_526_sealed {
 		why, s = uint32(2), s
 		return why, s
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _527_ok bool
 	var _ = _527_ok
-	var _out698 bool
-	var _ = _out698
-	_out698 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_527_ok = _out698
+	var _out700 bool
+	var _ = _out700
+	_out700 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_527_ok = _out700
 	if !_527_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s

@@ -24,6 +24,7 @@ type Txn struct {
 	Own  *dlock.Owner
 	Buf  *dbuf.Buf
 	Tx   *dlog.BMap
+	Hold *dlog.Hold
 	Top  uint64
 	Seen uint64
 }
@@ -35,6 +36,7 @@ func New_Txn_() *Txn {
 	_this.Own = (*dlock.Owner)(nil)
 	_this.Buf = (*dbuf.Buf)(nil)
 	_this.Tx = (*dlog.BMap)(nil)
+	_this.Hold = (*dlog.Hold)(nil)
 	_this.Top = 0
 	_this.Seen = 0
 	return &_this
@@ -72,11 +74,12 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.BMap) {
+func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.BMap, h *dlog.Hold) {
 	_this.S = s0
 	_this.Own = o
 	_this.Buf = b
 	_this.Tx = x
+	_this.Hold = h
 	_this.Top = uint64(0)
 	_this.Seen = uint64(0)
 }
@@ -84,10 +87,10 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out440 bool
-	var _ = _out440
-	_out440 = _this.Grab(k, excl)
-	ok = _out440
+	var _out441 bool
+	var _ = _out441
+	_out441 = _this.Grab(k, excl)
+	ok = _out441
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
@@ -98,13 +101,13 @@ func (_this *Txn) Grab(k uint64, excl bool) bool {
 	_258_wait = k > _this.Top
 	var _259_n uint64 = 0
 	var _ = _259_n
-	var _out441 bool
-	var _ = _out441
-	var _out442 uint64
+	var _out442 bool
 	var _ = _out442
-	_out441, _out442 = _this.S.Tbl.Lock(_this.Own, k, excl, _258_wait)
-	ok = _out441
-	_259_n = _out442
+	var _out443 uint64
+	var _ = _out443
+	_out442, _out443 = _this.S.Tbl.Lock(_this.Own, k, excl, _258_wait)
+	ok = _out442
+	_259_n = _out443
 	if ok {
 		if _259_n > _this.Seen {
 			_this.Seen = _259_n
@@ -125,26 +128,26 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	_260_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _261_ok bool
 	var _ = _261_ok
-	var _out443 bool
-	var _ = _out443
-	_out443 = _this.Lock(_260_k, excl)
-	_261_ok = _out443
+	var _out444 bool
+	var _ = _out444
+	_out444 = _this.Lock(_260_k, excl)
+	_261_ok = _out444
 	if !_261_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out444 *dbytes.Blk
-	var _ = _out444
-	_out444 = _this.Buf.GetBlk(_260_k)
-	b = _out444
+	var _out445 *dbytes.Blk
+	var _ = _out445
+	_out445 = _this.Buf.GetBlk(_260_k)
+	b = _out445
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out445 *dbytes.Blk
-	var _ = _out445
-	_out445 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out445
+	var _out446 *dbytes.Blk
+	var _ = _out446
+	_out446 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out446
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -154,7 +157,7 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	return st, b
 }
 func (_this *Txn) Ahead(a uint64, n uint64) {
-	txnsysm.Companion_Default___.Ahead(_this.S, a, n)
+	txnsysm.Companion_Default___.Ahead(_this.S, _this.Hold, a, n)
 }
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -166,38 +169,38 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_262_k = objectsm.Companion_Default___.Key(a, off)
 	var _263_ok bool
 	var _ = _263_ok
-	var _out446 bool
-	var _ = _out446
-	_out446 = _this.Lock(_262_k, excl)
-	_263_ok = _out446
+	var _out447 bool
+	var _ = _out447
+	_out447 = _this.Lock(_262_k, excl)
+	_263_ok = _out447
 	if !_263_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out447 *dbytes.Bytes
-	var _ = _out447
-	_out447 = _this.Buf.GetBytes(_262_k)
-	b = _out447
+	var _out448 *dbytes.Bytes
+	var _ = _out448
+	_out448 = _this.Buf.GetBytes(_262_k)
+	b = _out448
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _264_v *dbytes.Blk
 	var _ = _264_v
-	var _out448 *dbytes.Blk
-	var _ = _out448
-	_out448 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_264_v = _out448
+	var _out449 *dbytes.Blk
+	var _ = _out449
+	_out449 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_264_v = _out449
 	if _264_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _265_c *dbytes.Bytes
 	var _ = _265_c
-	var _out449 *dbytes.Bytes
-	var _ = _out449
-	_out449 = dbytes.NewBytes(uint64(256))
-	_265_c = _out449
+	var _out450 *dbytes.Bytes
+	var _ = _out450
+	_out450 = dbytes.NewBytes(uint64(256))
+	_265_c = _out450
 	_265_c.CopyBlk(uint64(0), _264_v, off/uint64(8), uint64(256))
 	st, b = Companion_Default___.OK(), _265_c
 	return st, b
@@ -213,33 +216,33 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	_266_k = objectsm.Companion_Default___.Key(a, off)
 	var _267_ok bool
 	var _ = _267_ok
-	var _out450 bool
-	var _ = _out450
-	_out450 = _this.Lock(_266_k, excl)
-	_267_ok = _out450
+	var _out451 bool
+	var _ = _out451
+	_out451 = _this.Lock(_266_k, excl)
+	_267_ok = _out451
 	if !_267_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
 	var _268_found bool = false
 	var _ = _268_found
-	var _out451 bool
-	var _ = _out451
 	var _out452 bool
 	var _ = _out452
-	_out451, _out452 = _this.Buf.GetBit(_266_k)
-	_268_found = _out451
-	b = _out452
+	var _out453 bool
+	var _ = _out453
+	_out452, _out453 = _this.Buf.GetBit(_266_k)
+	_268_found = _out452
+	b = _out453
 	if _268_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _269_v *dbytes.Blk
 	var _ = _269_v
-	var _out453 *dbytes.Blk
-	var _ = _out453
-	_out453 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_269_v = _out453
+	var _out454 *dbytes.Blk
+	var _ = _out454
+	_out454 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_269_v = _out454
 	if _269_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
@@ -259,20 +262,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	_271_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _272_ok bool
 	var _ = _272_ok
-	var _out454 bool
-	var _ = _out454
-	_out454 = _this.Lock(_271_k, true)
-	_272_ok = _out454
+	var _out455 bool
+	var _ = _out455
+	_out455 = _this.Lock(_271_k, true)
+	_272_ok = _out455
 	if !_272_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
 	var _273_v *dbytes.Blk
 	var _ = _273_v
-	var _out455 *dbytes.Blk
-	var _ = _out455
-	_out455 = dbytes.Freeze(b)
-	_273_v = _out455
+	var _out456 *dbytes.Blk
+	var _ = _out456
+	_out456 = dbytes.Freeze(b)
+	_273_v = _out456
 	_this.Buf.PutBlk(_271_k, _273_v)
 	st = Companion_Default___.OK()
 	return st
@@ -286,10 +289,10 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	_274_k = objectsm.Companion_Default___.Key(a, off)
 	var _275_ok bool
 	var _ = _275_ok
-	var _out456 bool
-	var _ = _out456
-	_out456 = _this.Lock(_274_k, true)
-	_275_ok = _out456
+	var _out457 bool
+	var _ = _out457
+	_out457 = _this.Lock(_274_k, true)
+	_275_ok = _out457
 	if !_275_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
@@ -307,10 +310,10 @@ func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	_276_k = objectsm.Companion_Default___.Key(a, off)
 	var _277_ok bool
 	var _ = _277_ok
-	var _out457 bool
-	var _ = _out457
-	_out457 = _this.Lock(_276_k, true)
-	_277_ok = _out457
+	var _out458 bool
+	var _ = _out458
+	_out458 = _this.Lock(_276_k, true)
+	_277_ok = _out458
 	if !_277_ok {
 		st = Companion_Default___.CONFLICT()
 		return st

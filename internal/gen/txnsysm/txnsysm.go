@@ -9,6 +9,7 @@ import (
 	dbytes "tansy/internal/extern/dbytes"
 	ddisk "tansy/internal/extern/ddisk"
 	dlock "tansy/internal/extern/dlock"
+	dlog "tansy/internal/extern/dlog"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journalm"
 	journalreader "tansy/internal/gen/journalreader"
@@ -129,7 +130,7 @@ func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 }
 func (_this *CompanionStruct_Default___) TYield(s *Sys) {
 }
-func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -144,10 +145,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	_out417, _out418 = journalreader.Companion_Default___.Lookup(s.J, a)
 	b = _out417
 	t = _out418
+	if b != (*dbytes.Blk)(nil) {
+		h.Keep(s.J.Cache, b)
+	}
 	s.J.Mu.Unlock()
 	return b, t
 }
-func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
+func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -169,6 +173,7 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	if !ok {
 		return ok, l, m, bad
 	}
+	h.Take(l)
 	Companion_Default___.TYield(s)
 	var _out421 uint64
 	var _ = _out421
@@ -179,30 +184,55 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	bad = _out422
 	return ok, l, m, bad
 }
-func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	b = (*dbytes.Blk)(nil)
+	var _246_i uint64
+	var _ = _246_i
+	_246_i = m
+	for uint64(0) < _246_i {
+		_246_i = _246_i - uint64(1)
+		var _247_c *dbytes.Blk
+		var _ = _247_c
+		var _out423 *dbytes.Blk
+		var _ = _out423
+		_out423 = l.BlkAt(_246_i)
+		_247_c = _out423
+		var _out424 *dbytes.Blk
+		var _ = _out424
+		_out424 = journalreader.Companion_Default___.Lookup2(s.J, a+_246_i, t, _247_c)
+		b = _out424
+	}
+	if b != (*dbytes.Blk)(nil) {
+		h.Keep(s.J.Cache, b)
+	}
+	return b
+}
+func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _246_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _246_l
-	var _247_m uint64 = 0
-	var _ = _247_m
-	var _248_bad uint64 = 0
-	var _ = _248_bad
-	var _out423 bool
-	var _ = _out423
-	var _out424 *ddisk.BList
-	var _ = _out424
-	var _out425 uint64
+	var _248_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _248_l
+	var _249_m uint64 = 0
+	var _ = _249_m
+	var _250_bad uint64 = 0
+	var _ = _250_bad
+	var _out425 bool
 	var _ = _out425
-	var _out426 uint64
+	var _out426 *ddisk.BList
 	var _ = _out426
-	_out423, _out424, _out425, _out426 = Companion_Default___.Device(s, a, n, t)
-	ok = _out423
-	_246_l = _out424
-	_247_m = _out425
-	_248_bad = _out426
+	var _out427 uint64
+	var _ = _out427
+	var _out428 uint64
+	var _ = _out428
+	_out425, _out426, _out427, _out428 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out425
+	_248_l = _out426
+	_249_m = _out427
+	_250_bad = _out428
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -210,71 +240,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	b = (*dbytes.Blk)(nil)
-	var _249_i uint64
-	var _ = _249_i
-	_249_i = _247_m
-	if _247_m == uint64(0) {
-		var _250_damaged bool
-		var _ = _250_damaged
-		var _out427 bool
-		var _ = _out427
-		_out427 = journalreader.Companion_Default___.Confirm(s.J, a, t, _248_bad)
-		_250_damaged = _out427
-		ok = !_250_damaged
-	}
-	for uint64(0) < _249_i {
-		_249_i = _249_i - uint64(1)
-		var _251_c *dbytes.Blk
-		var _ = _251_c
-		var _out428 *dbytes.Blk
-		var _ = _out428
-		_out428 = _246_l.BlkAt(_249_i)
-		_251_c = _out428
-		var _out429 *dbytes.Blk
+	if _249_m == uint64(0) {
+		var _251_damaged bool
+		var _ = _251_damaged
+		var _out429 bool
 		var _ = _out429
-		_out429 = journalreader.Companion_Default___.Lookup2(s.J, a+_249_i, t, _251_c)
-		b = _out429
+		_out429 = journalreader.Companion_Default___.Confirm(s.J, a, t, _250_bad)
+		_251_damaged = _out429
+		ok, b = !_251_damaged, (*dbytes.Blk)(nil)
+	} else {
+		var _out430 *dbytes.Blk
+		var _ = _out430
+		_out430 = Companion_Default___.Bring(s, h, a, _248_l, _249_m, t)
+		b = _out430
 	}
 	s.J.Mu.Unlock()
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
+func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var _252_t uint64 = 0
 	var _ = _252_t
-	var _out430 *dbytes.Blk
-	var _ = _out430
-	var _out431 uint64
+	var _out431 *dbytes.Blk
 	var _ = _out431
-	_out430, _out431 = Companion_Default___.Peek(s, a)
-	b = _out430
-	_252_t = _out431
+	var _out432 uint64
+	var _ = _out432
+	_out431, _out432 = Companion_Default___.Peek(s, h, a)
+	b = _out431
+	_252_t = _out432
 	var _253_ok bool
 	var _ = _253_ok
 	_253_ok = true
 	for b == (*dbytes.Blk)(nil) && _253_ok {
-		var _out432 bool
-		var _ = _out432
-		var _out433 *dbytes.Blk
+		var _out433 bool
 		var _ = _out433
-		_out432, _out433 = Companion_Default___.Fetch(s, a, uint64(1), _252_t)
-		_253_ok = _out432
-		b = _out433
+		var _out434 *dbytes.Blk
+		var _ = _out434
+		_out433, _out434 = Companion_Default___.Fetch(s, h, a, uint64(1), _252_t)
+		_253_ok = _out433
+		b = _out434
 		if _253_ok && b == (*dbytes.Blk)(nil) {
-			var _out434 *dbytes.Blk
-			var _ = _out434
-			var _out435 uint64
+			var _out435 *dbytes.Blk
 			var _ = _out435
-			_out434, _out435 = Companion_Default___.Peek(s, a)
-			b = _out434
-			_252_t = _out435
+			var _out436 uint64
+			var _ = _out436
+			_out435, _out436 = Companion_Default___.Peek(s, h, a)
+			b = _out435
+			_252_t = _out436
 		}
 	}
 	return b
 }
-func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
+func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
@@ -290,23 +308,23 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	var _ = _255_b
 	var _256_t uint64
 	var _ = _256_t
-	var _out436 *dbytes.Blk
-	var _ = _out436
-	var _out437 uint64
+	var _out437 *dbytes.Blk
 	var _ = _out437
-	_out436, _out437 = Companion_Default___.Peek(s, a)
-	_255_b = _out436
-	_256_t = _out437
+	var _out438 uint64
+	var _ = _out438
+	_out437, _out438 = Companion_Default___.Peek(s, h, a)
+	_255_b = _out437
+	_256_t = _out438
 	if _255_b == (*dbytes.Blk)(nil) {
 		var _257_ok bool = false
 		var _ = _257_ok
-		var _out438 bool
-		var _ = _out438
-		var _out439 *dbytes.Blk
+		var _out439 bool
 		var _ = _out439
-		_out438, _out439 = Companion_Default___.Fetch(s, a, _254_m, _256_t)
-		_257_ok = _out438
-		_255_b = _out439
+		var _out440 *dbytes.Blk
+		var _ = _out440
+		_out439, _out440 = Companion_Default___.Fetch(s, h, a, _254_m, _256_t)
+		_257_ok = _out439
+		_255_b = _out440
 	}
 }
 

@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _392_bn uint64
 	var _ = _392_bn
-	var _out574 uint64
-	var _ = _out574
-	_out574 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_392_bn = _out574
+	var _out576 uint64
+	var _ = _out576
+	_out576 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_392_bn = _out576
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
@@ -99,47 +99,47 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 	}
 	var _393_pn uint64
 	var _ = _393_pn
-	var _out575 uint64
-	var _ = _out575
-	_out575 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_393_pn = _out575
+	var _out577 uint64
+	var _ = _out577
+	_out577 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_393_pn = _out577
 	var _394_pb *dbytes.Blk
 	var _ = _394_pb
-	var _out576 *dbytes.Blk
-	var _ = _out576
-	_out576 = x.Fs.ReadBlock(txn, _393_pn, true)
-	_394_pb = _out576
+	var _out578 *dbytes.Blk
+	var _ = _out578
+	_out578 = x.Fs.ReadBlock(txn, _393_pn, true)
+	_394_pb = _out578
 	var _395_bn uint64
 	var _ = _395_bn
 	_395_bn = _394_pb.U64(uint64(8) * (j % uint64(512)))
 	var _396_t *dbytes.Bytes
 	var _ = _396_t
-	var _out577 *dbytes.Bytes
-	var _ = _out577
-	_out577 = _394_pb.Thaw()
-	_396_t = _out577
+	var _out579 *dbytes.Bytes
+	var _ = _out579
+	_out579 = _394_pb.Thaw()
+	_396_t = _out579
 	Companion_Default___.CutChild(x, txn, ip, _396_t, _393_pn, _395_bn, j)
 	x.CloseParent(txn, _393_pn, _396_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
 	var _397_bn uint64
 	var _ = _397_bn
-	var _out578 uint64
-	var _ = _out578
-	_out578 = x.Resolve(txn, ip, k, lev, j, true)
-	_397_bn = _out578
+	var _out580 uint64
+	var _ = _out580
+	_out580 = x.Resolve(txn, ip, k, lev, j, true)
+	_397_bn = _out580
 	var _398_b *dbytes.Blk
 	var _ = _398_b
-	var _out579 *dbytes.Blk
-	var _ = _out579
-	_out579 = x.Fs.ReadBlock(txn, _397_bn, true)
-	_398_b = _out579
+	var _out581 *dbytes.Blk
+	var _ = _out581
+	_out581 = x.Fs.ReadBlock(txn, _397_bn, true)
+	_398_b = _out581
 	var _399_e bool = false
 	var _ = _399_e
-	var _out580 bool
-	var _ = _out580
-	_out580 = Companion_Default___.NoEntries(_398_b)
-	_399_e = _out580
+	var _out582 bool
+	var _ = _out582
+	_out582 = Companion_Default___.NoEntries(_398_b)
+	_399_e = _out582
 	if !_399_e {
 		return
 	}

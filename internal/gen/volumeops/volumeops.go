@@ -82,13 +82,13 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1185 uint32
-	var _ = _out1185
-	var _out1186 *dbytes.Bytes
-	var _ = _out1186
-	_out1185, _out1186 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1185
-	after = _out1186
+	var _out1187 uint32
+	var _ = _out1187
+	var _out1188 *dbytes.Bytes
+	var _ = _out1188
+	_out1187, _out1188 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1187
+	after = _out1188
 	var _813_all uint64
 	var _ = _813_all
 	_813_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1187 uint32
-	var _ = _out1187
-	var _out1188 *dbytes.Bytes
-	var _ = _out1188
-	_out1187, _out1188 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1187
-	after = _out1188
+	var _out1189 uint32
+	var _ = _out1189
+	var _out1190 *dbytes.Bytes
+	var _ = _out1190
+	_out1189, _out1190 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1189
+	after = _out1190
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1189 uint32
-	var _ = _out1189
-	var _out1190 *dbytes.Bytes
-	var _ = _out1190
-	_out1189, _out1190 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1189
-	after = _out1190
+	var _out1191 uint32
+	var _ = _out1191
+	var _out1192 *dbytes.Bytes
+	var _ = _out1192
+	_out1191, _out1192 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1191
+	after = _out1192
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -153,22 +153,22 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	after = (*dbytes.Bytes)(nil)
 	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _817_ip
-	var _out1191 uint32
-	var _ = _out1191
-	var _out1192 *dbytes.Bytes
-	var _ = _out1192
-	_out1191, _out1192 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1191
-	_817_ip = _out1192
+	var _out1193 uint32
+	var _ = _out1193
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	_out1193, _out1194 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1193
+	_817_ip = _out1194
 	if st != uint32(0) {
 		return st, after
 	}
 	var _818_ty uint32
 	var _ = _818_ty
-	var _out1193 uint32
-	var _ = _out1193
-	_out1193 = inodeformat.Companion_Default___.GetTy(_817_ip)
-	_818_ty = _out1193
+	var _out1195 uint32
+	var _ = _out1195
+	_out1195 = inodeformat.Companion_Default___.GetTy(_817_ip)
+	_818_ty = _out1195
 	if _818_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after

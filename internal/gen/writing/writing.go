@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn
 	var _357_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _357_b
 	if c == uint64(4096) {
-		var _out545 *dbytes.Bytes
-		var _ = _out545
-		_out545 = dbytes.NewBytes(uint64(4096))
-		_357_b = _out545
+		var _out547 *dbytes.Bytes
+		var _ = _out547
+		_out547 = dbytes.NewBytes(uint64(4096))
+		_357_b = _out547
 	} else {
 		var _358_blk *dbytes.Blk
 		var _ = _358_blk
-		var _out546 *dbytes.Blk
-		var _ = _out546
-		_out546 = x.ReadAt(txn, bn, true)
-		_358_blk = _out546
-		var _out547 *dbytes.Bytes
-		var _ = _out547
-		_out547 = _358_blk.Thaw()
-		_357_b = _out547
+		var _out548 *dbytes.Blk
+		var _ = _out548
+		_out548 = x.ReadAt(txn, bn, true)
+		_358_blk = _out548
+		var _out549 *dbytes.Bytes
+		var _ = _out549
+		_out549 = _358_blk.Thaw()
+		_357_b = _out549
 	}
 	_357_b.CopyFrom(_356_bo, src, so, c)
 	x.WriteData(txn, bn, _357_b)
@@ -90,15 +90,15 @@ func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Byte
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out548 *dbytes.Bytes
-		var _ = _out548
-		_out548 = src.CopyOf(so)
-		b = _out548
+		var _out550 *dbytes.Bytes
+		var _ = _out550
+		_out550 = src.CopyOf(so)
+		b = _out550
 	} else {
-		var _out549 *dbytes.Bytes
-		var _ = _out549
-		_out549 = dbytes.NewBytes(uint64(4096))
-		b = _out549
+		var _out551 *dbytes.Bytes
+		var _ = _out551
+		_out551 = dbytes.NewBytes(uint64(4096))
+		b = _out551
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, tx
 	_359_k = pos / uint64(4096)
 	var _360_b *dbytes.Bytes
 	var _ = _360_b
-	var _out550 *dbytes.Bytes
-	var _ = _out550
-	_out550 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_360_b = _out550
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	_out552 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_360_b = _out552
 	var _361_near uint64
 	var _ = _361_near
 	_361_near = uint64(0)
 	if uint64(0) < _359_k {
-		var _out551 uint64
-		var _ = _out551
-		_out551 = inodeformat.Companion_Default___.GetSlot(ip, _359_k-uint64(1))
-		_361_near = _out551
+		var _out553 uint64
+		var _ = _out553
+		_out553 = inodeformat.Companion_Default___.GetSlot(ip, _359_k-uint64(1))
+		_361_near = _out553
 	}
 	var _362_bn uint64 = 0
 	var _ = _362_bn
-	var _out552 bool
-	var _ = _out552
-	var _out553 uint64
-	var _ = _out553
-	_out552, _out553 = x.AllocRoot(txn, ip, ino, _359_k, _361_near, _360_b)
-	ok = _out552
-	_362_bn = _out553
+	var _out554 bool
+	var _ = _out554
+	var _out555 uint64
+	var _ = _out555
+	_out554, _out555 = x.AllocRoot(txn, ip, ino, _359_k, _361_near, _360_b)
+	ok = _out554
+	_362_bn = _out555
 	if bulk && ok && c == uint64(4096) {
 		txn.Bulk(_362_bn)
 	}
@@ -158,28 +158,28 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	m = uint64(0)
 	var _366_pn uint64 = 0
 	var _ = _366_pn
-	var _out554 bool
-	var _ = _out554
-	var _out555 uint64
-	var _ = _out555
-	_out554, _out555 = x.ResolveAlloc(txn, ip, ino, _363_k, _364_lev-uint64(1), _365_jp)
-	ok = _out554
-	_366_pn = _out555
+	var _out556 bool
+	var _ = _out556
+	var _out557 uint64
+	var _ = _out557
+	_out556, _out557 = x.ResolveAlloc(txn, ip, ino, _363_k, _364_lev-uint64(1), _365_jp)
+	ok = _out556
+	_366_pn = _out557
 	if !ok {
 		return ok, m
 	}
 	var _367_blk *dbytes.Blk
 	var _ = _367_blk
-	var _out556 *dbytes.Blk
-	var _ = _out556
-	_out556 = x.Fs.ReadBlock(txn, _366_pn, true)
-	_367_blk = _out556
+	var _out558 *dbytes.Blk
+	var _ = _out558
+	_out558 = x.Fs.ReadBlock(txn, _366_pn, true)
+	_367_blk = _out558
 	var _368_t *dbytes.Bytes
 	var _ = _368_t
-	var _out557 *dbytes.Bytes
-	var _ = _out557
-	_out557 = _367_blk.Thaw()
-	_368_t = _out557
+	var _out559 *dbytes.Bytes
+	var _ = _out559
+	_out559 = _367_blk.Thaw()
+	_368_t = _out559
 	var _369_near uint64
 	var _ = _369_near
 	_369_near = _366_pn
@@ -204,16 +204,16 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 		}
 		var _374_c uint64
 		var _ = _374_c
-		var _out558 uint64
-		var _ = _out558
-		_out558 = reading.Companion_Default___.Min(uint64(4096)-_370_at%uint64(4096), len_-m)
-		_374_c = _out558
+		var _out560 uint64
+		var _ = _out560
+		_out560 = reading.Companion_Default___.Min(uint64(4096)-_370_at%uint64(4096), len_-m)
+		_374_c = _out560
 		var _375_b *dbytes.Bytes
 		var _ = _375_b
-		var _out559 *dbytes.Bytes
-		var _ = _out559
-		_out559 = Companion_Default___.FirstBlock(_370_at, src, so+m, _374_c, bulk)
-		_375_b = _out559
+		var _out561 *dbytes.Bytes
+		var _ = _out561
+		_out561 = Companion_Default___.FirstBlock(_370_at, src, so+m, _374_c, bulk)
+		_375_b = _out561
 		if _372_j%uint64(512) != uint64(0) {
 			var _376_left uint64
 			var _ = _376_left
@@ -222,13 +222,13 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 				_369_near = _376_left
 			}
 		}
-		var _out560 bool
-		var _ = _out560
-		var _out561 uint64
-		var _ = _out561
-		_out560, _out561 = x.AddChild(txn, ip, _368_t, _366_pn, _372_j, _369_near, _375_b)
-		ok = _out560
-		_373_bn = _out561
+		var _out562 bool
+		var _ = _out562
+		var _out563 uint64
+		var _ = _out563
+		_out562, _out563 = x.AddChild(txn, ip, _368_t, _366_pn, _372_j, _369_near, _375_b)
+		ok = _out562
+		_373_bn = _out563
 		if !ok {
 			return ok, m
 		}
@@ -258,10 +258,10 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 	_378_ck, _379_cj = uint64(15), uint64(0)
 	var _380_pb *dbytes.Blk
 	var _ = _380_pb
-	var _out562 *dbytes.Blk
-	var _ = _out562
-	_out562 = dbytes.ZeroBlk()
-	_380_pb = _out562
+	var _out564 *dbytes.Blk
+	var _ = _out564
+	_out564 = dbytes.ZeroBlk()
+	_380_pb = _out564
 	var _381_bulk bool
 	var _ = _381_bulk
 	_381_bulk = Companion_Default___.Much(off, len_)
@@ -274,45 +274,45 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		_383_n = _382_pos / uint64(4096)
 		var _384_c uint64
 		var _ = _384_c
-		var _out563 uint64
-		var _ = _out563
-		_out563 = reading.Companion_Default___.Min(uint64(4096)-_382_pos%uint64(4096), len_-_377_done)
-		_384_c = _out563
-		var _385_bn uint64 = 0
-		var _ = _385_bn
-		var _out564 uint64
-		var _ = _out564
 		var _out565 uint64
 		var _ = _out565
+		_out565 = reading.Companion_Default___.Min(uint64(4096)-_382_pos%uint64(4096), len_-_377_done)
+		_384_c = _out565
+		var _385_bn uint64 = 0
+		var _ = _385_bn
 		var _out566 uint64
 		var _ = _out566
-		var _out567 *dbytes.Blk
+		var _out567 uint64
 		var _ = _out567
-		_out564, _out565, _out566, _out567 = reading.Companion_Default___.Find(x, txn, ip, _383_n, true, _378_ck, _379_cj, _380_pb)
-		_385_bn = _out564
-		_378_ck = _out565
-		_379_cj = _out566
-		_380_pb = _out567
+		var _out568 uint64
+		var _ = _out568
+		var _out569 *dbytes.Blk
+		var _ = _out569
+		_out566, _out567, _out568, _out569 = reading.Companion_Default___.Find(x, txn, ip, _383_n, true, _378_ck, _379_cj, _380_pb)
+		_385_bn = _out566
+		_378_ck = _out567
+		_379_cj = _out568
+		_380_pb = _out569
 		if _385_bn != uint64(0) {
 			Companion_Default___.Overwrite(x, txn, _385_bn, _382_pos, src, so+_377_done, _384_c)
 		} else if _383_n < uint64(12) {
 			_378_ck = uint64(15)
-			var _out568 bool
-			var _ = _out568
-			_out568 = Companion_Default___.FillDirect(x, txn, ip, ino, _382_pos, src, so+_377_done, _384_c, _381_bulk)
-			ok = _out568
+			var _out570 bool
+			var _ = _out570
+			_out570 = Companion_Default___.FillDirect(x, txn, ip, ino, _382_pos, src, so+_377_done, _384_c, _381_bulk)
+			ok = _out570
 			if !ok {
 				return ok
 			}
 		} else {
 			_378_ck = uint64(15)
-			var _out569 bool
-			var _ = _out569
-			var _out570 uint64
-			var _ = _out570
-			_out569, _out570 = Companion_Default___.FillRun(x, txn, ip, ino, _382_pos, src, so+_377_done, len_-_377_done, _381_bulk)
-			ok = _out569
-			_384_c = _out570
+			var _out571 bool
+			var _ = _out571
+			var _out572 uint64
+			var _ = _out572
+			_out571, _out572 = Companion_Default___.FillRun(x, txn, ip, ino, _382_pos, src, so+_377_done, len_-_377_done, _381_bulk)
+			ok = _out571
+			_384_c = _out572
 			if !ok {
 				return ok
 			}
@@ -334,25 +334,25 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	_387_k = positions.Companion_Default___.FlatK(_386_n)
 	var _388_bn uint64
 	var _ = _388_bn
-	var _out571 uint64
-	var _ = _out571
-	_out571 = x.Resolve(txn, ip, _387_k, positions.Companion_Default___.MaxLev(_387_k), positions.Companion_Default___.FlatJ(_386_n), true)
-	_388_bn = _out571
+	var _out573 uint64
+	var _ = _out573
+	_out573 = x.Resolve(txn, ip, _387_k, positions.Companion_Default___.MaxLev(_387_k), positions.Companion_Default___.FlatJ(_386_n), true)
+	_388_bn = _out573
 	if _388_bn == uint64(0) {
 		return
 	}
 	var _389_blk *dbytes.Blk
 	var _ = _389_blk
-	var _out572 *dbytes.Blk
-	var _ = _out572
-	_out572 = x.ReadAt(txn, _388_bn, true)
-	_389_blk = _out572
+	var _out574 *dbytes.Blk
+	var _ = _out574
+	_out574 = x.ReadAt(txn, _388_bn, true)
+	_389_blk = _out574
 	var _390_b *dbytes.Bytes
 	var _ = _390_b
-	var _out573 *dbytes.Bytes
-	var _ = _out573
-	_out573 = dbytes.NewBytes(uint64(4096))
-	_390_b = _out573
+	var _out575 *dbytes.Bytes
+	var _ = _out575
+	_out575 = dbytes.NewBytes(uint64(4096))
+	_390_b = _out575
 	_390_b.CopyBlk(uint64(0), _389_blk, uint64(0), sz%uint64(4096))
 	x.WriteData(txn, _388_bn, _390_b)
 }

@@ -1,0 +1,53 @@
+package dlog
+
+import (
+	"unsafe"
+
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+)
+
+// Hold is for one who sees blocks whose memory is used again. It belongs to one goroutine.
+type Hold struct {
+	cache *Cache
+	slots []uint32       // of cache, that are kept
+	runs  [][]dbytes.Blk // that were taken
+}
+
+// NewHold returns a Hold of nothing.
+func NewHold() *Hold { return &Hold{} }
+
+// Keep lets block b, which c has just given, be seen until the end of the Hold. The caller has
+// not given back the mutex meanwhile. Other blocks than c's need not be kept, and are not. A Hold is for one cache.
+func (h *Hold) Keep(c *Cache, b *dbytes.Blk) {
+	off := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.blocks)))
+	s := off / dbytes.BlkSize
+	if s >= uintptr(len(c.blocks)) {
+		return
+	}
+	if n := len(h.slots); n > 0 && h.slots[n-1] == uint32(s) {
+		return
+	}
+	h.cache = c // which must not be collected before
+	c.kept[s].Add(1)
+	h.slots = append(h.slots, uint32(s))
+}
+
+// Take makes the memory of l the Hold's: its blocks may be seen until the end.
+func (h *Hold) Take(l *ddisk.BList) {
+	if run := l.Take(); run != nil {
+		h.runs = append(h.runs, run)
+	}
+}
+
+// End ends the Hold: nobody sees a block of it any more. It may be used again.
+func (h *Hold) End() {
+	for _, s := range h.slots {
+		h.cache.kept[s].Add(-1)
+	}
+	for i, run := range h.runs {
+		dbytes.RecycleBlks(run)
+		h.runs[i] = nil
+	}
+	h.slots, h.runs = h.slots[:0], h.runs[:0]
+}
