@@ -47,6 +47,14 @@ const perVolume = 32 << 20
 // minCache is the least block cache: no smaller one is made.
 var minCache = byteSize(4 << 20)
 
+// defaultCache is the size of the block cache, for so much memory; 0: not known.
+func defaultCache(memory uint64) byteSize {
+	if memory == 0 {
+		return 64 << 20
+	}
+	return byteSize(memory / 4 &^ (1<<20 - 1))
+}
+
 // drain is how long a stopping server waits for the requests in flight, and for peers that
 // take their replies slowly. (Those that do not take them at all it closes sooner.)
 const drain = 10 * time.Second
@@ -79,8 +87,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 	var root rootDir
 	root.flags(f.FlagSet, " if the volume has to be made")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
-	cache := byteSize(64 << 20)
-	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each")
+	var cache byteSize
+	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each (default a quarter of the memory there is for the server)")
 	var scrubs tansyfs.ScrubOptions
 	f.Var((*byteSize)(&scrubs.Rate), "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second of each volume, such as 20M; 0: only when tansy scrub asks for it")
 	f.DurationVar(&scrubs.Every, "scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
@@ -106,11 +114,15 @@ volumes that fails, or cannot be opened, does not stop the others.
 	if wrong := places.wrong(); wrong != "" {
 		return misused(f, wrong)
 	}
-	if least := minCache * byteSize(len(places.list)); cache < least {
+	least := minCache * byteSize(len(places.list))
+	if !given(f, "cache") {
+		cache = max(defaultCache(memory()), least)
+	}
+	if cache < least {
 		return misused(f, "a cache of less than "+least.String()+" is too small")
 	}
 	if m := memory(); m != 0 && uint64(cache) > m {
-		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
+		return misused(f, fmt.Sprintf("a cache of %v is more than the memory there is for the server, %s", &cache, about(m)))
 	}
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
