@@ -37,11 +37,24 @@ type Blk struct{ v [BlkSize]byte }
 // NewBytes returns n zero bytes. The bytes of a block are an allocation of their
 // own (exactly a size class of the allocator) so that Freeze need not copy them.
 func NewBytes(n uint64) *Bytes {
-	if n == BlkSize {
+	switch {
+	case n == BlkSize:
 		return &Bytes{Data: new(Blk).v[:]}
+	case n <= smallSize:
+		s := new(small)
+		s.Data = s.memory[:n:n]
+		return &s.Bytes
 	}
 	return &Bytes{Data: make([]byte, n)}
 }
+
+// small is a buffer with its memory: for inodes, one allocation in place of two.
+type small struct {
+	Bytes
+	memory [smallSize]byte
+}
+
+const smallSize = 256
 
 // Len is the number of bytes.
 func (b *Bytes) Len() uint64 { return uint64(len(b.Data)) }
