@@ -454,4 +454,8 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
 
 // Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
-func (t *Txn) Ahead(blkno, n uint64) { t.t.Ahead(t.s.base+blkno, n) }
+func (t *Txn) Ahead(blkno, n uint64) {
+	m := t.hold.Mark()
+	t.t.Ahead(t.s.base+blkno, n)
+	t.hold.EndSince(m) // it gives no block to anybody: they are in the cache
+}

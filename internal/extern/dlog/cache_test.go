@@ -267,6 +267,12 @@ func TestTake(t *testing.T) {
 				}
 			}
 		}
+		m := h.Mark()
+		_, late := d.ReadRun(48, 16)
+		h.Take(late)
+		if h.EndSince(m); late.BlkAt(0).U64(0) == 48 || all[0].BlkAt(0).U64(0) != 32 {
+			t.Error("not what was taken since the mark is given back")
+		}
 		b := all[0].BlkAt(0)
 		h.End()
 		if b.U64(0) == 32 {

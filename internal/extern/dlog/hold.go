@@ -41,13 +41,22 @@ func (h *Hold) Take(l *ddisk.BList) {
 }
 
 // End ends the Hold: nobody sees a block of it any more. It may be used again.
-func (h *Hold) End() {
-	for _, s := range h.slots {
+func (h *Hold) End() { h.EndSince(Mark{}) }
+
+// Mark is a point in time for a Hold.
+type Mark struct{ slots, runs int }
+
+// Mark is now.
+func (h *Hold) Mark() Mark { return Mark{len(h.slots), len(h.runs)} }
+
+// EndSince ends the Hold for the blocks that were kept or taken since m, which nobody sees any more.
+func (h *Hold) EndSince(m Mark) {
+	for _, s := range h.slots[m.slots:] {
 		h.cache.kept[s].Add(-1)
 	}
-	for i, run := range h.runs {
+	for i, run := range h.runs[m.runs:] {
 		dbytes.RecycleBlks(run)
-		h.runs[i] = nil
+		h.runs[m.runs+i] = nil
 	}
-	h.slots, h.runs = h.slots[:0], h.runs[:0]
+	h.slots, h.runs = h.slots[:m.slots], h.runs[:m.runs]
 }
