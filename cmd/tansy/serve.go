@@ -159,7 +159,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	each := uint64(cache) / uint64(len(places.list))
 	n := int64(len(places.list))
-	debug.SetMemoryLimit((n-1)*perVolume + overhead - slack + limit.memory()) // the caches lie outside of what it counts
+	heap := (n-1)*perVolume + overhead - slack + limit.memory() // the caches lie outside of what Go counts
+	debug.SetMemoryLimit(heap)
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
@@ -287,6 +288,7 @@ volumes that fails, or cannot be opened, does not stop the others.
 		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
 	}
 	var watchdog sync.WaitGroup
+	watchdog.Go(func() { lendCaches(stop, heap, volumes) })
 	watchdog.Go(func() { daemon.Watchdog(stop, func() { alive(volumes) }) })
 	idle, err := serveUntil(stop, ls, s, log.Logger, drain, endFinding)
 	lost(nil) // it ends everything that waits for stop
