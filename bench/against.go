@@ -92,7 +92,7 @@ func (s *side) prepare() (done func(), err error) {
 		return done, err
 	}
 	dones = append(dones, d)
-	s.large = &largeFile{bench: s.bench, c: conns[0], dir: dirs[0], chunks: max(1, s.fileMB*1_000_000/ioSize), buf: make([]byte, ioSize)}
+	s.large = &largeFile{bench: s.bench, c: conns[0], dir: dirs[0], depth: largeDepth, chunks: max(1, s.fileMB*1_000_000/ioSize), buf: make([]byte, ioSize)}
 	return done, nil
 }
 

@@ -25,7 +25,7 @@ func large(b *bench) error {
 		return err
 	}
 	defer done()
-	l := &largeFile{bench: b, c: conns[0], dir: dirs[0],
+	l := &largeFile{bench: b, c: conns[0], dir: dirs[0], depth: largeDepth,
 		chunks: max(1, b.fileMB*1_000_000/ioSize), buf: make([]byte, ioSize)}
 	return errors.Join(l.write(), l.read())
 }
@@ -33,6 +33,7 @@ func large(b *bench) error {
 type largeFile struct {
 	*bench
 	c      *conn
+	depth  int // calls in flight
 	dir    handle
 	chunks int
 	buf    []byte
@@ -120,7 +121,7 @@ func (l *largeFile) fillFile(h handle, p pattern, stable uint32) error {
 		off := uint64(i) * ioSize
 		p.fill(l.buf, off)
 		l.c.startWrite(h, off, l.buf, stable, same)
-		if err := l.c.wait(largeDepth - 1); err != nil {
+		if err := l.c.wait(l.depth - 1); err != nil {
 			return err
 		}
 	}
@@ -233,7 +234,7 @@ func (l *largeFile) readServer(h handle, p pattern, order []int) error {
 			}
 			return p.check(data, off)
 		})
-		if err := l.c.wait(largeDepth - 1); err != nil {
+		if err := l.c.wait(l.depth - 1); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@
 //	stream.go     how it waits for replies
 //	pattern.go    file contents that tell where they belong
 //	against.go    two servers side by side: what a change costs
-//	smallfile.go large.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
+//	smallfile.go large.go streams.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
 package main
 
 import (
@@ -60,6 +60,7 @@ type workload struct {
 var workloads = []workload{
 	{"smallfile", "LOOKUP, CREATE, WRITE 100 bytes FILE_SYNC, REMOVE; 1, 8 and 32 clients", smallfile},
 	{"large", "a large file written (UNSTABLE + COMMIT, FILE_SYNC) and read (in order, at random)", large},
+	{"streams", "large files written and read by 32 clients side by side", streams},
 	{"rpc", "NULL and GETATTR on 8 connections", roundTrips},
 	{"directory", "CREATE and LOOKUP in directories of 1,000, 10,000 and 100,000 entries", directory},
 	{"attack", "READ, WRITE, and GETATTR beside peers that are slow, broken, or hostile", underAttack},

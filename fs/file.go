@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/fileops"
 )
@@ -98,6 +99,10 @@ func (v *FS) Read(c *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *A
 	}
 	return data.Data, eof, decode(h.Ino, ip), nil
 }
+
+// Recycle takes back what a Read returned, if nobody uses it any more: it may be what a later one returns.
+// Who keeps it need not call this.
+func Recycle(data []byte) { dbytes.Recycle(data) }
 
 // Write implements FileSystem. It stores at most MaxIO bytes, and fewer when
 // they do not fit one transaction of the journal; data is copied once, into the

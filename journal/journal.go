@@ -278,13 +278,6 @@ func split(cacheBytes uint64) (blocks, pages int) {
 	return all - all/pageShare, all / pageShare
 }
 
-// CacheHeap is how much a cache of so many bytes takes of Go's heap. The rest of a large one
-// lies outside of it.
-func CacheHeap(cacheBytes uint64) uint64 {
-	blocks, pages := split(cacheBytes)
-	return dlog.HeapBytes(uint64(blocks)*disk.BlockSize) + dlog.HeapBytes(uint64(pages)*disk.BlockSize)
-}
-
 func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
@@ -506,7 +499,9 @@ func (j *Journal) Read(a uint64, buf []byte) error {
 	if a < j.home || a >= j.size {
 		return fmt.Errorf("%w: %d", ErrRange, a)
 	}
-	ok, b := journalthreads.Companion_Default___.Read(j.core, a)
+	h := dlog.NewHold()
+	defer h.End()
+	ok, b := journalthreads.Companion_Default___.Read(j.core, h, a)
 	if !ok {
 		return fmt.Errorf("journal: block %d: %w", a, j.readError(a))
 	}

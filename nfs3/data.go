@@ -61,7 +61,7 @@ func (s *Service) putRead(c call, r readResult, err error) {
 	if err == nil {
 		c.Reply.Uint32(uint32(len(r.data)))
 		c.Reply.Bool(r.eof)
-		c.Reply.Data(r.data)
+		c.Reply.Data(r.data, fs.Recycle)
 	}
 }
 

@@ -137,7 +137,7 @@ func (t *task) run() outgoing {
 	t.call.Reply = NewEncoder(buf.b)
 	execute(c.s, t.proc, &t.call, t.xid)
 	buf.b = t.call.Reply.b
-	out := outgoing{buf: buf, data: t.call.Reply.data, calls: 1, bytes: t.bytes, weight: t.weight}
+	out := outgoing{buf: buf, data: t.call.Reply.data, done: t.call.Reply.done, calls: 1, bytes: t.bytes, weight: t.weight}
 	t.end()
 	return out
 }

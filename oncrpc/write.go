@@ -11,8 +11,9 @@ import (
 // outgoing is a reply, or several, on its way out.
 type outgoing struct {
 	buf   *replyBuffer
-	data  []byte // follows buf
-	calls int    // in flight that end with it
+	data  []byte       // follows buf
+	done  func([]byte) // takes data back, or nil
+	calls int          // in flight that end with it
 
 	// Bytes of memory that the call has.
 	bytes  int
@@ -69,6 +70,9 @@ func (c *conn) send(o outgoing) {
 			if cap(o.buf.b) <= maxReplyBuffer {
 				o.buf.b = o.buf.b[:0]
 				replyBuffers.Put(o.buf)
+			}
+			if o.done != nil {
+				o.done(o.data)
 			}
 			batch[i] = outgoing{}
 		}

@@ -80,7 +80,8 @@ func (d *Decoder) Opaque(limit int) []byte {
 // copied (Data); everything else goes to the slice.
 type Encoder struct {
 	b    []byte
-	data []byte // follows b, then padding to a multiple of 4
+	data []byte       // follows b, then padding to a multiple of 4
+	done func([]byte) // is to be called with data when it is sent; or nil
 }
 
 // NewEncoder returns an encoder that appends to b.
@@ -100,7 +101,7 @@ func (e *Encoder) Whole() []byte {
 func (e *Encoder) Len() int { return len(e.b) }
 
 // Truncate takes back all but the first n bytes, and Data's data.
-func (e *Encoder) Truncate(n int) { e.b, e.data = e.b[:n], nil }
+func (e *Encoder) Truncate(n int) { e.b, e.data, e.done = e.b[:n], nil, nil }
 
 // Uint32 encodes an unsigned int, an int or an enum.
 func (e *Encoder) Uint32(v uint32) { e.b = binary.BigEndian.AppendUint32(e.b, v) }
@@ -133,8 +134,9 @@ func (e *Encoder) Opaque(v []byte) {
 
 // Data encodes opaque<> as Opaque does, but keeps v instead of copying it. It
 // must be the last thing encoded, and v must not change before the reply is
-// sent.
-func (e *Encoder) Data(v []byte) {
+// sent. Then done, if it is not nil, is called with v, which nobody uses any more; it may also
+// never be called.
+func (e *Encoder) Data(v []byte, done func(v []byte)) {
 	e.Uint32(uint32(len(v)))
-	e.data = v
+	e.data, e.done = v, done
 }

@@ -43,7 +43,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	serve := tansy(t, "serve", "--help")
-	for _, want := range []string{"\n  --cache SIZE        size of the block cache; several volumes get an equal part each (default 64M)\n", "\nSIZE is a number of bytes", "\n  -v                  log more\n"} {
+	for _, want := range []string{"\n  --cache SIZE        size of the block cache; several volumes get an equal part each (default a\n                      quarter of the memory there is for the server)\n", "\nSIZE is a number of bytes", "\n  -v                  log more\n"} {
 		if !strings.Contains(serve, want) {
 			t.Errorf("no %q in\n%s", want, serve)
 		}

@@ -26,7 +26,6 @@ import (
 	"tansy/exports"
 	tansyfs "tansy/fs"
 	"tansy/groups"
-	"tansy/journal"
 	"tansy/portmap"
 	"tansy/server"
 	"tansy/status"
@@ -47,6 +46,14 @@ const perVolume = 32 << 20
 
 // minCache is the least block cache: no smaller one is made.
 var minCache = byteSize(4 << 20)
+
+// defaultCache is the size of the block cache, for so much memory; 0: not known.
+func defaultCache(memory uint64) byteSize {
+	if memory == 0 {
+		return 64 << 20
+	}
+	return byteSize(memory / 4 &^ (1<<20 - 1))
+}
 
 // drain is how long a stopping server waits for the requests in flight, and for peers that
 // take their replies slowly. (Those that do not take them at all it closes sooner.)
@@ -80,8 +87,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 	var root rootDir
 	root.flags(f.FlagSet, " if the volume has to be made")
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
-	cache := byteSize(64 << 20)
-	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each")
+	var cache byteSize
+	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each (default a quarter of the memory there is for the server)")
 	var scrubs tansyfs.ScrubOptions
 	f.Var((*byteSize)(&scrubs.Rate), "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second of each volume, such as 20M; 0: only when tansy scrub asks for it")
 	f.DurationVar(&scrubs.Every, "scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
@@ -107,11 +114,15 @@ volumes that fails, or cannot be opened, does not stop the others.
 	if wrong := places.wrong(); wrong != "" {
 		return misused(f, wrong)
 	}
-	if least := minCache * byteSize(len(places.list)); cache < least {
+	least := minCache * byteSize(len(places.list))
+	if !given(f, "cache") {
+		cache = max(defaultCache(memory()), least)
+	}
+	if cache < least {
 		return misused(f, "a cache of less than "+least.String()+" is too small")
 	}
 	if m := memory(); m != 0 && uint64(cache) > m {
-		return misused(f, fmt.Sprintf("a cache of %v is more than the memory of this machine, %s", &cache, about(m)))
+		return misused(f, fmt.Sprintf("a cache of %v is more than the memory there is for the server, %s", &cache, about(m)))
 	}
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
@@ -148,7 +159,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	each := uint64(cache) / uint64(len(places.list))
 	n := int64(len(places.list))
-	debug.SetMemoryLimit(n*int64(journal.CacheHeap(each)) + (n-1)*perVolume + overhead - slack + limit.memory())
+	heap := (n-1)*perVolume + overhead - slack + limit.memory() // the caches lie outside of what Go counts
+	debug.SetMemoryLimit(heap)
 	if os.Getenv("GOGC") == "" {
 		// Up to that limit memory is there to be used. In a stream of large writes little is
 		// alive: to collect whenever the heap has doubled would be a hundred times a second.
@@ -276,6 +288,7 @@ volumes that fails, or cannot be opened, does not stop the others.
 		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
 	}
 	var watchdog sync.WaitGroup
+	watchdog.Go(func() { lendCaches(stop, heap, volumes) })
 	watchdog.Go(func() { daemon.Watchdog(stop, func() { alive(volumes) }) })
 	idle, err := serveUntil(stop, ls, s, log.Logger, drain, endFinding)
 	lost(nil) // it ends everything that waits for stop

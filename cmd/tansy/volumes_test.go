@@ -117,7 +117,7 @@ func TestServeVolumes(t *testing.T) {
 	alone.stop(t)
 
 	writeFile(t, rules, "/a *(rw,insecure)\n/srv/b *(ro,insecure)\n/srv/b/sub 127.0.0.1(rw,insecure)\n")
-	both := []string{"--volume", a + ":/a", "--volume", b + ":/srv/b", "--size", "8M", "--mode", "777", "--exports", rules, "--status", "127.0.0.1:0"}
+	both := []string{"--cache", "64M", "--volume", a + ":/a", "--volume", b + ":/srv/b", "--size", "8M", "--mode", "777", "--exports", rules, "--status", "127.0.0.1:0"}
 	p := startServe(t, both...)
 	if got := strings.Join(exported(t, p), "; "); got != "/a; /srv/b; /srv/b/sub 127.0.0.1" {
 		t.Errorf("exported: %s", got)
@@ -137,7 +137,7 @@ func TestServeVolumes(t *testing.T) {
 		t.Errorf("MNT of what is no volume: %v", err)
 	}
 	metrics := get(t, p.status+"metrics")
-	for _, want := range []string{`tansy_healthy{volume="/a"} 1`, `tansy_healthy{volume="/srv/b"} 1`, `tansy_cache_size_bytes{volume="/a"} 3.145728e+07`} {
+	for _, want := range []string{`tansy_healthy{volume="/a"} 1`, `tansy_healthy{volume="/srv/b"} 1`, `tansy_cache_size_bytes{volume="/a"} 3.121152e+07`} {
 		if !strings.Contains(metrics, "\n"+want+"\n") {
 			t.Errorf("no %s", want)
 		}

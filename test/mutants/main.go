@@ -37,12 +37,12 @@ var (
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
 // checker, checks those of volumes, damages those of damaged logs and second servers,
 // daemons, numbers and statuses those of how the server runs and what it tells, rules
-// those of exports, volumes those of several volumes, caches those of the block cache, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, shares those of what peers may take.
+// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, shares those of what peers may take.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding    = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules      = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
-	caches     = []string{"./internal/extern/dlog", "-run", "Cache"}
+	caches     = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Take|Recycle|Any"}
 	volumes    = []string{"./server", "./cmd/tansy", "-run", "Volume"}
 	checks     = []string{"./check", "-short"}
 	daemons    = []string{"./daemon"}

@@ -6,6 +6,7 @@
 package dtxn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,8 @@ func New(j *journal.Journal, l Layout) *System {
 	}
 	s.pool.New = func() any {
 		t := &Txn{s: s, t: txnm.New_Txn_()}
-		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap())
+		t.hold = dlog.NewHold()
+		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap(), t.hold)
 		return t
 	}
 	return s
@@ -139,11 +141,13 @@ func New(j *journal.Journal, l Layout) *System {
 
 // committed reads a block as last committed.
 func (s *System) committed(b uint64) ([]byte, error) {
-	v := txnsysm.Companion_Default___.Latest(s.sys, s.base+b)
+	h := dlog.NewHold()
+	defer h.End()
+	v := txnsysm.Companion_Default___.Latest(s.sys, h, s.base+b)
 	if v == nil {
 		return nil, s.status(ioError)
 	}
-	return v.Data(), nil
+	return bytes.Clone(v.Data()), nil
 }
 
 // Committed returns block b as last committed, which need not be durable yet, and beside all transactions.
@@ -212,6 +216,7 @@ func (s *System) Broken() error { return s.j.Broken() }
 type Txn struct {
 	s        *System
 	t        *txnm.Txn
+	hold     *dlog.Hold // of the blocks that it has read: they may be seen up to its end
 	readOnly bool
 	failed   error         // why the transaction can only be aborted
 	first    []want        // locks to take first: those met in conflicts
@@ -344,6 +349,7 @@ func (t *Txn) end(wrote bool) {
 	}
 	t.lastOK = false
 	t.failed = nil
+	t.hold.End()
 }
 
 // Abort ends the transaction without effect. It does not wait for what was read to
@@ -370,6 +376,7 @@ func (t *Txn) Commit(stable bool) error {
 		t.Abort()
 		return err
 	}
+	t.hold.End() // here, for below it may wait long
 	wrote := t.t.Buf.Len() > 0
 	gated := [2]bool{len(t.bits[0]) > 0, len(t.bits[1]) > 0}
 	for i, g := range gated {
@@ -447,4 +454,8 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
 
 // Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
-func (t *Txn) Ahead(blkno, n uint64) { t.t.Ahead(t.s.base+blkno, n) }
+func (t *Txn) Ahead(blkno, n uint64) {
+	m := t.hold.Mark()
+	t.t.Ahead(t.s.base+blkno, n)
+	t.hold.EndSince(m) // it gives no block to anybody: they are in the cache
+}

@@ -458,7 +458,7 @@ module JournalThreads {
     if m > 0 { c := l.BlkAt(0); }
   }
   // The latest contents of block a. false = the device cannot read it, or returns something else.
-  method Read(j: Journal, a: uint64) returns (ok: bool, b: Blk?)
+  method Read(j: Journal, h: Hold, a: uint64) returns (ok: bool, b: Blk?)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
@@ -470,7 +470,7 @@ module JournalThreads {
       decreases *
     {
       var t;
-      b, t := LookOnce(j, a);
+      b, t := LookOnce(j, h, a);
       if b != null { return true, b; }
       var c, bad;
       ok, c, bad := Fetch(j, a, t);
@@ -478,14 +478,14 @@ module JournalThreads {
       if !ok { return; }
       CYield(j);
       assert fresh(j.repr - old(j.repr)) && j.Mono();
-      ok, b := Decide(j, a, t, c, bad);
+      ok, b := Decide(j, h, a, t, c, bad);
       assert fresh(j.repr - old(j.repr)) && j.Mono();
       if b != null || !ok { return; }
       CYield(j);
       assert fresh(j.repr - old(j.repr)) && j.Mono();
     }
   }
-  method LookOnce(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
+  method LookOnce(j: Journal, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && t <= j.trims
@@ -493,10 +493,11 @@ module JournalThreads {
   {
     j.mu.Lock(); CYield(j);
     b, t := Lookup(j, a);
+    if b != null { h.Keep(j.cache, b); }
     j.mu.Unlock();
   }
   // What a read of block a with ticket t found, c, counts if nothing came in between (null: try again); or block bad is damaged.
-  method Decide(j: Journal, a: uint64, t: uint64, c: Blk?, bad: uint64) returns (ok: bool, b: Blk?)
+  method Decide(j: Journal, h: Hold, a: uint64, t: uint64, c: Blk?, bad: uint64) returns (ok: bool, b: Blk?)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held && (c != null ==> j.WasRead(a as int, t, c.v))
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
@@ -506,6 +507,7 @@ module JournalThreads {
     b := null; ok := true;
     if c != null {
       b := Lookup2(j, a, t, c);
+      if b != null { h.Keep(j.cache, b); }
     } else {
       var damaged := Confirm(j, a, t, bad);
       ok := !damaged;

@@ -77,6 +77,7 @@ module {:extern "dbytes"} ByteSlice {
 
   method {:extern "NewBytes"} NewBytes(n: uint64) returns (b: Bytes)         // tested: dbytes.TestNewBytes
     ensures fresh(b) && b.data == Zeros(n as int)
+  method {:extern "AnyBytes"} AnyBytes(n: uint64) returns (b: Bytes) ensures fresh(b) && |b.data| == n as int  // tested: dbytes.TestAnyBytes
 
   // An immutable block.
   class {:extern "Blk"} Blk {             // tested: dbytes.TestBlk

@@ -99,6 +99,10 @@ module {:extern "dlog"} LogS {
   method {:extern "NewBMap"} NewBMap() returns (b: BMap)         // tested: dlog.TestBMap
     ensures fresh(b) && b.Ok() && b.m == map[] && b.addrs == []
 
+  // Who sees blocks whose memory is used again: a block from Cache.Get may be seen while the journal's mutex is held; what is kept for a
+  // Hold or taken to it, until that ends. Only the runner of transactions ends it: when procedures and commit have returned, and
+  // Ahead for what it kept or took, which all hand out no block (the types of their results). All other blocks live as long as they are seen. Tested: dlog.TestHold, TestTake.
+  class {:extern "Hold"} Hold { method {:extern "Keep"} Keep(c: Cache, b: Blk) method {:extern "Take"} Take(l: BList) }
   // A bounded cache: it may forget at any time, and remembers nothing else than what was put there.
   class {:extern "Cache"} Cache {         // tested: dlog.TestCache
     ghost var m: BM

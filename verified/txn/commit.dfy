@@ -386,7 +386,7 @@ module CommitM {
       TYield(t.s, t.own);
       st, n, get, miss := TryAppend(t, stable);
       if get {
-        var b := Latest(t.s, t.own, miss);
+        var b := Latest(t.s, t.own, t.hold, miss);
         if b == null { return IOERR, 0; }
       }
     }

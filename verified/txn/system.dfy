@@ -86,7 +86,7 @@ module TxnSysM {
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
-  method Peek(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?, t: uint64)
+  method Peek(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
@@ -96,10 +96,11 @@ module TxnSysM {
     TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     b, t := Lookup(s.j, a);
+    if b != null { h.Keep(s.j.cache, b); }
     s.j.mu.Unlock();
   }
   // What the device holds at block a and the n-1 behind it, and how many of these, m, are what they should be; or block bad is not.
-  method Device(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList, m: uint64, bad: uint64)
+  method Device(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList, m: uint64, bad: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
@@ -109,39 +110,56 @@ module TxnSysM {
     TYield(s, o);
     ok, l := ReadHome(s.j, a, n, t);
     if !ok { return; }
+    h.Take(l);
     TYield(s, o);
     m, bad := CheckHome(s.j, a, l, 0, t);
   }
-  // The latest value of block a from the device; null, although the device did not fail: try again. The n-1
-  // blocks behind it are read with it, as far as they are undamaged.
-  method Fetch(s: Sys, ghost o: Owner, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
-    requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
-    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-    ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+  // [L] The first m of the blocks l, read at a with ticket t, are in memory from now on; b: the first as it is now, unless it is
+  // to be read again.
+  method Bring(s: Sys, ghost o: Owner, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
+    requires s.Inv() && s.j.mu.held && s.j.home <= a && 0 < m && m as int <= |l.blks| && a as int + m as int <= s.j.sz as int
+    requires forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
+    ensures s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
-    var l, m, bad;
-    ok, l, m, bad := Device(s, o, a, n, t);
-    if !ok { return false, null; }
-    TYield(s, o);
-    s.j.mu.Lock(); TYield(s, o);
     b := null;
     var i := m;
-    if m == 0 { var damaged := Confirm(s.j, a, t, bad); ok := !damaged; }
     while 0 < i
-      invariant i <= m <= n && (m > 0 ==> ok) && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+      invariant i <= m && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
       invariant forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
-      invariant (b != null ==> ok && i < m) && (i == m ==> b == null)
+      invariant i == m ==> b == null
       invariant i < m && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
     {
       i := i - 1;
       var c := l.BlkAt(i);
       b := Lookup2(s.j, a + i, t, c);
     }
+    if b != null { h.Keep(s.j.cache, b); }
+  }
+  // The latest value of block a from the device; null, although the device did not fail: try again. The n-1
+  // blocks behind it are read with it, as far as they are undamaged.
+  method Fetch(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+  {
+    var l, m, bad;
+    ok, l, m, bad := Device(s, o, h, a, n, t);
+    if !ok { return false, null; }
+    TYield(s, o);
+    s.j.mu.Lock(); TYield(s, o);
+    if m == 0 {
+      var damaged := Confirm(s.j, a, t, bad);
+      ok, b := !damaged, null;
+    } else {
+      b := Bring(s, o, h, a, l, m, t);
+    }
     s.j.mu.Unlock();
   }
   // The latest value of block a, from memory or the device; null when the device failed.
-  method Latest(s: Sys, ghost o: Owner, a: uint64) returns (b: Blk?)
+  method Latest(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
@@ -149,26 +167,26 @@ module TxnSysM {
     decreases *
   {
     var t;
-    b, t := Peek(s, o, a);
+    b, t := Peek(s, o, h, a);
     var ok := true;
     while b == null && ok
       invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o) && t <= s.j.trims
       invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
       decreases *
     {
-      ok, b := Fetch(s, o, a, 1, t);
-      if ok && b == null { b, t := Peek(s, o, a); }
+      ok, b := Fetch(s, o, h, a, 1, t);
+      if ok && b == null { b, t := Peek(s, o, h, a); }
     }
   }
   // Brings the n blocks from a on to memory with one read, if the first is not there.
-  method Ahead(s: Sys, ghost o: Owner, a: uint64, n: uint64)
+  method Ahead(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64)
     requires s.Inv() && !s.j.mu.held
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {
     if n == 0 || a < s.j.home || s.j.sz <= a { return; }
     var m := if s.j.sz - a < n then s.j.sz - a else n;
-    var b, t := Peek(s, o, a);
-    if b == null { var ok; ok, b := Fetch(s, o, a, m, t); }
+    var b, t := Peek(s, o, h, a);
+    if b == null { var ok; ok, b := Fetch(s, o, h, a, m, t); }
   }
 }

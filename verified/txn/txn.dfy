@@ -32,15 +32,16 @@ module TxnM {
     const own: Owner
     const buf: Buf
     const tx: BMap      // for the commit
+    const hold: Hold    // of the blocks that it has read
     var top: uint64     // no lock held lies above it
     ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
     ghost var appended: bool   // it has taken its one commit point
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
-    constructor (s0: Sys, o: Owner, b: Buf, x: BMap)
+    constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
-      ensures s == s0 && own == o && buf == b && tx == x && Inv() && Idle()
-    { s := s0; own := o; buf := b; tx := x; top := 0; pend := 0; appended := false; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
+      ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
+    { s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
 
     predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
       s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
@@ -129,7 +130,7 @@ module TxnM {
       if !ok { return CONFLICT, null; }
       b := buf.GetBlk(k);
       if b != null { return OK, b; }
-      b := Latest(s, own, a);
+      b := Latest(s, own, hold, a);
       if b == null { return IOERR, null; }
       return OK, b;
     }
@@ -140,7 +141,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
     {
-      TxnSysM.Ahead(s, own, a, n);
+      TxnSysM.Ahead(s, own, hold, a, n);
     }
 
     // an object of 256 bytes; null unless st is OK
@@ -156,7 +157,7 @@ module TxnM {
       if !ok { return CONFLICT, null; }
       b := buf.GetBytes(k);
       if b != null { return OK, b; }
-      var v := Latest(s, own, a);
+      var v := Latest(s, own, hold, a);
       if v == null { return IOERR, null; }
       var c := NewBytes(256);
       c.CopyBlk(0, v, off / 8, 256);
@@ -177,7 +178,7 @@ module TxnM {
       var found;
       found, b := buf.GetBit(k);
       if found { return OK, b; }
-      var v := Latest(s, own, a);
+      var v := Latest(s, own, hold, a);
       if v == null { return IOERR, false; }
       var c := v.Get(off / 8);
       return OK, BitOf(c, off % 8);

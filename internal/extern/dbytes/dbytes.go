@@ -11,7 +11,6 @@ package dbytes
 
 import (
 	"encoding/binary"
-	"strings"
 	"unsafe"
 )
 
@@ -38,11 +37,24 @@ type Blk struct{ v [BlkSize]byte }
 // NewBytes returns n zero bytes. The bytes of a block are an allocation of their
 // own (exactly a size class of the allocator) so that Freeze need not copy them.
 func NewBytes(n uint64) *Bytes {
-	if n == BlkSize {
+	switch {
+	case n == BlkSize:
 		return &Bytes{Data: new(Blk).v[:]}
+	case n <= smallSize:
+		s := new(small)
+		s.Data = s.memory[:n:n]
+		return &s.Bytes
 	}
 	return &Bytes{Data: make([]byte, n)}
 }
+
+// small is a buffer with its memory: for inodes, one allocation in place of two.
+type small struct {
+	Bytes
+	memory [smallSize]byte
+}
+
+const smallSize = 256
 
 // Len is the number of bytes.
 func (b *Bytes) Len() uint64 { return uint64(len(b.Data)) }
@@ -142,18 +154,6 @@ func (b *Blk) Data() []byte { return b.v[:] }
 // must not write to data any more.
 func BlkOf(data []byte) *Blk {
 	return (*Blk)(unsafe.Pointer((*[BlkSize]byte)(data)))
-}
-
-// AnyBlks returns n blocks side by side that hold anything: who asks writes all of each before anybody else sees it.
-// To clear what is read from the device, and then copied to the cache, took a twentieth of the server's time in a stream of reads.
-func AnyBlks(n uint64) []Blk {
-	if n == 0 {
-		return nil
-	}
-	var b strings.Builder // its memory is not cleared
-	b.Grow(int(n) * BlkSize)
-	b.WriteByte(0)
-	return unsafe.Slice((*Blk)(unsafe.Pointer(unsafe.StringData(b.String()))), n)
 }
 
 var zero Blk

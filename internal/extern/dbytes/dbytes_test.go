@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand"
-	"runtime"
 	"testing"
 
 	"tansy/internal/replay"
@@ -277,36 +276,5 @@ func BenchmarkNameHash(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		binary.LittleEndian.PutUint64(s.Data, uint64(i))
 		NameHash(s)
-	}
-}
-
-// TestAnyBlks: the blocks are blocks of their own, side by side, and stay what they are made while others come and go.
-func TestAnyBlks(t *testing.T) {
-	if AnyBlks(0) != nil {
-		t.Error("none are some")
-	}
-	var kept [][]Blk
-	for round := range 200 {
-		l := AnyBlks(1 + uint64(round%20))
-		if len(l) != 1+round%20 || cap(l) != len(l) {
-			t.Fatal(len(l), cap(l))
-		}
-		for i := range l {
-			for k := range l[i].Data() {
-				l[i].Data()[k] = byte(round + i)
-			}
-		}
-		if kept = append(kept, l); round%50 == 0 {
-			runtime.GC()
-		}
-	}
-	for round, l := range kept {
-		for i := range l {
-			for _, c := range l[i].Data() {
-				if c != byte(round+i) {
-					t.Fatalf("block %d of list %d has changed", i, round)
-				}
-			}
-		}
 	}
 }

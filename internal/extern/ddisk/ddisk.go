@@ -20,6 +20,15 @@ import (
 type BList struct {
 	Addrs []uint64
 	Blks  []*dbytes.Blk
+
+	memory []dbytes.Blk // where they lie, if that may be used again when nobody sees them any more; else nil
+}
+
+// Take returns the memory of the list's blocks, or nil, and leaves it to the caller when to give it to RecycleBlks.
+func (l *BList) Take() []dbytes.Blk {
+	m := l.memory
+	l.memory = nil
+	return m
 }
 
 // Len is the number of blocks.
@@ -110,7 +119,6 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	}
 	d.reads.Add(1)
 	d.readBlocks.Add(n)
-	// Together they live: the cache makes copies.
 	memory := dbytes.AnyBlks(n)
 	bufs := make([][]byte, n)
 	for i := range bufs {
@@ -118,11 +126,13 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	}
 	if err := d.d.ReadAt(a, bufs); err != nil {
 		d.read.Store(&err)
+		dbytes.RecycleBlks(memory)
 		return false, &BList{}
 	}
 	for i := range bufs {
 		l.Blks[i] = &memory[i]
 	}
+	l.memory = memory
 	return true, l
 }
 

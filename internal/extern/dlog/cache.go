@@ -1,246 +1,256 @@
 package dlog
 
 import (
-	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"tansy/internal/extern/dbytes"
 )
 
 // Cache holds up to a fixed number of blocks and forgets those not asked for lately. The
-// caller has a mutex around it.
+// caller has a mutex around it (the journal's), but for what Holds do.
 //
-// It keeps copies, in slabs that are filled one after the other, round and round. A slab
-// whose turn has come again is replaced by a new one, because readers may have blocks of
-// the old one. What is worth it is copied over (a second chance): blocks that were asked for
-// more than once, because what is read ahead is asked for when its turn comes, and all as
-// long as the slots of blocks since replaced make a quarter. A slab that is worth it on the
-// whole stays. There are as many slabs as the blocks need, up to the limit.
+// It keeps copies, in memory outside of Go's heap, where the garbage collector neither finds nor
+// counts them: with a cache in the heap it runs as often as the little that is left beside it
+// was filled, which took a third of the server's time in a stream of reads.
 //
-// So to the garbage collector the cache is a few objects without pointers. With one for
-// each block, to find, mark, and sweep them took a tenth of the server's time in a stream of reads.
+// So nothing but this file knows when the memory of a block may be used again:
+//   - A block that Get returned may be seen while the mutex is held. To see it any longer,
+//     it has to be kept for a Hold (hold.go) before the mutex is given back.
+//   - The slot of a block that is kept is not filled again before all its Holds have ended. A
+//     block that is forgotten meanwhile is found no more, but stays where it is.
 //
-// Of a large cache that is so for the blocks that are in use, up to maxHeap; what it would
-// forget of these goes to an arena, which is the rest of it, and comes back from there when it is asked
-// for twice.
+// It forgets by the clock algorithm: a hand goes round, and takes the first block
+// that was not asked for twice since it came by last: what is read ahead is asked for when its
+// turn comes, and should not push out what is in use.
 //
 // Nearly every read of the file system looks here, for blocks that the processor's
 // caches seldom know. So the table is made for few misses: open addressing, linear
 // probing, at most half full.
 type Cache struct {
-	tab   []entry // a power of two
-	shift uint    // 64 - log2 of the size of tab
-	len   int     // entries in use
-	slabs []*slab
-	addrs []uint64 // of each slot of the slabs; the block is there if the table says so
-	asked []uint16 // of each slab: a bit for each slot asked for since it was filled
-	again []uint16 // and for each asked for more than once
-	next  int      // the slot to fill
-	limit int      // slots, a multiple of slabLen
-	rest  *arena   // or nil
+	memory []byte // all that follows lies in it, and takes no room until it is used
+	blocks []dbytes.Blk
+	addrs  []uint64       // of each slot; of a free one: the next free one plus 1
+	kept   []atomic.Int32 // of each slot: the Holds that it is kept for
+	tab    []uint32       // slots plus 1, by address; 0: free
+	state  []uint8        // of each slot
+
+	shift uint   // 64 - log2 of the size of tab
+	free  uint64 // the first free slot plus 1, of those that were in use before
+	used  int    // slots that were ever in use
+	len   int    // blocks in slots
+	hand  int
+
+	spilled map[uint64]*dbytes.Blk // blocks for which there was no slot, as all were kept
+	order   []uint64               // in which these came
 
 	hits, misses uint64 // of Get
 }
 
-// slabLen is the number of blocks of a slab.
-const slabLen = 16
-
-// maxKept is the number of blocks of a slab that are copied at most, to win the other slots.
-const maxKept = slabLen * 3 / 4
-
-type slab [slabLen]dbytes.Blk
-
-// entry says in which slot the block at an address is.
-type entry struct {
-	addr uint64
-	slot uint32 // plus 1; 0: the entry is free
-}
+// States of a slot.
+const (
+	slotFree  uint8 = iota
+	slotGone        // its block was forgotten while it was kept
+	slotNew         // it has a block that was not asked for since the hand came by
+	slotOnce        // ... that was asked for once
+	slotAgain       // ... and more than once
+)
 
 // minCache is the least number of blocks of a cache. A transaction that writes parts of
 // blocks needs all of these in memory at once when it commits, up to 500: if they pushed
-// each other out, the commit would never come to an end.
+// each other out, the commit would never come to an end. As many may be spilled.
 const minCache = 1024
 
-// maxHeap is the most blocks that a cache keeps in Go's heap.
-const maxHeap = 64 << 20 / dbytes.BlkSize
-
-// HeapBytes is what a cache of so many bytes takes of Go's heap.
-func HeapBytes(cache uint64) uint64 { return min(cache, maxHeap*dbytes.BlkSize) }
-
-// NewCache returns an empty cache for limit blocks, or less if the system has no room for so
-// many.
+// NewCache returns an empty cache that takes the memory of limit blocks, or of less if the system does not
+// give so much.
 func NewCache(limit int) *Cache {
 	limit = min(max(limit, minCache), 1<<31)
-	c := &Cache{tab: make([]entry, 128), shift: 64 - 7, limit: limit - limit%slabLen}
-	if limit > maxHeap {
-		c.limit, c.rest = maxHeap, newArena(limit-maxHeap)
+	for {
+		c := newCache(limit-limit/128, allocate) // the rest is for what is kept about them
+		if c != nil {
+			return c
+		}
+		if limit == minCache {
+			panic("out of memory")
+		}
+		limit = max(limit/2, minCache)
 	}
+}
+
+// newCache returns an empty cache of n slots, or nil if there is no memory for it.
+func newCache(n int, allocate func(n int) (m []byte, mapped bool)) *Cache {
+	c := &Cache{shift: 63}
+	size := 2
+	for size < 2*n {
+		size *= 2
+		c.shift--
+	}
+	m, mapped := allocate(n*(dbytes.BlkSize+8+4+1) + 4*size)
+	if m == nil {
+		return nil
+	}
+	c.memory = m
+	if mapped {
+		runtime.AddCleanup(c, func(m []byte) { unix.Munmap(m) }, m)
+	}
+	// Larger elements first, so that each is aligned.
+	rest := c.memory
+	c.blocks, rest = carve[dbytes.Blk](rest, n)
+	c.addrs, rest = carve[uint64](rest, n)
+	c.kept, rest = carve[atomic.Int32](rest, n)
+	c.tab, rest = carve[uint32](rest, size)
+	c.state, _ = carve[uint8](rest, n)
 	return c
+}
+
+// allocate returns n zeros, or nil; if they are mapped, they have to be unmapped.
+func allocate(n int) (m []byte, mapped bool) {
+	if dbytes.Poison && n <= maxWatched {
+		return make([]byte, n), false // only there does the race detector see who reads them
+	}
+	m, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, false
+	}
+	return m, true
+}
+
+// maxWatched is the largest cache that lies in the heap for the race detector's sake, in bytes.
+const maxWatched = 8 << 20
+
+// carve makes the first bytes of memory n elements without pointers.
+func carve[T any](memory []byte, n int) (s []T, rest []byte) {
+	var x T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n), memory[n*int(unsafe.Sizeof(x)):]
 }
 
 // Get returns the block at address a, or nil.
 func (c *Cache) Get(a uint64) *dbytes.Blk {
 	i, ok := c.find(a)
 	if !ok {
-		return c.fetch(a)
-	}
-	c.hits++
-	s := int(c.tab[i].slot - 1)
-	if k, bit := s/slabLen, uint16(1)<<(s%slabLen); c.asked[k]&bit == 0 {
-		c.asked[k] |= bit
-	} else if c.again[k]&bit == 0 {
-		c.again[k] |= bit
-	}
-	return &c.slabs[s/slabLen][s%slabLen]
-}
-
-// fetch is Get of what is not in the heap.
-func (c *Cache) fetch(a uint64) *dbytes.Blk {
-	if c.rest != nil {
-		if b, again := c.rest.get(a); b != nil {
+		if b := c.spilled[a]; b != nil {
 			c.hits++
-			if again {
-				c.Put(a, b)
-			}
 			return b
 		}
+		c.misses++
+		return nil
 	}
-	c.misses++
-	return nil
+	c.hits++
+	s := c.tab[i] - 1
+	if c.state[s] < slotAgain {
+		c.state[s]++
+	}
+	return &c.blocks[s]
 }
 
 // Put remembers a copy of b as the block at address a.
 func (c *Cache) Put(a uint64, b *dbytes.Blk) {
-	if c.rest != nil {
-		c.rest.forget(a)
+	c.Forget(a)
+	s, ok := c.slot()
+	if !ok {
+		c.spill(a, b)
+		return
 	}
-	if i, ok := c.find(a); ok {
-		c.remove(i) // readers may have its older contents, so these stay where they are
-	}
-	if c.next%slabLen == 0 {
-		c.turn()
-	}
-	s := c.next
-	c.next++
-	c.slabs[s/slabLen][s%slabLen] = *b
-	c.addrs[s] = a
-	if c.len++; 2*c.len > len(c.tab) {
-		c.grow()
-	}
+	c.blocks[s], c.addrs[s], c.state[s] = *b, a, slotNew
 	i, _ := c.find(a)
-	c.tab[i] = entry{a, uint32(s + 1)}
+	c.tab[i] = uint32(s + 1)
+	c.len++
+	if len(c.order) > 0 {
+		c.unspill()
+	}
 }
 
 // Forget drops the block at address a.
 func (c *Cache) Forget(a uint64) {
 	if i, ok := c.find(a); ok {
+		s := int(c.tab[i] - 1)
 		c.remove(i)
+		if c.kept[s].Load() != 0 {
+			c.state[s] = slotGone
+			return
+		}
+		c.state[s], c.addrs[s], c.free = slotFree, c.free, uint64(s+1)
+		dbytes.Spoil(c.blocks[s : s+1])
+		return
 	}
-	if c.rest != nil {
-		c.rest.forget(a)
-	}
+	delete(c.spilled, a)
 }
 
 // Len is the number of blocks remembered.
-func (c *Cache) Len() int {
-	if c.rest != nil {
-		return c.len + c.rest.len
-	}
-	return c.len
-}
+func (c *Cache) Len() int { return c.len + len(c.spilled) }
 
 // Limit is the number of blocks that there is room for.
-func (c *Cache) Limit() int {
-	if c.rest != nil {
-		return c.limit + len(c.rest.blocks)
-	}
-	return c.limit
-}
+func (c *Cache) Limit() int { return len(c.blocks) }
 
 // Asked is how often Get found a block, and how often it found none.
 func (c *Cache) Asked() (hits, misses uint64) { return c.hits, c.misses }
 
-// turn finds the slab to fill next, and begins it with what is kept of its older contents.
-func (c *Cache) turn() {
-	for {
-		if end := len(c.slabs) * slabLen; c.next == end {
-			if end < c.limit && c.len >= end/4*3 {
-				c.slabs = append(c.slabs, (*slab)(dbytes.AnyBlks(slabLen)))
-				c.addrs = append(c.addrs, make([]uint64, slabLen)...)
-				c.asked, c.again = append(c.asked, 0), append(c.again, 0)
-				return
-			}
-			c.next = 0
-		}
-		k := c.next / slabLen
-		keep := c.worth(k)
-		c.asked[k], c.again[k] = 0, 0
-		if bits.OnesCount16(keep) <= maxKept {
-			c.renew(k, keep)
-			return
-		}
-		c.next += slabLen // it stays as it is
+// slot finds a slot for a block; it is not ok if all are kept.
+func (c *Cache) slot() (s int, ok bool) {
+	if c.free != 0 {
+		s = int(c.free - 1)
+		c.free = c.addrs[s]
+		return s, true
 	}
-}
-
-// worth tells which slots of slab k to keep: what was asked for again, or, while there is
-// room, all that has not been replaced or forgotten.
-func (c *Cache) worth(k int) (keep uint16) {
-	room := c.len < c.limit/4*3
-	for s := range slabLen {
-		at := k*slabLen + s
-		if i, ok := c.find(c.addrs[at]); ok && c.tab[i].slot == uint32(at+1) && (room || c.again[k]>>s&1 == 1) {
-			keep |= 1 << s
-		}
+	if c.used < len(c.blocks) {
+		c.used++
+		return c.used - 1, true
 	}
-	return keep
-}
-
-// renew makes a new slab k of which the first slots hold what is to be kept.
-func (c *Cache) renew(k int, keep uint16) {
-	old := c.slabs[k]
-	c.slabs[k] = (*slab)(dbytes.AnyBlks(slabLen))
-	for s := range slabLen {
-		at := k*slabLen + s
-		a := c.addrs[at]
-		i, ok := c.find(a)
+	for range 2 * len(c.blocks) { // in the second round nothing is in use any more
+		s = c.hand
+		if c.hand++; c.hand == len(c.blocks) {
+			c.hand = 0
+		}
 		switch {
-		case !ok || c.tab[i].slot != uint32(at+1): // replaced or forgotten
-		case keep>>s&1 == 0:
-			c.remove(i)
-			if c.rest != nil {
-				c.rest.put(a, &old[s])
-			}
+		case c.kept[s].Load() != 0:
+			continue
+		case c.state[s] == slotGone:
+		case c.state[s] == slotAgain:
+			c.state[s] = slotNew
+			continue
 		default:
-			c.slabs[k][c.next%slabLen], c.addrs[c.next] = old[s], a
-			c.next++
-			c.tab[i].slot = uint32(c.next)
+			i, _ := c.find(c.addrs[s])
+			c.remove(i)
 		}
+		dbytes.Spoil(c.blocks[s : s+1])
+		return s, true
 	}
+	return 0, false
 }
 
-// start is where the search for address a begins.
+// spill remembers a copy of b in Go's heap.
+func (c *Cache) spill(a uint64, b *dbytes.Blk) {
+	if c.spilled == nil {
+		c.spilled = map[uint64]*dbytes.Blk{}
+	}
+	if len(c.order) == minCache {
+		c.unspill()
+	}
+	own := *b
+	c.spilled[a] = &own
+	c.order = append(c.order, a)
+}
+
+// unspill forgets what was spilled first.
+func (c *Cache) unspill() {
+	delete(c.spilled, c.order[0])
+	c.order = c.order[1:]
+}
+
+// start is where the search for an address begins.
 func (c *Cache) start(a uint64) int { return int(a * 0x9E3779B97F4A7C15 >> c.shift) }
 
-// find returns the entry of address a, or the free one that it would get.
+// find returns the entry of an address, or the free one that it would get.
 func (c *Cache) find(a uint64) (i int, ok bool) {
 	for i = c.start(a); ; i = (i + 1) & (len(c.tab) - 1) {
-		switch e := &c.tab[i]; {
-		case e.slot == 0:
+		switch s := c.tab[i]; {
+		case s == 0:
 			return i, false
-		case e.addr == a:
+		case c.addrs[s-1] == a:
 			return i, true
-		}
-	}
-}
-
-// grow doubles the table.
-func (c *Cache) grow() {
-	old := c.tab
-	c.tab, c.shift = make([]entry, 2*len(old)), c.shift-1
-	for _, e := range old {
-		if e.slot != 0 {
-			i, _ := c.find(e.addr)
-			c.tab[i] = e
 		}
 	}
 }
@@ -248,12 +258,12 @@ func (c *Cache) grow() {
 // remove frees entry i, and moves up those behind it that would not be found any more.
 func (c *Cache) remove(i int) {
 	mask := len(c.tab) - 1
-	for k := (i + 1) & mask; c.tab[k].slot != 0; k = (k + 1) & mask {
-		if from := c.start(c.tab[k].addr); (k-from)&mask >= (k-i)&mask {
+	for k := (i + 1) & mask; c.tab[k] != 0; k = (k + 1) & mask {
+		if from := c.start(c.addrs[c.tab[k]-1]); (k-from)&mask >= (k-i)&mask {
 			c.tab[i] = c.tab[k]
 			i = k
 		}
 	}
-	c.tab[i] = entry{}
+	c.tab[i] = 0
 	c.len--
 }

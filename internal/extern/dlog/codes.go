@@ -105,7 +105,7 @@ func (c *Codes) Sort() {
 // once for each block of a run.
 type Pages struct {
 	newest atomic.Pointer[version]
-	last   atomic.Pointer[page] // that was asked for; nil: none of the newest version
+	near   [nearPages]atomic.Pointer[page] // copies of pages of the newest version that were asked for lately, by number
 
 	mu    sync.Mutex // for the rest, and to change what is above
 	cache *Cache
@@ -116,6 +116,9 @@ type version struct {
 	number, r0, r1 uint64
 	holding        bool // codes are held beside it: here, so that one load tells of both
 }
+
+// nearPages is how many pages are found without a lock: for 64 MiB of blocks, if these lie together.
+const nearPages = 64
 
 type page struct {
 	version, p uint64
@@ -131,7 +134,8 @@ func NewPages(limit int) *Pages {
 
 // Get returns page p of a version, or nil: it is not in memory, or that is not the newest version any more.
 func (g *Pages) Get(version, p uint64) *dbytes.Blk {
-	if l := g.last.Load(); l != nil && l.version == version && l.p == p {
+	near := &g.near[p%nearPages]
+	if l := near.Load(); l != nil && l.version == version && l.p == p {
 		return l.b
 	}
 	g.mu.Lock()
@@ -140,10 +144,12 @@ func (g *Pages) Get(version, p uint64) *dbytes.Blk {
 		return nil
 	}
 	b := g.cache.Get(p)
-	if b != nil {
-		g.last.Store(&page{version, p, b})
+	if b == nil {
+		return nil
 	}
-	return b
+	own := *b // may be seen without the mutex
+	near.Store(&page{version, p, &own})
+	return &own
 }
 
 // Root returns the code of the root, and which version of the tree it belongs to.
@@ -164,7 +170,9 @@ func (g *Pages) Put(version, p uint64, b *dbytes.Blk) {
 // next begins a version; the mutex is held.
 func (g *Pages) next(r0, r1 uint64) {
 	g.newest.Store(&version{g.newest.Load().number + 1, r0, r1, len(g.held) > 0})
-	g.last.Store(nil)
+	for i := range g.near {
+		g.near[i].Store(nil)
+	}
 }
 
 // HoldAll remembers the codes of the home blocks of c, until the next version has them.

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var _ = _418_cs
 	var _419_cns uint32
 	var _ = _419_cns
-	var _out597 uint64
-	var _ = _out597
-	var _out598 uint32
-	var _ = _out598
-	_out597, _out598 = inodeformat.Companion_Default___.GetCtime(ip)
-	_418_cs = _out597
-	_419_cns = _out598
+	var _out599 uint64
+	var _ = _out599
+	var _out600 uint32
+	var _ = _out600
+	_out599, _out600 = inodeformat.Companion_Default___.GetCtime(ip)
+	_418_cs = _out599
+	_419_cns = _out600
 	if _418_cs < s || _418_cs == s && _419_cns < ns {
 		return ts, tns
 	}

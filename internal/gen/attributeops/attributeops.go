@@ -186,13 +186,13 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	after = (*dbytes.Bytes)(nil)
 	var _668_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _668_ip
-	var _out920 uint32
-	var _ = _out920
-	var _out921 *dbytes.Bytes
-	var _ = _out921
-	_out920, _out921 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out920
-	_668_ip = _out921
+	var _out922 uint32
+	var _ = _out922
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out922, _out923 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out922
+	_668_ip = _out923
 	if st == uint32(0) {
 		after = _668_ip
 	}
@@ -208,21 +208,21 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
 	var _669_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _669_ip
-	var _out922 uint32
-	var _ = _out922
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	_out922, _out923 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out922
-	_669_ip = _out923
+	var _out924 uint32
+	var _ = _out924
+	var _out925 *dbytes.Bytes
+	var _ = _out925
+	_out924, _out925 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out924
+	_669_ip = _out925
 	if st != uint32(0) {
 		return st, bits, after
 	}
 	after = _669_ip
-	var _out924 uint32
-	var _ = _out924
-	_out924 = permissions.Companion_Default___.AccessBits(c, _669_ip)
-	bits = _out924
+	var _out926 uint32
+	var _ = _out926
+	_out926 = permissions.Companion_Default___.AccessBits(c, _669_ip)
+	bits = _out926
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -244,10 +244,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	st = uint32(0)
 	var _670_own bool
 	var _ = _670_own
-	var _out925 bool
-	var _ = _out925
-	_out925 = permissions.Companion_Default___.IsOwner(c, ip)
-	_670_own = _out925
+	var _out927 bool
+	var _ = _out927
+	_out927 = permissions.Companion_Default___.IsOwner(c, ip)
+	_670_own = _out927
 	if a.HasMode && !_670_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
@@ -255,10 +255,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasUid && c.Uid != uint32(0) {
 		var _671_u uint32
 		var _ = _671_u
-		var _out926 uint32
-		var _ = _out926
-		_out926 = inodeformat.Companion_Default___.GetUid(ip)
-		_671_u = _out926
+		var _out928 uint32
+		var _ = _out928
+		_out928 = inodeformat.Companion_Default___.GetUid(ip)
+		_671_u = _out928
 		if !_670_own || a.Uid != _671_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -267,16 +267,16 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasGid && c.Uid != uint32(0) {
 		var _672_g uint32
 		var _ = _672_g
-		var _out927 uint32
-		var _ = _out927
-		_out927 = inodeformat.Companion_Default___.GetGid(ip)
-		_672_g = _out927
+		var _out929 uint32
+		var _ = _out929
+		_out929 = inodeformat.Companion_Default___.GetGid(ip)
+		_672_g = _out929
 		var _673_mine bool
 		var _ = _673_mine
-		var _out928 bool
-		var _ = _out928
-		_out928 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_673_mine = _out928
+		var _out930 bool
+		var _ = _out930
+		_out930 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_673_mine = _out930
 		if !_670_own || a.Gid != _672_g && !_673_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -289,10 +289,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
 		var _674_w bool
 		var _ = _674_w
-		var _out929 bool
-		var _ = _out929
-		_out929 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_674_w = _out929
+		var _out931 bool
+		var _ = _out931
+		_out931 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_674_w = _out931
 		if !_674_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
@@ -320,34 +320,34 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	}
 	var _675_mode uint32
 	var _ = _675_mode
-	var _out930 uint32
-	var _ = _out930
-	_out930 = inodeformat.Companion_Default___.GetMode(ip)
-	_675_mode = _out930
+	var _out932 uint32
+	var _ = _out932
+	_out932 = inodeformat.Companion_Default___.GetMode(ip)
+	_675_mode = _out932
 	if a.HasMode {
 		_675_mode = a.Mode % uint32(4096)
 		var _676_gid uint32
 		var _ = _676_gid
-		var _out931 uint32
-		var _ = _out931
-		_out931 = inodeformat.Companion_Default___.GetGid(ip)
-		_676_gid = _out931
+		var _out933 uint32
+		var _ = _out933
+		_out933 = inodeformat.Companion_Default___.GetGid(ip)
+		_676_gid = _out933
 		var _677_mine bool
 		var _ = _677_mine
-		var _out932 bool
-		var _ = _out932
-		_out932 = permissions.Companion_Default___.InGroup(c, _676_gid)
-		_677_mine = _out932
+		var _out934 bool
+		var _ = _out934
+		_out934 = permissions.Companion_Default___.InGroup(c, _676_gid)
+		_677_mine = _out934
 		if c.Uid != uint32(0) && !_677_mine {
 			_675_mode = permissions.Companion_Default___.DropSetgid(_675_mode)
 		}
 	}
 	var _678_ty uint32
 	var _ = _678_ty
-	var _out933 uint32
-	var _ = _out933
-	_out933 = inodeformat.Companion_Default___.GetTy(ip)
-	_678_ty = _out933
+	var _out935 uint32
+	var _ = _out935
+	_out935 = inodeformat.Companion_Default___.GetTy(ip)
+	_678_ty = _out935
 	if _678_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
 		_675_mode = permissions.Companion_Default___.KillPriv(_675_mode)
 	}
@@ -369,32 +369,32 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	later = false
 	var _679_ip *dbytes.Bytes
 	var _ = _679_ip
-	var _out934 *dbytes.Bytes
-	var _ = _out934
-	_out934 = d.Fs.GetInode(txn, ino, true)
-	_679_ip = _out934
+	var _out936 *dbytes.Bytes
+	var _ = _out936
+	_out936 = d.Fs.GetInode(txn, ino, true)
+	_679_ip = _out936
 	var _680_was uint64
 	var _ = _680_was
-	var _out935 uint64
-	var _ = _out935
-	_out935 = inodeformat.Companion_Default___.GetSize(_679_ip)
-	_680_was = _out935
+	var _out937 uint64
+	var _ = _out937
+	_out937 = inodeformat.Companion_Default___.GetSize(_679_ip)
+	_680_was = _out937
 	var _681_shrink uint64
 	var _ = _681_shrink
-	var _out936 uint64
-	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetShrink(_679_ip)
-	_681_shrink = _out936
+	var _out938 uint64
+	var _ = _out938
+	_out938 = inodeformat.Companion_Default___.GetShrink(_679_ip)
+	_681_shrink = _out938
 	if size > _680_was && _681_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
 	var _682_ok bool
 	var _ = _682_ok
-	var _out937 bool
-	var _ = _out937
-	_out937 = d.SetSize(txn, ino, size)
-	_682_ok = _out937
+	var _out939 bool
+	var _ = _out939
+	_out939 = d.SetSize(txn, ino, size)
+	_682_ok = _out939
 	if !_682_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
@@ -403,10 +403,10 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	if size < _680_was {
 		var _683_done bool
 		var _ = _683_done
-		var _out938 bool
-		var _ = _out938
-		_out938 = procedurebase.Companion_Default___.Release(txn, d, ino, _680_was-size)
-		_683_done = _out938
+		var _out940 bool
+		var _ = _out940
+		_out940 = procedurebase.Companion_Default___.Release(txn, d, ino, _680_was-size)
+		_683_done = _out940
 		later = !_683_done
 	}
 	return st, later
@@ -419,13 +419,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	ip = (*dbytes.Bytes)(nil)
 	var _684_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _684_p
-	var _out939 uint32
-	var _ = _out939
-	var _out940 *dbytes.Bytes
-	var _ = _out940
-	_out939, _out940 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out939
-	_684_p = _out940
+	var _out941 uint32
+	var _ = _out941
+	var _out942 *dbytes.Bytes
+	var _ = _out942
+	_out941, _out942 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out941
+	_684_p = _out942
 	if st != uint32(0) {
 		return st, ip
 	}
@@ -435,13 +435,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 		var _ = _685_cs
 		var _686_cns uint32
 		var _ = _686_cns
-		var _out941 uint64
-		var _ = _out941
-		var _out942 uint32
-		var _ = _out942
-		_out941, _out942 = inodeformat.Companion_Default___.GetCtime(_684_p)
-		_685_cs = _out941
-		_686_cns = _out942
+		var _out943 uint64
+		var _ = _out943
+		var _out944 uint32
+		var _ = _out944
+		_out943, _out944 = inodeformat.Companion_Default___.GetCtime(_684_p)
+		_685_cs = _out943
+		_686_cns = _out944
 		if _685_cs != gs || _686_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
@@ -449,25 +449,25 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _687_ty uint32
 	var _ = _687_ty
-	var _out943 uint32
-	var _ = _out943
-	_out943 = inodeformat.Companion_Default___.GetTy(_684_p)
-	_687_ty = _out943
+	var _out945 uint32
+	var _ = _out945
+	_out945 = inodeformat.Companion_Default___.GetTy(_684_p)
+	_687_ty = _out945
 	if a.HasSize && _687_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out944 uint32
-	var _ = _out944
-	_out944 = Companion_Default___.ArgStatus(a)
-	st = _out944
+	var _out946 uint32
+	var _ = _out946
+	_out946 = Companion_Default___.ArgStatus(a)
+	st = _out946
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out945 uint32
-	var _ = _out945
-	_out945 = Companion_Default___.MaySetattr(c, _684_p, a)
-	st = _out945
+	var _out947 uint32
+	var _ = _out947
+	_out947 = Companion_Default___.MaySetattr(c, _684_p, a)
+	st = _out947
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,13 +479,13 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out946 uint32
-		var _ = _out946
-		var _out947 bool
-		var _ = _out947
-		_out946, _out947 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out946
-		later = _out947
+		var _out948 uint32
+		var _ = _out948
+		var _out949 bool
+		var _ = _out949
+		_out948, _out949 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out948
+		later = _out949
 		if st != uint32(0) {
 			return st, after, later
 		}
@@ -493,21 +493,21 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	st = uint32(0)
 	var _688_np *dbytes.Bytes
 	var _ = _688_np
-	var _out948 *dbytes.Bytes
-	var _ = _out948
-	_out948 = d.Fs.GetInode(txn, ino, true)
-	_688_np = _out948
+	var _out950 *dbytes.Bytes
+	var _ = _out950
+	_out950 = d.Fs.GetInode(txn, ino, true)
+	_688_np = _out950
 	var _689_ts uint64
 	var _ = _689_ts
 	var _690_tns uint32
 	var _ = _690_tns
-	var _out949 uint64
-	var _ = _out949
-	var _out950 uint32
-	var _ = _out950
-	_out949, _out950 = attributechanges.Companion_Default___.Stamp(_688_np, s, ns)
-	_689_ts = _out949
-	_690_tns = _out950
+	var _out951 uint64
+	var _ = _out951
+	var _out952 uint32
+	var _ = _out952
+	_out951, _out952 = attributechanges.Companion_Default___.Stamp(_688_np, s, ns)
+	_689_ts = _out951
+	_690_tns = _out952
 	Companion_Default___.Apply(c, _688_np, a, _689_ts, _690_tns)
 	inodeformat.Companion_Default___.SetVerf(_688_np, uint64(0))
 	d.PutInode(txn, ino, _688_np)
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out951 uint32
-	var _ = _out951
-	var _out952 *dbytes.Bytes
-	var _ = _out952
-	_out951, _out952 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out951
-	before = _out952
+	var _out953 uint32
+	var _ = _out953
+	var _out954 *dbytes.Bytes
+	var _ = _out954
+	_out953, _out954 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out953
+	before = _out954
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,37 +538,37 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out953 uint32
-	var _ = _out953
-	var _out954 *dbytes.Bytes
-	var _ = _out954
-	var _out955 bool
+	var _out955 uint32
 	var _ = _out955
-	_out953, _out954, _out955 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out953
-	after = _out954
-	later = _out955
+	var _out956 *dbytes.Bytes
+	var _ = _out956
+	var _out957 bool
+	var _ = _out957
+	_out955, _out956, _out957 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out955
+	after = _out956
+	later = _out957
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
 	var _691_ty uint32
 	var _ = _691_ty
-	var _out956 uint32
-	var _ = _out956
-	_out956 = inodeformat.Companion_Default___.GetTy(ip)
-	_691_ty = _out956
-	var _692_dmode uint32
-	var _ = _692_dmode
-	var _out957 uint32
-	var _ = _out957
-	_out957 = inodeformat.Companion_Default___.GetMode(dp)
-	_692_dmode = _out957
-	var _693_dgid uint32
-	var _ = _693_dgid
 	var _out958 uint32
 	var _ = _out958
-	_out958 = inodeformat.Companion_Default___.GetGid(dp)
-	_693_dgid = _out958
+	_out958 = inodeformat.Companion_Default___.GetTy(ip)
+	_691_ty = _out958
+	var _692_dmode uint32
+	var _ = _692_dmode
+	var _out959 uint32
+	var _ = _out959
+	_out959 = inodeformat.Companion_Default___.GetMode(dp)
+	_692_dmode = _out959
+	var _693_dgid uint32
+	var _ = _693_dgid
+	var _out960 uint32
+	var _ = _out960
+	_out960 = inodeformat.Companion_Default___.GetGid(dp)
+	_693_dgid = _out960
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
 		if _692_dmode/uint32(1024)%uint32(2) == uint32(1) {
@@ -590,16 +590,16 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var _694_dmode uint32
 	var _ = _694_dmode
-	var _out959 uint32
-	var _ = _out959
-	_out959 = inodeformat.Companion_Default___.GetMode(dp)
-	_694_dmode = _out959
+	var _out961 uint32
+	var _ = _out961
+	_out961 = inodeformat.Companion_Default___.GetMode(dp)
+	_694_dmode = _out961
 	var _695_m uint32
 	var _ = _695_m
-	var _out960 uint32
-	var _ = _out960
-	_out960 = inodeformat.Companion_Default___.GetMode(ip)
-	_695_m = _out960
+	var _out962 uint32
+	var _ = _out962
+	_out962 = inodeformat.Companion_Default___.GetMode(ip)
+	_695_m = _out962
 	if _694_dmode/uint32(1024)%uint32(2) == uint32(1) && _695_m/uint32(1024)%uint32(2) == uint32(0) && _695_m < uint32(4096) {
 		inodeformat.Companion_Default___.SetMode(ip, _695_m+uint32(1024))
 	}

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out502 *dbytes.Bytes
-	var _ = _out502
-	_out502 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out502
+	var _out503 *dbytes.Bytes
+	var _ = _out503
+	_out503 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out503
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -92,13 +92,13 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	for _317_tries < uint64(16) {
 		var _318_got bool = false
 		var _ = _318_got
-		var _out503 bool
-		var _ = _out503
-		var _out504 uint64
+		var _out504 bool
 		var _ = _out504
-		_out503, _out504 = txn.AllocHint(uint64(1), near)
-		_318_got = _out503
-		ino = _out504
+		var _out505 uint64
+		var _ = _out505
+		_out504, _out505 = txn.AllocHint(uint64(1), near)
+		_318_got = _out504
+		ino = _out505
 		if !_318_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
@@ -106,10 +106,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
 			var _319_u bool
 			var _ = _319_u
-			var _out505 bool
-			var _ = _out505
-			_out505 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_319_u = _out505
+			var _out506 bool
+			var _ = _out506
+			_out506 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_319_u = _out506
 			if !_319_u {
 				ok, ino = true, ino
 				return ok, ino
@@ -122,10 +122,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out506 *dbytes.Blk
-	var _ = _out506
-	_out506 = txn.ReadBlock(bn, excl)
-	b = _out506
+	var _out507 *dbytes.Blk
+	var _ = _out507
+	_out507 = txn.ReadBlock(bn, excl)
+	b = _out507
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -146,13 +146,13 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	for _320_tries < uint64(16) {
 		var _321_got bool = false
 		var _ = _321_got
-		var _out507 bool
-		var _ = _out507
-		var _out508 uint64
+		var _out508 bool
 		var _ = _out508
-		_out507, _out508 = txn.AllocHint(uint64(0), near)
-		_321_got = _out507
-		bn = _out508
+		var _out509 uint64
+		var _ = _out509
+		_out508, _out509 = txn.AllocHint(uint64(0), near)
+		_321_got = _out508
+		bn = _out509
 		if !_321_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
@@ -160,10 +160,10 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
 			var _322_u bool
 			var _ = _322_u
-			var _out509 bool
-			var _ = _out509
-			_out509 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_322_u = _out509
+			var _out510 bool
+			var _ = _out510
+			_out510 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_322_u = _out510
 			if !_322_u {
 				ok = true
 				goto L3
@@ -185,28 +185,28 @@ func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
 	for _323_b < lo+n {
 		var _324___v0 bool
 		var _ = _324___v0
-		var _out510 bool
-		var _ = _out510
-		_out510 = _this.FreeBit(txn, _323_b)
-		_324___v0 = _out510
+		var _out511 bool
+		var _ = _out511
+		_out511 = _this.FreeBit(txn, _323_b)
+		_324___v0 = _out511
 		_323_b = _323_b + uint64(1)
 	}
 	_323_b = lo
 	for _323_b < lo+n {
 		var _325_is bool
 		var _ = _325_is
-		var _out511 bool
-		var _ = _out511
-		_out511 = _this.FreeBit(txn, _323_b)
-		_325_is = _out511
+		var _out512 bool
+		var _ = _out512
+		_out512 = _this.FreeBit(txn, _323_b)
+		_325_is = _out512
 		if _325_is {
 			txn.Bulk(_323_b)
 			var _326_z *dbytes.Bytes
 			var _ = _326_z
-			var _out512 *dbytes.Bytes
-			var _ = _out512
-			_out512 = dbytes.NewBytes(uint64(4096))
-			_326_z = _out512
+			var _out513 *dbytes.Bytes
+			var _ = _out513
+			_out513 = dbytes.NewBytes(uint64(4096))
+			_326_z = _out513
 			_this.WriteBlock(txn, _323_b, _326_z)
 		}
 		_323_b = _323_b + uint64(1)
@@ -217,10 +217,10 @@ func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var _ = is
 	var _327_u bool
 	var _ = _327_u
-	var _out513 bool
-	var _ = _out513
-	_out513 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_327_u = _out513
+	var _out514 bool
+	var _ = _out514
+	_out514 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_327_u = _out514
 	is = !_327_u
 	return is
 }

@@ -68,18 +68,18 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out514 uint64
-		var _ = _out514
-		_out514 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out514
+		var _out515 uint64
+		var _ = _out515
+		_out515 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out515
 		return bn
 	}
 	var _328_pb *dbytes.Blk
 	var _ = _328_pb
-	var _out515 *dbytes.Blk
-	var _ = _out515
-	_out515 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_328_pb = _out515
+	var _out516 *dbytes.Blk
+	var _ = _out516
+	_out516 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_328_pb = _out516
 	bn = _328_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
@@ -88,20 +88,20 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	var _ = pb
 	var _329_pn uint64
 	var _ = _329_pn
-	var _out516 uint64
-	var _ = _out516
-	_out516 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_329_pn = _out516
+	var _out517 uint64
+	var _ = _out517
+	_out517 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_329_pn = _out517
 	if _329_pn == uint64(0) {
-		var _out517 *dbytes.Blk
-		var _ = _out517
-		_out517 = dbytes.ZeroBlk()
-		pb = _out517
-	} else {
 		var _out518 *dbytes.Blk
 		var _ = _out518
-		_out518 = _this.Fs.ReadBlock(txn, _329_pn, excl)
+		_out518 = dbytes.ZeroBlk()
 		pb = _out518
+	} else {
+		var _out519 *dbytes.Blk
+		var _ = _out519
+		_out519 = _this.Fs.ReadBlock(txn, _329_pn, excl)
+		pb = _out519
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out519 bool
-	var _ = _out519
-	var _out520 uint64
+	var _out520 bool
 	var _ = _out520
-	_out519, _out520 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out519
-	bn = _out520
+	var _out521 uint64
+	var _ = _out521
+	_out520, _out521 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out520
+	bn = _out521
 	if !ok {
 		return ok, bn
 	}
@@ -130,13 +130,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out521 bool
-	var _ = _out521
-	var _out522 uint64
+	var _out522 bool
 	var _ = _out522
-	_out521, _out522 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out521
-	bn = _out522
+	var _out523 uint64
+	var _ = _out523
+	_out522, _out523 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out522
+	bn = _out523
 	if !ok {
 		return ok, bn
 	}
@@ -154,72 +154,72 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out523 uint64
-		var _ = _out523
-		_out523 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out523
+		var _out524 uint64
+		var _ = _out524
+		_out524 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out524
 		if bn == uint64(0) {
 			var _330_near uint64
 			var _ = _330_near
-			var _out524 uint64
-			var _ = _out524
-			_out524 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_330_near = _out524
+			var _out525 uint64
+			var _ = _out525
+			_out525 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_330_near = _out525
 			var _331_z *dbytes.Bytes
 			var _ = _331_z
-			var _out525 *dbytes.Bytes
-			var _ = _out525
-			_out525 = dbytes.NewBytes(uint64(4096))
-			_331_z = _out525
-			var _out526 bool
+			var _out526 *dbytes.Bytes
 			var _ = _out526
-			var _out527 uint64
+			_out526 = dbytes.NewBytes(uint64(4096))
+			_331_z = _out526
+			var _out527 bool
 			var _ = _out527
-			_out526, _out527 = _this.AllocRoot(txn, ip, ino, k, _330_near, _331_z)
-			ok = _out526
-			bn = _out527
+			var _out528 uint64
+			var _ = _out528
+			_out527, _out528 = _this.AllocRoot(txn, ip, ino, k, _330_near, _331_z)
+			ok = _out527
+			bn = _out528
 		}
 		return ok, bn
 	}
 	var _332_pn uint64 = 0
 	var _ = _332_pn
-	var _out528 bool
-	var _ = _out528
-	var _out529 uint64
+	var _out529 bool
 	var _ = _out529
-	_out528, _out529 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out528
-	_332_pn = _out529
+	var _out530 uint64
+	var _ = _out530
+	_out529, _out530 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out529
+	_332_pn = _out530
 	if !ok {
 		return ok, bn
 	}
 	var _333_pb *dbytes.Blk
 	var _ = _333_pb
-	var _out530 *dbytes.Blk
-	var _ = _out530
-	_out530 = _this.Fs.ReadBlock(txn, _332_pn, true)
-	_333_pb = _out530
+	var _out531 *dbytes.Blk
+	var _ = _out531
+	_out531 = _this.Fs.ReadBlock(txn, _332_pn, true)
+	_333_pb = _out531
 	bn = _333_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
 		var _334_t *dbytes.Bytes
 		var _ = _334_t
-		var _out531 *dbytes.Bytes
-		var _ = _out531
-		_out531 = _333_pb.Thaw()
-		_334_t = _out531
-		var _335_z *dbytes.Bytes
-		var _ = _335_z
 		var _out532 *dbytes.Bytes
 		var _ = _out532
-		_out532 = dbytes.NewBytes(uint64(4096))
-		_335_z = _out532
-		var _out533 bool
+		_out532 = _333_pb.Thaw()
+		_334_t = _out532
+		var _335_z *dbytes.Bytes
+		var _ = _335_z
+		var _out533 *dbytes.Bytes
 		var _ = _out533
-		var _out534 uint64
+		_out533 = dbytes.NewBytes(uint64(4096))
+		_335_z = _out533
+		var _out534 bool
 		var _ = _out534
-		_out533, _out534 = _this.AddChild(txn, ip, _334_t, _332_pn, j, _332_pn, _335_z)
-		ok = _out533
-		bn = _out534
+		var _out535 uint64
+		var _ = _out535
+		_out534, _out535 = _this.AddChild(txn, ip, _334_t, _332_pn, j, _332_pn, _335_z)
+		ok = _out534
+		bn = _out535
 		if !ok {
 			return ok, bn
 		}
@@ -240,15 +240,15 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out535 *dbytes.Blk
-		var _ = _out535
-		_out535 = dbytes.ZeroBlk()
-		b = _out535
-	} else {
 		var _out536 *dbytes.Blk
 		var _ = _out536
-		_out536 = _this.Fs.ReadBlock(txn, bn, excl)
+		_out536 = dbytes.ZeroBlk()
 		b = _out536
+	} else {
+		var _out537 *dbytes.Blk
+		var _ = _out537
+		_out537 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out537
 	}
 	return b
 }
@@ -260,14 +260,14 @@ func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, ex
 	_336_k = positions.Companion_Default___.FlatK(n)
 	var _337_bn uint64
 	var _ = _337_bn
-	var _out537 uint64
-	var _ = _out537
-	_out537 = _this.Resolve(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), positions.Companion_Default___.FlatJ(n), excl)
-	_337_bn = _out537
-	var _out538 *dbytes.Blk
+	var _out538 uint64
 	var _ = _out538
-	_out538 = _this.ReadAt(txn, _337_bn, excl)
-	b = _out538
+	_out538 = _this.Resolve(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), positions.Companion_Default___.FlatJ(n), excl)
+	_337_bn = _out538
+	var _out539 *dbytes.Blk
+	var _ = _out539
+	_out539 = _this.ReadAt(txn, _337_bn, excl)
+	b = _out539
 	return b
 }
 

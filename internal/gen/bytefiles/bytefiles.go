@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out599 *dbytes.Bytes
-	var _ = _out599
-	_out599 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out599
+	var _out601 *dbytes.Bytes
+	var _ = _out601
+	_out601 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out601
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,42 +89,42 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = b
 	var _420_ip *dbytes.Bytes
 	var _ = _420_ip
-	var _out600 *dbytes.Bytes
-	var _ = _out600
-	_out600 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_420_ip = _out600
+	var _out602 *dbytes.Bytes
+	var _ = _out602
+	_out602 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_420_ip = _out602
 	var _421_size uint64
 	var _ = _421_size
-	var _out601 uint64
-	var _ = _out601
-	_out601 = inodeformat.Companion_Default___.GetSize(_420_ip)
-	_421_size = _out601
+	var _out603 uint64
+	var _ = _out603
+	_out603 = inodeformat.Companion_Default___.GetSize(_420_ip)
+	_421_size = _out603
 	if off >= _421_size {
-		var _out602 *dbytes.Bytes
-		var _ = _out602
-		_out602 = dbytes.NewBytes(uint64(0))
-		b = _out602
+		var _out604 *dbytes.Bytes
+		var _ = _out604
+		_out604 = dbytes.NewBytes(uint64(0))
+		b = _out604
 		return b
 	}
 	var _422_n uint64
 	var _ = _422_n
-	var _out603 uint64
-	var _ = _out603
-	_out603 = reading.Companion_Default___.Min(len_, _421_size-off)
-	_422_n = _out603
-	var _out604 *dbytes.Bytes
-	var _ = _out604
-	_out604 = reading.Companion_Default___.Fetch(_this.Fs, txn, _420_ip, off, _422_n)
-	b = _out604
+	var _out605 uint64
+	var _ = _out605
+	_out605 = reading.Companion_Default___.Min(len_, _421_size-off)
+	_422_n = _out605
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = reading.Companion_Default___.Fetch(_this.Fs, txn, _420_ip, off, _422_n)
+	b = _out606
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out605 *dbytes.Blk
-	var _ = _out605
-	_out605 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out605
+	var _out607 *dbytes.Blk
+	var _ = _out607
+	_out607 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out607
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,46 +140,46 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var _423_ip *dbytes.Bytes
 	var _ = _423_ip
-	var _out606 *dbytes.Bytes
-	var _ = _out606
-	_out606 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_423_ip = _out606
+	var _out608 *dbytes.Bytes
+	var _ = _out608
+	_out608 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_423_ip = _out608
 	var _424_size uint64
 	var _ = _424_size
-	var _out607 uint64
-	var _ = _out607
-	_out607 = inodeformat.Companion_Default___.GetSize(_423_ip)
-	_424_size = _out607
+	var _out609 uint64
+	var _ = _out609
+	_out609 = inodeformat.Companion_Default___.GetSize(_423_ip)
+	_424_size = _out609
 	var _425_shrink uint64
 	var _ = _425_shrink
-	var _out608 uint64
-	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetShrink(_423_ip)
-	_425_shrink = _out608
+	var _out610 uint64
+	var _ = _out610
+	_out610 = inodeformat.Companion_Default___.GetShrink(_423_ip)
+	_425_shrink = _out610
 	if _425_shrink != uint64(0) && off+len_ > _424_size {
 		ok = false
 		return ok
 	}
 	var _426_used uint64
 	var _ = _426_used
-	var _out609 uint64
-	var _ = _out609
-	_out609 = inodeformat.Companion_Default___.GetUsed(_423_ip)
-	_426_used = _out609
-	var _out610 bool
-	var _ = _out610
-	_out610 = writing.Companion_Default___.Store(_this.Fs, txn, _423_ip, ino, off, src, so, len_)
-	ok = _out610
+	var _out611 uint64
+	var _ = _out611
+	_out611 = inodeformat.Companion_Default___.GetUsed(_423_ip)
+	_426_used = _out611
+	var _out612 bool
+	var _ = _out612
+	_out612 = writing.Companion_Default___.Store(_this.Fs, txn, _423_ip, ino, off, src, so, len_)
+	ok = _out612
 	if !ok {
 		return ok
 	}
 	ok = true
 	var _427_used_k uint64
 	var _ = _427_used_k
-	var _out611 uint64
-	var _ = _out611
-	_out611 = inodeformat.Companion_Default___.GetUsed(_423_ip)
-	_427_used_k = _out611
+	var _out613 uint64
+	var _ = _out613
+	_out613 = inodeformat.Companion_Default___.GetUsed(_423_ip)
+	_427_used_k = _out613
 	if off+len_ > _424_size {
 		inodeformat.Companion_Default___.SetFileSize(_423_ip, off+len_)
 	}
@@ -197,22 +197,22 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	}
 	var _428_ip *dbytes.Bytes
 	var _ = _428_ip
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_428_ip = _out612
+	var _out614 *dbytes.Bytes
+	var _ = _out614
+	_out614 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_428_ip = _out614
 	var _429_size uint64
 	var _ = _429_size
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetSize(_428_ip)
-	_429_size = _out613
+	var _out615 uint64
+	var _ = _out615
+	_out615 = inodeformat.Companion_Default___.GetSize(_428_ip)
+	_429_size = _out615
 	var _430_shrink uint64
 	var _ = _430_shrink
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetShrink(_428_ip)
-	_430_shrink = _out614
+	var _out616 uint64
+	var _ = _out616
+	_out616 = inodeformat.Companion_Default___.GetShrink(_428_ip)
+	_430_shrink = _out616
 	ok = true
 	if sz > _429_size {
 		if _430_shrink != uint64(0) {
@@ -240,22 +240,22 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = done
 	var _432_ip *dbytes.Bytes
 	var _ = _432_ip
-	var _out615 *dbytes.Bytes
-	var _ = _out615
-	_out615 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_432_ip = _out615
+	var _out617 *dbytes.Bytes
+	var _ = _out617
+	_out617 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_432_ip = _out617
 	var _433_size uint64
 	var _ = _433_size
-	var _out616 uint64
-	var _ = _out616
-	_out616 = inodeformat.Companion_Default___.GetSize(_432_ip)
-	_433_size = _out616
+	var _out618 uint64
+	var _ = _out618
+	_out618 = inodeformat.Companion_Default___.GetSize(_432_ip)
+	_433_size = _out618
 	var _434_shrink uint64
 	var _ = _434_shrink
-	var _out617 uint64
-	var _ = _out617
-	_out617 = inodeformat.Companion_Default___.GetShrink(_432_ip)
-	_434_shrink = _out617
+	var _out619 uint64
+	var _ = _out619
+	_out619 = inodeformat.Companion_Default___.GetShrink(_432_ip)
+	_434_shrink = _out619
 	if _434_shrink == uint64(0) {
 		done = true
 		return done
@@ -271,10 +271,10 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	var _437_m uint64
 	var _ = _437_m
-	var _out618 uint64
-	var _ = _out618
-	_out618 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _432_ip, ino, _436_n, _435_lo, max)
-	_437_m = _out618
+	var _out620 uint64
+	var _ = _out620
+	_out620 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _432_ip, ino, _436_n, _435_lo, max)
+	_437_m = _out620
 	var _438_shrink_k uint64
 	var _ = _438_shrink_k
 	_438_shrink_k = uint64(4096) * _437_m
@@ -291,46 +291,46 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out619 bool
-	var _ = _out619
-	var _out620 uint64
-	var _ = _out620
-	_out619, _out620 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out619
-	ino = _out620
+	var _out621 bool
+	var _ = _out621
+	var _out622 uint64
+	var _ = _out622
+	_out621, _out622 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out621
+	ino = _out622
 	if !ok {
 		return ok, ino
 	}
 	var _439_ip *dbytes.Bytes
 	var _ = _439_ip
-	var _out621 *dbytes.Bytes
-	var _ = _out621
-	_out621 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_439_ip = _out621
+	var _out623 *dbytes.Bytes
+	var _ = _out623
+	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_439_ip = _out623
 	var _440_size uint64
 	var _ = _440_size
-	var _out622 uint64
-	var _ = _out622
-	_out622 = inodeformat.Companion_Default___.GetSize(_439_ip)
-	_440_size = _out622
-	var _441_shrink uint64
-	var _ = _441_shrink
-	var _out623 uint64
-	var _ = _out623
-	_out623 = inodeformat.Companion_Default___.GetShrink(_439_ip)
-	_441_shrink = _out623
-	var _442_gen uint64
-	var _ = _442_gen
 	var _out624 uint64
 	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetGen(_439_ip)
-	_442_gen = _out624
+	_out624 = inodeformat.Companion_Default___.GetSize(_439_ip)
+	_440_size = _out624
+	var _441_shrink uint64
+	var _ = _441_shrink
+	var _out625 uint64
+	var _ = _out625
+	_out625 = inodeformat.Companion_Default___.GetShrink(_439_ip)
+	_441_shrink = _out625
+	var _442_gen uint64
+	var _ = _442_gen
+	var _out626 uint64
+	var _ = _out626
+	_out626 = inodeformat.Companion_Default___.GetGen(_439_ip)
+	_442_gen = _out626
 	var _443_bare bool
 	var _ = _443_bare
-	var _out625 bool
-	var _ = _out625
-	_out625 = inodeformat.Companion_Default___.NoSlots(_439_ip)
-	_443_bare = _out625
+	var _out627 bool
+	var _ = _out627
+	_out627 = inodeformat.Companion_Default___.NoSlots(_439_ip)
+	_443_bare = _out627
 	if _440_size != uint64(0) || _441_shrink != uint64(0) || !_443_bare || _442_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
@@ -343,34 +343,34 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ok
 	var _444_ip *dbytes.Bytes
 	var _ = _444_ip
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_444_ip = _out626
+	var _out628 *dbytes.Bytes
+	var _ = _out628
+	_out628 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_444_ip = _out628
 	var _445_size uint64
 	var _ = _445_size
-	var _out627 uint64
-	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.GetSize(_444_ip)
-	_445_size = _out627
-	var _446_shrink uint64
-	var _ = _446_shrink
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetShrink(_444_ip)
-	_446_shrink = _out628
-	var _447_gen uint64
-	var _ = _447_gen
 	var _out629 uint64
 	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.GetGen(_444_ip)
-	_447_gen = _out629
+	_out629 = inodeformat.Companion_Default___.GetSize(_444_ip)
+	_445_size = _out629
+	var _446_shrink uint64
+	var _ = _446_shrink
+	var _out630 uint64
+	var _ = _out630
+	_out630 = inodeformat.Companion_Default___.GetShrink(_444_ip)
+	_446_shrink = _out630
+	var _447_gen uint64
+	var _ = _447_gen
+	var _out631 uint64
+	var _ = _out631
+	_out631 = inodeformat.Companion_Default___.GetGen(_444_ip)
+	_447_gen = _out631
 	var _448_bare bool
 	var _ = _448_bare
-	var _out630 bool
-	var _ = _out630
-	_out630 = inodeformat.Companion_Default___.NoSlots(_444_ip)
-	_448_bare = _out630
+	var _out632 bool
+	var _ = _out632
+	_out632 = inodeformat.Companion_Default___.NoSlots(_444_ip)
+	_448_bare = _out632
 	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare {
 		ok = false
 		return ok
@@ -382,10 +382,10 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
 	var _449_z *dbytes.Bytes
 	var _ = _449_z
-	var _out631 *dbytes.Bytes
-	var _ = _out631
-	_out631 = dbytes.NewBytes(uint64(256))
-	_449_z = _out631
+	var _out633 *dbytes.Bytes
+	var _ = _out633
+	_out633 = dbytes.NewBytes(uint64(256))
+	_449_z = _out633
 	inodeformat.Companion_Default___.SetTy(_449_z, ty)
 	inodeformat.Companion_Default___.SetGen(_449_z, gen)
 	_this.Fs.SetInode(txn, _449_z, ino, ty != uint32(0))

@@ -69,10 +69,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	var _ = i
 	var _279_n uint64
 	var _ = _279_n
-	var _out466 uint64
-	var _ = _out466
-	_out466 = t.Buf.Len()
-	_279_n = _out466
+	var _out467 uint64
+	var _ = _out467
+	_out467 = t.Buf.Len()
+	_279_n = _out467
 	i = i0
 	var _280_go bool
 	var _ = _280_go
@@ -80,10 +80,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	for _280_go {
 		var _281_k uint64
 		var _ = _281_k
-		var _out467 uint64
-		var _ = _out467
-		_out467 = t.Buf.KeyAt(i)
-		_281_k = _out467
+		var _out468 uint64
+		var _ = _out468
+		_out468 = t.Buf.KeyAt(i)
+		_281_k = _out468
 		var _282_off uint64
 		var _ = _282_off
 		_282_off = objectsm.Companion_Default___.KeyOff(_281_k)
@@ -91,13 +91,13 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		var _ = _283_is
 		var _284_v bool
 		var _ = _284_v
-		var _out468 bool
-		var _ = _out468
 		var _out469 bool
 		var _ = _out469
-		_out468, _out469 = t.Buf.BitAt(i)
-		_283_is = _out468
-		_284_v = _out469
+		var _out470 bool
+		var _ = _out470
+		_out469, _out470 = t.Buf.BitAt(i)
+		_283_is = _out469
+		_284_v = _out470
 		if _283_is {
 			objectsm.Companion_Default___.PutBit(w, _282_off, _284_v)
 		} else {
@@ -109,10 +109,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		} else {
 			var _285_k2 uint64
 			var _ = _285_k2
-			var _out470 uint64
-			var _ = _out470
-			_out470 = t.Buf.KeyAt(i)
-			_285_k2 = _out470
+			var _out471 uint64
+			var _ = _out471
+			_out471 = t.Buf.KeyAt(i)
+			_285_k2 = _out471
 			_280_go = objectsm.Companion_Default___.KeyBlk(_285_k2) == a
 		}
 	}
@@ -126,10 +126,10 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	tx.Clear()
 	var _286_n uint64
 	var _ = _286_n
-	var _out471 uint64
-	var _ = _out471
-	_out471 = t.Buf.Len()
-	_286_n = _out471
+	var _out472 uint64
+	var _ = _out472
+	_out472 = t.Buf.Len()
+	_286_n = _out472
 	var _287_i uint64
 	var _ = _287_i
 	_287_i = uint64(0)
@@ -137,19 +137,19 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	for _287_i < _286_n {
 		var _288_k uint64
 		var _ = _288_k
-		var _out472 uint64
-		var _ = _out472
-		_out472 = t.Buf.KeyAt(_287_i)
-		_288_k = _out472
+		var _out473 uint64
+		var _ = _out473
+		_out473 = t.Buf.KeyAt(_287_i)
+		_288_k = _out473
 		var _289_a uint64
 		var _ = _289_a
 		_289_a = objectsm.Companion_Default___.KeyBlk(_288_k)
 		var _290_b *dbytes.Blk
 		var _ = _290_b
-		var _out473 *dbytes.Blk
-		var _ = _out473
-		_out473 = t.Buf.BlkAt(_287_i)
-		_290_b = _out473
+		var _out474 *dbytes.Blk
+		var _ = _out474
+		_out474 = t.Buf.BlkAt(_287_i)
+		_290_b = _out474
 		if _290_b != (*dbytes.Blk)(nil) {
 			tx.Put(_289_a, _290_b)
 			_287_i = _287_i + uint64(1)
@@ -158,33 +158,33 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 			var _ = _291_c
 			var _292___v0 uint64
 			var _ = _292___v0
-			var _out474 *dbytes.Blk
-			var _ = _out474
-			var _out475 uint64
+			var _out475 *dbytes.Blk
 			var _ = _out475
-			_out474, _out475 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
-			_291_c = _out474
-			_292___v0 = _out475
+			var _out476 uint64
+			var _ = _out476
+			_out475, _out476 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
+			_291_c = _out475
+			_292___v0 = _out476
 			if _291_c == (*dbytes.Blk)(nil) {
 				ok, miss = false, _289_a
 				return ok, miss
 			}
 			var _293_w *dbytes.Bytes
 			var _ = _293_w
-			var _out476 *dbytes.Bytes
-			var _ = _out476
-			_out476 = _291_c.Thaw()
-			_293_w = _out476
-			var _out477 uint64
+			var _out477 *dbytes.Bytes
 			var _ = _out477
-			_out477 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
-			_287_i = _out477
+			_out477 = _291_c.Thaw()
+			_293_w = _out477
+			var _out478 uint64
+			var _ = _out478
+			_out478 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
+			_287_i = _out478
 			var _294_f *dbytes.Blk
 			var _ = _294_f
-			var _out478 *dbytes.Blk
-			var _ = _out478
-			_out478 = dbytes.Freeze(_293_w)
-			_294_f = _out478
+			var _out479 *dbytes.Blk
+			var _ = _out479
+			_out479 = dbytes.Freeze(_293_w)
+			_294_f = _out479
 			tx.Put(_289_a, _294_f)
 		}
 	}
@@ -224,19 +224,19 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	_295_j = t.S.J
 	_295_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out479 uint32
-	var _ = _out479
-	var _out480 uint64
+	var _out480 uint32
 	var _ = _out480
-	var _out481 bool
+	var _out481 uint64
 	var _ = _out481
-	var _out482 uint64
+	var _out482 bool
 	var _ = _out482
-	_out479, _out480, _out481, _out482 = Companion_Default___.Point(t)
-	st = _out479
-	n = _out480
-	get = _out481
-	miss = _out482
+	var _out483 uint64
+	var _ = _out483
+	_out480, _out481, _out482, _out483 = Companion_Default___.Point(t)
+	st = _out480
+	n = _out481
+	get = _out482
+	miss = _out483
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
@@ -263,25 +263,25 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	n = uint64(0)
 	var _297_ok bool = false
 	var _ = _297_ok
-	var _out483 bool
-	var _ = _out483
-	var _out484 uint64
+	var _out484 bool
 	var _ = _out484
-	_out483, _out484 = Companion_Default___.Build(t, t.Tx)
-	_297_ok = _out483
-	miss = _out484
+	var _out485 uint64
+	var _ = _out485
+	_out484, _out485 = Companion_Default___.Build(t, t.Tx)
+	_297_ok = _out484
+	miss = _out485
 	get = !_297_ok
 	if !_297_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out485 uint32
-	var _ = _out485
-	var _out486 uint64
+	var _out486 uint32
 	var _ = _out486
-	_out485, _out486 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
-	st = _out485
-	n = _out486
+	var _out487 uint64
+	var _ = _out487
+	_out486, _out487 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
+	st = _out486
+	n = _out487
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -300,26 +300,26 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out487 uint32
-		var _ = _out487
-		var _out488 uint64
+		var _out488 uint32
 		var _ = _out488
-		var _out489 bool
+		var _out489 uint64
 		var _ = _out489
-		var _out490 uint64
+		var _out490 bool
 		var _ = _out490
-		_out487, _out488, _out489, _out490 = Companion_Default___.TryAppend(t)
-		st = _out487
-		n = _out488
-		_299_get = _out489
-		_300_miss = _out490
+		var _out491 uint64
+		var _ = _out491
+		_out488, _out489, _out490, _out491 = Companion_Default___.TryAppend(t)
+		st = _out488
+		n = _out489
+		_299_get = _out490
+		_300_miss = _out491
 		if _299_get {
 			var _301_b *dbytes.Blk
 			var _ = _301_b
-			var _out491 *dbytes.Blk
-			var _ = _out491
-			_out491 = txnsysm.Companion_Default___.Latest(t.S, _300_miss)
-			_301_b = _out491
+			var _out492 *dbytes.Blk
+			var _ = _out492
+			_out492 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _300_miss)
+			_301_b = _out492
 			if _301_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
@@ -346,27 +346,27 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	need = t.Seen
 	var _302_w uint64
 	var _ = _302_w
-	var _out492 uint64
-	var _ = _out492
-	_out492 = t.Buf.Len()
-	_302_w = _out492
+	var _out493 uint64
+	var _ = _out493
+	_out493 = t.Buf.Len()
+	_302_w = _out493
 	var _303_n uint64
 	var _ = _303_n
 	_303_n = uint64(0)
 	if _302_w > uint64(0) {
 		t.Buf.Sort()
-		var _out493 uint32
-		var _ = _out493
-		var _out494 uint64
+		var _out494 uint32
 		var _ = _out494
-		_out493, _out494 = Companion_Default___.AppendAll(t)
-		st = _out493
-		_303_n = _out494
+		var _out495 uint64
+		var _ = _out495
+		_out494, _out495 = Companion_Default___.AppendAll(t)
+		st = _out494
+		_303_n = _out495
 		if st != txnm.Companion_Default___.OK() {
-			var _out495 uint64
-			var _ = _out495
-			_out495 = Companion_Default___.Abort(t)
-			need = _out495
+			var _out496 uint64
+			var _ = _out496
+			_out496 = Companion_Default___.Abort(t)
+			need = _out496
 			return st, need
 		}
 		if !stable {
@@ -386,21 +386,21 @@ func (_this *CompanionStruct_Default___) Commit(t *txnm.Txn, stable bool) uint32
 	var _ = st
 	var _304_need uint64 = 0
 	var _ = _304_need
-	var _out496 uint32
-	var _ = _out496
-	var _out497 uint64
+	var _out497 uint32
 	var _ = _out497
-	_out496, _out497 = Companion_Default___.Finish(t, stable)
-	st = _out496
-	_304_need = _out497
+	var _out498 uint64
+	var _ = _out498
+	_out497, _out498 = Companion_Default___.Finish(t, stable)
+	st = _out497
+	_304_need = _out498
 	if st == txnm.Companion_Default___.OK() && _304_need > uint64(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
 		var _305_ok bool
 		var _ = _305_ok
-		var _out498 bool
-		var _ = _out498
-		_out498 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _304_need)
-		_305_ok = _out498
+		var _out499 bool
+		var _ = _out499
+		_out499 = journalthreads.Companion_Default___.WaitDurable(t.S.J, _304_need)
+		_305_ok = _out499
 		txnsysm.Companion_Default___.TYield(t.S)
 		if !_305_ok {
 			st = txnm.Companion_Default___.IOERR()

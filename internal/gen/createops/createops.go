@@ -82,16 +82,16 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	found, ino, hint = false, uint64(0), uint64(0)
 	var _730_dots uint32 = 0
 	var _ = _730_dots
-	var _out1017 uint32
-	var _ = _out1017
-	var _out1018 *dbytes.Bytes
-	var _ = _out1018
 	var _out1019 uint32
 	var _ = _out1019
-	_out1017, _out1018, _out1019 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1017
-	dir = _out1018
-	_730_dots = _out1019
+	var _out1020 *dbytes.Bytes
+	var _ = _out1020
+	var _out1021 uint32
+	var _ = _out1021
+	_out1019, _out1020, _out1021 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1019
+	dir = _out1020
+	_730_dots = _out1021
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
@@ -103,33 +103,33 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1020 uint32
-	var _ = _out1020
-	_out1020 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1020
+	var _out1022 uint32
+	var _ = _out1022
+	_out1022 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1022
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
 	var _731_x bool
 	var _ = _731_x
-	var _out1021 bool
-	var _ = _out1021
-	_out1021 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_731_x = _out1021
+	var _out1023 bool
+	var _ = _out1023
+	_out1023 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_731_x = _out1023
 	if !_731_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1022 bool
-	var _ = _out1022
-	var _out1023 uint64
-	var _ = _out1023
-	var _out1024 uint64
+	var _out1024 bool
 	var _ = _out1024
-	_out1022, _out1023, _out1024 = d.LookupHint(txn, dino, name, true)
-	found = _out1022
-	ino = _out1023
-	hint = _out1024
+	var _out1025 uint64
+	var _ = _out1025
+	var _out1026 uint64
+	var _ = _out1026
+	_out1024, _out1025, _out1026 = d.LookupHint(txn, dino, name, true)
+	found = _out1024
+	ino = _out1025
+	hint = _out1026
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
@@ -138,10 +138,10 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	}
 	var _732_w bool
 	var _ = _732_w
-	var _out1025 bool
-	var _ = _out1025
-	_out1025 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_732_w = _out1025
+	var _out1027 bool
+	var _ = _out1027
+	_out1027 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_732_w = _out1027
 	if !_732_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -157,27 +157,27 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	st = uint32(0)
 	var _734_t *attributeops.Sattr
 	var _ = _734_t
-	var _out1026 *attributeops.Sattr
-	var _ = _out1026
-	_out1026 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_734_t = _out1026
-	var _out1027 bool
-	var _ = _out1027
-	var _out1028 uint64
+	var _out1028 *attributeops.Sattr
 	var _ = _out1028
-	_out1027, _out1028 = d.AllocInode(txn, dino, ty)
-	_733_ok = _out1027
-	ino = _out1028
+	_out1028 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_734_t = _out1028
+	var _out1029 bool
+	var _ = _out1029
+	var _out1030 uint64
+	var _ = _out1030
+	_out1029, _out1030 = d.AllocInode(txn, dino, ty)
+	_733_ok = _out1029
+	ino = _out1030
 	if !_733_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
 	var _735_ip *dbytes.Bytes
 	var _ = _735_ip
-	var _out1029 *dbytes.Bytes
-	var _ = _out1029
-	_out1029 = d.Fs.GetInode(txn, ino, true)
-	_735_ip = _out1029
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	_out1031 = d.Fs.GetInode(txn, ino, true)
+	_735_ip = _out1031
 	attributeops.Companion_Default___.InitAttr(c, dir, _735_ip, mode, s, ns)
 	attributeops.Companion_Default___.Apply(c, _735_ip, _734_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
@@ -196,14 +196,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _736_ok bool
 	var _ = _736_ok
-	var _out1030 bool
-	var _ = _out1030
-	_out1030 = d.InsertAt(txn, dino, name, ino, hint)
-	_736_ok = _out1030
-	var _out1031 *dbytes.Bytes
-	var _ = _out1031
-	_out1031 = dbytes.NewBytes(uint64(0))
-	node = _out1031
+	var _out1032 bool
+	var _ = _out1032
+	_out1032 = d.InsertAt(txn, dino, name, ino, hint)
+	_736_ok = _out1032
+	var _out1033 *dbytes.Bytes
+	var _ = _out1033
+	_out1033 = dbytes.NewBytes(uint64(0))
+	node = _out1033
 	after = node
 	if !_736_ok {
 		st = permissions.Companion_Default___.NOSPC()
@@ -211,22 +211,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	}
 	st = uint32(0)
 	if sub {
-		var _out1032 uint32
-		var _ = _out1032
-		_out1032 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1032
+		var _out1034 uint32
+		var _ = _out1034
+		_out1034 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1034
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1033 *dbytes.Bytes
-	var _ = _out1033
-	_out1033 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1033
-	var _out1034 *dbytes.Bytes
-	var _ = _out1034
-	_out1034 = d.Fs.GetInode(txn, ino, false)
-	node = _out1034
+	var _out1035 *dbytes.Bytes
+	var _ = _out1035
+	_out1035 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1035
+	var _out1036 *dbytes.Bytes
+	var _ = _out1036
+	_out1036 = d.Fs.GetInode(txn, ino, false)
+	node = _out1036
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -247,61 +247,61 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _737_found
 	var _738_hint uint64 = 0
 	var _ = _738_hint
-	var _out1035 uint32
-	var _ = _out1035
-	var _out1036 *dbytes.Bytes
-	var _ = _out1036
-	var _out1037 bool
+	var _out1037 uint32
 	var _ = _out1037
-	var _out1038 uint64
+	var _out1038 *dbytes.Bytes
 	var _ = _out1038
-	var _out1039 uint64
+	var _out1039 bool
 	var _ = _out1039
-	_out1035, _out1036, _out1037, _out1038, _out1039 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1040 uint64
+	var _ = _out1040
+	var _out1041 uint64
+	var _ = _out1041
+	_out1037, _out1038, _out1039, _out1040, _out1041 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1035
-	before = _out1036
-	_737_found = _out1037
-	ino = _out1038
-	_738_hint = _out1039
+	st = _out1037
+	before = _out1038
+	_737_found = _out1039
+	ino = _out1040
+	_738_hint = _out1041
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _737_found {
 		var _739_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _739_p
-		var _out1040 uint32
-		var _ = _out1040
-		var _out1041 *dbytes.Bytes
-		var _ = _out1041
-		var _out1042 bool
+		var _out1042 uint32
 		var _ = _out1042
-		_out1040, _out1041, _out1042 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1040
-		_739_p = _out1041
-		later = _out1042
+		var _out1043 *dbytes.Bytes
+		var _ = _out1043
+		var _out1044 bool
+		var _ = _out1044
+		_out1042, _out1043, _out1044 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1042
+		_739_p = _out1043
+		later = _out1044
 		if st == uint32(0) {
 			node, after = _739_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1043 uint32
-	var _ = _out1043
-	var _out1044 uint64
-	var _ = _out1044
-	var _out1045 *dbytes.Bytes
+	var _out1045 uint32
 	var _ = _out1045
-	var _out1046 *dbytes.Bytes
+	var _out1046 uint64
 	var _ = _out1046
-	_out1043, _out1044, _out1045, _out1046 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _738_hint, a, how, verf, s, ns)
-	st = _out1043
-	ino = _out1044
-	node = _out1045
-	after = _out1046
+	var _out1047 *dbytes.Bytes
+	var _ = _out1047
+	var _out1048 *dbytes.Bytes
+	var _ = _out1048
+	_out1045, _out1046, _out1047, _out1048 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _738_hint, a, how, verf, s, ns)
+	st = _out1045
+	ino = _out1046
+	node = _out1047
+	after = _out1048
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -317,35 +317,35 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1047 uint32
-	var _ = _out1047
-	var _out1048 uint64
-	var _ = _out1048
-	_out1047, _out1048 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _740_mode, s, ns)
-	st = _out1047
-	ino = _out1048
+	var _out1049 uint32
+	var _ = _out1049
+	var _out1050 uint64
+	var _ = _out1050
+	_out1049, _out1050 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _740_mode, s, ns)
+	st = _out1049
+	ino = _out1050
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _741_ip *dbytes.Bytes
 		var _ = _741_ip
-		var _out1049 *dbytes.Bytes
-		var _ = _out1049
-		_out1049 = d.Fs.GetInode(txn, ino, true)
-		_741_ip = _out1049
+		var _out1051 *dbytes.Bytes
+		var _ = _out1051
+		_out1051 = d.Fs.GetInode(txn, ino, true)
+		_741_ip = _out1051
 		inodeformat.Companion_Default___.SetVerf(_741_ip, verf)
 		d.PutInode(txn, ino, _741_ip)
 	} else if a.HasSize {
 		var _742_later bool = false
 		var _ = _742_later
-		var _out1050 uint32
-		var _ = _out1050
-		var _out1051 bool
-		var _ = _out1051
-		_out1050, _out1051 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1050
-		_742_later = _out1051
+		var _out1052 uint32
+		var _ = _out1052
+		var _out1053 bool
+		var _ = _out1053
+		_out1052, _out1053 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1052
+		_742_later = _out1053
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -370,26 +370,26 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1052 uint32
-	var _ = _out1052
-	var _out1053 uint64
-	var _ = _out1053
-	_out1052, _out1053 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1052
-	ino = _out1053
+	var _out1054 uint32
+	var _ = _out1054
+	var _out1055 uint64
+	var _ = _out1055
+	_out1054, _out1055 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1054
+	ino = _out1055
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1054 uint32
-	var _ = _out1054
-	var _out1055 *dbytes.Bytes
-	var _ = _out1055
-	var _out1056 *dbytes.Bytes
+	var _out1056 uint32
 	var _ = _out1056
-	_out1054, _out1055, _out1056 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1054
-	node = _out1055
-	after = _out1056
+	var _out1057 *dbytes.Bytes
+	var _ = _out1057
+	var _out1058 *dbytes.Bytes
+	var _ = _out1058
+	_out1056, _out1057, _out1058 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1056
+	node = _out1057
+	after = _out1058
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -403,22 +403,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1057 uint32
-	var _ = _out1057
-	var _out1058 *dbytes.Bytes
-	var _ = _out1058
-	_out1057, _out1058 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1057
-	node = _out1058
+	var _out1059 uint32
+	var _ = _out1059
+	var _out1060 *dbytes.Bytes
+	var _ = _out1060
+	_out1059, _out1060 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1059
+	node = _out1060
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _744_ty uint32
 	var _ = _744_ty
-	var _out1059 uint32
-	var _ = _out1059
-	_out1059 = inodeformat.Companion_Default___.GetTy(node)
-	_744_ty = _out1059
+	var _out1061 uint32
+	var _ = _out1061
+	_out1061 = inodeformat.Companion_Default___.GetTy(node)
+	_744_ty = _out1061
 	if _744_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
@@ -426,10 +426,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _745_v uint64
 		var _ = _745_v
-		var _out1060 uint64
-		var _ = _out1060
-		_out1060 = inodeformat.Companion_Default___.GetVerf(node)
-		_745_v = _out1060
+		var _out1062 uint64
+		var _ = _out1062
+		_out1062 = inodeformat.Companion_Default___.GetVerf(node)
+		_745_v = _out1062
 		if _745_v != verf || _745_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
@@ -440,48 +440,48 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	}
 	var _746_may bool
 	var _ = _746_may
-	var _out1061 bool
-	var _ = _out1061
-	_out1061 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_746_may = _out1061
+	var _out1063 bool
+	var _ = _out1063
+	_out1063 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_746_may = _out1063
 	if !_746_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1062 uint32
-	var _ = _out1062
-	var _out1063 bool
-	var _ = _out1063
-	_out1062, _out1063 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1062
-	later = _out1063
+	var _out1064 uint32
+	var _ = _out1064
+	var _out1065 bool
+	var _ = _out1065
+	_out1064, _out1065 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1064
+	later = _out1065
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1064 *dbytes.Bytes
-	var _ = _out1064
-	_out1064 = d.Fs.GetInode(txn, ino, true)
-	node = _out1064
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	_out1066 = d.Fs.GetInode(txn, ino, true)
+	node = _out1066
 	var _747_ts uint64
 	var _ = _747_ts
 	var _748_tns uint32
 	var _ = _748_tns
-	var _out1065 uint64
-	var _ = _out1065
-	var _out1066 uint32
-	var _ = _out1066
-	_out1065, _out1066 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_747_ts = _out1065
-	_748_tns = _out1066
+	var _out1067 uint64
+	var _ = _out1067
+	var _out1068 uint32
+	var _ = _out1068
+	_out1067, _out1068 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_747_ts = _out1067
+	_748_tns = _out1068
 	inodeformat.Companion_Default___.SetMtime(node, _747_ts, _748_tns)
 	inodeformat.Companion_Default___.SetCtime(node, _747_ts, _748_tns)
 	if c.Uid != uint32(0) {
 		var _749_mode uint32
 		var _ = _749_mode
-		var _out1067 uint32
-		var _ = _out1067
-		_out1067 = inodeformat.Companion_Default___.GetMode(node)
-		_749_mode = _out1067
+		var _out1069 uint32
+		var _ = _out1069
+		_out1069 = inodeformat.Companion_Default___.GetMode(node)
+		_749_mode = _out1069
 		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_749_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
@@ -501,10 +501,10 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _750_t *attributeops.Sattr
 	var _ = _750_t
-	var _out1068 *attributeops.Sattr
-	var _ = _out1068
-	_out1068 = attributeops.Companion_Default___.Without(a, false, false)
-	_750_t = _out1068
+	var _out1070 *attributeops.Sattr
+	var _ = _out1070
+	_out1070 = attributeops.Companion_Default___.Without(a, false, false)
+	_750_t = _out1070
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _751_found bool = false
 	var _ = _751_found
@@ -512,38 +512,38 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _752_x
 	var _753_hint uint64 = 0
 	var _ = _753_hint
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 *dbytes.Bytes
-	var _ = _out1070
-	var _out1071 bool
+	var _out1071 uint32
 	var _ = _out1071
-	var _out1072 uint64
+	var _out1072 *dbytes.Bytes
 	var _ = _out1072
-	var _out1073 uint64
+	var _out1073 bool
 	var _ = _out1073
-	_out1069, _out1070, _out1071, _out1072, _out1073 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _750_t, false)
-	st = _out1069
-	before = _out1070
-	_751_found = _out1071
-	_752_x = _out1072
-	_753_hint = _out1073
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1074 uint32
+	var _out1074 uint64
 	var _ = _out1074
 	var _out1075 uint64
 	var _ = _out1075
-	var _out1076 *dbytes.Bytes
+	_out1071, _out1072, _out1073, _out1074, _out1075 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _750_t, false)
+	st = _out1071
+	before = _out1072
+	_751_found = _out1073
+	_752_x = _out1074
+	_753_hint = _out1075
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1076 uint32
 	var _ = _out1076
-	var _out1077 *dbytes.Bytes
+	var _out1077 uint64
 	var _ = _out1077
-	_out1074, _out1075, _out1076, _out1077 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _753_hint, _750_t, s, ns)
-	st = _out1074
-	ino = _out1075
-	node = _out1076
-	after = _out1077
+	var _out1078 *dbytes.Bytes
+	var _ = _out1078
+	var _out1079 *dbytes.Bytes
+	var _ = _out1079
+	_out1076, _out1077, _out1078, _out1079 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _753_hint, _750_t, s, ns)
+	st = _out1076
+	ino = _out1077
+	node = _out1078
+	after = _out1079
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -559,10 +559,10 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	var _754_t *attributeops.Sattr
 	var _ = _754_t
-	var _out1078 *attributeops.Sattr
-	var _ = _out1078
-	_out1078 = attributeops.Companion_Default___.Without(a, true, false)
-	_754_t = _out1078
+	var _out1080 *attributeops.Sattr
+	var _ = _out1080
+	_out1080 = attributeops.Companion_Default___.Without(a, true, false)
+	_754_t = _out1080
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _755_found bool = false
 	var _ = _755_found
@@ -586,38 +586,38 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 			return uint32(0)
 		}()
 	}()
-	var _out1079 uint32
-	var _ = _out1079
-	var _out1080 *dbytes.Bytes
-	var _ = _out1080
-	var _out1081 bool
+	var _out1081 uint32
 	var _ = _out1081
-	var _out1082 uint64
+	var _out1082 *dbytes.Bytes
 	var _ = _out1082
-	var _out1083 uint64
+	var _out1083 bool
 	var _ = _out1083
-	_out1079, _out1080, _out1081, _out1082, _out1083 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
-	st = _out1079
-	before = _out1080
-	_755_found = _out1081
-	_756_x = _out1082
-	_757_hint = _out1083
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1084 uint32
+	var _out1084 uint64
 	var _ = _out1084
 	var _out1085 uint64
 	var _ = _out1085
-	var _out1086 *dbytes.Bytes
+	_out1081, _out1082, _out1083, _out1084, _out1085 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
+	st = _out1081
+	before = _out1082
+	_755_found = _out1083
+	_756_x = _out1084
+	_757_hint = _out1085
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1086 uint32
 	var _ = _out1086
-	var _out1087 *dbytes.Bytes
+	var _out1087 uint64
 	var _ = _out1087
-	_out1084, _out1085, _out1086, _out1087 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _757_hint, _754_t, target, s, ns)
-	st = _out1084
-	ino = _out1085
-	node = _out1086
-	after = _out1087
+	var _out1088 *dbytes.Bytes
+	var _ = _out1088
+	var _out1089 *dbytes.Bytes
+	var _ = _out1089
+	_out1086, _out1087, _out1088, _out1089 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _757_hint, _754_t, target, s, ns)
+	st = _out1086
+	ino = _out1087
+	node = _out1088
+	after = _out1089
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -633,10 +633,10 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _760_t *attributeops.Sattr
 	var _ = _760_t
-	var _out1088 *attributeops.Sattr
-	var _ = _out1088
-	_out1088 = attributeops.Companion_Default___.Without(a, false, false)
-	_760_t = _out1088
+	var _out1090 *attributeops.Sattr
+	var _ = _out1090
+	_out1090 = attributeops.Companion_Default___.Without(a, false, false)
+	_760_t = _out1090
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _761_found bool = false
 	var _ = _761_found
@@ -660,38 +660,38 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 			return uint32(0)
 		}()
 	}()
-	var _out1089 uint32
-	var _ = _out1089
-	var _out1090 *dbytes.Bytes
-	var _ = _out1090
-	var _out1091 bool
+	var _out1091 uint32
 	var _ = _out1091
-	var _out1092 uint64
+	var _out1092 *dbytes.Bytes
 	var _ = _out1092
-	var _out1093 uint64
+	var _out1093 bool
 	var _ = _out1093
-	_out1089, _out1090, _out1091, _out1092, _out1093 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _765_bad, _760_t, false)
-	st = _out1089
-	before = _out1090
-	_761_found = _out1091
-	_762_x = _out1092
-	_763_hint = _out1093
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1094 uint32
+	var _out1094 uint64
 	var _ = _out1094
 	var _out1095 uint64
 	var _ = _out1095
-	var _out1096 *dbytes.Bytes
+	_out1091, _out1092, _out1093, _out1094, _out1095 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _765_bad, _760_t, false)
+	st = _out1091
+	before = _out1092
+	_761_found = _out1093
+	_762_x = _out1094
+	_763_hint = _out1095
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1096 uint32
 	var _ = _out1096
-	var _out1097 *dbytes.Bytes
+	var _out1097 uint64
 	var _ = _out1097
-	_out1094, _out1095, _out1096, _out1097 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _763_hint, _760_t, ty, maj, min, s, ns)
-	st = _out1094
-	ino = _out1095
-	node = _out1096
-	after = _out1097
+	var _out1098 *dbytes.Bytes
+	var _ = _out1098
+	var _out1099 *dbytes.Bytes
+	var _ = _out1099
+	_out1096, _out1097, _out1098, _out1099 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _763_hint, _760_t, ty, maj, min, s, ns)
+	st = _out1096
+	ino = _out1097
+	node = _out1098
+	after = _out1099
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -704,26 +704,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1098 uint32
-	var _ = _out1098
-	var _out1099 uint64
-	var _ = _out1099
-	_out1098, _out1099 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1098
-	ino = _out1099
+	var _out1100 uint32
+	var _ = _out1100
+	var _out1101 uint64
+	var _ = _out1101
+	_out1100, _out1101 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1100
+	ino = _out1101
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1100 uint32
-	var _ = _out1100
-	var _out1101 *dbytes.Bytes
-	var _ = _out1101
-	var _out1102 *dbytes.Bytes
+	var _out1102 uint32
 	var _ = _out1102
-	_out1100, _out1101, _out1102 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1100
-	node = _out1101
-	after = _out1102
+	var _out1103 *dbytes.Bytes
+	var _ = _out1103
+	var _out1104 *dbytes.Bytes
+	var _ = _out1104
+	_out1102, _out1103, _out1104 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1102
+	node = _out1103
+	after = _out1104
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -739,13 +739,13 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1103 uint32
-	var _ = _out1103
-	var _out1104 uint64
-	var _ = _out1104
-	_out1103, _out1104 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1103
-	ino = _out1104
+	var _out1105 uint32
+	var _ = _out1105
+	var _out1106 uint64
+	var _ = _out1106
+	_out1105, _out1106 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1105
+	ino = _out1106
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -754,24 +754,24 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	_766_len = target.Len()
 	var _767_ok bool
 	var _ = _767_ok
-	var _out1105 bool
-	var _ = _out1105
-	_out1105 = d.Write(txn, ino, uint64(0), target, uint64(0), _766_len)
-	_767_ok = _out1105
+	var _out1107 bool
+	var _ = _out1107
+	_out1107 = d.Write(txn, ino, uint64(0), target, uint64(0), _766_len)
+	_767_ok = _out1107
 	if !_767_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1106 uint32
-	var _ = _out1106
-	var _out1107 *dbytes.Bytes
-	var _ = _out1107
-	var _out1108 *dbytes.Bytes
+	var _out1108 uint32
 	var _ = _out1108
-	_out1106, _out1107, _out1108 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1106
-	node = _out1107
-	after = _out1108
+	var _out1109 *dbytes.Bytes
+	var _ = _out1109
+	var _out1110 *dbytes.Bytes
+	var _ = _out1110
+	_out1108, _out1109, _out1110 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1108
+	node = _out1109
+	after = _out1110
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -787,36 +787,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1109 uint32
-	var _ = _out1109
-	var _out1110 uint64
-	var _ = _out1110
-	_out1109, _out1110 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1109
-	ino = _out1110
+	var _out1111 uint32
+	var _ = _out1111
+	var _out1112 uint64
+	var _ = _out1112
+	_out1111, _out1112 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1111
+	ino = _out1112
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
 		var _768_ip *dbytes.Bytes
 		var _ = _768_ip
-		var _out1111 *dbytes.Bytes
-		var _ = _out1111
-		_out1111 = d.Fs.GetInode(txn, ino, true)
-		_768_ip = _out1111
+		var _out1113 *dbytes.Bytes
+		var _ = _out1113
+		_out1113 = d.Fs.GetInode(txn, ino, true)
+		_768_ip = _out1113
 		inodeformat.Companion_Default___.SetRdev(_768_ip, maj, min)
 		d.PutInode(txn, ino, _768_ip)
 	}
-	var _out1112 uint32
-	var _ = _out1112
-	var _out1113 *dbytes.Bytes
-	var _ = _out1113
-	var _out1114 *dbytes.Bytes
+	var _out1114 uint32
 	var _ = _out1114
-	_out1112, _out1113, _out1114 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1112
-	node = _out1113
-	after = _out1114
+	var _out1115 *dbytes.Bytes
+	var _ = _out1115
+	var _out1116 *dbytes.Bytes
+	var _ = _out1116
+	_out1114, _out1115, _out1116 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1114
+	node = _out1115
+	after = _out1116
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out635 *dbytes.Bytes
-	var _ = _out635
-	_out635 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out635
-	var _out636 uint64
-	var _ = _out636
-	_out636 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out636
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out637 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out637
+	var _out638 uint64
+	var _ = _out638
+	_out638 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out638
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -95,22 +95,22 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = _461_ip
 	var _462_nb uint64
 	var _ = _462_nb
-	var _out637 *dbytes.Bytes
-	var _ = _out637
-	var _out638 uint64
-	var _ = _out638
-	_out637, _out638 = _this.Open(txn, d, excl)
-	_461_ip = _out637
-	_462_nb = _out638
+	var _out639 *dbytes.Bytes
+	var _ = _out639
+	var _out640 uint64
+	var _ = _out640
+	_out639, _out640 = _this.Open(txn, d, excl)
+	_461_ip = _out639
+	_462_nb = _out640
 	var _463_h uint64
 	var _ = _463_h
 	_463_h = dbytes.NameHash(name)
 	var _464_key uint64
 	var _ = _464_key
-	var _out639 uint64
-	var _ = _out639
-	_out639 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
-	_464_key = _out639
+	var _out641 uint64
+	var _ = _out641
+	_out641 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
+	_464_key = _out641
 	var _465_kind uint64
 	var _ = _465_kind
 	_465_kind = uint64(0)
@@ -128,37 +128,37 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 		_467_n = _467_n - uint64(1)
 		var _468_blk uint64
 		var _ = _468_blk
-		var _out640 uint64
-		var _ = _out640
-		_out640 = dirlayout.Companion_Default___.BucketBlock(_463_h, _467_n, _465_kind)
-		_468_blk = _out640
+		var _out642 uint64
+		var _ = _out642
+		_out642 = dirlayout.Companion_Default___.BucketBlock(_463_h, _467_n, _465_kind)
+		_468_blk = _out642
 		var _469_fr uint64
 		var _ = _469_fr
 		_469_fr = uint64(0)
 		if _468_blk < _462_nb {
 			var _470_b *dbytes.Blk
 			var _ = _470_b
-			var _out641 *dbytes.Blk
-			var _ = _out641
-			_out641 = _this.Fs.ReadBlockOf(txn, _461_ip, d, _468_blk, excl)
-			_470_b = _out641
+			var _out643 *dbytes.Blk
+			var _ = _out643
+			_out643 = _this.Fs.ReadBlockOf(txn, _461_ip, d, _468_blk, excl)
+			_470_b = _out643
 			var _471_i uint64 = 0
 			var _ = _471_i
 			var _472_w uint64 = 0
 			var _ = _472_w
-			var _out642 bool
-			var _ = _out642
-			var _out643 uint64
-			var _ = _out643
-			var _out644 uint64
+			var _out644 bool
 			var _ = _out644
 			var _out645 uint64
 			var _ = _out645
-			_out642, _out643, _out644, _out645 = dirlayout.Companion_Default___.Search(_470_b, _468_blk, name, _464_key)
-			found = _out642
-			_471_i = _out643
-			_472_w = _out644
-			_469_fr = _out645
+			var _out646 uint64
+			var _ = _out646
+			var _out647 uint64
+			var _ = _out647
+			_out644, _out645, _out646, _out647 = dirlayout.Companion_Default___.Search(_470_b, _468_blk, name, _464_key)
+			found = _out644
+			_471_i = _out645
+			_472_w = _out646
+			_469_fr = _out647
 			if found {
 				ino, cell = _472_w%uint64(281474976710656), uint64(64)*_468_blk+_471_i
 				return found, ino, cell, lev
@@ -179,19 +179,19 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = _473_cell
 	var _474_lev uint64 = 0
 	var _ = _474_lev
-	var _out646 bool
-	var _ = _out646
-	var _out647 uint64
-	var _ = _out647
-	var _out648 uint64
+	var _out648 bool
 	var _ = _out648
 	var _out649 uint64
 	var _ = _out649
-	_out646, _out647, _out648, _out649 = _this.Find(txn, d, name, excl)
-	found = _out646
-	ino = _out647
-	_473_cell = _out648
-	_474_lev = _out649
+	var _out650 uint64
+	var _ = _out650
+	var _out651 uint64
+	var _ = _out651
+	_out648, _out649, _out650, _out651 = _this.Find(txn, d, name, excl)
+	found = _out648
+	ino = _out649
+	_473_cell = _out650
+	_474_lev = _out651
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -203,19 +203,19 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = hint
 	var _475_cell uint64 = 0
 	var _ = _475_cell
-	var _out650 bool
-	var _ = _out650
-	var _out651 uint64
-	var _ = _out651
-	var _out652 uint64
+	var _out652 bool
 	var _ = _out652
 	var _out653 uint64
 	var _ = _out653
-	_out650, _out651, _out652, _out653 = _this.Find(txn, d, name, excl)
-	found = _out650
-	ino = _out651
-	_475_cell = _out652
-	hint = _out653
+	var _out654 uint64
+	var _ = _out654
+	var _out655 uint64
+	var _ = _out655
+	_out652, _out653, _out654, _out655 = _this.Find(txn, d, name, excl)
+	found = _out652
+	ino = _out653
+	_475_cell = _out654
+	hint = _out655
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
@@ -223,16 +223,16 @@ func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var _ = ok
 	var _476_ip *dbytes.Bytes
 	var _ = _476_ip
-	var _out654 *dbytes.Bytes
-	var _ = _out654
-	_out654 = _this.Fs.GetInode(txn, d, true)
-	_476_ip = _out654
+	var _out656 *dbytes.Bytes
+	var _ = _out656
+	_out656 = _this.Fs.GetInode(txn, d, true)
+	_476_ip = _out656
 	var _477_n uint64
 	var _ = _477_n
-	var _out655 uint64
-	var _ = _out655
-	_out655 = inodeformat.Companion_Default___.GetNent(_476_ip)
-	_477_n = _out655
+	var _out657 uint64
+	var _ = _out657
+	_out657 = inodeformat.Companion_Default___.GetNent(_476_ip)
+	_477_n = _out657
 	if !down && _477_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
@@ -253,18 +253,18 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 	var _478_len uint64
 	var _ = _478_len
 	_478_len = s.Len()
-	var _out656 bool
-	var _ = _out656
-	_out656 = _this.Fs.Write(txn, d, off, s, uint64(0), _478_len)
-	ok = _out656
+	var _out658 bool
+	var _ = _out658
+	_out658 = _this.Fs.Write(txn, d, off, s, uint64(0), _478_len)
+	ok = _out658
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out657 bool
-		var _ = _out657
-		_out657 = _this.Count(txn, d, down)
-		ok = _out657
+		var _out659 bool
+		var _ = _out659
+		_out659 = _this.Count(txn, d, down)
+		ok = _out659
 		if !ok {
 			return ok
 		}
@@ -274,10 +274,10 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out658 bool
-	var _ = _out658
-	_out658 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out658
+	var _out660 bool
+	var _ = _out660
+	_out660 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out660
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
@@ -288,37 +288,37 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	_479_h = dbytes.NameHash(name)
 	var _480_key uint64
 	var _ = _480_key
-	var _out659 uint64
-	var _ = _out659
-	_out659 = dirlayout.Companion_Default___.KeyFor(name, _479_h)
-	_480_key = _out659
+	var _out661 uint64
+	var _ = _out661
+	_out661 = dirlayout.Companion_Default___.KeyFor(name, _479_h)
+	_480_key = _out661
 	var _481_cell uint64 = 0
 	var _ = _481_cell
 	var _482_size uint64 = 0
 	var _ = _482_size
-	var _out660 bool
-	var _ = _out660
-	var _out661 uint64
-	var _ = _out661
-	var _out662 uint64
+	var _out662 bool
 	var _ = _out662
-	_out660, _out661, _out662 = _this.Room(txn, d, name, _479_h, hint)
-	ok = _out660
-	_481_cell = _out661
-	_482_size = _out662
+	var _out663 uint64
+	var _ = _out663
+	var _out664 uint64
+	var _ = _out664
+	_out662, _out663, _out664 = _this.Room(txn, d, name, _479_h, hint)
+	ok = _out662
+	_481_cell = _out663
+	_482_size = _out664
 	if !ok {
 		return ok
 	}
 	var _483_s *dbytes.Bytes
 	var _ = _483_s
-	var _out663 *dbytes.Bytes
-	var _ = _out663
-	_out663 = dirlayout.Companion_Default___.MakeSlot(_482_size, ino, name, _480_key)
-	_483_s = _out663
-	var _out664 bool
-	var _ = _out664
-	_out664 = _this.Store(txn, d, uint64(64)*_481_cell, _483_s, true, false)
-	ok = _out664
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	_out665 = dirlayout.Companion_Default___.MakeSlot(_482_size, ino, name, _480_key)
+	_483_s = _out665
+	var _out666 bool
+	var _ = _out666
+	_out666 = _this.Store(txn, d, uint64(64)*_481_cell, _483_s, true, false)
+	ok = _out666
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -332,13 +332,13 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = _484_ip
 	var _485_nb uint64
 	var _ = _485_nb
-	var _out665 *dbytes.Bytes
-	var _ = _out665
-	var _out666 uint64
-	var _ = _out666
-	_out665, _out666 = _this.Open(txn, d, true)
-	_484_ip = _out665
-	_485_nb = _out666
+	var _out667 *dbytes.Bytes
+	var _ = _out667
+	var _out668 uint64
+	var _ = _out668
+	_out667, _out668 = _this.Open(txn, d, true)
+	_484_ip = _out667
+	_485_nb = _out668
 	var _486_l uint64
 	var _ = _486_l
 	_486_l = name.Len()
@@ -355,26 +355,26 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	for _488_n < uint64(9) {
 		var _489_blk uint64
 		var _ = _489_blk
-		var _out667 uint64
-		var _ = _out667
-		_out667 = dirlayout.Companion_Default___.BucketBlock(h, _488_n, _487_kind)
-		_489_blk = _out667
+		var _out669 uint64
+		var _ = _out669
+		_out669 = dirlayout.Companion_Default___.BucketBlock(h, _488_n, _487_kind)
+		_489_blk = _out669
 		if _489_blk >= _485_nb {
 			ok, cell, size = true, uint64(64)*_489_blk, uint64(4096)
 			return ok, cell, size
 		}
 		var _490_b *dbytes.Blk
 		var _ = _490_b
-		var _out668 *dbytes.Blk
-		var _ = _out668
-		_out668 = _this.Fs.ReadBlockOf(txn, _484_ip, d, _489_blk, true)
-		_490_b = _out668
+		var _out670 *dbytes.Blk
+		var _ = _out670
+		_out670 = _this.Fs.ReadBlockOf(txn, _484_ip, d, _489_blk, true)
+		_490_b = _out670
 		var _491_i uint64
 		var _ = _491_i
-		var _out669 uint64
-		var _ = _out669
-		_out669 = dirlayout.Companion_Default___.SearchFree(_490_b, _489_blk)
-		_491_i = _out669
+		var _out671 uint64
+		var _ = _out671
+		_out671 = dirlayout.Companion_Default___.SearchFree(_490_b, _489_blk)
+		_491_i = _out671
 		if _491_i < uint64(64) {
 			ok, cell, size = true, uint64(64)*_489_blk+_491_i, size
 			return ok, cell, size
@@ -395,28 +395,28 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _ = _494_cell
 	var _495_lev uint64
 	var _ = _495_lev
-	var _out670 bool
-	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	var _out672 uint64
+	var _out672 bool
 	var _ = _out672
 	var _out673 uint64
 	var _ = _out673
-	_out670, _out671, _out672, _out673 = _this.Find(txn, d, name, true)
-	_492_found = _out670
-	_493_ino0 = _out671
-	_494_cell = _out672
-	_495_lev = _out673
+	var _out674 uint64
+	var _ = _out674
+	var _out675 uint64
+	var _ = _out675
+	_out672, _out673, _out674, _out675 = _this.Find(txn, d, name, true)
+	_492_found = _out672
+	_493_ino0 = _out673
+	_494_cell = _out674
+	_495_lev = _out675
 	var _496_h uint64
 	var _ = _496_h
 	_496_h = dbytes.NameHash(name)
 	var _497_key uint64
 	var _ = _497_key
-	var _out674 uint64
-	var _ = _out674
-	_out674 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
-	_497_key = _out674
+	var _out676 uint64
+	var _ = _out676
+	_out676 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
+	_497_key = _out676
 	var _498_size uint64
 	var _ = _498_size
 	_498_size = uint64(64)
@@ -425,14 +425,14 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	}
 	var _499_s *dbytes.Bytes
 	var _ = _499_s
-	var _out675 *dbytes.Bytes
-	var _ = _out675
-	_out675 = dirlayout.Companion_Default___.MakeSlot(_498_size, ino, name, _497_key)
-	_499_s = _out675
-	var _out676 bool
-	var _ = _out676
-	_out676 = _this.Store(txn, d, uint64(64)*_494_cell, _499_s, false, false)
-	ok = _out676
+	var _out677 *dbytes.Bytes
+	var _ = _out677
+	_out677 = dirlayout.Companion_Default___.MakeSlot(_498_size, ino, name, _497_key)
+	_499_s = _out677
+	var _out678 bool
+	var _ = _out678
+	_out678 = _this.Store(txn, d, uint64(64)*_494_cell, _499_s, false, false)
+	ok = _out678
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
@@ -446,19 +446,19 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _ = _502_cell
 	var _503_lev uint64
 	var _ = _503_lev
-	var _out677 bool
-	var _ = _out677
-	var _out678 uint64
-	var _ = _out678
-	var _out679 uint64
+	var _out679 bool
 	var _ = _out679
 	var _out680 uint64
 	var _ = _out680
-	_out677, _out678, _out679, _out680 = _this.Find(txn, d, name, true)
-	_500_found = _out677
-	_501_ino0 = _out678
-	_502_cell = _out679
-	_503_lev = _out680
+	var _out681 uint64
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	_out679, _out680, _out681, _out682 = _this.Find(txn, d, name, true)
+	_500_found = _out679
+	_501_ino0 = _out680
+	_502_cell = _out681
+	_503_lev = _out682
 	var _504_size uint64
 	var _ = _504_size
 	_504_size = uint64(64)
@@ -467,14 +467,14 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	}
 	var _505_s *dbytes.Bytes
 	var _ = _505_s
-	var _out681 *dbytes.Bytes
-	var _ = _out681
-	_out681 = dbytes.NewBytes(_504_size)
-	_505_s = _out681
-	var _out682 bool
-	var _ = _out682
-	_out682 = _this.Store(txn, d, uint64(64)*_502_cell, _505_s, true, true)
-	ok = _out682
+	var _out683 *dbytes.Bytes
+	var _ = _out683
+	_out683 = dbytes.NewBytes(_504_size)
+	_505_s = _out683
+	var _out684 bool
+	var _ = _out684
+	_out684 = _this.Store(txn, d, uint64(64)*_502_cell, _505_s, true, true)
+	ok = _out684
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
@@ -482,16 +482,16 @@ func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var _ = e
 	var _506_ip *dbytes.Bytes
 	var _ = _506_ip
-	var _out683 *dbytes.Bytes
-	var _ = _out683
-	_out683 = _this.Fs.GetInode(txn, d, false)
-	_506_ip = _out683
+	var _out685 *dbytes.Bytes
+	var _ = _out685
+	_out685 = _this.Fs.GetInode(txn, d, false)
+	_506_ip = _out685
 	var _507_n uint64
 	var _ = _507_n
-	var _out684 uint64
-	var _ = _out684
-	_out684 = inodeformat.Companion_Default___.GetNent(_506_ip)
-	_507_n = _out684
+	var _out686 uint64
+	var _ = _out686
+	_out686 = inodeformat.Companion_Default___.GetNent(_506_ip)
+	_507_n = _out686
 	e = _507_n == uint64(0)
 	return e
 }
@@ -502,13 +502,13 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	var _ = _508_ip
 	var _509_nb uint64
 	var _ = _509_nb
-	var _out685 *dbytes.Bytes
-	var _ = _out685
-	var _out686 uint64
-	var _ = _out686
-	_out685, _out686 = _this.Open(txn, d, false)
-	_508_ip = _out685
-	_509_nb = _out686
+	var _out687 *dbytes.Bytes
+	var _ = _out687
+	var _out688 uint64
+	var _ = _out688
+	_out687, _out688 = _this.Open(txn, d, false)
+	_508_ip = _out687
+	_509_nb = _out688
 	var _510_c uint64
 	var _ = _510_c
 	_510_c = uint64(0)
@@ -523,25 +523,25 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	for _511_blk < _509_nb {
 		var _513_next uint64
 		var _ = _513_next
-		var _out687 uint64
-		var _ = _out687
-		_out687 = _this.SkipHoles(txn, _508_ip, d, _511_blk, _509_nb)
-		_513_next = _out687
+		var _out689 uint64
+		var _ = _out689
+		_out689 = _this.SkipHoles(txn, _508_ip, d, _511_blk, _509_nb)
+		_513_next = _out689
 		if _513_next != _511_blk {
 			_511_blk, _512_i = _513_next, uint64(0)
 		} else {
 			var _514_b *dbytes.Blk
 			var _ = _514_b
-			var _out688 *dbytes.Blk
-			var _ = _out688
-			_out688 = _this.Fs.ReadBlockOf(txn, _508_ip, d, _511_blk, false)
-			_514_b = _out688
+			var _out690 *dbytes.Blk
+			var _ = _out690
+			_out690 = _this.Fs.ReadBlockOf(txn, _508_ip, d, _511_blk, false)
+			_514_b = _out690
 			var _515_fits bool = false
 			var _ = _515_fits
-			var _out689 bool
-			var _ = _out689
-			_out689 = dirpages.Companion_Default___.ListBlock(_514_b, _511_blk, _512_i, out)
-			_515_fits = _out689
+			var _out691 bool
+			var _ = _out691
+			_out691 = dirpages.Companion_Default___.ListBlock(_514_b, _511_blk, _512_i, out)
+			_515_fits = _out691
 			if !_515_fits {
 				eof = false
 				return eof
@@ -564,10 +564,10 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	}
 	var _517_pb *dbytes.Blk
 	var _ = _517_pb
-	var _out690 *dbytes.Blk
-	var _ = _out690
-	_out690 = _this.Fs.Fs.ReadParent(txn, ip, _516_k, positions.Companion_Default___.MaxLev(_516_k), positions.Companion_Default___.FlatJ(n), false)
-	_517_pb = _out690
+	var _out692 *dbytes.Blk
+	var _ = _out692
+	_out692 = _this.Fs.Fs.ReadParent(txn, ip, _516_k, positions.Companion_Default___.MaxLev(_516_k), positions.Companion_Default___.FlatJ(n), false)
+	_517_pb = _out692
 	var _518_i uint64
 	var _ = _518_i
 	_518_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out691 bool
-	var _ = _out691
-	var _out692 uint64
-	var _ = _out692
-	_out691, _out692 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out691
-	ino = _out692
+	var _out693 bool
+	var _ = _out693
+	var _out694 uint64
+	var _ = _out694
+	_out693, _out694 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out693
+	ino = _out694
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out693 bool
-	var _ = _out693
-	_out693 = _this.Fs.FreeInode(txn, ino)
-	ok = _out693
+	var _out695 bool
+	var _ = _out695
+	_out695 = _this.Fs.FreeInode(txn, ino)
+	ok = _out695
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out694 bool
-	var _ = _out694
-	_out694 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out694
+	var _out696 bool
+	var _ = _out696
+	_out696 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out696
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out695 bool
-	var _ = _out695
-	_out695 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out695
+	var _out697 bool
+	var _ = _out697
+	_out697 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out697
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out696 bool
-	var _ = _out696
-	_out696 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out696
+	var _out698 bool
+	var _ = _out698
+	_out698 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out698
 	return done
 }
 

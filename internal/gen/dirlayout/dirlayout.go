@@ -110,10 +110,10 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out632 bool
-			var _ = _out632
-			_out632 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out632
+			var _out634 bool
+			var _ = _out634
+			_out634 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out634
 			if found {
 				return found, i, w, fr
 			}
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) u
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out633 *dbytes.Bytes
-	var _ = _out633
-	_out633 = dbytes.NewBytes(size)
-	s = _out633
+	var _out635 *dbytes.Bytes
+	var _ = _out635
+	_out635 = dbytes.NewBytes(size)
+	s = _out635
 	var _455_l uint64
 	var _ = _455_l
 	_455_l = name.Len()

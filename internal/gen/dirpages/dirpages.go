@@ -82,10 +82,10 @@ func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, fr
 			if _460_l > _457_cap {
 				_460_l = _457_cap
 			}
-			var _out634 bool
-			var _ = _out634
-			_out634 = out.Offer(_459_w%uint64(281474976710656), b, uint64(64)*_458_i+uint64(8), _460_l, uint64(64)*blk+_458_i+uint64(3))
-			fits = _out634
+			var _out636 bool
+			var _ = _out636
+			_out636 = out.Offer(_459_w%uint64(281474976710656), b, uint64(64)*_458_i+uint64(8), _460_l, uint64(64)*blk+_458_i+uint64(3))
+			fits = _out636
 			if !fits {
 				return fits
 			}

@@ -73,54 +73,54 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
 	var _696_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _696_ip
-	var _out961 uint32
-	var _ = _out961
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	_out961, _out962 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out961
-	_696_ip = _out962
+	var _out963 uint32
+	var _ = _out963
+	var _out964 *dbytes.Bytes
+	var _ = _out964
+	_out963, _out964 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out963
+	_696_ip = _out964
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
 	after = _696_ip
 	var _697_ty uint32
 	var _ = _697_ty
-	var _out963 uint32
-	var _ = _out963
-	_out963 = inodeformat.Companion_Default___.GetTy(_696_ip)
-	_697_ty = _out963
+	var _out965 uint32
+	var _ = _out965
+	_out965 = inodeformat.Companion_Default___.GetTy(_696_ip)
+	_697_ty = _out965
 	if _697_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
 	var _698_r bool
 	var _ = _698_r
-	var _out964 bool
-	var _ = _out964
-	_out964 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYR())
-	_698_r = _out964
+	var _out966 bool
+	var _ = _out966
+	_out966 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYR())
+	_698_r = _out966
 	var _699_x bool
 	var _ = _699_x
-	var _out965 bool
-	var _ = _out965
-	_out965 = permissions.Companion_Default___.May(c, _696_ip, permissions.Companion_Default___.MAYX())
-	_699_x = _out965
+	var _out967 bool
+	var _ = _out967
+	_out967 = permissions.Companion_Default___.May(c, _696_ip, permissions.Companion_Default___.MAYX())
+	_699_x = _out967
 	if !_698_r && !_699_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
 	var _700_size uint64
 	var _ = _700_size
-	var _out966 uint64
-	var _ = _out966
-	_out966 = inodeformat.Companion_Default___.GetSize(_696_ip)
-	_700_size = _out966
+	var _out968 uint64
+	var _ = _out968
+	_out968 = inodeformat.Companion_Default___.GetSize(_696_ip)
+	_700_size = _out968
 	eof = off >= _700_size || len_ >= _700_size-off
-	var _out967 *dbytes.Bytes
-	var _ = _out967
-	_out967 = d.Fs.Read(txn, ino, off, len_)
-	data = _out967
+	var _out969 *dbytes.Bytes
+	var _ = _out969
+	_out969 = d.Fs.Read(txn, ino, off, len_)
+	data = _out969
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -133,23 +133,23 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _701_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _701_ip
-	var _out968 uint32
-	var _ = _out968
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	_out968, _out969 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out968
-	_701_ip = _out969
+	var _out970 uint32
+	var _ = _out970
+	var _out971 *dbytes.Bytes
+	var _ = _out971
+	_out970, _out971 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out970
+	_701_ip = _out971
 	if st != uint32(0) {
 		return st, before, after
 	}
 	before = _701_ip
 	var _702_ty uint32
 	var _ = _702_ty
-	var _out970 uint32
-	var _ = _out970
-	_out970 = inodeformat.Companion_Default___.GetTy(_701_ip)
-	_702_ty = _out970
+	var _out972 uint32
+	var _ = _out972
+	_out972 = inodeformat.Companion_Default___.GetTy(_701_ip)
+	_702_ty = _out972
 	if _702_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
@@ -160,10 +160,10 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _703_w bool
 	var _ = _703_w
-	var _out971 bool
-	var _ = _out971
-	_out971 = permissions.Companion_Default___.MayData(c, _701_ip, permissions.Companion_Default___.MAYW())
-	_703_w = _out971
+	var _out973 bool
+	var _ = _out973
+	_out973 = permissions.Companion_Default___.MayData(c, _701_ip, permissions.Companion_Default___.MAYW())
+	_703_w = _out973
 	if !_703_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
@@ -174,27 +174,27 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _704_size uint64
 	var _ = _704_size
-	var _out972 uint64
-	var _ = _out972
-	_out972 = inodeformat.Companion_Default___.GetSize(_701_ip)
-	_704_size = _out972
+	var _out974 uint64
+	var _ = _out974
+	_out974 = inodeformat.Companion_Default___.GetSize(_701_ip)
+	_704_size = _out974
 	var _705_shrink uint64
 	var _ = _705_shrink
-	var _out973 uint64
-	var _ = _out973
-	_out973 = inodeformat.Companion_Default___.GetShrink(_701_ip)
-	_705_shrink = _out973
+	var _out975 uint64
+	var _ = _out975
+	_out975 = inodeformat.Companion_Default___.GetShrink(_701_ip)
+	_705_shrink = _out975
 	if _705_shrink != uint64(0) && off+len_ > _704_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out974 uint32
-	var _ = _out974
-	var _out975 *dbytes.Bytes
-	var _ = _out975
-	_out974, _out975 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out974
-	after = _out975
+	var _out976 uint32
+	var _ = _out976
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out976, _out977 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out976
+	after = _out977
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -205,40 +205,40 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
 	var _706_ok bool
 	var _ = _706_ok
-	var _out976 bool
-	var _ = _out976
-	_out976 = d.Write(txn, ino, off, src, so, len_)
-	_706_ok = _out976
+	var _out978 bool
+	var _ = _out978
+	_out978 = d.Write(txn, ino, off, src, so, len_)
+	_706_ok = _out978
 	if !_706_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
 	var _707_np *dbytes.Bytes
 	var _ = _707_np
-	var _out977 *dbytes.Bytes
-	var _ = _out977
-	_out977 = d.Fs.GetInode(txn, ino, true)
-	_707_np = _out977
+	var _out979 *dbytes.Bytes
+	var _ = _out979
+	_out979 = d.Fs.GetInode(txn, ino, true)
+	_707_np = _out979
 	var _708_ts uint64
 	var _ = _708_ts
 	var _709_tns uint32
 	var _ = _709_tns
-	var _out978 uint64
-	var _ = _out978
-	var _out979 uint32
-	var _ = _out979
-	_out978, _out979 = attributechanges.Companion_Default___.Stamp(_707_np, s, ns)
-	_708_ts = _out978
-	_709_tns = _out979
+	var _out980 uint64
+	var _ = _out980
+	var _out981 uint32
+	var _ = _out981
+	_out980, _out981 = attributechanges.Companion_Default___.Stamp(_707_np, s, ns)
+	_708_ts = _out980
+	_709_tns = _out981
 	inodeformat.Companion_Default___.SetMtime(_707_np, _708_ts, _709_tns)
 	inodeformat.Companion_Default___.SetCtime(_707_np, _708_ts, _709_tns)
 	if c.Uid != uint32(0) {
 		var _710_mode uint32
 		var _ = _710_mode
-		var _out980 uint32
-		var _ = _out980
-		_out980 = inodeformat.Companion_Default___.GetMode(_707_np)
-		_710_mode = _out980
+		var _out982 uint32
+		var _ = _out982
+		_out982 = inodeformat.Companion_Default___.GetMode(_707_np)
+		_710_mode = _out982
 		inodeformat.Companion_Default___.SetMode(_707_np, permissions.Companion_Default___.KillPriv(_710_mode))
 	}
 	d.PutInode(txn, ino, _707_np)
@@ -255,41 +255,41 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _711_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _711_ip
-	var _out981 uint32
-	var _ = _out981
-	var _out982 *dbytes.Bytes
-	var _ = _out982
-	_out981, _out982 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out981
-	_711_ip = _out982
+	var _out983 uint32
+	var _ = _out983
+	var _out984 *dbytes.Bytes
+	var _ = _out984
+	_out983, _out984 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out983
+	_711_ip = _out984
 	if st != uint32(0) {
 		return st, target, after
 	}
 	after = _711_ip
 	var _712_ty uint32
 	var _ = _712_ty
-	var _out983 uint32
-	var _ = _out983
-	_out983 = inodeformat.Companion_Default___.GetTy(_711_ip)
-	_712_ty = _out983
+	var _out985 uint32
+	var _ = _out985
+	_out985 = inodeformat.Companion_Default___.GetTy(_711_ip)
+	_712_ty = _out985
 	if _712_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
 	var _713_size uint64
 	var _ = _713_size
-	var _out984 uint64
-	var _ = _out984
-	_out984 = inodeformat.Companion_Default___.GetSize(_711_ip)
-	_713_size = _out984
+	var _out986 uint64
+	var _ = _out986
+	_out986 = inodeformat.Companion_Default___.GetSize(_711_ip)
+	_713_size = _out986
 	if _713_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out985 *dbytes.Bytes
-	var _ = _out985
-	_out985 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out985
+	var _out987 *dbytes.Bytes
+	var _ = _out987
+	_out987 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out987
 	return st, target, after
 }
 

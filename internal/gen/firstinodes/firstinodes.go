@@ -85,28 +85,28 @@ func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtx
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out697 *bytefiles.ByteFs
-	var _ = _out697
-	_out697 = Companion_Default___.Blank(geo, jrnl)
-	f = _out697
+	var _out699 *bytefiles.ByteFs
+	var _ = _out699
+	_out699 = Companion_Default___.Blank(geo, jrnl)
+	f = _out699
 	var _522_z *dbytes.Bytes
 	var _ = _522_z
-	var _out698 *dbytes.Bytes
-	var _ = _out698
-	_out698 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_522_z = _out698
+	var _out700 *dbytes.Bytes
+	var _ = _out700
+	_out700 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_522_z = _out700
 	f.Blank(txn, _522_z, uint64(2), uint32(8), uint64(1))
-	var _out699 *dbytes.Bytes
-	var _ = _out699
-	_out699 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_522_z = _out699
+	var _out701 *dbytes.Bytes
+	var _ = _out701
+	_out701 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_522_z = _out701
 	f.Blank(txn, _522_z, uint64(1), uint32(2), uint64(1))
 	var _523_ip *dbytes.Bytes
 	var _ = _523_ip
-	var _out700 *dbytes.Bytes
-	var _ = _out700
-	_out700 = f.GetInode(txn, uint64(1), true)
-	_523_ip = _out700
+	var _out702 *dbytes.Bytes
+	var _ = _out702
+	_out702 = f.GetInode(txn, uint64(1), true)
+	_523_ip = _out702
 	inodeformat.Companion_Default___.SetMode(_523_ip, mode)
 	inodeformat.Companion_Default___.SetNlink(_523_ip, uint32(2))
 	inodeformat.Companion_Default___.SetUid(_523_ip, uid)

@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	for _313_k < uint64(15) {
 		var _314_x uint64
 		var _ = _314_x
-		var _out499 uint64
-		var _ = _out499
-		_out499 = Companion_Default___.GetSlot(b, _313_k)
-		_314_x = _out499
+		var _out500 uint64
+		var _ = _out500
+		_out500 = Companion_Default___.GetSlot(b, _313_k)
+		_314_x = _out500
 		if _314_x != uint64(0) {
 			r = false
 			return r
@@ -238,10 +238,10 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 	var _315_u uint64
 	var _ = _315_u
-	var _out500 uint64
-	var _ = _out500
-	_out500 = Companion_Default___.GetUsed(b)
-	_315_u = _out500
+	var _out501 uint64
+	var _ = _out501
+	_out501 = Companion_Default___.GetUsed(b)
+	_315_u = _out501
 	if _315_u < uint64(18446744073709551615) {
 		Companion_Default___.SetUsed(b, _315_u+uint64(1))
 	}
@@ -249,10 +249,10 @@ func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _316_u uint64
 	var _ = _316_u
-	var _out501 uint64
-	var _ = _out501
-	_out501 = Companion_Default___.GetUsed(b)
-	_316_u = _out501
+	var _out502 uint64
+	var _ = _out502
+	_out502 = Companion_Default___.GetUsed(b)
+	_316_u = _out502
 	if uint64(0) < _316_u {
 		Companion_Default___.SetUsed(b, _316_u-uint64(1))
 	}

@@ -780,7 +780,7 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	}
 	return ok, c, bad
 }
-func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold, a uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -792,7 +792,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		var _ = _out355
 		var _out356 uint64
 		var _ = _out356
-		_out355, _out356 = Companion_Default___.LookOnce(j, a)
+		_out355, _out356 = Companion_Default___.LookOnce(j, h, a)
 		b = _out355
 		_214_t = _out356
 		if b != (*dbytes.Blk)(nil) {
@@ -821,7 +821,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 		var _ = _out360
 		var _out361 *dbytes.Blk
 		var _ = _out361
-		_out360, _out361 = Companion_Default___.Decide(j, a, _214_t, _215_c, _216_bad)
+		_out360, _out361 = Companion_Default___.Decide(j, h, a, _214_t, _215_c, _216_bad)
 		ok = _out360
 		b = _out361
 		if b != (*dbytes.Blk)(nil) || !ok {
@@ -831,7 +831,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, a uint64) (bo
 	}
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, a uint64) (*dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -845,10 +845,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, a uint64)
 	_out362, _out363 = journalreader.Companion_Default___.Lookup(j, a)
 	b = _out362
 	t = _out363
+	if b != (*dbytes.Blk)(nil) {
+		h.Keep(j.Cache, b)
+	}
 	j.Mu.Unlock()
 	return b, t
 }
-func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -862,6 +865,9 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, a uint64, t
 		var _ = _out364
 		_out364 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
 		b = _out364
+		if b != (*dbytes.Blk)(nil) {
+			h.Keep(j.Cache, b)
+		}
 	} else {
 		var _217_damaged bool
 		var _ = _217_damaged

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out707 bool
-		var _ = _out707
-		var _out708 *ddisk.BList
-		var _ = _out708
-		_out707, _out708 = d.ReadRun(a, n)
-		io = _out707
-		l = _out708
-	} else {
 		var _out709 bool
 		var _ = _out709
 		var _out710 *ddisk.BList
 		var _ = _out710
-		_out709, _out710 = d.ReadAny(a, n)
+		_out709, _out710 = d.ReadRun(a, n)
 		io = _out709
 		l = _out710
+	} else {
+		var _out711 bool
+		var _ = _out711
+		var _out712 *ddisk.BList
+		var _ = _out712
+		_out711, _out712 = d.ReadAny(a, n)
+		io = _out711
+		l = _out712
 	}
 	return io, l
 }
@@ -93,10 +93,10 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = y
 	var _529_s uint64
 	var _ = _529_s
-	var _out711 uint64
-	var _ = _out711
-	_out711 = ring.Companion_Default___.SlotOf(q, nd)
-	_529_s = _out711
+	var _out713 uint64
+	var _ = _out713
+	_out713 = ring.Companion_Default___.SlotOf(q, nd)
+	_529_s = _out713
 	var _530_a uint64
 	var _ = _530_a
 	_530_a = at + uint64(2) + uint64(16)*_529_s
@@ -104,33 +104,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = _531_k
 	_531_k = n
 	if n > uint64(15) {
-		var _out712 uint64
-		var _ = _out712
-		_out712 = ring.Companion_Default___.SlotOf(pos, nr)
-		_529_s = _out712
+		var _out714 uint64
+		var _ = _out714
+		_out714 = ring.Companion_Default___.SlotOf(pos, nr)
+		_529_s = _out714
 		_530_a = at + uint64(1) + uint64(16)*nd + _529_s
 		if _531_k > nr-_529_s {
 			_531_k = nr - _529_s
 		}
 	}
-	var _out713 bool
-	var _ = _out713
-	var _out714 *ddisk.BList
-	var _ = _out714
-	_out713, _out714 = Companion_Default___.ReadLog(d, believe, _530_a, _531_k)
-	io = _out713
-	x = _out714
-	y = x
-	if !io {
-		return io, x, y
-	}
 	var _out715 bool
 	var _ = _out715
 	var _out716 *ddisk.BList
 	var _ = _out716
-	_out715, _out716 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_531_k)
+	_out715, _out716 = Companion_Default___.ReadLog(d, believe, _530_a, _531_k)
 	io = _out715
-	y = _out716
+	x = _out716
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out717 bool
+	var _ = _out717
+	var _out718 *ddisk.BList
+	var _ = _out718
+	_out717, _out718 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_531_k)
+	io = _out717
+	y = _out718
 	if !io {
 		return io, x, y
 	}
@@ -145,10 +145,10 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	io = true
 	var _532_hm *dlog.BMap
 	var _ = _532_hm
-	var _out717 *dlog.BMap
-	var _ = _out717
-	_out717 = dlog.NewBMap()
-	_532_hm = _out717
+	var _out719 *dlog.BMap
+	var _ = _out719
+	_out719 = dlog.NewBMap()
+	_532_hm = _out719
 	var _533_i uint64
 	var _ = _533_i
 	_533_i = uint64(0)
@@ -157,40 +157,40 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 		var _ = _534_a
 		var _535_n uint64
 		var _ = _535_n
-		var _out718 uint64
-		var _ = _out718
-		var _out719 uint64
-		var _ = _out719
-		_out718, _out719 = Companion_Default___.DirRun(r, _533_i, m)
-		_534_a = _out718
-		_535_n = _out719
+		var _out720 uint64
+		var _ = _out720
+		var _out721 uint64
+		var _ = _out721
+		_out720, _out721 = Companion_Default___.DirRun(r, _533_i, m)
+		_534_a = _out720
+		_535_n = _out721
 		var _536_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _536_l
-		var _out720 bool
-		var _ = _out720
-		var _out721 *ddisk.BList
-		var _ = _out721
-		_out720, _out721 = Companion_Default___.ReadLog(d, believe, _534_a, _535_n)
-		io = _out720
-		_536_l = _out721
+		var _out722 bool
+		var _ = _out722
+		var _out723 *ddisk.BList
+		var _ = _out723
+		_out722, _out723 = Companion_Default___.ReadLog(d, believe, _534_a, _535_n)
+		io = _out722
+		_536_l = _out723
 		if !io {
 			return io, z
 		}
 		var _537_ok bool
 		var _ = _537_ok
-		var _out722 bool
-		var _ = _out722
-		_out722 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
-		_537_ok = _out722
+		var _out724 bool
+		var _ = _out724
+		_out724 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
+		_537_ok = _out724
 		if !_537_ok {
 			return io, z
 		}
 		_533_i = _533_i + _535_n
 	}
-	var _out723 *ddisk.BList
-	var _ = _out723
-	_out723 = _532_hm.List()
-	z = _out723
+	var _out725 *ddisk.BList
+	var _ = _out725
+	_out725 = _532_hm.List()
+	z = _out725
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,18 +198,18 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out724 uint64
-	var _ = _out724
-	_out724 = r.Dir(i)
-	a = _out724
+	var _out726 uint64
+	var _ = _out726
+	_out726 = r.Dir(i)
+	a = _out726
 	n = uint64(1)
 	for i+n < m {
 		var _538_b uint64
 		var _ = _538_b
-		var _out725 uint64
-		var _ = _out725
-		_out725 = r.Dir(i + n)
-		_538_b = _out725
+		var _out727 uint64
+		var _ = _out727
+		_out727 = r.Dir(i + n)
+		_538_b = _out727
 		if _538_b != a+n {
 			goto L6
 		}
@@ -227,26 +227,26 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	for _539_k < n {
 		var _540_a uint64
 		var _ = _540_a
-		var _out726 uint64
-		var _ = _out726
-		_out726 = r.Dir(i + _539_k)
-		_540_a = _out726
+		var _out728 uint64
+		var _ = _out728
+		_out728 = r.Dir(i + _539_k)
+		_540_a = _out728
 		var _541_o *dbytes.Blk
 		var _ = _541_o
-		var _out727 *dbytes.Blk
-		var _ = _out727
-		_out727 = hm.Get(_540_a)
-		_541_o = _out727
+		var _out729 *dbytes.Blk
+		var _ = _out729
+		_out729 = hm.Get(_540_a)
+		_541_o = _out729
 		if _541_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
 		var _542_b *dbytes.Blk
 		var _ = _542_b
-		var _out728 *dbytes.Blk
-		var _ = _out728
-		_out728 = l.BlkAt(_539_k)
-		_542_b = _out728
+		var _out730 *dbytes.Blk
+		var _ = _out730
+		_out730 = l.BlkAt(_539_k)
+		_542_b = _out730
 		hm.Put(_540_a, _542_b)
 		_539_k = _539_k + uint64(1)
 	}
@@ -262,79 +262,79 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	gm = (*dlog.BMap)(nil)
 	var _543_s uint64
 	var _ = _543_s
-	var _out729 uint64
-	var _ = _out729
-	_out729 = ring.Companion_Default___.SlotOf(q, nd)
-	_543_s = _out729
+	var _out731 uint64
+	var _ = _out731
+	_out731 = ring.Companion_Default___.SlotOf(q, nd)
+	_543_s = _out731
 	var _544_l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _544_l
-	var _out730 bool
-	var _ = _out730
-	var _out731 *ddisk.BList
-	var _ = _out731
-	_out730, _out731 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_543_s, uint64(1))
-	io = _out730
-	_544_l = _out731
+	var _out732 bool
+	var _ = _out732
+	var _out733 *ddisk.BList
+	var _ = _out733
+	_out732, _out733 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_543_s, uint64(1))
+	io = _out732
+	_544_l = _out733
 	if !io {
 		return io, gm
 	}
 	var _545_b *dbytes.Blk
 	var _ = _545_b
-	var _out732 *dbytes.Blk
-	var _ = _out732
-	_out732 = _544_l.BlkAt(uint64(0))
-	_545_b = _out732
+	var _out734 *dbytes.Blk
+	var _ = _out734
+	_out734 = _544_l.BlkAt(uint64(0))
+	_545_b = _out734
 	var _546_r *dlog.DescR
 	var _ = _546_r
-	var _out733 *dlog.DescR
-	var _ = _out733
-	_out733 = dlog.Parse(_545_b)
-	_546_r = _out733
+	var _out735 *dlog.DescR
+	var _ = _out735
+	_out735 = dlog.Parse(_545_b)
+	_546_r = _out735
 	if _546_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _547_q2 uint64
 	var _ = _547_q2
-	var _out734 uint64
-	var _ = _out734
-	_out734 = _546_r.Sq()
-	_547_q2 = _out734
-	var _548_pos uint64
-	var _ = _548_pos
-	var _out735 uint64
-	var _ = _out735
-	_out735 = _546_r.Pos()
-	_548_pos = _out735
-	var _549_n uint64
-	var _ = _549_n
 	var _out736 uint64
 	var _ = _out736
-	_out736 = _546_r.N()
-	_549_n = _out736
-	var _550_dn uint64
-	var _ = _550_dn
+	_out736 = _546_r.Sq()
+	_547_q2 = _out736
+	var _548_pos uint64
+	var _ = _548_pos
 	var _out737 uint64
 	var _ = _out737
-	_out737 = _546_r.M()
-	_550_dn = _out737
+	_out737 = _546_r.Pos()
+	_548_pos = _out737
+	var _549_n uint64
+	var _ = _549_n
+	var _out738 uint64
+	var _ = _out738
+	_out738 = _546_r.N()
+	_549_n = _out738
+	var _550_dn uint64
+	var _ = _550_dn
+	var _out739 uint64
+	var _ = _out739
+	_out739 = _546_r.M()
+	_550_dn = _out739
 	if _547_q2 != q || _548_pos >= uint64(2305843009213693952) || _549_n > uint64(500) || _550_dn > uint64(500)-_549_n {
 		return io, gm
 	}
 	var _551_same bool
 	var _ = _551_same
-	var _out738 bool
-	var _ = _out738
-	_out738 = seal.Under(_546_r, hb)
-	_551_same = _out738
+	var _out740 bool
+	var _ = _out740
+	_out740 = seal.Under(_546_r, hb)
+	_551_same = _out740
 	if !_551_same {
 		return io, gm
 	}
 	var _552_inside bool
 	var _ = _552_inside
-	var _out739 bool
-	var _ = _out739
-	_out739 = Companion_Default___.AddrsIn(_546_r, _549_n, _550_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_552_inside = _out739
+	var _out741 bool
+	var _ = _out741
+	_out741 = Companion_Default___.AddrsIn(_546_r, _549_n, _550_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_552_inside = _out741
 	if !_552_inside {
 		return io, gm
 	}
@@ -342,44 +342,44 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var _ = _553_x
 	var _554_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _554_y
-	var _out740 bool
-	var _ = _out740
-	var _out741 *ddisk.BList
-	var _ = _out741
-	var _out742 *ddisk.BList
+	var _out742 bool
 	var _ = _out742
-	_out740, _out741, _out742 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _548_pos, _549_n)
-	io = _out740
-	_553_x = _out741
-	_554_y = _out742
+	var _out743 *ddisk.BList
+	var _ = _out743
+	var _out744 *ddisk.BList
+	var _ = _out744
+	_out742, _out743, _out744 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _548_pos, _549_n)
+	io = _out742
+	_553_x = _out743
+	_554_y = _out744
 	if !io {
 		return io, gm
 	}
 	var _555_z *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _555_z
-	var _out743 bool
-	var _ = _out743
-	var _out744 *ddisk.BList
-	var _ = _out744
-	_out743, _out744 = Companion_Default___.ReadDirect(d, believe, _546_r, _550_dn)
-	io = _out743
-	_555_z = _out744
+	var _out745 bool
+	var _ = _out745
+	var _out746 *ddisk.BList
+	var _ = _out746
+	_out745, _out746 = Companion_Default___.ReadDirect(d, believe, _546_r, _550_dn)
+	io = _out745
+	_555_z = _out746
 	if !io || _555_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
 	var _556_ok bool
 	var _ = _556_ok
-	var _out745 bool
-	var _ = _out745
-	_out745 = seal.Check(_546_r, _553_x, _554_y, _555_z, cs)
-	_556_ok = _out745
+	var _out747 bool
+	var _ = _out747
+	_out747 = seal.Check(_546_r, _553_x, _554_y, _555_z, cs)
+	_556_ok = _out747
 	if !_556_ok {
 		return io, gm
 	}
-	var _out746 *dlog.BMap
-	var _ = _out746
-	_out746 = Companion_Default___.GroupMap(_546_r, _549_n, _553_x, _554_y)
-	gm = _out746
+	var _out748 *dlog.BMap
+	var _ = _out748
+	_out748 = Companion_Default___.GroupMap(_546_r, _549_n, _553_x, _554_y)
+	gm = _out748
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
@@ -391,10 +391,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _557_i < n {
 		var _558_a uint64
 		var _ = _558_a
-		var _out747 uint64
-		var _ = _out747
-		_out747 = r.Addr(_557_i)
-		_558_a = _out747
+		var _out749 uint64
+		var _ = _out749
+		_out749 = r.Addr(_557_i)
+		_558_a = _out749
 		if _558_a < lo || _558_a >= hi {
 			ok = false
 			return ok
@@ -405,10 +405,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _557_i < m {
 		var _559_a uint64
 		var _ = _559_a
-		var _out748 uint64
-		var _ = _out748
-		_out748 = r.Dir(_557_i)
-		_559_a = _out748
+		var _out750 uint64
+		var _ = _out750
+		_out750 = r.Dir(_557_i)
+		_559_a = _out750
 		if _559_a < lo || _559_a >= hi {
 			ok = false
 			return ok
@@ -422,38 +422,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out749 *dlog.BMap
-	var _ = _out749
-	_out749 = dlog.NewBMap()
-	gm = _out749
+	var _out751 *dlog.BMap
+	var _ = _out751
+	_out751 = dlog.NewBMap()
+	gm = _out751
 	var _560_k uint64
 	var _ = _560_k
-	var _out750 uint64
-	var _ = _out750
-	_out750 = x.Len()
-	_560_k = _out750
+	var _out752 uint64
+	var _ = _out752
+	_out752 = x.Len()
+	_560_k = _out752
 	var _561_i uint64
 	var _ = _561_i
 	_561_i = uint64(0)
 	for _561_i < n {
 		var _562_a uint64
 		var _ = _562_a
-		var _out751 uint64
-		var _ = _out751
-		_out751 = r.Addr(_561_i)
-		_562_a = _out751
+		var _out753 uint64
+		var _ = _out753
+		_out753 = r.Addr(_561_i)
+		_562_a = _out753
 		var _563_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _563_b
 		if _561_i < _560_k {
-			var _out752 *dbytes.Blk
-			var _ = _out752
-			_out752 = x.BlkAt(_561_i)
-			_563_b = _out752
+			var _out754 *dbytes.Blk
+			var _ = _out754
+			_out754 = x.BlkAt(_561_i)
+			_563_b = _out754
 		} else {
-			var _out753 *dbytes.Blk
-			var _ = _out753
-			_out753 = y.BlkAt(_561_i - _560_k)
-			_563_b = _out753
+			var _out755 *dbytes.Blk
+			var _ = _out755
+			_out755 = y.BlkAt(_561_i - _560_k)
+			_563_b = _out755
 		}
 		gm.Put(_562_a, _563_b)
 		_561_i = _561_i + uint64(1)
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out754 bool
-	var _ = _out754
-	var _out755 *dlog.BMap
-	var _ = _out755
-	var _out756 uint64
+	var _out756 bool
 	var _ = _out756
-	_out754, _out755, _out756 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out754
-	mm = _out755
-	i = _out756
-	if !io {
-		return io, damaged, mm, i
-	}
-	var _out757 bool
+	var _out757 *dlog.BMap
 	var _ = _out757
-	var _out758 bool
+	var _out758 uint64
 	var _ = _out758
-	_out757, _out758 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out757
-	damaged = _out758
-	if !io || damaged {
+	_out756, _out757, _out758 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out756
+	mm = _out757
+	i = _out758
+	if !io {
 		return io, damaged, mm, i
 	}
 	var _out759 bool
 	var _ = _out759
 	var _out760 bool
 	var _ = _out760
-	_out759, _out760 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	_out759, _out760 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
 	io = _out759
 	damaged = _out760
+	if !io || damaged {
+		return io, damaged, mm, i
+	}
+	var _out761 bool
+	var _ = _out761
+	var _out762 bool
+	var _ = _out762
+	_out761, _out762 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out761
+	damaged = _out762
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,10 +509,10 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out761 *dlog.BMap
-	var _ = _out761
-	_out761 = dlog.NewBMap()
-	mm = _out761
+	var _out763 *dlog.BMap
+	var _ = _out763
+	_out763 = dlog.NewBMap()
+	mm = _out763
 	i = uint64(0)
 	io = true
 	var _564_done bool
@@ -525,13 +525,13 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 		}
 		var _565_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _565_gm
-		var _out762 bool
-		var _ = _out762
-		var _out763 *dlog.BMap
-		var _ = _out763
-		_out762, _out763 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out762
-		_565_gm = _out763
+		var _out764 bool
+		var _ = _out764
+		var _out765 *dlog.BMap
+		var _ = _out765
+		_out764, _out765 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out764
+		_565_gm = _out765
 		if !io {
 			return io, mm, i
 		}
@@ -557,41 +557,41 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	for _566_s < nd {
 		var _567_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _567_l
-		var _out764 bool
-		var _ = _out764
-		var _out765 *ddisk.BList
-		var _ = _out765
-		_out764, _out765 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_566_s, uint64(1))
-		io = _out764
-		_567_l = _out765
+		var _out766 bool
+		var _ = _out766
+		var _out767 *ddisk.BList
+		var _ = _out767
+		_out766, _out767 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_566_s, uint64(1))
+		io = _out766
+		_567_l = _out767
 		if !io {
 			return io, found
 		}
 		var _568_b *dbytes.Blk
 		var _ = _568_b
-		var _out766 *dbytes.Blk
-		var _ = _out766
-		_out766 = _567_l.BlkAt(uint64(0))
-		_568_b = _out766
+		var _out768 *dbytes.Blk
+		var _ = _out768
+		_out768 = _567_l.BlkAt(uint64(0))
+		_568_b = _out768
 		var _569_r *dlog.DescR
 		var _ = _569_r
-		var _out767 *dlog.DescR
-		var _ = _out767
-		_out767 = dlog.Parse(_568_b)
-		_569_r = _out767
+		var _out769 *dlog.DescR
+		var _ = _out769
+		_out769 = dlog.Parse(_568_b)
+		_569_r = _out769
 		if _569_r != (*dlog.DescR)(nil) {
 			var _570_q uint64
 			var _ = _570_q
-			var _out768 uint64
-			var _ = _out768
-			_out768 = _569_r.Sq()
-			_570_q = _out768
+			var _out770 uint64
+			var _ = _out770
+			_out770 = _569_r.Sq()
+			_570_q = _out770
 			var _571_ok bool
 			var _ = _571_ok
-			var _out769 bool
-			var _ = _out769
-			_out769 = seal.Vouch(_569_r)
-			_571_ok = _out769
+			var _out771 bool
+			var _ = _out771
+			_out771 = seal.Vouch(_569_r)
+			_571_ok = _out771
 			if _570_q > e && _571_ok {
 				found = true
 				return io, found
@@ -608,20 +608,20 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = lied
 	var _572_cs *dlog.Codes
 	var _ = _572_cs
-	var _out770 *dlog.Codes
-	var _ = _out770
-	_out770 = dlog.NewCodes()
-	_572_cs = _out770
+	var _out772 *dlog.Codes
+	var _ = _out772
+	_out772 = dlog.NewCodes()
+	_572_cs = _out772
 	var _573_gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = _573_gm
 	lied = false
-	var _out771 bool
-	var _ = _out771
-	var _out772 *dlog.BMap
-	var _ = _out772
-	_out771, _out772 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i, at, nd, nr, sz)
-	io = _out771
-	_573_gm = _out772
+	var _out773 bool
+	var _ = _out773
+	var _out774 *dlog.BMap
+	var _ = _out774
+	_out773, _out774 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i, at, nd, nr, sz)
+	io = _out773
+	_573_gm = _out774
 	if !io {
 		return io, lied
 	}
@@ -629,13 +629,13 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out773 bool
-	var _ = _out773
-	var _out774 *dlog.BMap
-	var _ = _out774
-	_out773, _out774 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out773
-	_573_gm = _out774
+	var _out775 bool
+	var _ = _out775
+	var _out776 *dlog.BMap
+	var _ = _out776
+	_out775, _out776 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out775
+	_573_gm = _out776
 	lied = io && _573_gm == (*dlog.BMap)(nil)
 	return io, lied
 }

@@ -73,25 +73,25 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
 	var _714_dots uint32 = 0
 	var _ = _714_dots
-	var _out986 uint32
-	var _ = _out986
-	var _out987 *dbytes.Bytes
-	var _ = _out987
 	var _out988 uint32
 	var _ = _out988
-	_out986, _out987, _out988 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out986
-	dir = _out987
-	_714_dots = _out988
+	var _out989 *dbytes.Bytes
+	var _ = _out989
+	var _out990 uint32
+	var _ = _out990
+	_out988, _out989, _out990 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out988
+	dir = _out989
+	_714_dots = _out990
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
 	var _715_ok bool
 	var _ = _715_ok
-	var _out989 bool
-	var _ = _out989
-	_out989 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_715_ok = _out989
+	var _out991 bool
+	var _ = _out991
+	_out991 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_715_ok = _out991
 	if !_715_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
@@ -103,41 +103,41 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, dir
 	}
 	if _714_dots == uint32(2) {
-		var _out990 uint64
-		var _ = _out990
-		_out990 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out990
+		var _out992 uint64
+		var _ = _out992
+		_out992 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out992
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out991 *dbytes.Bytes
-		var _ = _out991
-		_out991 = d.Fs.GetInode(txn, ino, false)
-		_716_ip = _out991
+		var _out993 *dbytes.Bytes
+		var _ = _out993
+		_out993 = d.Fs.GetInode(txn, ino, false)
+		_716_ip = _out993
 		node = _716_ip
 		return st, ino, node, dir
 	}
 	var _717_found bool = false
 	var _ = _717_found
-	var _out992 bool
-	var _ = _out992
-	var _out993 uint64
-	var _ = _out993
-	_out992, _out993 = d.Lookup(txn, dino, name, false)
-	_717_found = _out992
-	ino = _out993
+	var _out994 bool
+	var _ = _out994
+	var _out995 uint64
+	var _ = _out995
+	_out994, _out995 = d.Lookup(txn, dino, name, false)
+	_717_found = _out994
+	ino = _out995
 	if !_717_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out994 uint32
-	var _ = _out994
-	var _out995 *dbytes.Bytes
-	var _ = _out995
-	_out994, _out995 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out994
-	_716_ip = _out995
+	var _out996 uint32
+	var _ = _out996
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	_out996, _out997 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out996
+	_716_ip = _out997
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}

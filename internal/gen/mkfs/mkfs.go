@@ -64,10 +64,10 @@ func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometr
 	var _ = d
 	var _524_f *bytefiles.ByteFs
 	var _ = _524_f
-	var _out701 *bytefiles.ByteFs
-	var _ = _out701
-	_out701 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_524_f = _out701
+	var _out703 *bytefiles.ByteFs
+	var _ = _out703
+	_out703 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_524_f = _out703
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
 	_nw5.Recover(_524_f)

@@ -231,32 +231,32 @@ func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) ui
 	var _ = p
 	var _617_mode uint32
 	var _ = _617_mode
-	var _out853 uint32
-	var _ = _out853
-	_out853 = inodeformat.Companion_Default___.GetMode(ip)
-	_617_mode = _out853
+	var _out855 uint32
+	var _ = _out855
+	_out855 = inodeformat.Companion_Default___.GetMode(ip)
+	_617_mode = _out855
 	var _618_u uint32
 	var _ = _618_u
-	var _out854 uint32
-	var _ = _out854
-	_out854 = inodeformat.Companion_Default___.GetUid(ip)
-	_618_u = _out854
+	var _out856 uint32
+	var _ = _out856
+	_out856 = inodeformat.Companion_Default___.GetUid(ip)
+	_618_u = _out856
 	if c.Uid == _618_u {
 		p = _617_mode / uint32(64) % uint32(8)
 		return p
 	}
 	var _619_g uint32
 	var _ = _619_g
-	var _out855 uint32
-	var _ = _out855
-	_out855 = inodeformat.Companion_Default___.GetGid(ip)
-	_619_g = _out855
+	var _out857 uint32
+	var _ = _out857
+	_out857 = inodeformat.Companion_Default___.GetGid(ip)
+	_619_g = _out857
 	var _620_m bool
 	var _ = _620_m
-	var _out856 bool
-	var _ = _out856
-	_out856 = Companion_Default___.InGroup(c, _619_g)
-	_620_m = _out856
+	var _out858 bool
+	var _ = _out858
+	_out858 = Companion_Default___.InGroup(c, _619_g)
+	_620_m = _out858
 	if _620_m {
 		p = _617_mode / uint32(8) % uint32(8)
 	} else {
@@ -270,16 +270,16 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	if c.Uid == uint32(0) {
 		var _621_ty uint32
 		var _ = _621_ty
-		var _out857 uint32
-		var _ = _out857
-		_out857 = inodeformat.Companion_Default___.GetTy(ip)
-		_621_ty = _out857
+		var _out859 uint32
+		var _ = _out859
+		_out859 = inodeformat.Companion_Default___.GetTy(ip)
+		_621_ty = _out859
 		var _622_mode uint32
 		var _ = _622_mode
-		var _out858 uint32
-		var _ = _out858
-		_out858 = inodeformat.Companion_Default___.GetMode(ip)
-		_622_mode = _out858
+		var _out860 uint32
+		var _ = _out860
+		_out860 = inodeformat.Companion_Default___.GetMode(ip)
+		_622_mode = _out860
 		if _621_ty == Companion_Default___.DIR() || _622_mode%uint32(2) == uint32(1) || _622_mode/uint32(8)%uint32(2) == uint32(1) || _622_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
@@ -287,10 +287,10 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 		}
 		return p
 	}
-	var _out859 uint32
-	var _ = _out859
-	_out859 = Companion_Default___.ClassBits(c, ip)
-	p = _out859
+	var _out861 uint32
+	var _ = _out861
+	_out861 = Companion_Default___.ClassBits(c, ip)
+	p = _out861
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uin
 	var _ = ok
 	var _623_p uint32
 	var _ = _623_p
-	var _out860 uint32
-	var _ = _out860
-	_out860 = Companion_Default___.Granted(c, ip)
-	_623_p = _out860
+	var _out862 uint32
+	var _ = _out862
+	_out862 = Companion_Default___.Granted(c, ip)
+	_623_p = _out862
 	ok = (want%uint32(2) == uint32(0) || _623_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _623_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _623_p/uint32(4) == uint32(1))
 	return ok
 }
@@ -310,18 +310,18 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = ok
 	var _624_u uint32
 	var _ = _624_u
-	var _out861 uint32
-	var _ = _out861
-	_out861 = inodeformat.Companion_Default___.GetUid(ip)
-	_624_u = _out861
+	var _out863 uint32
+	var _ = _out863
+	_out863 = inodeformat.Companion_Default___.GetUid(ip)
+	_624_u = _out863
 	if c.Uid == _624_u {
 		ok = true
 		return ok
 	}
-	var _out862 bool
-	var _ = _out862
-	_out862 = Companion_Default___.May(c, ip, want)
-	ok = _out862
+	var _out864 bool
+	var _ = _out864
+	_out864 = Companion_Default___.May(c, ip, want)
+	ok = _out864
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
@@ -329,10 +329,10 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = ok
 	var _625_u uint32
 	var _ = _625_u
-	var _out863 uint32
-	var _ = _out863
-	_out863 = inodeformat.Companion_Default___.GetUid(ip)
-	_625_u = _out863
+	var _out865 uint32
+	var _ = _out865
+	_out865 = inodeformat.Companion_Default___.GetUid(ip)
+	_625_u = _out865
 	ok = c.Uid == uint32(0) || c.Uid == _625_u
 	return ok
 }
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *d
 	var _ = refuse
 	var _626_mode uint32
 	var _ = _626_mode
-	var _out864 uint32
-	var _ = _out864
-	_out864 = inodeformat.Companion_Default___.GetMode(dp)
-	_626_mode = _out864
+	var _out866 uint32
+	var _ = _out866
+	_out866 = inodeformat.Companion_Default___.GetMode(dp)
+	_626_mode = _out866
 	if _626_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
 	var _627_a bool
 	var _ = _627_a
-	var _out865 bool
-	var _ = _out865
-	_out865 = Companion_Default___.IsOwner(c, dp)
-	_627_a = _out865
+	var _out867 bool
+	var _ = _out867
+	_out867 = Companion_Default___.IsOwner(c, dp)
+	_627_a = _out867
 	var _628_b bool
 	var _ = _628_b
-	var _out866 bool
-	var _ = _out866
-	_out866 = Companion_Default___.IsOwner(c, ip)
-	_628_b = _out866
+	var _out868 bool
+	var _ = _out868
+	_out868 = Companion_Default___.IsOwner(c, ip)
+	_628_b = _out868
 	refuse = !_627_a && !_628_b
 	return refuse
 }
@@ -369,16 +369,16 @@ func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) u
 	var _ = bits
 	var _629_p uint32
 	var _ = _629_p
-	var _out867 uint32
-	var _ = _out867
-	_out867 = Companion_Default___.Granted(c, ip)
-	_629_p = _out867
+	var _out869 uint32
+	var _ = _out869
+	_out869 = Companion_Default___.Granted(c, ip)
+	_629_p = _out869
 	var _630_ty uint32
 	var _ = _630_ty
-	var _out868 uint32
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetTy(ip)
-	_630_ty = _out868
+	var _out870 uint32
+	var _ = _out870
+	_out870 = inodeformat.Companion_Default___.GetTy(ip)
+	_630_ty = _out870
 	bits = uint32(0)
 	if _629_p/uint32(4) == uint32(1) {
 		bits = uint32(1)

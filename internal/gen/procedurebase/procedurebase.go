@@ -80,34 +80,34 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out869 *dbytes.Bytes
-		var _ = _out869
-		_out869 = dbytes.NewBytes(uint64(256))
-		ip = _out869
+		var _out871 *dbytes.Bytes
+		var _ = _out871
+		_out871 = dbytes.NewBytes(uint64(256))
+		ip = _out871
 		return st, ip
 	}
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out870 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out870
+	var _out872 *dbytes.Bytes
+	var _ = _out872
+	_out872 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out872
 	var _635_ty uint32
 	var _ = _635_ty
-	var _out871 uint32
-	var _ = _out871
-	_out871 = inodeformat.Companion_Default___.GetTy(ip)
-	_635_ty = _out871
+	var _out873 uint32
+	var _ = _out873
+	_out873 = inodeformat.Companion_Default___.GetTy(ip)
+	_635_ty = _out873
 	var _636_nl uint32
 	var _ = _636_nl
-	var _out872 uint32
-	var _ = _out872
-	_out872 = inodeformat.Companion_Default___.GetNlink(ip)
-	_636_nl = _out872
+	var _out874 uint32
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetNlink(ip)
+	_636_nl = _out874
 	var _637_g uint64
 	var _ = _637_g
-	var _out873 uint64
-	var _ = _out873
-	_out873 = inodeformat.Companion_Default___.GetGen(ip)
-	_637_g = _out873
+	var _out875 uint64
+	var _ = _out875
+	_out875 = inodeformat.Companion_Default___.GetGen(ip)
+	_637_g = _out875
 	if _635_ty == uint32(0) || _636_nl == uint32(0) || _637_g != gen {
 		return st, ip
 	}
@@ -119,22 +119,22 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out874 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out874
+	var _out876 *dbytes.Bytes
+	var _ = _out876
+	_out876 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out876
 	var _638_ty uint32
 	var _ = _638_ty
-	var _out875 uint32
-	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetTy(ip)
-	_638_ty = _out875
+	var _out877 uint32
+	var _ = _out877
+	_out877 = inodeformat.Companion_Default___.GetTy(ip)
+	_638_ty = _out877
 	var _639_nl uint32
 	var _ = _639_nl
-	var _out876 uint32
-	var _ = _out876
-	_out876 = inodeformat.Companion_Default___.GetNlink(ip)
-	_639_nl = _out876
+	var _out878 uint32
+	var _ = _out878
+	_out878 = inodeformat.Companion_Default___.GetNlink(ip)
+	_639_nl = _out878
 	st = func() uint32 {
 		if _638_ty == uint32(0) || _639_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out877 uint32
-	var _ = _out877
-	var _out878 *dbytes.Bytes
-	var _ = _out878
-	_out877, _out878 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out877
-	ip = _out878
+	var _out879 uint32
+	var _ = _out879
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out879, _out880 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out879
+	ip = _out880
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out879 uint32
-	var _ = _out879
-	var _out880 uint32
-	var _ = _out880
-	_out879, _out880 = permissions.Companion_Default___.NameStatus(name)
-	st = _out879
-	dots = _out880
+	var _out881 uint32
+	var _ = _out881
+	var _out882 uint32
+	var _ = _out882
+	_out881, _out882 = permissions.Companion_Default___.NameStatus(name)
+	st = _out881
+	dots = _out882
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -178,23 +178,23 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	ip = (*dbytes.Bytes)(nil)
 	var _640_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _640_p
-	var _out881 uint32
-	var _ = _out881
-	var _out882 *dbytes.Bytes
-	var _ = _out882
-	_out881, _out882 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out881
-	_640_p = _out882
+	var _out883 uint32
+	var _ = _out883
+	var _out884 *dbytes.Bytes
+	var _ = _out884
+	_out883, _out884 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out883
+	_640_p = _out884
 	if st != uint32(0) {
 		return st, ip
 	}
 	ip = _640_p
 	var _641_ty uint32
 	var _ = _641_ty
-	var _out883 uint32
-	var _ = _out883
-	_out883 = inodeformat.Companion_Default___.GetTy(_640_p)
-	_641_ty = _out883
+	var _out885 uint32
+	var _ = _out885
+	_out885 = inodeformat.Companion_Default___.GetTy(_640_p)
+	_641_ty = _out885
 	if _641_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
@@ -203,21 +203,21 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out884 *dbytes.Bytes
-	var _ = _out884
-	_out884 = d.Fs.GetInode(txn, ino, true)
-	ip = _out884
+	var _out886 *dbytes.Bytes
+	var _ = _out886
+	_out886 = d.Fs.GetInode(txn, ino, true)
+	ip = _out886
 	var _642_ts uint64
 	var _ = _642_ts
 	var _643_tns uint32
 	var _ = _643_tns
-	var _out885 uint64
-	var _ = _out885
-	var _out886 uint32
-	var _ = _out886
-	_out885, _out886 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_642_ts = _out885
-	_643_tns = _out886
+	var _out887 uint64
+	var _ = _out887
+	var _out888 uint32
+	var _ = _out888
+	_out887, _out888 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_642_ts = _out887
+	_643_tns = _out888
 	inodeformat.Companion_Default___.SetMtime(ip, _642_ts, _643_tns)
 	inodeformat.Companion_Default___.SetCtime(ip, _642_ts, _643_tns)
 	d.PutInode(txn, ino, ip)
@@ -226,22 +226,22 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out887 *dbytes.Bytes
-	var _ = _out887
-	_out887 = d.Fs.GetInode(txn, ino, true)
-	ip = _out887
+	var _out889 *dbytes.Bytes
+	var _ = _out889
+	_out889 = d.Fs.GetInode(txn, ino, true)
+	ip = _out889
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	var _644_ts uint64
 	var _ = _644_ts
 	var _645_tns uint32
 	var _ = _645_tns
-	var _out888 uint64
-	var _ = _out888
-	var _out889 uint32
-	var _ = _out889
-	_out888, _out889 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_644_ts = _out888
-	_645_tns = _out889
+	var _out890 uint64
+	var _ = _out890
+	var _out891 uint32
+	var _ = _out891
+	_out890, _out891 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_644_ts = _out890
+	_645_tns = _out891
 	inodeformat.Companion_Default___.SetCtime(ip, _644_ts, _645_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
@@ -251,16 +251,16 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var _646_ip *dbytes.Bytes
 	var _ = _646_ip
-	var _out890 *dbytes.Bytes
-	var _ = _out890
-	_out890 = d.Fs.GetInode(txn, ino, true)
-	_646_ip = _out890
+	var _out892 *dbytes.Bytes
+	var _ = _out892
+	_out892 = d.Fs.GetInode(txn, ino, true)
+	_646_ip = _out892
 	var _647_nl uint32
 	var _ = _647_nl
-	var _out891 uint32
-	var _ = _out891
-	_out891 = inodeformat.Companion_Default___.GetNlink(_646_ip)
-	_647_nl = _out891
+	var _out893 uint32
+	var _ = _out893
+	_out893 = inodeformat.Companion_Default___.GetNlink(_646_ip)
+	_647_nl = _out893
 	if up && _647_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
@@ -282,38 +282,38 @@ func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var _648_ip *dbytes.Bytes
 	var _ = _648_ip
-	var _out892 *dbytes.Bytes
-	var _ = _out892
-	_out892 = d.Fs.GetInode(txn, ino, true)
-	_648_ip = _out892
+	var _out894 *dbytes.Bytes
+	var _ = _out894
+	_out894 = d.Fs.GetInode(txn, ino, true)
+	_648_ip = _out894
 	var _649_fl uint32
 	var _ = _649_fl
-	var _out893 uint32
-	var _ = _out893
-	_out893 = inodeformat.Companion_Default___.GetFlags(_648_ip)
-	_649_fl = _out893
+	var _out895 uint32
+	var _ = _out895
+	_out895 = inodeformat.Companion_Default___.GetFlags(_648_ip)
+	_649_fl = _out895
 	if _649_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
 	var _650_hp *dbytes.Bytes
 	var _ = _650_hp
-	var _out894 *dbytes.Bytes
-	var _ = _out894
-	_out894 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_650_hp = _out894
-	var _651_h uint64
-	var _ = _651_h
-	var _out895 uint64
-	var _ = _out895
-	_out895 = inodeformat.Companion_Default___.GetNext(_650_hp)
-	_651_h = _out895
-	inodeformat.Companion_Default___.SetNext(_648_ip, _651_h)
-	inodeformat.Companion_Default___.SetFlags(_648_ip, _649_fl+uint32(1))
-	d.PutInode(txn, ino, _648_ip)
 	var _out896 *dbytes.Bytes
 	var _ = _out896
 	_out896 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
 	_650_hp = _out896
+	var _651_h uint64
+	var _ = _651_h
+	var _out897 uint64
+	var _ = _out897
+	_out897 = inodeformat.Companion_Default___.GetNext(_650_hp)
+	_651_h = _out897
+	inodeformat.Companion_Default___.SetNext(_648_ip, _651_h)
+	inodeformat.Companion_Default___.SetFlags(_648_ip, _649_fl+uint32(1))
+	d.PutInode(txn, ino, _648_ip)
+	var _out898 *dbytes.Bytes
+	var _ = _out898
+	_out898 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_650_hp = _out898
 	inodeformat.Companion_Default___.SetNext(_650_hp, ino)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _650_hp)
 }
@@ -322,10 +322,10 @@ func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.D
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out897 bool
-		var _ = _out897
-		_out897 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out897
+		var _out899 bool
+		var _ = _out899
+		_out899 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out899
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -342,56 +342,56 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	freed, later = false, false
 	var _652_ip *dbytes.Bytes
 	var _ = _652_ip
-	var _out898 *dbytes.Bytes
-	var _ = _out898
-	_out898 = d.Fs.GetInode(txn, ino, true)
-	_652_ip = _out898
+	var _out900 *dbytes.Bytes
+	var _ = _out900
+	_out900 = d.Fs.GetInode(txn, ino, true)
+	_652_ip = _out900
 	var _653_nl uint32
 	var _ = _653_nl
-	var _out899 uint32
-	var _ = _out899
-	_out899 = inodeformat.Companion_Default___.GetNlink(_652_ip)
-	_653_nl = _out899
+	var _out901 uint32
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetNlink(_652_ip)
+	_653_nl = _out901
 	var _654_ty uint32
 	var _ = _654_ty
-	var _out900 uint32
-	var _ = _out900
-	_out900 = inodeformat.Companion_Default___.GetTy(_652_ip)
-	_654_ty = _out900
-	var _655_size uint64
-	var _ = _655_size
-	var _out901 uint64
-	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetSize(_652_ip)
-	_655_size = _out901
-	var _656_fl uint32
-	var _ = _656_fl
 	var _out902 uint32
 	var _ = _out902
-	_out902 = inodeformat.Companion_Default___.GetFlags(_652_ip)
-	_656_fl = _out902
+	_out902 = inodeformat.Companion_Default___.GetTy(_652_ip)
+	_654_ty = _out902
+	var _655_size uint64
+	var _ = _655_size
+	var _out903 uint64
+	var _ = _out903
+	_out903 = inodeformat.Companion_Default___.GetSize(_652_ip)
+	_655_size = _out903
+	var _656_fl uint32
+	var _ = _656_fl
+	var _out904 uint32
+	var _ = _out904
+	_out904 = inodeformat.Companion_Default___.GetFlags(_652_ip)
+	_656_fl = _out904
 	if _653_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if _654_ty != permissions.Companion_Default___.DIR() && _653_nl > uint32(1) {
-		var _out903 *dbytes.Bytes
-		var _ = _out903
-		_out903 = Companion_Default___.SetLinks(txn, d, ino, _653_nl-uint32(1), s, ns)
-		_652_ip = _out903
+		var _out905 *dbytes.Bytes
+		var _ = _out905
+		_out905 = Companion_Default___.SetLinks(txn, d, ino, _653_nl-uint32(1), s, ns)
+		_652_ip = _out905
 		return st, freed, later
 	}
-	var _out904 *dbytes.Bytes
-	var _ = _out904
-	_out904 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_652_ip = _out904
+	var _out906 *dbytes.Bytes
+	var _ = _out906
+	_out906 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_652_ip = _out906
 	var _657_ok bool
 	var _ = _657_ok
-	var _out905 bool
-	var _ = _out905
-	_out905 = d.SetSize(txn, ino, uint64(0))
-	_657_ok = _out905
+	var _out907 bool
+	var _ = _out907
+	_out907 = d.SetSize(txn, ino, uint64(0))
+	_657_ok = _out907
 	if !_657_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
@@ -402,15 +402,15 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	}
 	var _658_done bool
 	var _ = _658_done
-	var _out906 bool
-	var _ = _out906
-	_out906 = Companion_Default___.Release(txn, d, ino, _655_size)
-	_658_done = _out906
+	var _out908 bool
+	var _ = _out908
+	_out908 = Companion_Default___.Release(txn, d, ino, _655_size)
+	_658_done = _out908
 	if _658_done {
-		var _out907 bool
-		var _ = _out907
-		_out907 = d.FreeInode(txn, ino)
-		_657_ok = _out907
+		var _out909 bool
+		var _ = _out909
+		_out909 = d.FreeInode(txn, ino)
+		_657_ok = _out909
 		if !_657_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
@@ -428,16 +428,16 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = more
 	var _659_hp *dbytes.Bytes
 	var _ = _659_hp
-	var _out908 *dbytes.Bytes
-	var _ = _out908
-	_out908 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out908
+	var _out910 *dbytes.Bytes
+	var _ = _out910
+	_out910 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_659_hp = _out910
 	var _660_h uint64
 	var _ = _660_h
-	var _out909 uint64
-	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetNext(_659_hp)
-	_660_h = _out909
+	var _out911 uint64
+	var _ = _out911
+	_out911 = inodeformat.Companion_Default___.GetNext(_659_hp)
+	_660_h = _out911
 	st, more = uint32(0), false
 	if _660_h == uint64(0) {
 		return st, more
@@ -449,20 +449,20 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	more = true
 	var _661_done bool
 	var _ = _661_done
-	var _out910 bool
-	var _ = _out910
-	_out910 = d.FreeSome(txn, _660_h, max)
-	_661_done = _out910
+	var _out912 bool
+	var _ = _out912
+	_out912 = d.FreeSome(txn, _660_h, max)
+	_661_done = _out912
 	if !_661_done {
 		return st, more
 	}
-	var _out911 uint32
-	var _ = _out911
-	var _out912 bool
-	var _ = _out912
-	_out911, _out912 = Companion_Default___.OffList(txn, d, _660_h)
-	st = _out911
-	more = _out912
+	var _out913 uint32
+	var _ = _out913
+	var _out914 bool
+	var _ = _out914
+	_out913, _out914 = Companion_Default___.OffList(txn, d, _660_h)
+	st = _out913
+	more = _out914
 	if st != uint32(0) {
 		return st, more
 	}
@@ -477,28 +477,28 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	st = uint32(0)
 	var _662_ip *dbytes.Bytes
 	var _ = _662_ip
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out913 = d.Fs.GetInode(txn, h, true)
-	_662_ip = _out913
+	var _out915 *dbytes.Bytes
+	var _ = _out915
+	_out915 = d.Fs.GetInode(txn, h, true)
+	_662_ip = _out915
 	var _663_fl uint32
 	var _ = _663_fl
-	var _out914 uint32
-	var _ = _out914
-	_out914 = inodeformat.Companion_Default___.GetFlags(_662_ip)
-	_663_fl = _out914
+	var _out916 uint32
+	var _ = _out916
+	_out916 = inodeformat.Companion_Default___.GetFlags(_662_ip)
+	_663_fl = _out916
 	var _664_nl uint32
 	var _ = _664_nl
-	var _out915 uint32
-	var _ = _out915
-	_out915 = inodeformat.Companion_Default___.GetNlink(_662_ip)
-	_664_nl = _out915
+	var _out917 uint32
+	var _ = _out917
+	_out917 = inodeformat.Companion_Default___.GetNlink(_662_ip)
+	_664_nl = _out917
 	var _665_next uint64
 	var _ = _665_next
-	var _out916 uint64
-	var _ = _out916
-	_out916 = inodeformat.Companion_Default___.GetNext(_662_ip)
-	_665_next = _out916
+	var _out918 uint64
+	var _ = _out918
+	_out918 = inodeformat.Companion_Default___.GetNext(_662_ip)
+	_665_next = _out918
 	if _663_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
@@ -508,19 +508,19 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	d.PutInode(txn, h, _662_ip)
 	var _666_hp *dbytes.Bytes
 	var _ = _666_hp
-	var _out917 *dbytes.Bytes
-	var _ = _out917
-	_out917 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_666_hp = _out917
+	var _out919 *dbytes.Bytes
+	var _ = _out919
+	_out919 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_666_hp = _out919
 	inodeformat.Companion_Default___.SetNext(_666_hp, _665_next)
 	d.PutInode(txn, Companion_Default___.ORPHANS(), _666_hp)
 	if _664_nl == uint32(0) {
 		var _667_ok bool
 		var _ = _667_ok
-		var _out918 bool
-		var _ = _out918
-		_out918 = d.FreeInode(txn, h)
-		_667_ok = _out918
+		var _out920 bool
+		var _ = _out920
+		_out920 = d.FreeInode(txn, h)
+		_667_ok = _out920
 		if !_667_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out919 bool
-	var _ = _out919
-	_out919 = d.FreeSome(txn, ino, max)
-	done = _out919
+	var _out921 bool
+	var _ = _out921
+	_out921 = d.FreeSome(txn, ino, max)
+	done = _out921
 	return done
 }
 

@@ -69,16 +69,16 @@ func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var _ = b
 	var _718_w *dbytes.Bytes
 	var _ = _718_w
-	var _out996 *dbytes.Bytes
-	var _ = _out996
-	_out996 = dbytes.NewBytes(uint64(4096))
-	_718_w = _out996
+	var _out998 *dbytes.Bytes
+	var _ = _out998
+	_out998 = dbytes.NewBytes(uint64(4096))
+	_718_w = _out998
 	_718_w.Set(uint64(0), uint8(46))
 	_718_w.Set(uint64(1), uint8(46))
-	var _out997 *dbytes.Blk
-	var _ = _out997
-	_out997 = dbytes.Freeze(_718_w)
-	b = _out997
+	var _out999 *dbytes.Blk
+	var _ = _out999
+	_out999 = dbytes.Freeze(_718_w)
+	b = _out999
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -90,21 +90,21 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	}
 	var _719_dots *dbytes.Blk
 	var _ = _719_dots
-	var _out998 *dbytes.Blk
-	var _ = _out998
-	_out998 = Companion_Default___.DotNames()
-	_719_dots = _out998
+	var _out1000 *dbytes.Blk
+	var _ = _out1000
+	_out1000 = Companion_Default___.DotNames()
+	_719_dots = _out1000
 	if cookie == uint64(0) {
-		var _out999 bool
-		var _ = _out999
-		_out999 = out.Offer(ino, _719_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out999
+		var _out1001 bool
+		var _ = _out1001
+		_out1001 = out.Offer(ino, _719_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1001
 	}
 	if fits {
-		var _out1000 bool
-		var _ = _out1000
-		_out1000 = out.Offer(up, _719_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1000
+		var _out1002 bool
+		var _ = _out1002
+		_out1002 = out.Offer(up, _719_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1002
 	}
 	return fits
 }
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	eof = false
 	var _720_up uint64
 	var _ = _720_up
-	var _out1001 uint64
-	var _ = _out1001
-	_out1001 = inodeformat.Companion_Default___.GetParent(dp)
-	_720_up = _out1001
+	var _out1003 uint64
+	var _ = _out1003
+	_out1003 = inodeformat.Companion_Default___.GetParent(dp)
+	_720_up = _out1003
 	var _721_fits bool
 	var _ = _721_fits
-	var _out1002 bool
-	var _ = _out1002
-	_out1002 = Companion_Default___.Offer2(ino, _720_up, cookie, out)
-	_721_fits = _out1002
+	var _out1004 bool
+	var _ = _out1004
+	_out1004 = Companion_Default___.Offer2(ino, _720_up, cookie, out)
+	_721_fits = _out1004
 	if !_721_fits {
 		return eof
 	}
-	var _out1003 bool
-	var _ = _out1003
-	_out1003 = d.List(txn, ino, func() uint64 {
+	var _out1005 bool
+	var _ = _out1005
+	_out1005 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1003
+	eof = _out1005
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,22 +146,22 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1004 uint32
-	var _ = _out1004
-	var _out1005 *dbytes.Bytes
-	var _ = _out1005
-	_out1004, _out1005 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1004
-	dir = _out1005
+	var _out1006 uint32
+	var _ = _out1006
+	var _out1007 *dbytes.Bytes
+	var _ = _out1007
+	_out1006, _out1007 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1006
+	dir = _out1007
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _722_ok bool
 	var _ = _722_ok
-	var _out1006 bool
-	var _ = _out1006
-	_out1006 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_722_ok = _out1006
+	var _out1008 bool
+	var _ = _out1008
+	_out1008 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_722_ok = _out1008
 	if !_722_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
@@ -172,24 +172,24 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	}
 	var _723_room bool
 	var _ = _723_room
-	var _out1007 bool
-	var _ = _out1007
-	_out1007 = out.Fits()
-	_723_room = _out1007
+	var _out1009 bool
+	var _ = _out1009
+	_out1009 = out.Fits()
+	_723_room = _out1009
 	if !_723_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1008 bool
-	var _ = _out1008
-	_out1008 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1008
+	var _out1010 bool
+	var _ = _out1010
+	_out1010 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1010
 	var _724_n uint64
 	var _ = _724_n
-	var _out1009 uint64
-	var _ = _out1009
-	_out1009 = out.Len()
-	_724_n = _out1009
+	var _out1011 uint64
+	var _ = _out1011
+	_out1011 = out.Len()
+	_724_n = _out1011
 	if _724_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
@@ -198,26 +198,26 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
 	var _725_n uint64
 	var _ = _725_n
-	var _out1010 uint64
-	var _ = _out1010
-	_out1010 = out.Len()
-	_725_n = _out1010
+	var _out1012 uint64
+	var _ = _out1012
+	_out1012 = out.Len()
+	_725_n = _out1012
 	var _726_i uint64
 	var _ = _726_i
 	_726_i = uint64(0)
 	for _726_i < _725_n {
 		var _727_x uint64
 		var _ = _727_x
-		var _out1011 uint64
-		var _ = _out1011
-		_out1011 = out.InoAt(_726_i)
-		_727_x = _out1011
+		var _out1013 uint64
+		var _ = _out1013
+		_out1013 = out.InoAt(_726_i)
+		_727_x = _out1013
 		var _728_p *dbytes.Bytes
 		var _ = _728_p
-		var _out1012 *dbytes.Bytes
-		var _ = _out1012
-		_out1012 = d.Fs.GetInode(txn, _727_x, false)
-		_728_p = _out1012
+		var _out1014 *dbytes.Bytes
+		var _ = _out1014
+		_out1014 = d.Fs.GetInode(txn, _727_x, false)
+		_728_p = _out1014
 		out.AttrAt(_726_i, _728_p)
 		_726_i = _726_i + uint64(1)
 	}
@@ -229,25 +229,25 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1013 uint32
-	var _ = _out1013
-	var _out1014 bool
-	var _ = _out1014
-	var _out1015 *dbytes.Bytes
+	var _out1015 uint32
 	var _ = _out1015
-	_out1013, _out1014, _out1015 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1013
-	eof = _out1014
-	dir = _out1015
+	var _out1016 bool
+	var _ = _out1016
+	var _out1017 *dbytes.Bytes
+	var _ = _out1017
+	_out1015, _out1016, _out1017 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1015
+	eof = _out1016
+	dir = _out1017
 	if st != uint32(0) {
 		return st, eof, dir
 	}
 	var _729_ok bool
 	var _ = _729_ok
-	var _out1016 bool
-	var _ = _out1016
-	_out1016 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_729_ok = _out1016
+	var _out1018 bool
+	var _ = _out1018
+	_out1018 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_729_ok = _out1018
 	if !_729_ok {
 		return st, eof, dir
 	}

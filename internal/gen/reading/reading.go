@@ -85,17 +85,17 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
 	if _338_k < uint64(12) {
-		var _out539 uint64
-		var _ = _out539
-		_out539 = x.Resolve(txn, ip, _338_k, uint64(0), uint64(0), excl)
-		bn = _out539
+		var _out540 uint64
+		var _ = _out540
+		_out540 = x.Resolve(txn, ip, _338_k, uint64(0), uint64(0), excl)
+		bn = _out540
 		return bn, ck_k, cj_k, pb_k
 	}
 	if ck != _338_k || cj != _339_j/uint64(512) {
-		var _out540 *dbytes.Blk
-		var _ = _out540
-		_out540 = x.ReadParent(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), _339_j, excl)
-		pb_k = _out540
+		var _out541 *dbytes.Blk
+		var _ = _out541
+		_out541 = x.ReadParent(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), _339_j, excl)
+		pb_k = _out541
 		ck_k, cj_k = _338_k, _339_j/uint64(512)
 	}
 	bn = pb_k.U64(uint64(8) * (_339_j % uint64(512)))
@@ -122,23 +122,23 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 	}()
 	var _343_m uint64
 	var _ = _343_m
-	var _out541 uint64
-	var _ = _out541
-	_out541 = Companion_Default___.Min(max, _342_room)
-	_343_m = _out541
 	var _out542 uint64
 	var _ = _out542
-	_out542 = Companion_Default___.Min(_343_m, Companion_Default___.AheadMax())
+	_out542 = Companion_Default___.Min(max, _342_room)
 	_343_m = _out542
+	var _out543 uint64
+	var _ = _out543
+	_out543 = Companion_Default___.Min(_343_m, Companion_Default___.AheadMax())
+	_343_m = _out543
 	r = uint64(1)
 	for r < _343_m && bn < uint64(18446744073709486080) {
 		var _344_e uint64 = 0
 		var _ = _344_e
 		if _340_k < uint64(12) {
-			var _out543 uint64
-			var _ = _out543
-			_out543 = inodeformat.Companion_Default___.GetSlot(ip, _340_k+r)
-			_344_e = _out543
+			var _out544 uint64
+			var _ = _out544
+			_out544 = inodeformat.Companion_Default___.GetSlot(ip, _340_k+r)
+			_344_e = _out544
 		} else {
 			_344_e = pb.U64(uint64(8) * (_341_j + r))
 		}
@@ -152,10 +152,10 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	_out544 = dbytes.NewBytes(n)
-	b = _out544
+	var _out545 *dbytes.Bytes
+	var _ = _out545
+	_out545 = dbytes.AnyBytes(n)
+	b = _out545
 	var _345_done uint64
 	var _ = _345_done
 	_345_done = uint64(0)
@@ -169,10 +169,10 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	_347_ck, _348_cj = uint64(15), uint64(0)
 	var _349_pb *dbytes.Blk
 	var _ = _349_pb
-	var _out545 *dbytes.Blk
-	var _ = _out545
-	_out545 = dbytes.ZeroBlk()
-	_349_pb = _out545
+	var _out546 *dbytes.Blk
+	var _ = _out546
+	_out546 = dbytes.ZeroBlk()
+	_349_pb = _out546
 	for _345_done < n {
 		var _350_pos uint64
 		var _ = _350_pos
@@ -182,49 +182,53 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		_351_bo = _350_pos % uint64(4096)
 		var _352_c uint64
 		var _ = _352_c
-		var _out546 uint64
-		var _ = _out546
-		_out546 = Companion_Default___.Min(uint64(4096)-_351_bo, n-_345_done)
-		_352_c = _out546
-		var _353_bn uint64 = 0
-		var _ = _353_bn
 		var _out547 uint64
 		var _ = _out547
+		_out547 = Companion_Default___.Min(uint64(4096)-_351_bo, n-_345_done)
+		_352_c = _out547
+		var _353_bn uint64 = 0
+		var _ = _353_bn
 		var _out548 uint64
 		var _ = _out548
 		var _out549 uint64
 		var _ = _out549
-		var _out550 *dbytes.Blk
+		var _out550 uint64
 		var _ = _out550
-		_out547, _out548, _out549, _out550 = Companion_Default___.Find(x, txn, ip, _350_pos/uint64(4096), false, _347_ck, _348_cj, _349_pb)
-		_353_bn = _out547
-		_347_ck = _out548
-		_348_cj = _out549
-		_349_pb = _out550
+		var _out551 *dbytes.Blk
+		var _ = _out551
+		_out548, _out549, _out550, _out551 = Companion_Default___.Find(x, txn, ip, _350_pos/uint64(4096), false, _347_ck, _348_cj, _349_pb)
+		_353_bn = _out548
+		_347_ck = _out549
+		_348_cj = _out550
+		_349_pb = _out551
+		var _354_blk *dbytes.Blk
+		var _ = _354_blk
+		var _out552 *dbytes.Blk
+		var _ = _out552
+		_out552 = dbytes.ZeroBlk()
+		_354_blk = _out552
 		if _353_bn != uint64(0) {
 			if _346_ahead <= _350_pos/uint64(4096) {
-				var _354_left uint64
-				var _ = _354_left
-				_354_left = (_351_bo + (n - _345_done) + uint64(4095)) / uint64(4096)
-				var _355_r uint64
-				var _ = _355_r
-				var _out551 uint64
-				var _ = _out551
-				_out551 = Companion_Default___.Adjacent(ip, _349_pb, _350_pos/uint64(4096), _353_bn, _354_left)
-				_355_r = _out551
-				if uint64(1) < _355_r {
-					txn.Ahead(_353_bn, _355_r)
+				var _355_left uint64
+				var _ = _355_left
+				_355_left = (_351_bo + (n - _345_done) + uint64(4095)) / uint64(4096)
+				var _356_r uint64
+				var _ = _356_r
+				var _out553 uint64
+				var _ = _out553
+				_out553 = Companion_Default___.Adjacent(ip, _349_pb, _350_pos/uint64(4096), _353_bn, _355_left)
+				_356_r = _out553
+				if uint64(1) < _356_r {
+					txn.Ahead(_353_bn, _356_r)
 				}
-				_346_ahead = _350_pos/uint64(4096) + _355_r
+				_346_ahead = _350_pos/uint64(4096) + _356_r
 			}
-			var _356_blk *dbytes.Blk
-			var _ = _356_blk
-			var _out552 *dbytes.Blk
-			var _ = _out552
-			_out552 = x.ReadAt(txn, _353_bn, false)
-			_356_blk = _out552
-			b.CopyBlk(_345_done, _356_blk, _351_bo, _352_c)
+			var _out554 *dbytes.Blk
+			var _ = _out554
+			_out554 = x.ReadAt(txn, _353_bn, false)
+			_354_blk = _out554
 		}
+		b.CopyBlk(_345_done, _354_blk, _351_bo, _352_c)
 		_345_done = _345_done + _352_c
 	}
 	return b

@@ -70,24 +70,24 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r1
 	var _574_version uint64 = 0
 	var _ = _574_version
-	var _out775 uint64
-	var _ = _out775
-	var _out776 uint64
-	var _ = _out776
 	var _out777 uint64
 	var _ = _out777
-	_out775, _out776, _out777 = t.Pages.Root()
-	_574_version = _out775
-	r0 = _out776
-	r1 = _out777
+	var _out778 uint64
+	var _ = _out778
+	var _out779 uint64
+	var _ = _out779
+	_out777, _out778, _out779 = t.Pages.Root()
+	_574_version = _out777
+	r0 = _out778
+	r1 = _out779
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out778 bool
-	var _ = _out778
-	_out778 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out778
+	var _out780 bool
+	var _ = _out780
+	_out780 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out780
 	if !io {
 		return io, r0, r1
 	}
@@ -99,41 +99,41 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	_576_i = uint64(0)
 	var _577_n uint64
 	var _ = _577_n
-	var _out779 uint64
-	var _ = _out779
-	_out779 = cs.Len()
-	_577_n = _out779
+	var _out781 uint64
+	var _ = _out781
+	_out781 = cs.Len()
+	_577_n = _out781
 	for _576_i < _577_n && _575_k < t.Np {
-		var _out780 bool
-		var _ = _out780
-		var _out781 uint64
-		var _ = _out781
-		var _out782 uint64
+		var _out782 bool
 		var _ = _out782
 		var _out783 uint64
 		var _ = _out783
-		_out780, _out781, _out782, _out783 = Companion_Default___.UpdatePage(d, t, cs, _576_i, r0, r1)
-		io = _out780
-		_576_i = _out781
-		r0 = _out782
-		r1 = _out783
+		var _out784 uint64
+		var _ = _out784
+		var _out785 uint64
+		var _ = _out785
+		_out782, _out783, _out784, _out785 = Companion_Default___.UpdatePage(d, t, cs, _576_i, r0, r1)
+		io = _out782
+		_576_i = _out783
+		r0 = _out784
+		r1 = _out785
 		if !io {
 			return io, r0, r1
 		}
-		var _out784 uint64
-		var _ = _out784
-		_out784 = cs.Len()
-		_577_n = _out784
+		var _out786 uint64
+		var _ = _out786
+		_out786 = cs.Len()
+		_577_n = _out786
 		_575_k = _575_k + uint64(1)
 	}
 	if _576_i < _577_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out785 bool
-	var _ = _out785
-	_out785 = d.Barrier()
-	io = _out785
+	var _out787 bool
+	var _ = _out787
+	_out787 = d.Barrier()
+	io = _out787
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
@@ -141,16 +141,16 @@ func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.
 	var _ = ok
 	var _578_l *ddisk.BList
 	var _ = _578_l
-	var _out786 *ddisk.BList
-	var _ = _out786
-	_out786 = mm.Sorted()
-	_578_l = _out786
+	var _out788 *ddisk.BList
+	var _ = _out788
+	_out788 = mm.Sorted()
+	_578_l = _out788
 	treeofcodes.Companion_Default___.AddList(t, cs, _578_l)
 	cs.Sort()
-	var _out787 bool
-	var _ = _out787
-	_out787 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out787
+	var _out789 bool
+	var _ = _out789
+	_out789 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out789
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -169,29 +169,29 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _580_a
 	var _581_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _581_b
-	var _out788 bool
-	var _ = _out788
-	var _out789 uint64
-	var _ = _out789
-	var _out790 uint64
+	var _out790 bool
 	var _ = _out790
-	var _out791 *dbytes.Blk
+	var _out791 uint64
 	var _ = _out791
 	var _out792 uint64
 	var _ = _out792
-	_out788, _out789, _out790, _out791, _out792 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out788
-	_579_x = _out789
-	_580_a = _out790
-	_581_b = _out791
-	j = _out792
+	var _out793 *dbytes.Blk
+	var _ = _out793
+	var _out794 uint64
+	var _ = _out794
+	_out790, _out791, _out792, _out793, _out794 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out790
+	_579_x = _out791
+	_580_a = _out792
+	_581_b = _out793
+	j = _out794
 	if !io {
 		return io, j, r0, r1
 	}
-	var _out793 bool
-	var _ = _out793
-	_out793 = d.Write(_580_a, _581_b)
-	io = _out793
+	var _out795 bool
+	var _ = _out795
+	_out795 = d.Write(_580_a, _581_b)
+	io = _out795
 	if !io {
 		return io, j, r0, r1
 	}
@@ -201,16 +201,16 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _583_c0
 	var _584_c1 uint64
 	var _ = _584_c1
-	var _out794 bool
-	var _ = _out794
-	var _out795 uint64
-	var _ = _out795
-	var _out796 uint64
+	var _out796 bool
 	var _ = _out796
-	_out794, _out795, _out796 = treeofcodes.Companion_Default___.Upwards(t, cs, _579_x, _581_b)
-	_582_root = _out794
-	_583_c0 = _out795
-	_584_c1 = _out796
+	var _out797 uint64
+	var _ = _out797
+	var _out798 uint64
+	var _ = _out798
+	_out796, _out797, _out798 = treeofcodes.Companion_Default___.Upwards(t, cs, _579_x, _581_b)
+	_582_root = _out796
+	_583_c0 = _out797
+	_584_c1 = _out798
 	if _582_root {
 		r0, r1 = _583_c0, _584_c1
 	}
@@ -221,16 +221,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _585_l *ddisk.BList
 	var _ = _585_l
-	var _out797 *ddisk.BList
-	var _ = _out797
-	_out797 = mm.Sorted()
-	_585_l = _out797
+	var _out799 *ddisk.BList
+	var _ = _out799
+	_out799 = mm.Sorted()
+	_585_l = _out799
 	var _586_n uint64
 	var _ = _586_n
-	var _out798 uint64
-	var _ = _out798
-	_out798 = _585_l.Len()
-	_586_n = _out798
+	var _out800 uint64
+	var _ = _out800
+	_out800 = _585_l.Len()
+	_586_n = _out800
 	var _587_k uint64
 	var _ = _587_k
 	_587_k = uint64(0)
@@ -239,26 +239,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _588_a
 		var _589_m uint64
 		var _ = _589_m
-		var _out799 uint64
-		var _ = _out799
-		var _out800 uint64
-		var _ = _out800
-		_out799, _out800 = groups.Companion_Default___.Adjacent(_585_l, _587_k)
-		_588_a = _out799
-		_589_m = _out800
-		var _out801 bool
+		var _out801 uint64
 		var _ = _out801
-		_out801 = d.WriteRun(_588_a, _585_l, _587_k, _589_m)
-		io = _out801
+		var _out802 uint64
+		var _ = _out802
+		_out801, _out802 = groups.Companion_Default___.Adjacent(_585_l, _587_k)
+		_588_a = _out801
+		_589_m = _out802
+		var _out803 bool
+		var _ = _out803
+		_out803 = d.WriteRun(_588_a, _585_l, _587_k, _589_m)
+		io = _out803
 		if !io {
 			return io
 		}
 		_587_k = _587_k + _589_m
 	}
-	var _out802 bool
-	var _ = _out802
-	_out802 = d.Barrier()
-	io = _out802
+	var _out804 bool
+	var _ = _out804
+	_out804 = d.Barrier()
+	io = _out804
 	if !io {
 		return io
 	}
@@ -279,66 +279,66 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _591_ok1
 	var _592_q1 uint64
 	var _ = _592_q1
-	var _out803 bool
-	var _ = _out803
-	var _out804 bool
-	var _ = _out804
-	var _out805 uint64
+	var _out805 bool
 	var _ = _out805
-	_out803, _out804, _out805 = Companion_Default___.HeaderIn(d, seal, at)
-	_590_i1 = _out803
-	_591_ok1 = _out804
-	_592_q1 = _out805
+	var _out806 bool
+	var _ = _out806
+	var _out807 uint64
+	var _ = _out807
+	_out805, _out806, _out807 = Companion_Default___.HeaderIn(d, seal, at)
+	_590_i1 = _out805
+	_591_ok1 = _out806
+	_592_q1 = _out807
 	var _593_i2 bool
 	var _ = _593_i2
 	var _594_ok2 bool
 	var _ = _594_ok2
 	var _595_q2 uint64
 	var _ = _595_q2
-	var _out806 bool
-	var _ = _out806
-	var _out807 bool
-	var _ = _out807
-	var _out808 uint64
+	var _out808 bool
 	var _ = _out808
-	_out806, _out807, _out808 = Companion_Default___.HeaderIn(d, seal, cp)
-	_593_i2 = _out806
-	_594_ok2 = _out807
-	_595_q2 = _out808
+	var _out809 bool
+	var _ = _out809
+	var _out810 uint64
+	var _ = _out810
+	_out808, _out809, _out810 = Companion_Default___.HeaderIn(d, seal, cp)
+	_593_i2 = _out808
+	_594_ok2 = _out809
+	_595_q2 = _out810
 	io = _590_i1 || _593_i2
 	if !_591_ok1 && !_594_ok2 {
 		return io, hb, h
 	}
 	var _596_l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _596_l
-	var _out809 bool
-	var _ = _out809
-	var _out810 *ddisk.BList
-	var _ = _out810
-	_out809, _out810 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+	var _out811 bool
+	var _ = _out811
+	var _out812 *ddisk.BList
+	var _ = _out812
+	_out811, _out812 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
 		if _591_ok1 && (!_594_ok2 || _592_q1 >= _595_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out809
-	_596_l = _out810
+	io = _out811
+	_596_l = _out812
 	if !io {
 		return io, hb, h
 	}
-	var _out811 *dbytes.Blk
-	var _ = _out811
-	_out811 = _596_l.BlkAt(uint64(0))
-	hb = _out811
+	var _out813 *dbytes.Blk
+	var _ = _out813
+	_out813 = _596_l.BlkAt(uint64(0))
+	hb = _out813
 	var _597_ok bool = false
 	var _ = _597_ok
-	var _out812 bool
-	var _ = _out812
-	var _out813 uint64
-	var _ = _out813
-	_out812, _out813 = seal.DecHdr(hb)
-	_597_ok = _out812
-	h = _out813
+	var _out814 bool
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out814, _out815 = seal.DecHdr(hb)
+	_597_ok = _out814
+	h = _out815
 	if !_597_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
@@ -354,54 +354,54 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _598_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _598_b
 	ok, q = false, uint64(0)
-	var _out814 bool
-	var _ = _out814
-	var _out815 *dbytes.Blk
-	var _ = _out815
-	_out814, _out815 = d.Read(a)
-	io = _out814
-	_598_b = _out815
+	var _out816 bool
+	var _ = _out816
+	var _out817 *dbytes.Blk
+	var _ = _out817
+	_out816, _out817 = d.Read(a)
+	io = _out816
+	_598_b = _out817
 	if io {
-		var _out816 bool
-		var _ = _out816
-		var _out817 uint64
-		var _ = _out817
-		_out816, _out817 = seal.DecHdr(_598_b)
-		ok = _out816
-		q = _out817
+		var _out818 bool
+		var _ = _out818
+		var _out819 uint64
+		var _ = _out819
+		_out818, _out819 = seal.DecHdr(_598_b)
+		ok = _out818
+		q = _out819
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out818 bool
-	var _ = _out818
-	_out818 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out818
-	if !io {
-		return io
-	}
-	var _out819 bool
-	var _ = _out819
-	_out819 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out819
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out820 bool
 	var _ = _out820
-	_out820 = d.WriteSector(a, hb)
+	_out820 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out820
 	if !io {
 		return io
 	}
 	var _out821 bool
 	var _ = _out821
-	_out821 = d.Barrier()
+	_out821 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out821
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out822 bool
+	var _ = _out822
+	_out822 = d.WriteSector(a, hb)
+	io = _out822
+	if !io {
+		return io
+	}
+	var _out823 bool
+	var _ = _out823
+	_out823 = d.Barrier()
+	io = _out823
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
@@ -410,14 +410,14 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	seal.NewEpoch()
 	var _599_nb *dbytes.Blk
 	var _ = _599_nb
-	var _out822 *dbytes.Blk
-	var _ = _out822
-	_out822 = seal.EncHdr(q, r0, r1)
-	_599_nb = _out822
-	var _out823 bool
-	var _ = _out823
-	_out823 = Companion_Default___.WriteHeads(d, _599_nb, at, cp)
-	io = _out823
+	var _out824 *dbytes.Blk
+	var _ = _out824
+	_out824 = seal.EncHdr(q, r0, r1)
+	_599_nb = _out824
+	var _out825 bool
+	var _ = _out825
+	_out825 = Companion_Default___.WriteHeads(d, _599_nb, at, cp)
+	io = _out825
 	if !io {
 		return io
 	}
@@ -432,23 +432,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out824 bool
-	var _ = _out824
-	_out824 = d.Barrier()
-	io = _out824
+	var _out826 bool
+	var _ = _out826
+	_out826 = d.Barrier()
+	io = _out826
 	if !io {
 		return io, damaged, j
 	}
-	var _out825 bool
-	var _ = _out825
-	var _out826 bool
-	var _ = _out826
-	var _out827 *journalm.Journal
+	var _out827 bool
 	var _ = _out827
-	_out825, _out826, _out827 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out825
-	damaged = _out826
-	j = _out827
+	var _out828 bool
+	var _ = _out828
+	var _out829 *journalm.Journal
+	var _ = _out829
+	_out827, _out828, _out829 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out827
+	damaged = _out828
+	j = _out829
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -464,10 +464,10 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	damaged = false
 	var _600_sz uint64
 	var _ = _600_sz
-	var _out828 uint64
-	var _ = _out828
-	_out828 = d.Size()
-	_600_sz = _out828
+	var _out830 uint64
+	var _ = _out830
+	_out830 = d.Size()
+	_600_sz = _out830
 	var _601_cp uint64
 	var _ = _601_cp
 	_601_cp = at + uint64(1) + uint64(16)*nd + nr
@@ -475,16 +475,16 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _602_hb
 	var _603_h uint64 = 0
 	var _ = _603_h
-	var _out829 bool
-	var _ = _out829
-	var _out830 *dbytes.Blk
-	var _ = _out830
-	var _out831 uint64
+	var _out831 bool
 	var _ = _out831
-	_out829, _out830, _out831 = Companion_Default___.Choose(d, seal, at, _601_cp)
-	io = _out829
-	_602_hb = _out830
-	_603_h = _out831
+	var _out832 *dbytes.Blk
+	var _ = _out832
+	var _out833 uint64
+	var _ = _out833
+	_out831, _out832, _out833 = Companion_Default___.Choose(d, seal, at, _601_cp)
+	io = _out831
+	_602_hb = _out832
+	_603_h = _out833
 	if _602_hb == (*dbytes.Blk)(nil) || _603_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
@@ -492,47 +492,47 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _604_r0
 	var _605_r1 uint64
 	var _ = _605_r1
-	var _out832 uint64
-	var _ = _out832
-	var _out833 uint64
-	var _ = _out833
-	_out832, _out833 = seal.Root(_602_hb)
-	_604_r0 = _out832
-	_605_r1 = _out833
+	var _out834 uint64
+	var _ = _out834
+	var _out835 uint64
+	var _ = _out835
+	_out834, _out835 = seal.Root(_602_hb)
+	_604_r0 = _out834
+	_605_r1 = _out835
 	var _606_cs *dlog.Codes
 	var _ = _606_cs
-	var _out834 *dlog.Codes
-	var _ = _out834
-	_out834 = dlog.NewCodes()
-	_606_cs = _out834
+	var _out836 *dlog.Codes
+	var _ = _out836
+	_out836 = dlog.NewCodes()
+	_606_cs = _out836
 	t.Pages.Begin(_604_r0, _605_r1)
 	var _607_mm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = _607_mm
 	var _608_i uint64 = 0
 	var _ = _608_i
-	var _out835 bool
-	var _ = _out835
-	var _out836 bool
-	var _ = _out836
-	var _out837 *dlog.BMap
+	var _out837 bool
 	var _ = _out837
-	var _out838 uint64
+	var _out838 bool
 	var _ = _out838
-	_out835, _out836, _out837, _out838 = logscan.Companion_Default___.Scan(d, seal, t, _606_cs, _602_hb, _603_h, at, nd, nr, _600_sz)
-	io = _out835
-	damaged = _out836
-	_607_mm = _out837
-	_608_i = _out838
+	var _out839 *dlog.BMap
+	var _ = _out839
+	var _out840 uint64
+	var _ = _out840
+	_out837, _out838, _out839, _out840 = logscan.Companion_Default___.Scan(d, seal, t, _606_cs, _602_hb, _603_h, at, nd, nr, _600_sz)
+	io = _out837
+	damaged = _out838
+	_607_mm = _out839
+	_608_i = _out840
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out839 bool
-	var _ = _out839
-	var _out840 *journalm.Journal
-	var _ = _out840
-	_out839, _out840 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _606_cs, _602_hb, _603_h+_608_i+uint64(1), _607_mm, _600_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out839
-	j = _out840
+	var _out841 bool
+	var _ = _out841
+	var _out842 *journalm.Journal
+	var _ = _out842
+	_out841, _out842 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _606_cs, _602_hb, _603_h+_608_i+uint64(1), _607_mm, _600_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out841
+	j = _out842
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,26 +541,26 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out841 bool
-	var _ = _out841
-	_out841 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out841
+	var _out843 bool
+	var _ = _out843
+	_out843 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out843
 	if !io {
 		return io, j
 	}
-	var _out842 *journalm.Journal
-	var _ = _out842
-	_out842 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out842
+	var _out844 *journalm.Journal
+	var _ = _out844
+	_out844 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out844
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out843 bool
-	var _ = _out843
-	_out843 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out843
+	var _out845 bool
+	var _ = _out845
+	_out845 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out845
 	if !io {
 		return io
 	}
@@ -568,30 +568,30 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _609_r0
 	var _610_r1 uint64 = 0
 	var _ = _610_r1
-	var _out844 bool
-	var _ = _out844
-	var _out845 uint64
-	var _ = _out845
-	var _out846 uint64
+	var _out846 bool
 	var _ = _out846
-	_out844, _out845, _out846 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out844
-	_609_r0 = _out845
-	_610_r1 = _out846
-	if !io {
-		return io
-	}
-	var _out847 bool
+	var _out847 uint64
 	var _ = _out847
-	_out847 = Companion_Default___.InstallAll(d, mm)
-	io = _out847
+	var _out848 uint64
+	var _ = _out848
+	_out846, _out847, _out848 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out846
+	_609_r0 = _out847
+	_610_r1 = _out848
 	if !io {
 		return io
 	}
-	var _out848 bool
-	var _ = _out848
-	_out848 = Companion_Default___.Empty(d, seal, e, _609_r0, _610_r1, at, cp)
-	io = _out848
+	var _out849 bool
+	var _ = _out849
+	_out849 = Companion_Default___.InstallAll(d, mm)
+	io = _out849
+	if !io {
+		return io
+	}
+	var _out850 bool
+	var _ = _out850
+	_out850 = Companion_Default___.Empty(d, seal, e, _609_r0, _610_r1, at, cp)
+	io = _out850
 	if !io {
 		return io
 	}
@@ -619,31 +619,31 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	seal.NewEpoch()
 	var _612_nb *dbytes.Blk
 	var _ = _612_nb
-	var _out849 *dbytes.Blk
-	var _ = _out849
-	_out849 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_612_nb = _out849
+	var _out851 *dbytes.Blk
+	var _ = _out851
+	_out851 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_612_nb = _out851
 	var _613_cp uint64
 	var _ = _613_cp
 	_613_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out850 bool
-	var _ = _out850
-	_out850 = d.Write(at, _612_nb)
-	io = _out850
-	if !io {
-		return io
-	}
-	var _out851 bool
-	var _ = _out851
-	_out851 = d.Write(_613_cp, _612_nb)
-	io = _out851
-	if !io {
-		return io
-	}
 	var _out852 bool
 	var _ = _out852
-	_out852 = d.Barrier()
+	_out852 = d.Write(at, _612_nb)
 	io = _out852
+	if !io {
+		return io
+	}
+	var _out853 bool
+	var _ = _out853
+	_out853 = d.Write(_613_cp, _612_nb)
+	io = _out853
+	if !io {
+		return io
+	}
+	var _out854 bool
+	var _ = _out854
+	_out854 = d.Barrier()
+	io = _out854
 	if !io {
 		return io
 	}

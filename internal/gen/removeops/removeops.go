@@ -69,37 +69,37 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ip
 	var _769_found bool = false
 	var _ = _769_found
-	var _out1115 bool
-	var _ = _out1115
-	var _out1116 uint64
-	var _ = _out1116
-	_out1115, _out1116 = d.Lookup(txn, dino, name, true)
-	_769_found = _out1115
-	ino = _out1116
+	var _out1117 bool
+	var _ = _out1117
+	var _out1118 uint64
+	var _ = _out1118
+	_out1117, _out1118 = d.Lookup(txn, dino, name, true)
+	_769_found = _out1117
+	ino = _out1118
 	if !_769_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1117 *dbytes.Bytes
-		var _ = _out1117
-		_out1117 = dbytes.NewBytes(uint64(0))
-		ip = _out1117
+		var _out1119 *dbytes.Bytes
+		var _ = _out1119
+		_out1119 = dbytes.NewBytes(uint64(0))
+		ip = _out1119
 		return st, ino, ip
 	}
-	var _out1118 uint32
-	var _ = _out1118
-	var _out1119 *dbytes.Bytes
-	var _ = _out1119
-	_out1118, _out1119 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1118
-	ip = _out1119
+	var _out1120 uint32
+	var _ = _out1120
+	var _out1121 *dbytes.Bytes
+	var _ = _out1121
+	_out1120, _out1121 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1120
+	ip = _out1121
 	if st != uint32(0) {
 		return st, ino, ip
 	}
 	var _770_no bool
 	var _ = _770_no
-	var _out1120 bool
-	var _ = _out1120
-	_out1120 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_770_no = _out1120
+	var _out1122 bool
+	var _ = _out1122
+	_out1122 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_770_no = _out1122
 	if _770_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -117,16 +117,16 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	after, later = (*dbytes.Bytes)(nil), false
 	var _771_dots uint32 = 0
 	var _ = _771_dots
-	var _out1121 uint32
-	var _ = _out1121
-	var _out1122 *dbytes.Bytes
-	var _ = _out1122
 	var _out1123 uint32
 	var _ = _out1123
-	_out1121, _out1122, _out1123 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1121
-	before = _out1122
-	_771_dots = _out1123
+	var _out1124 *dbytes.Bytes
+	var _ = _out1124
+	var _out1125 uint32
+	var _ = _out1125
+	_out1123, _out1124, _out1125 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1123
+	before = _out1124
+	_771_dots = _out1125
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -141,10 +141,10 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	}
 	var _772_w bool
 	var _ = _772_w
-	var _out1124 bool
-	var _ = _out1124
-	_out1124 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_772_w = _out1124
+	var _out1126 bool
+	var _ = _out1126
+	_out1126 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_772_w = _out1126
 	if !_772_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
@@ -153,25 +153,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _773_ino
 	var _774_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _774_ip
-	var _out1125 uint32
-	var _ = _out1125
-	var _out1126 uint64
-	var _ = _out1126
-	var _out1127 *dbytes.Bytes
+	var _out1127 uint32
 	var _ = _out1127
-	_out1125, _out1126, _out1127 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1125
-	_773_ino = _out1126
-	_774_ip = _out1127
+	var _out1128 uint64
+	var _ = _out1128
+	var _out1129 *dbytes.Bytes
+	var _ = _out1129
+	_out1127, _out1128, _out1129 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1127
+	_773_ino = _out1128
+	_774_ip = _out1129
 	if st != uint32(0) {
 		return st, before, after, later
 	}
 	var _775_ty uint32
 	var _ = _775_ty
-	var _out1128 uint32
-	var _ = _out1128
-	_out1128 = inodeformat.Companion_Default___.GetTy(_774_ip)
-	_775_ty = _out1128
+	var _out1130 uint32
+	var _ = _out1130
+	_out1130 = inodeformat.Companion_Default___.GetTy(_774_ip)
+	_775_ty = _out1130
 	if _775_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
@@ -183,25 +183,25 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	if sub {
 		var _776_e bool
 		var _ = _776_e
-		var _out1129 bool
-		var _ = _out1129
-		_out1129 = d.IsEmpty(txn, _773_ino)
-		_776_e = _out1129
+		var _out1131 bool
+		var _ = _out1131
+		_out1131 = d.IsEmpty(txn, _773_ino)
+		_776_e = _out1131
 		if !_776_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1130 uint32
-	var _ = _out1130
-	var _out1131 *dbytes.Bytes
-	var _ = _out1131
-	var _out1132 bool
+	var _out1132 uint32
 	var _ = _out1132
-	_out1130, _out1131, _out1132 = Companion_Default___.TakeOut(txn, d, dino, name, _773_ino, sub, s, ns)
-	st = _out1130
-	after = _out1131
-	later = _out1132
+	var _out1133 *dbytes.Bytes
+	var _ = _out1133
+	var _out1134 bool
+	var _ = _out1134
+	_out1132, _out1133, _out1134 = Companion_Default___.TakeOut(txn, d, dino, name, _773_ino, sub, s, ns)
+	st = _out1132
+	after = _out1133
+	later = _out1134
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -214,42 +214,42 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	after, later = (*dbytes.Bytes)(nil), false
 	var _777_ok bool
 	var _ = _777_ok
-	var _out1133 bool
-	var _ = _out1133
-	_out1133 = d.Remove(txn, dino, name)
-	_777_ok = _out1133
+	var _out1135 bool
+	var _ = _out1135
+	_out1135 = d.Remove(txn, dino, name)
+	_777_ok = _out1135
 	if !_777_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
 	var _778_freed bool = false
 	var _ = _778_freed
-	var _out1134 uint32
-	var _ = _out1134
-	var _out1135 bool
-	var _ = _out1135
-	var _out1136 bool
+	var _out1136 uint32
 	var _ = _out1136
-	_out1134, _out1135, _out1136 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1134
-	_778_freed = _out1135
-	later = _out1136
+	var _out1137 bool
+	var _ = _out1137
+	var _out1138 bool
+	var _ = _out1138
+	_out1136, _out1137, _out1138 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1136
+	_778_freed = _out1137
+	later = _out1138
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1137 uint32
-		var _ = _out1137
-		_out1137 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1137
+		var _out1139 uint32
+		var _ = _out1139
+		_out1139 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1139
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1138 *dbytes.Bytes
-	var _ = _out1138
-	_out1138 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1138
+	var _out1140 *dbytes.Bytes
+	var _ = _out1140
+	_out1140 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1140
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -264,35 +264,35 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _779_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _779_ip
-	var _out1139 uint32
-	var _ = _out1139
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	_out1139, _out1140 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1139
-	_779_ip = _out1140
+	var _out1141 uint32
+	var _ = _out1141
+	var _out1142 *dbytes.Bytes
+	var _ = _out1142
+	_out1141, _out1142 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1141
+	_779_ip = _out1142
 	if st != uint32(0) {
 		return st, node, before, after
 	}
 	node = _779_ip
 	var _780_ty uint32
 	var _ = _780_ty
-	var _out1141 uint32
-	var _ = _out1141
-	_out1141 = inodeformat.Companion_Default___.GetTy(_779_ip)
-	_780_ty = _out1141
+	var _out1143 uint32
+	var _ = _out1143
+	_out1143 = inodeformat.Companion_Default___.GetTy(_779_ip)
+	_780_ty = _out1143
 	var _781_dots uint32 = 0
 	var _ = _781_dots
-	var _out1142 uint32
-	var _ = _out1142
-	var _out1143 *dbytes.Bytes
-	var _ = _out1143
 	var _out1144 uint32
 	var _ = _out1144
-	_out1142, _out1143, _out1144 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1142
-	before = _out1143
-	_781_dots = _out1144
+	var _out1145 *dbytes.Bytes
+	var _ = _out1145
+	var _out1146 uint32
+	var _ = _out1146
+	_out1144, _out1145, _out1146 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1144
+	before = _out1145
+	_781_dots = _out1146
 	if st != uint32(0) {
 		return st, node, before, after
 	}
@@ -306,10 +306,10 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	}
 	var _782_x bool
 	var _ = _782_x
-	var _out1145 bool
-	var _ = _out1145
-	_out1145 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_782_x = _out1145
+	var _out1147 bool
+	var _ = _out1147
+	_out1147 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_782_x = _out1147
 	if !_782_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
@@ -320,52 +320,52 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = _784_other
 	var _785_hint uint64
 	var _ = _785_hint
-	var _out1146 bool
-	var _ = _out1146
-	var _out1147 uint64
-	var _ = _out1147
-	var _out1148 uint64
+	var _out1148 bool
 	var _ = _out1148
-	_out1146, _out1147, _out1148 = d.LookupHint(txn, dino, name, true)
-	_783_found = _out1146
-	_784_other = _out1147
-	_785_hint = _out1148
+	var _out1149 uint64
+	var _ = _out1149
+	var _out1150 uint64
+	var _ = _out1150
+	_out1148, _out1149, _out1150 = d.LookupHint(txn, dino, name, true)
+	_783_found = _out1148
+	_784_other = _out1149
+	_785_hint = _out1150
 	if _783_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
 	var _786_w bool
 	var _ = _786_w
-	var _out1149 bool
-	var _ = _out1149
-	_out1149 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_786_w = _out1149
+	var _out1151 bool
+	var _ = _out1151
+	_out1151 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_786_w = _out1151
 	if !_786_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
 	var _787_nl uint32
 	var _ = _787_nl
-	var _out1150 uint32
-	var _ = _out1150
-	_out1150 = inodeformat.Companion_Default___.GetNlink(_779_ip)
-	_787_nl = _out1150
+	var _out1152 uint32
+	var _ = _out1152
+	_out1152 = inodeformat.Companion_Default___.GetNlink(_779_ip)
+	_787_nl = _out1152
 	if _787_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
 	var _788_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _788_np
-	var _out1151 uint32
-	var _ = _out1151
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	var _out1153 *dbytes.Bytes
+	var _out1153 uint32
 	var _ = _out1153
-	_out1151, _out1152, _out1153 = Companion_Default___.AddName(txn, d, ino, dino, name, _785_hint, _787_nl, s, ns)
-	st = _out1151
-	_788_np = _out1152
-	after = _out1153
+	var _out1154 *dbytes.Bytes
+	var _ = _out1154
+	var _out1155 *dbytes.Bytes
+	var _ = _out1155
+	_out1153, _out1154, _out1155 = Companion_Default___.AddName(txn, d, ino, dino, name, _785_hint, _787_nl, s, ns)
+	st = _out1153
+	_788_np = _out1154
+	after = _out1155
 	if st == uint32(0) {
 		node = _788_np
 	}
@@ -381,22 +381,22 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _789_ok bool
 	var _ = _789_ok
-	var _out1154 bool
-	var _ = _out1154
-	_out1154 = d.InsertAt(txn, dino, name, ino, hint)
-	_789_ok = _out1154
+	var _out1156 bool
+	var _ = _out1156
+	_out1156 = d.InsertAt(txn, dino, name, ino, hint)
+	_789_ok = _out1156
 	if !_789_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1155 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1155
-	var _out1156 *dbytes.Bytes
-	var _ = _out1156
-	_out1156 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1157 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1157
+	var _out1158 *dbytes.Bytes
+	var _ = _out1158
+	_out1158 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1158
 	return st, node, after
 }
 

@@ -87,14 +87,14 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 		}
 		var _792_ip *dbytes.Bytes
 		var _ = _792_ip
-		var _out1157 *dbytes.Bytes
-		var _ = _out1157
-		_out1157 = d.Fs.GetInode(txn, _790_at, false)
-		_792_ip = _out1157
-		var _out1158 uint64
-		var _ = _out1158
-		_out1158 = inodeformat.Companion_Default___.GetParent(_792_ip)
-		_790_at = _out1158
+		var _out1159 *dbytes.Bytes
+		var _ = _out1159
+		_out1159 = d.Fs.GetInode(txn, _790_at, false)
+		_792_ip = _out1159
+		var _out1160 uint64
+		var _ = _out1160
+		_out1160 = inodeformat.Companion_Default___.GetParent(_792_ip)
+		_790_at = _out1160
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _790_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
@@ -113,25 +113,25 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	}
 	var _793_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _793_ip
-	var _out1159 uint32
-	var _ = _out1159
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	_out1159, _out1160 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1159
-	_793_ip = _out1160
-	var _794_ty uint32
-	var _ = _794_ty
 	var _out1161 uint32
 	var _ = _out1161
-	_out1161 = inodeformat.Companion_Default___.GetTy(_793_ip)
-	_794_ty = _out1161
+	var _out1162 *dbytes.Bytes
+	var _ = _out1162
+	_out1161, _out1162 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1161
+	_793_ip = _out1162
+	var _794_ty uint32
+	var _ = _794_ty
+	var _out1163 uint32
+	var _ = _out1163
+	_out1163 = inodeformat.Companion_Default___.GetTy(_793_ip)
+	_794_ty = _out1163
 	var _795_no bool
 	var _ = _795_no
-	var _out1162 bool
-	var _ = _out1162
-	_out1162 = permissions.Companion_Default___.Sticky(c, tdir, _793_ip)
-	_795_no = _out1162
+	var _out1164 bool
+	var _ = _out1164
+	_out1164 = permissions.Companion_Default___.Sticky(c, tdir, _793_ip)
+	_795_no = _out1164
 	if _795_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
@@ -147,10 +147,10 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if dir {
 		var _796_e bool
 		var _ = _796_e
-		var _out1163 bool
-		var _ = _out1163
-		_out1163 = d.IsEmpty(txn, dst)
-		_796_e = _out1163
+		var _out1165 bool
+		var _ = _out1165
+		_out1165 = d.IsEmpty(txn, dst)
+		_796_e = _out1165
 		if !_796_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
@@ -165,25 +165,25 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	dir = false
 	var _797_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _797_ip
-	var _out1164 uint32
-	var _ = _out1164
-	var _out1165 *dbytes.Bytes
-	var _ = _out1165
-	_out1164, _out1165 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1164
-	_797_ip = _out1165
-	var _798_ty uint32
-	var _ = _798_ty
 	var _out1166 uint32
 	var _ = _out1166
-	_out1166 = inodeformat.Companion_Default___.GetTy(_797_ip)
-	_798_ty = _out1166
+	var _out1167 *dbytes.Bytes
+	var _ = _out1167
+	_out1166, _out1167 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1166
+	_797_ip = _out1167
+	var _798_ty uint32
+	var _ = _798_ty
+	var _out1168 uint32
+	var _ = _out1168
+	_out1168 = inodeformat.Companion_Default___.GetTy(_797_ip)
+	_798_ty = _out1168
 	var _799_no bool
 	var _ = _799_no
-	var _out1167 bool
-	var _ = _out1167
-	_out1167 = permissions.Companion_Default___.Sticky(c, fdir, _797_ip)
-	_799_no = _out1167
+	var _out1169 bool
+	var _ = _out1169
+	_out1169 = permissions.Companion_Default___.Sticky(c, fdir, _797_ip)
+	_799_no = _out1169
 	if _799_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
@@ -192,13 +192,13 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 		dir = true
 		var _800_below bool = false
 		var _ = _800_below
-		var _out1168 uint32
-		var _ = _out1168
-		var _out1169 bool
-		var _ = _out1169
-		_out1168, _out1169 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1168
-		_800_below = _out1169
+		var _out1170 uint32
+		var _ = _out1170
+		var _out1171 bool
+		var _ = _out1171
+		_out1170, _out1171 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1170
+		_800_below = _out1171
 		if st != uint32(0) {
 			return st, dir
 		}
@@ -208,10 +208,10 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 		}
 		var _801_w bool
 		var _ = _801_w
-		var _out1170 bool
-		var _ = _out1170
-		_out1170 = permissions.Companion_Default___.May(c, _797_ip, permissions.Companion_Default___.MAYW())
-		_801_w = _out1170
+		var _out1172 bool
+		var _ = _out1172
+		_out1172 = permissions.Companion_Default___.May(c, _797_ip, permissions.Companion_Default___.MAYW())
+		_801_w = _out1172
 		if fino != tino && !_801_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
@@ -235,58 +235,58 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
 	var _802_wf bool
 	var _ = _802_wf
-	var _out1171 bool
-	var _ = _out1171
-	_out1171 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_802_wf = _out1171
+	var _out1173 bool
+	var _ = _out1173
+	_out1173 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_802_wf = _out1173
 	var _803_wt bool
 	var _ = _803_wt
-	var _out1172 bool
-	var _ = _out1172
-	_out1172 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_803_wt = _out1172
+	var _out1174 bool
+	var _ = _out1174
+	_out1174 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_803_wt = _out1174
 	if !_802_wf || !_803_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
 	var _804_there bool = false
 	var _ = _804_there
-	var _out1173 bool
-	var _ = _out1173
-	var _out1174 uint64
-	var _ = _out1174
-	_out1173, _out1174 = d.Lookup(txn, fino, fname, true)
-	_804_there = _out1173
-	src = _out1174
-	if !_804_there {
-		st = permissions.Companion_Default___.NOENT()
-		return st, done, src, dir, found, dst
-	}
 	var _out1175 bool
 	var _ = _out1175
 	var _out1176 uint64
 	var _ = _out1176
-	_out1175, _out1176 = d.Lookup(txn, tino, tname, true)
-	found = _out1175
-	dst = _out1176
+	_out1175, _out1176 = d.Lookup(txn, fino, fname, true)
+	_804_there = _out1175
+	src = _out1176
+	if !_804_there {
+		st = permissions.Companion_Default___.NOENT()
+		return st, done, src, dir, found, dst
+	}
+	var _out1177 bool
+	var _ = _out1177
+	var _out1178 uint64
+	var _ = _out1178
+	_out1177, _out1178 = d.Lookup(txn, tino, tname, true)
+	found = _out1177
+	dst = _out1178
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1177 uint32
-	var _ = _out1177
-	var _out1178 bool
-	var _ = _out1178
-	_out1177, _out1178 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1177
-	dir = _out1178
+	var _out1179 uint32
+	var _ = _out1179
+	var _out1180 bool
+	var _ = _out1180
+	_out1179, _out1180 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1179
+	dir = _out1180
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1179 uint32
-	var _ = _out1179
-	_out1179 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1179
+	var _out1181 uint32
+	var _ = _out1181
+	_out1181 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1181
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -300,40 +300,40 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var _805_ok bool = false
 	var _ = _805_ok
 	if found {
-		var _out1180 bool
-		var _ = _out1180
-		_out1180 = d.Replace(txn, tino, tname, src)
-		_805_ok = _out1180
+		var _out1182 bool
+		var _ = _out1182
+		_out1182 = d.Replace(txn, tino, tname, src)
+		_805_ok = _out1182
 	} else {
-		var _out1181 bool
-		var _ = _out1181
-		_out1181 = d.Insert(txn, tino, tname, src)
-		_805_ok = _out1181
+		var _out1183 bool
+		var _ = _out1183
+		_out1183 = d.Insert(txn, tino, tname, src)
+		_805_ok = _out1183
 	}
 	if !_805_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1182 bool
-	var _ = _out1182
-	_out1182 = d.Remove(txn, fino, fname)
-	_805_ok = _out1182
+	var _out1184 bool
+	var _ = _out1184
+	_out1184 = d.Remove(txn, fino, fname)
+	_805_ok = _out1184
 	if !_805_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1183 uint32
-		var _ = _out1183
-		var _out1184 bool
-		var _ = _out1184
-		var _out1185 bool
+		var _out1185 uint32
 		var _ = _out1185
-		_out1183, _out1184, _out1185 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1183
-		freed = _out1184
-		later = _out1185
+		var _out1186 bool
+		var _ = _out1186
+		var _out1187 bool
+		var _ = _out1187
+		_out1185, _out1186, _out1187 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1185
+		freed = _out1186
+		later = _out1187
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -348,16 +348,16 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
 	st = uint32(0)
-	var _out1186 *dbytes.Bytes
-	var _ = _out1186
-	_out1186 = dbytes.NewBytes(uint64(0))
-	fafter = _out1186
+	var _out1188 *dbytes.Bytes
+	var _ = _out1188
+	_out1188 = dbytes.NewBytes(uint64(0))
+	fafter = _out1188
 	tafter = fafter
 	if sub {
-		var _out1187 uint32
-		var _ = _out1187
-		_out1187 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1187
+		var _out1189 uint32
+		var _ = _out1189
+		_out1189 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1189
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
@@ -365,56 +365,56 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	if dir && fino != tino {
 		var _806_ip *dbytes.Bytes
 		var _ = _806_ip
-		var _out1188 *dbytes.Bytes
-		var _ = _out1188
-		_out1188 = d.Fs.GetInode(txn, src, true)
-		_806_ip = _out1188
+		var _out1190 *dbytes.Bytes
+		var _ = _out1190
+		_out1190 = d.Fs.GetInode(txn, src, true)
+		_806_ip = _out1190
 		inodeformat.Companion_Default___.SetParent(_806_ip, tino)
 		d.PutInode(txn, src, _806_ip)
-		var _out1189 uint32
-		var _ = _out1189
-		_out1189 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1189
+		var _out1191 uint32
+		var _ = _out1191
+		_out1191 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1191
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
-		var _out1190 uint32
-		var _ = _out1190
-		_out1190 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1190
+		var _out1192 uint32
+		var _ = _out1192
+		_out1192 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1192
 		if st != uint32(0) {
 			return st, fafter, tafter
 		}
 	}
 	var _807_ip *dbytes.Bytes
 	var _ = _807_ip
-	var _out1191 *dbytes.Bytes
-	var _ = _out1191
-	_out1191 = d.Fs.GetInode(txn, src, true)
-	_807_ip = _out1191
+	var _out1193 *dbytes.Bytes
+	var _ = _out1193
+	_out1193 = d.Fs.GetInode(txn, src, true)
+	_807_ip = _out1193
 	var _808_ts uint64
 	var _ = _808_ts
 	var _809_tns uint32
 	var _ = _809_tns
-	var _out1192 uint64
-	var _ = _out1192
-	var _out1193 uint32
-	var _ = _out1193
-	_out1192, _out1193 = attributechanges.Companion_Default___.Stamp(_807_ip, s, ns)
-	_808_ts = _out1192
-	_809_tns = _out1193
+	var _out1194 uint64
+	var _ = _out1194
+	var _out1195 uint32
+	var _ = _out1195
+	_out1194, _out1195 = attributechanges.Companion_Default___.Stamp(_807_ip, s, ns)
+	_808_ts = _out1194
+	_809_tns = _out1195
 	inodeformat.Companion_Default___.SetCtime(_807_ip, _808_ts, _809_tns)
 	d.PutInode(txn, src, _807_ip)
-	var _out1194 *dbytes.Bytes
-	var _ = _out1194
-	_out1194 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1194
+	var _out1196 *dbytes.Bytes
+	var _ = _out1196
+	_out1196 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1196
 	tafter = fafter
 	if fino != tino {
-		var _out1195 *dbytes.Bytes
-		var _ = _out1195
-		_out1195 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1195
+		var _out1197 *dbytes.Bytes
+		var _ = _out1197
+		_out1197 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1197
 	}
 	return st, fafter, tafter
 }
@@ -425,22 +425,22 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1196 uint32
-	var _ = _out1196
-	var _out1197 *dbytes.Bytes
-	var _ = _out1197
-	_out1196, _out1197 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1196
-	fdir = _out1197
-	var _810_tst uint32 = 0
-	var _ = _810_tst
 	var _out1198 uint32
 	var _ = _out1198
 	var _out1199 *dbytes.Bytes
 	var _ = _out1199
-	_out1198, _out1199 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_810_tst = _out1198
-	tdir = _out1199
+	_out1198, _out1199 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1198
+	fdir = _out1199
+	var _810_tst uint32 = 0
+	var _ = _810_tst
+	var _out1200 uint32
+	var _ = _out1200
+	var _out1201 *dbytes.Bytes
+	var _ = _out1201
+	_out1200, _out1201 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_810_tst = _out1200
+	tdir = _out1201
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -452,23 +452,23 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _811_fdots
 	var _812_tdots uint32 = 0
 	var _ = _812_tdots
-	var _out1200 uint32
-	var _ = _out1200
-	var _out1201 uint32
-	var _ = _out1201
-	_out1200, _out1201 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1200
-	_811_fdots = _out1201
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
 	var _out1202 uint32
 	var _ = _out1202
 	var _out1203 uint32
 	var _ = _out1203
-	_out1202, _out1203 = permissions.Companion_Default___.NameStatus(tname)
+	_out1202, _out1203 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1202
-	_812_tdots = _out1203
+	_811_fdots = _out1203
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1204 uint32
+	var _ = _out1204
+	var _out1205 uint32
+	var _ = _out1205
+	_out1204, _out1205 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1204
+	_812_tdots = _out1205
 	if st == uint32(0) && (_811_fdots != uint32(0) || _812_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
@@ -488,16 +488,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1204 uint32
-	var _ = _out1204
-	var _out1205 *dbytes.Bytes
-	var _ = _out1205
-	var _out1206 *dbytes.Bytes
+	var _out1206 uint32
 	var _ = _out1206
-	_out1204, _out1205, _out1206 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1204
-	fbefore = _out1205
-	tbefore = _out1206
+	var _out1207 *dbytes.Bytes
+	var _ = _out1207
+	var _out1208 *dbytes.Bytes
+	var _ = _out1208
+	_out1206, _out1207, _out1208 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1206
+	fbefore = _out1207
+	tbefore = _out1208
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -511,25 +511,25 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _816_dst
 	var _817_dir bool = false
 	var _ = _817_dir
-	var _out1207 uint32
-	var _ = _out1207
-	var _out1208 bool
-	var _ = _out1208
-	var _out1209 uint64
+	var _out1209 uint32
 	var _ = _out1209
 	var _out1210 bool
 	var _ = _out1210
-	var _out1211 bool
+	var _out1211 uint64
 	var _ = _out1211
-	var _out1212 uint64
+	var _out1212 bool
 	var _ = _out1212
-	_out1207, _out1208, _out1209, _out1210, _out1211, _out1212 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1207
-	_813_done = _out1208
-	_815_src = _out1209
-	_817_dir = _out1210
-	_814_found = _out1211
-	_816_dst = _out1212
+	var _out1213 bool
+	var _ = _out1213
+	var _out1214 uint64
+	var _ = _out1214
+	_out1209, _out1210, _out1211, _out1212, _out1213, _out1214 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1209
+	_813_done = _out1210
+	_815_src = _out1211
+	_817_dir = _out1212
+	_814_found = _out1213
+	_816_dst = _out1214
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -539,29 +539,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	}
 	var _818_fr bool = false
 	var _ = _818_fr
-	var _out1213 uint32
-	var _ = _out1213
-	var _out1214 bool
-	var _ = _out1214
-	var _out1215 bool
+	var _out1215 uint32
 	var _ = _out1215
-	_out1213, _out1214, _out1215 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _815_src, _814_found, _816_dst, s, ns)
-	st = _out1213
-	_818_fr = _out1214
-	later = _out1215
+	var _out1216 bool
+	var _ = _out1216
+	var _out1217 bool
+	var _ = _out1217
+	_out1215, _out1216, _out1217 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _815_src, _814_found, _816_dst, s, ns)
+	st = _out1215
+	_818_fr = _out1216
+	later = _out1217
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1216 uint32
-	var _ = _out1216
-	var _out1217 *dbytes.Bytes
-	var _ = _out1217
-	var _out1218 *dbytes.Bytes
+	var _out1218 uint32
 	var _ = _out1218
-	_out1216, _out1217, _out1218 = Companion_Default___.Finish(txn, d, fino, tino, _815_src, _817_dir, _814_found && _817_dir, s, ns)
-	st = _out1216
-	fafter = _out1217
-	tafter = _out1218
+	var _out1219 *dbytes.Bytes
+	var _ = _out1219
+	var _out1220 *dbytes.Bytes
+	var _ = _out1220
+	_out1218, _out1219, _out1220 = Companion_Default___.Finish(txn, d, fino, tino, _815_src, _817_dir, _814_found && _817_dir, s, ns)
+	st = _out1218
+	fafter = _out1219
+	tafter = _out1220
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

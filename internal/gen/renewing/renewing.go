@@ -71,42 +71,42 @@ func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.Dir
 	if _826_g.Dtor_ibm() <= a && a < _826_g.Dtor_itab() {
 		var _828_bit bool
 		var _ = _828_bit
-		var _out1228 bool
-		var _ = _out1228
-		_out1228 = txn.ReadBit(a, uint64(0), true)
-		_828_bit = _out1228
+		var _out1230 bool
+		var _ = _out1230
+		_out1230 = txn.ReadBit(a, uint64(0), true)
+		_828_bit = _out1230
 		txn.WriteBit(a, uint64(0), _828_bit)
 	} else if _826_g.Dtor_itab() <= a && a < _826_g.Dtor_data0() {
 		var _829_ino *dbytes.Bytes
 		var _ = _829_ino
-		var _out1229 *dbytes.Bytes
-		var _ = _out1229
-		_out1229 = txn.ReadInode(a, uint64(0), true)
-		_829_ino = _out1229
+		var _out1231 *dbytes.Bytes
+		var _ = _out1231
+		_out1231 = txn.ReadInode(a, uint64(0), true)
+		_829_ino = _out1231
 		txn.WriteInode(a, uint64(0), _829_ino)
 	} else if _826_g.Dtor_data0() <= a && a < _826_g.Dtor_data1() {
 		var _830_unused bool
 		var _ = _830_unused
-		var _out1230 bool
-		var _ = _out1230
-		_out1230 = _827_s.FreeBit(txn, a)
-		_830_unused = _out1230
+		var _out1232 bool
+		var _ = _out1232
+		_out1232 = _827_s.FreeBit(txn, a)
+		_830_unused = _out1232
 		if _830_unused {
 			wrote = false
 			return wrote
 		}
 		var _831_b *dbytes.Blk
 		var _ = _831_b
-		var _out1231 *dbytes.Blk
-		var _ = _out1231
-		_out1231 = txn.ReadBlock(a, true)
-		_831_b = _out1231
+		var _out1233 *dbytes.Blk
+		var _ = _out1233
+		_out1233 = txn.ReadBlock(a, true)
+		_831_b = _out1233
 		var _832_y *dbytes.Bytes
 		var _ = _832_y
-		var _out1232 *dbytes.Bytes
-		var _ = _out1232
-		_out1232 = _831_b.Thaw()
-		_832_y = _out1232
+		var _out1234 *dbytes.Bytes
+		var _ = _out1234
+		_out1234 = _831_b.Thaw()
+		_832_y = _out1234
 		txn.WriteBlock(a, _832_y)
 	} else {
 		wrote = false

@@ -68,10 +68,10 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	for uint64(0) < d {
 		var _401_bn uint64
 		var _ = _401_bn
-		var _out589 uint64
-		var _ = _out589
-		_out589 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_401_bn = _out589
+		var _out591 uint64
+		var _ = _out591
+		_out591 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_401_bn = _out591
 		if _401_bn == uint64(0) {
 			return d
 		}
@@ -95,16 +95,16 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	_404_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
 	var _405_pb *dbytes.Blk
 	var _ = _405_pb
-	var _out590 *dbytes.Blk
-	var _ = _out590
-	_out590 = x.Fs.ReadBlock(txn, pn, true)
-	_405_pb = _out590
+	var _out592 *dbytes.Blk
+	var _ = _out592
+	_out592 = x.Fs.ReadBlock(txn, pn, true)
+	_405_pb = _out592
 	var _406_t *dbytes.Bytes
 	var _ = _406_t
-	var _out591 *dbytes.Bytes
-	var _ = _out591
-	_out591 = _405_pb.Thaw()
-	_406_t = _out591
+	var _out593 *dbytes.Bytes
+	var _ = _out593
+	_out593 = _405_pb.Thaw()
+	_406_t = _out593
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
 		var _407_l uint64
@@ -135,10 +135,10 @@ L5:
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _410_bn uint64
 	var _ = _410_bn
-	var _out592 uint64
-	var _ = _out592
-	_out592 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_410_bn = _out592
+	var _out594 uint64
+	var _ = _out594
+	_out594 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_410_bn = _out594
 	if _410_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 		_414_l, _415_freed = uint64(0), uint64(1)
 		var _416_d uint64
 		var _ = _416_d
-		var _out593 uint64
-		var _ = _out593
-		_out593 = Companion_Default___.Missing(x, txn, ip, _412_k, _413_j)
-		_416_d = _out593
+		var _out595 uint64
+		var _ = _out595
+		_out595 = Companion_Default___.Missing(x, txn, ip, _412_k, _413_j)
+		_416_d = _out595
 		if uint64(0) < _416_d || _412_k < uint64(12) {
 			_414_l = allocatedrange.Companion_Default___.BaseOf(_412_k) + allocatedrange.Companion_Default___.First512(_413_j, _416_d)
 			if _414_l < lo {
@@ -180,17 +180,17 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 		} else {
 			var _417_pn uint64
 			var _ = _417_pn
-			var _out594 uint64
-			var _ = _out594
-			_out594 = x.Resolve(txn, ip, _412_k, positions.Companion_Default___.MaxLev(_412_k)-uint64(1), _413_j/uint64(512), true)
-			_417_pn = _out594
-			var _out595 uint64
-			var _ = _out595
 			var _out596 uint64
 			var _ = _out596
-			_out595, _out596 = Companion_Default___.CutRun(x, txn, ip, _417_pn, ino, m, lo, _411_left)
-			_414_l = _out595
-			_415_freed = _out596
+			_out596 = x.Resolve(txn, ip, _412_k, positions.Companion_Default___.MaxLev(_412_k)-uint64(1), _413_j/uint64(512), true)
+			_417_pn = _out596
+			var _out597 uint64
+			var _ = _out597
+			var _out598 uint64
+			var _ = _out598
+			_out597, _out598 = Companion_Default___.CutRun(x, txn, ip, _417_pn, ino, m, lo, _411_left)
+			_414_l = _out597
+			_415_freed = _out598
 			if _415_freed == uint64(0) {
 				_415_freed = uint64(1)
 			}

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1233 *dbytes.Bytes
-		var _ = _out1233
-		_out1233 = dbytes.NewBytes(uint64(0))
-		gs = _out1233
+		var _out1235 *dbytes.Bytes
+		var _ = _out1235
+		_out1235 = dbytes.NewBytes(uint64(0))
+		gs = _out1235
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -86,10 +86,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	_833_n = gids.Len() / uint64(4)
 	var _834_out *dbytes.Bytes
 	var _ = _834_out
-	var _out1234 *dbytes.Bytes
-	var _ = _out1234
-	_out1234 = dbytes.NewBytes(uint64(4) * _833_n)
-	_834_out = _out1234
+	var _out1236 *dbytes.Bytes
+	var _ = _out1236
+	_out1236 = dbytes.NewBytes(uint64(4) * _833_n)
+	_834_out = _out1236
 	var _835_i uint64
 	var _ = _835_i
 	_835_i = uint64(0)

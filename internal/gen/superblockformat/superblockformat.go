@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out702 *dbytes.Bytes
-	var _ = _out702
-	_out702 = dbytes.NewBytes(uint64(4096))
-	b = _out702
+	var _out704 *dbytes.Bytes
+	var _ = _out704
+	_out704 = dbytes.NewBytes(uint64(4096))
+	b = _out704
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -256,10 +256,10 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
 	var _525_sum *dbytes.Bytes
 	var _ = _525_sum
-	var _out703 *dbytes.Bytes
-	var _ = _out703
-	_out703 = dsum.Sum(b, uint64(4064))
-	_525_sum = _out703
+	var _out705 *dbytes.Bytes
+	var _ = _out705
+	_out705 = dsum.Sum(b, uint64(4064))
+	_525_sum = _out705
 	b.CopyFrom(uint64(4064), _525_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
@@ -274,16 +274,16 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _526_sum *dbytes.Bytes
 	var _ = _526_sum
-	var _out704 *dbytes.Bytes
-	var _ = _out704
-	_out704 = dsum.Sum(b, uint64(4064))
-	_526_sum = _out704
+	var _out706 *dbytes.Bytes
+	var _ = _out706
+	_out706 = dsum.Sum(b, uint64(4064))
+	_526_sum = _out706
 	var _527_sealed bool
 	var _ = _527_sealed
-	var _out705 bool
-	var _ = _out705
-	_out705 = b.EqualAt(uint64(4064), _526_sum)
-	_527_sealed = _out705
+	var _out707 bool
+	var _ = _out707
+	_out707 = b.EqualAt(uint64(4064), _526_sum)
+	_527_sealed = _out707
 	if !_527_sealed {
 		why, s = uint32(2), s
 		return why, s
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _528_ok bool
 	var _ = _528_ok
-	var _out706 bool
-	var _ = _out706
-	_out706 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_528_ok = _out706
+	var _out708 bool
+	var _ = _out708
+	_out708 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_528_ok = _out708
 	if !_528_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s

@@ -24,6 +24,7 @@ type Txn struct {
 	Own  *dlock.Owner
 	Buf  *dbuf.Buf
 	Tx   *dlog.BMap
+	Hold *dlog.Hold
 	Top  uint64
 	Seen uint64
 }
@@ -35,6 +36,7 @@ func New_Txn_() *Txn {
 	_this.Own = (*dlock.Owner)(nil)
 	_this.Buf = (*dbuf.Buf)(nil)
 	_this.Tx = (*dlog.BMap)(nil)
+	_this.Hold = (*dlog.Hold)(nil)
 	_this.Top = 0
 	_this.Seen = 0
 	return &_this
@@ -72,11 +74,12 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.BMap) {
+func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.BMap, h *dlog.Hold) {
 	_this.S = s0
 	_this.Own = o
 	_this.Buf = b
 	_this.Tx = x
+	_this.Hold = h
 	_this.Top = uint64(0)
 	_this.Seen = uint64(0)
 }
@@ -84,10 +87,10 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out448 bool
-	var _ = _out448
-	_out448 = _this.Grab(k, excl)
-	ok = _out448
+	var _out449 bool
+	var _ = _out449
+	_out449 = _this.Grab(k, excl)
+	ok = _out449
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
@@ -98,13 +101,13 @@ func (_this *Txn) Grab(k uint64, excl bool) bool {
 	_259_wait = k > _this.Top
 	var _260_n uint64 = 0
 	var _ = _260_n
-	var _out449 bool
-	var _ = _out449
-	var _out450 uint64
+	var _out450 bool
 	var _ = _out450
-	_out449, _out450 = _this.S.Tbl.Lock(_this.Own, k, excl, _259_wait)
-	ok = _out449
-	_260_n = _out450
+	var _out451 uint64
+	var _ = _out451
+	_out450, _out451 = _this.S.Tbl.Lock(_this.Own, k, excl, _259_wait)
+	ok = _out450
+	_260_n = _out451
 	if ok {
 		if _260_n > _this.Seen {
 			_this.Seen = _260_n
@@ -125,26 +128,26 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	_261_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _262_ok bool
 	var _ = _262_ok
-	var _out451 bool
-	var _ = _out451
-	_out451 = _this.Lock(_261_k, excl)
-	_262_ok = _out451
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Lock(_261_k, excl)
+	_262_ok = _out452
 	if !_262_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out452 *dbytes.Blk
-	var _ = _out452
-	_out452 = _this.Buf.GetBlk(_261_k)
-	b = _out452
+	var _out453 *dbytes.Blk
+	var _ = _out453
+	_out453 = _this.Buf.GetBlk(_261_k)
+	b = _out453
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out453 *dbytes.Blk
-	var _ = _out453
-	_out453 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	b = _out453
+	var _out454 *dbytes.Blk
+	var _ = _out454
+	_out454 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out454
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -154,7 +157,7 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	return st, b
 }
 func (_this *Txn) Ahead(a uint64, n uint64) {
-	txnsysm.Companion_Default___.Ahead(_this.S, a, n)
+	txnsysm.Companion_Default___.Ahead(_this.S, _this.Hold, a, n)
 }
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -166,38 +169,38 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_263_k = objectsm.Companion_Default___.Key(a, off)
 	var _264_ok bool
 	var _ = _264_ok
-	var _out454 bool
-	var _ = _out454
-	_out454 = _this.Lock(_263_k, excl)
-	_264_ok = _out454
+	var _out455 bool
+	var _ = _out455
+	_out455 = _this.Lock(_263_k, excl)
+	_264_ok = _out455
 	if !_264_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out455 *dbytes.Bytes
-	var _ = _out455
-	_out455 = _this.Buf.GetBytes(_263_k)
-	b = _out455
+	var _out456 *dbytes.Bytes
+	var _ = _out456
+	_out456 = _this.Buf.GetBytes(_263_k)
+	b = _out456
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _265_v *dbytes.Blk
 	var _ = _265_v
-	var _out456 *dbytes.Blk
-	var _ = _out456
-	_out456 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_265_v = _out456
+	var _out457 *dbytes.Blk
+	var _ = _out457
+	_out457 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_265_v = _out457
 	if _265_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _266_c *dbytes.Bytes
 	var _ = _266_c
-	var _out457 *dbytes.Bytes
-	var _ = _out457
-	_out457 = dbytes.NewBytes(uint64(256))
-	_266_c = _out457
+	var _out458 *dbytes.Bytes
+	var _ = _out458
+	_out458 = dbytes.NewBytes(uint64(256))
+	_266_c = _out458
 	_266_c.CopyBlk(uint64(0), _265_v, off/uint64(8), uint64(256))
 	st, b = Companion_Default___.OK(), _266_c
 	return st, b
@@ -213,33 +216,33 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	_267_k = objectsm.Companion_Default___.Key(a, off)
 	var _268_ok bool
 	var _ = _268_ok
-	var _out458 bool
-	var _ = _out458
-	_out458 = _this.Lock(_267_k, excl)
-	_268_ok = _out458
+	var _out459 bool
+	var _ = _out459
+	_out459 = _this.Lock(_267_k, excl)
+	_268_ok = _out459
 	if !_268_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
 	var _269_found bool = false
 	var _ = _269_found
-	var _out459 bool
-	var _ = _out459
 	var _out460 bool
 	var _ = _out460
-	_out459, _out460 = _this.Buf.GetBit(_267_k)
-	_269_found = _out459
-	b = _out460
+	var _out461 bool
+	var _ = _out461
+	_out460, _out461 = _this.Buf.GetBit(_267_k)
+	_269_found = _out460
+	b = _out461
 	if _269_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _270_v *dbytes.Blk
 	var _ = _270_v
-	var _out461 *dbytes.Blk
-	var _ = _out461
-	_out461 = txnsysm.Companion_Default___.Latest(_this.S, a)
-	_270_v = _out461
+	var _out462 *dbytes.Blk
+	var _ = _out462
+	_out462 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_270_v = _out462
 	if _270_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
@@ -259,20 +262,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	_272_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _273_ok bool
 	var _ = _273_ok
-	var _out462 bool
-	var _ = _out462
-	_out462 = _this.Lock(_272_k, true)
-	_273_ok = _out462
+	var _out463 bool
+	var _ = _out463
+	_out463 = _this.Lock(_272_k, true)
+	_273_ok = _out463
 	if !_273_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
 	var _274_v *dbytes.Blk
 	var _ = _274_v
-	var _out463 *dbytes.Blk
-	var _ = _out463
-	_out463 = dbytes.Freeze(b)
-	_274_v = _out463
+	var _out464 *dbytes.Blk
+	var _ = _out464
+	_out464 = dbytes.Freeze(b)
+	_274_v = _out464
 	_this.Buf.PutBlk(_272_k, _274_v)
 	st = Companion_Default___.OK()
 	return st
@@ -286,10 +289,10 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	_275_k = objectsm.Companion_Default___.Key(a, off)
 	var _276_ok bool
 	var _ = _276_ok
-	var _out464 bool
-	var _ = _out464
-	_out464 = _this.Lock(_275_k, true)
-	_276_ok = _out464
+	var _out465 bool
+	var _ = _out465
+	_out465 = _this.Lock(_275_k, true)
+	_276_ok = _out465
 	if !_276_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
@@ -307,10 +310,10 @@ func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	_277_k = objectsm.Companion_Default___.Key(a, off)
 	var _278_ok bool
 	var _ = _278_ok
-	var _out465 bool
-	var _ = _out465
-	_out465 = _this.Lock(_277_k, true)
-	_278_ok = _out465
+	var _out466 bool
+	var _ = _out466
+	_out466 = _this.Lock(_277_k, true)
+	_278_ok = _out466
 	if !_278_ok {
 		st = Companion_Default___.CONFLICT()
 		return st

@@ -9,6 +9,7 @@ import (
 	dbytes "tansy/internal/extern/dbytes"
 	ddisk "tansy/internal/extern/ddisk"
 	dlock "tansy/internal/extern/dlock"
+	dlog "tansy/internal/extern/dlog"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journalm"
 	journalreader "tansy/internal/gen/journalreader"
@@ -129,7 +130,7 @@ func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 }
 func (_this *CompanionStruct_Default___) TYield(s *Sys) {
 }
-func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -144,10 +145,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, a uint64) (*dbytes.Blk, ui
 	_out425, _out426 = journalreader.Companion_Default___.Lookup(s.J, a)
 	b = _out425
 	t = _out426
+	if b != (*dbytes.Blk)(nil) {
+		h.Keep(s.J.Cache, b)
+	}
 	s.J.Mu.Unlock()
 	return b, t
 }
-func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
+func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -169,6 +173,7 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	if !ok {
 		return ok, l, m, bad
 	}
+	h.Take(l)
 	Companion_Default___.TYield(s)
 	var _out429 uint64
 	var _ = _out429
@@ -179,30 +184,55 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, a uint64, n uint64, t ui
 	bad = _out430
 	return ok, l, m, bad
 }
-func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
+func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	b = (*dbytes.Blk)(nil)
+	var _247_i uint64
+	var _ = _247_i
+	_247_i = m
+	for uint64(0) < _247_i {
+		_247_i = _247_i - uint64(1)
+		var _248_c *dbytes.Blk
+		var _ = _248_c
+		var _out431 *dbytes.Blk
+		var _ = _out431
+		_out431 = l.BlkAt(_247_i)
+		_248_c = _out431
+		var _out432 *dbytes.Blk
+		var _ = _out432
+		_out432 = journalreader.Companion_Default___.Lookup2(s.J, a+_247_i, t, _248_c)
+		b = _out432
+	}
+	if b != (*dbytes.Blk)(nil) {
+		h.Keep(s.J.Cache, b)
+	}
+	return b
+}
+func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _247_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _247_l
-	var _248_m uint64 = 0
-	var _ = _248_m
-	var _249_bad uint64 = 0
-	var _ = _249_bad
-	var _out431 bool
-	var _ = _out431
-	var _out432 *ddisk.BList
-	var _ = _out432
-	var _out433 uint64
+	var _249_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _249_l
+	var _250_m uint64 = 0
+	var _ = _250_m
+	var _251_bad uint64 = 0
+	var _ = _251_bad
+	var _out433 bool
 	var _ = _out433
-	var _out434 uint64
+	var _out434 *ddisk.BList
 	var _ = _out434
-	_out431, _out432, _out433, _out434 = Companion_Default___.Device(s, a, n, t)
-	ok = _out431
-	_247_l = _out432
-	_248_m = _out433
-	_249_bad = _out434
+	var _out435 uint64
+	var _ = _out435
+	var _out436 uint64
+	var _ = _out436
+	_out433, _out434, _out435, _out436 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out433
+	_249_l = _out434
+	_250_m = _out435
+	_251_bad = _out436
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -210,71 +240,59 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, a uint64, n uint64, t uin
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	b = (*dbytes.Blk)(nil)
-	var _250_i uint64
-	var _ = _250_i
-	_250_i = _248_m
-	if _248_m == uint64(0) {
-		var _251_damaged bool
-		var _ = _251_damaged
-		var _out435 bool
-		var _ = _out435
-		_out435 = journalreader.Companion_Default___.Confirm(s.J, a, t, _249_bad)
-		_251_damaged = _out435
-		ok = !_251_damaged
-	}
-	for uint64(0) < _250_i {
-		_250_i = _250_i - uint64(1)
-		var _252_c *dbytes.Blk
-		var _ = _252_c
-		var _out436 *dbytes.Blk
-		var _ = _out436
-		_out436 = _247_l.BlkAt(_250_i)
-		_252_c = _out436
-		var _out437 *dbytes.Blk
+	if _250_m == uint64(0) {
+		var _252_damaged bool
+		var _ = _252_damaged
+		var _out437 bool
 		var _ = _out437
-		_out437 = journalreader.Companion_Default___.Lookup2(s.J, a+_250_i, t, _252_c)
-		b = _out437
+		_out437 = journalreader.Companion_Default___.Confirm(s.J, a, t, _251_bad)
+		_252_damaged = _out437
+		ok, b = !_252_damaged, (*dbytes.Blk)(nil)
+	} else {
+		var _out438 *dbytes.Blk
+		var _ = _out438
+		_out438 = Companion_Default___.Bring(s, h, a, _249_l, _250_m, t)
+		b = _out438
 	}
 	s.J.Mu.Unlock()
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) Latest(s *Sys, a uint64) *dbytes.Blk {
+func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var _253_t uint64 = 0
 	var _ = _253_t
-	var _out438 *dbytes.Blk
-	var _ = _out438
-	var _out439 uint64
+	var _out439 *dbytes.Blk
 	var _ = _out439
-	_out438, _out439 = Companion_Default___.Peek(s, a)
-	b = _out438
-	_253_t = _out439
+	var _out440 uint64
+	var _ = _out440
+	_out439, _out440 = Companion_Default___.Peek(s, h, a)
+	b = _out439
+	_253_t = _out440
 	var _254_ok bool
 	var _ = _254_ok
 	_254_ok = true
 	for b == (*dbytes.Blk)(nil) && _254_ok {
-		var _out440 bool
-		var _ = _out440
-		var _out441 *dbytes.Blk
+		var _out441 bool
 		var _ = _out441
-		_out440, _out441 = Companion_Default___.Fetch(s, a, uint64(1), _253_t)
-		_254_ok = _out440
-		b = _out441
+		var _out442 *dbytes.Blk
+		var _ = _out442
+		_out441, _out442 = Companion_Default___.Fetch(s, h, a, uint64(1), _253_t)
+		_254_ok = _out441
+		b = _out442
 		if _254_ok && b == (*dbytes.Blk)(nil) {
-			var _out442 *dbytes.Blk
-			var _ = _out442
-			var _out443 uint64
+			var _out443 *dbytes.Blk
 			var _ = _out443
-			_out442, _out443 = Companion_Default___.Peek(s, a)
-			b = _out442
-			_253_t = _out443
+			var _out444 uint64
+			var _ = _out444
+			_out443, _out444 = Companion_Default___.Peek(s, h, a)
+			b = _out443
+			_253_t = _out444
 		}
 	}
 	return b
 }
-func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
+func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n uint64) {
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
@@ -290,23 +308,23 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, a uint64, n uint64) {
 	var _ = _256_b
 	var _257_t uint64
 	var _ = _257_t
-	var _out444 *dbytes.Blk
-	var _ = _out444
-	var _out445 uint64
+	var _out445 *dbytes.Blk
 	var _ = _out445
-	_out444, _out445 = Companion_Default___.Peek(s, a)
-	_256_b = _out444
-	_257_t = _out445
+	var _out446 uint64
+	var _ = _out446
+	_out445, _out446 = Companion_Default___.Peek(s, h, a)
+	_256_b = _out445
+	_257_t = _out446
 	if _256_b == (*dbytes.Blk)(nil) {
 		var _258_ok bool = false
 		var _ = _258_ok
-		var _out446 bool
-		var _ = _out446
-		var _out447 *dbytes.Blk
+		var _out447 bool
 		var _ = _out447
-		_out446, _out447 = Companion_Default___.Fetch(s, a, _255_m, _257_t)
-		_258_ok = _out446
-		_256_b = _out447
+		var _out448 *dbytes.Blk
+		var _ = _out448
+		_out447, _out448 = Companion_Default___.Fetch(s, h, a, _255_m, _257_t)
+		_258_ok = _out447
+		_256_b = _out448
 	}
 }
 

@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _393_bn uint64
 	var _ = _393_bn
-	var _out582 uint64
-	var _ = _out582
-	_out582 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_393_bn = _out582
+	var _out584 uint64
+	var _ = _out584
+	_out584 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_393_bn = _out584
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
@@ -99,47 +99,47 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 	}
 	var _394_pn uint64
 	var _ = _394_pn
-	var _out583 uint64
-	var _ = _out583
-	_out583 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_394_pn = _out583
+	var _out585 uint64
+	var _ = _out585
+	_out585 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_394_pn = _out585
 	var _395_pb *dbytes.Blk
 	var _ = _395_pb
-	var _out584 *dbytes.Blk
-	var _ = _out584
-	_out584 = x.Fs.ReadBlock(txn, _394_pn, true)
-	_395_pb = _out584
+	var _out586 *dbytes.Blk
+	var _ = _out586
+	_out586 = x.Fs.ReadBlock(txn, _394_pn, true)
+	_395_pb = _out586
 	var _396_bn uint64
 	var _ = _396_bn
 	_396_bn = _395_pb.U64(uint64(8) * (j % uint64(512)))
 	var _397_t *dbytes.Bytes
 	var _ = _397_t
-	var _out585 *dbytes.Bytes
-	var _ = _out585
-	_out585 = _395_pb.Thaw()
-	_397_t = _out585
+	var _out587 *dbytes.Bytes
+	var _ = _out587
+	_out587 = _395_pb.Thaw()
+	_397_t = _out587
 	Companion_Default___.CutChild(x, txn, ip, _397_t, _394_pn, _396_bn, j)
 	x.CloseParent(txn, _394_pn, _397_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
 	var _398_bn uint64
 	var _ = _398_bn
-	var _out586 uint64
-	var _ = _out586
-	_out586 = x.Resolve(txn, ip, k, lev, j, true)
-	_398_bn = _out586
+	var _out588 uint64
+	var _ = _out588
+	_out588 = x.Resolve(txn, ip, k, lev, j, true)
+	_398_bn = _out588
 	var _399_b *dbytes.Blk
 	var _ = _399_b
-	var _out587 *dbytes.Blk
-	var _ = _out587
-	_out587 = x.Fs.ReadBlock(txn, _398_bn, true)
-	_399_b = _out587
+	var _out589 *dbytes.Blk
+	var _ = _out589
+	_out589 = x.Fs.ReadBlock(txn, _398_bn, true)
+	_399_b = _out589
 	var _400_e bool = false
 	var _ = _400_e
-	var _out588 bool
-	var _ = _out588
-	_out588 = Companion_Default___.NoEntries(_399_b)
-	_400_e = _out588
+	var _out590 bool
+	var _ = _out590
+	_out590 = Companion_Default___.NoEntries(_399_b)
+	_400_e = _out590
 	if !_400_e {
 		return
 	}

@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn
 	var _358_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _358_b
 	if c == uint64(4096) {
-		var _out553 *dbytes.Bytes
-		var _ = _out553
-		_out553 = dbytes.NewBytes(uint64(4096))
-		_358_b = _out553
+		var _out555 *dbytes.Bytes
+		var _ = _out555
+		_out555 = dbytes.NewBytes(uint64(4096))
+		_358_b = _out555
 	} else {
 		var _359_blk *dbytes.Blk
 		var _ = _359_blk
-		var _out554 *dbytes.Blk
-		var _ = _out554
-		_out554 = x.ReadAt(txn, bn, true)
-		_359_blk = _out554
-		var _out555 *dbytes.Bytes
-		var _ = _out555
-		_out555 = _359_blk.Thaw()
-		_358_b = _out555
+		var _out556 *dbytes.Blk
+		var _ = _out556
+		_out556 = x.ReadAt(txn, bn, true)
+		_359_blk = _out556
+		var _out557 *dbytes.Bytes
+		var _ = _out557
+		_out557 = _359_blk.Thaw()
+		_358_b = _out557
 	}
 	_358_b.CopyFrom(_357_bo, src, so, c)
 	x.WriteData(txn, bn, _358_b)
@@ -90,15 +90,15 @@ func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Byte
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out556 *dbytes.Bytes
-		var _ = _out556
-		_out556 = src.CopyOf(so)
-		b = _out556
+		var _out558 *dbytes.Bytes
+		var _ = _out558
+		_out558 = src.CopyOf(so)
+		b = _out558
 	} else {
-		var _out557 *dbytes.Bytes
-		var _ = _out557
-		_out557 = dbytes.NewBytes(uint64(4096))
-		b = _out557
+		var _out559 *dbytes.Bytes
+		var _ = _out559
+		_out559 = dbytes.NewBytes(uint64(4096))
+		b = _out559
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -114,28 +114,28 @@ func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, tx
 	_360_k = pos / uint64(4096)
 	var _361_b *dbytes.Bytes
 	var _ = _361_b
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	_out558 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_361_b = _out558
+	var _out560 *dbytes.Bytes
+	var _ = _out560
+	_out560 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_361_b = _out560
 	var _362_near uint64
 	var _ = _362_near
 	_362_near = uint64(0)
 	if uint64(0) < _360_k {
-		var _out559 uint64
-		var _ = _out559
-		_out559 = inodeformat.Companion_Default___.GetSlot(ip, _360_k-uint64(1))
-		_362_near = _out559
+		var _out561 uint64
+		var _ = _out561
+		_out561 = inodeformat.Companion_Default___.GetSlot(ip, _360_k-uint64(1))
+		_362_near = _out561
 	}
 	var _363_bn uint64 = 0
 	var _ = _363_bn
-	var _out560 bool
-	var _ = _out560
-	var _out561 uint64
-	var _ = _out561
-	_out560, _out561 = x.AllocRoot(txn, ip, ino, _360_k, _362_near, _361_b)
-	ok = _out560
-	_363_bn = _out561
+	var _out562 bool
+	var _ = _out562
+	var _out563 uint64
+	var _ = _out563
+	_out562, _out563 = x.AllocRoot(txn, ip, ino, _360_k, _362_near, _361_b)
+	ok = _out562
+	_363_bn = _out563
 	if bulk && ok && c == uint64(4096) {
 		txn.Bulk(_363_bn)
 	}
@@ -158,28 +158,28 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	m = uint64(0)
 	var _367_pn uint64 = 0
 	var _ = _367_pn
-	var _out562 bool
-	var _ = _out562
-	var _out563 uint64
-	var _ = _out563
-	_out562, _out563 = x.ResolveAlloc(txn, ip, ino, _364_k, _365_lev-uint64(1), _366_jp)
-	ok = _out562
-	_367_pn = _out563
+	var _out564 bool
+	var _ = _out564
+	var _out565 uint64
+	var _ = _out565
+	_out564, _out565 = x.ResolveAlloc(txn, ip, ino, _364_k, _365_lev-uint64(1), _366_jp)
+	ok = _out564
+	_367_pn = _out565
 	if !ok {
 		return ok, m
 	}
 	var _368_blk *dbytes.Blk
 	var _ = _368_blk
-	var _out564 *dbytes.Blk
-	var _ = _out564
-	_out564 = x.Fs.ReadBlock(txn, _367_pn, true)
-	_368_blk = _out564
+	var _out566 *dbytes.Blk
+	var _ = _out566
+	_out566 = x.Fs.ReadBlock(txn, _367_pn, true)
+	_368_blk = _out566
 	var _369_t *dbytes.Bytes
 	var _ = _369_t
-	var _out565 *dbytes.Bytes
-	var _ = _out565
-	_out565 = _368_blk.Thaw()
-	_369_t = _out565
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = _368_blk.Thaw()
+	_369_t = _out567
 	var _370_near uint64
 	var _ = _370_near
 	_370_near = _367_pn
@@ -204,16 +204,16 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 		}
 		var _375_c uint64
 		var _ = _375_c
-		var _out566 uint64
-		var _ = _out566
-		_out566 = reading.Companion_Default___.Min(uint64(4096)-_371_at%uint64(4096), len_-m)
-		_375_c = _out566
+		var _out568 uint64
+		var _ = _out568
+		_out568 = reading.Companion_Default___.Min(uint64(4096)-_371_at%uint64(4096), len_-m)
+		_375_c = _out568
 		var _376_b *dbytes.Bytes
 		var _ = _376_b
-		var _out567 *dbytes.Bytes
-		var _ = _out567
-		_out567 = Companion_Default___.FirstBlock(_371_at, src, so+m, _375_c, bulk)
-		_376_b = _out567
+		var _out569 *dbytes.Bytes
+		var _ = _out569
+		_out569 = Companion_Default___.FirstBlock(_371_at, src, so+m, _375_c, bulk)
+		_376_b = _out569
 		if _373_j%uint64(512) != uint64(0) {
 			var _377_left uint64
 			var _ = _377_left
@@ -222,13 +222,13 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 				_370_near = _377_left
 			}
 		}
-		var _out568 bool
-		var _ = _out568
-		var _out569 uint64
-		var _ = _out569
-		_out568, _out569 = x.AddChild(txn, ip, _369_t, _367_pn, _373_j, _370_near, _376_b)
-		ok = _out568
-		_374_bn = _out569
+		var _out570 bool
+		var _ = _out570
+		var _out571 uint64
+		var _ = _out571
+		_out570, _out571 = x.AddChild(txn, ip, _369_t, _367_pn, _373_j, _370_near, _376_b)
+		ok = _out570
+		_374_bn = _out571
 		if !ok {
 			return ok, m
 		}
@@ -258,10 +258,10 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 	_379_ck, _380_cj = uint64(15), uint64(0)
 	var _381_pb *dbytes.Blk
 	var _ = _381_pb
-	var _out570 *dbytes.Blk
-	var _ = _out570
-	_out570 = dbytes.ZeroBlk()
-	_381_pb = _out570
+	var _out572 *dbytes.Blk
+	var _ = _out572
+	_out572 = dbytes.ZeroBlk()
+	_381_pb = _out572
 	var _382_bulk bool
 	var _ = _382_bulk
 	_382_bulk = Companion_Default___.Much(off, len_)
@@ -274,45 +274,45 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		_384_n = _383_pos / uint64(4096)
 		var _385_c uint64
 		var _ = _385_c
-		var _out571 uint64
-		var _ = _out571
-		_out571 = reading.Companion_Default___.Min(uint64(4096)-_383_pos%uint64(4096), len_-_378_done)
-		_385_c = _out571
-		var _386_bn uint64 = 0
-		var _ = _386_bn
-		var _out572 uint64
-		var _ = _out572
 		var _out573 uint64
 		var _ = _out573
+		_out573 = reading.Companion_Default___.Min(uint64(4096)-_383_pos%uint64(4096), len_-_378_done)
+		_385_c = _out573
+		var _386_bn uint64 = 0
+		var _ = _386_bn
 		var _out574 uint64
 		var _ = _out574
-		var _out575 *dbytes.Blk
+		var _out575 uint64
 		var _ = _out575
-		_out572, _out573, _out574, _out575 = reading.Companion_Default___.Find(x, txn, ip, _384_n, true, _379_ck, _380_cj, _381_pb)
-		_386_bn = _out572
-		_379_ck = _out573
-		_380_cj = _out574
-		_381_pb = _out575
+		var _out576 uint64
+		var _ = _out576
+		var _out577 *dbytes.Blk
+		var _ = _out577
+		_out574, _out575, _out576, _out577 = reading.Companion_Default___.Find(x, txn, ip, _384_n, true, _379_ck, _380_cj, _381_pb)
+		_386_bn = _out574
+		_379_ck = _out575
+		_380_cj = _out576
+		_381_pb = _out577
 		if _386_bn != uint64(0) {
 			Companion_Default___.Overwrite(x, txn, _386_bn, _383_pos, src, so+_378_done, _385_c)
 		} else if _384_n < uint64(12) {
 			_379_ck = uint64(15)
-			var _out576 bool
-			var _ = _out576
-			_out576 = Companion_Default___.FillDirect(x, txn, ip, ino, _383_pos, src, so+_378_done, _385_c, _382_bulk)
-			ok = _out576
+			var _out578 bool
+			var _ = _out578
+			_out578 = Companion_Default___.FillDirect(x, txn, ip, ino, _383_pos, src, so+_378_done, _385_c, _382_bulk)
+			ok = _out578
 			if !ok {
 				return ok
 			}
 		} else {
 			_379_ck = uint64(15)
-			var _out577 bool
-			var _ = _out577
-			var _out578 uint64
-			var _ = _out578
-			_out577, _out578 = Companion_Default___.FillRun(x, txn, ip, ino, _383_pos, src, so+_378_done, len_-_378_done, _382_bulk)
-			ok = _out577
-			_385_c = _out578
+			var _out579 bool
+			var _ = _out579
+			var _out580 uint64
+			var _ = _out580
+			_out579, _out580 = Companion_Default___.FillRun(x, txn, ip, ino, _383_pos, src, so+_378_done, len_-_378_done, _382_bulk)
+			ok = _out579
+			_385_c = _out580
 			if !ok {
 				return ok
 			}
@@ -334,25 +334,25 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	_388_k = positions.Companion_Default___.FlatK(_387_n)
 	var _389_bn uint64
 	var _ = _389_bn
-	var _out579 uint64
-	var _ = _out579
-	_out579 = x.Resolve(txn, ip, _388_k, positions.Companion_Default___.MaxLev(_388_k), positions.Companion_Default___.FlatJ(_387_n), true)
-	_389_bn = _out579
+	var _out581 uint64
+	var _ = _out581
+	_out581 = x.Resolve(txn, ip, _388_k, positions.Companion_Default___.MaxLev(_388_k), positions.Companion_Default___.FlatJ(_387_n), true)
+	_389_bn = _out581
 	if _389_bn == uint64(0) {
 		return
 	}
 	var _390_blk *dbytes.Blk
 	var _ = _390_blk
-	var _out580 *dbytes.Blk
-	var _ = _out580
-	_out580 = x.ReadAt(txn, _389_bn, true)
-	_390_blk = _out580
+	var _out582 *dbytes.Blk
+	var _ = _out582
+	_out582 = x.ReadAt(txn, _389_bn, true)
+	_390_blk = _out582
 	var _391_b *dbytes.Bytes
 	var _ = _391_b
-	var _out581 *dbytes.Bytes
-	var _ = _out581
-	_out581 = dbytes.NewBytes(uint64(4096))
-	_391_b = _out581
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = dbytes.NewBytes(uint64(4096))
+	_391_b = _out583
 	_391_b.CopyBlk(uint64(0), _390_blk, uint64(0), sz%uint64(4096))
 	x.WriteData(txn, _389_bn, _391_b)
 }

@@ -88,7 +88,7 @@ module Reading {
     ensures fresh(b) && |b.data| == n as int
     ensures forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
   {
-    b := NewBytes(n);
+    b := AnyBytes(n);
     var done: uint64 := 0;
     var ahead: uint64 := 0;      // the file's blocks below this one have been asked for
     var ck: uint64, cj: uint64 := 15, 0;
@@ -96,7 +96,7 @@ module Reading {
     while done < n
       invariant done <= n && |b.data| == n as int && fresh(b) && b != ip
       invariant x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
-      invariant forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == (if i < done as int then ByteAt(x.data, ino, off as int + i) else 0)
+      invariant forall i: int {:trigger b.data[i]} | 0 <= i < done as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
       decreases n - done
     {
       var pos := off + done;
@@ -107,7 +107,7 @@ module Reading {
       var bn: uint64;
       bn, ck, cj, pb := Find(x, txn, ip, ino, pos / 4096, false, ck, cj, pb);
       ghost var b0 := b.data;
-      ghost var s := Zeros(4096);
+      var blk := ZeroBlk();
       if bn != 0 {
         if ahead <= pos / 4096 {
           var left := (bo + (n - done) + 4095) / 4096;
@@ -115,27 +115,25 @@ module Reading {
           if 1 < r { txn.Ahead(bn, r); }
           ahead := pos / 4096 + r;
         }
-        var blk := x.ReadAt(txn, bn, p, false);
-        b.CopyBlk(done, blk, bo, c);
-        s := blk.v;
+        blk := x.ReadAt(txn, bn, p, false);
       }
-      assert x.data[p] == s by { reveal DataOk(); assert OkPos(p); }
-      forall i: int {:trigger b.data[i]} | 0 <= i < n as int
-        ensures b.data[i] == (if i < (done + c) as int then ByteAt(x.data, ino, off as int + i) else 0)
-      { OneByte(x, p, b0, b.data, s, ino, off, done, c, i, bn == 0); }
+      b.CopyBlk(done, blk, bo, c);
+      assert x.data[p] == blk.v by { reveal DataOk(); assert OkPos(p); }
+      forall i: int {:trigger b.data[i]} | 0 <= i < (done + c) as int
+        ensures b.data[i] == ByteAt(x.data, ino, off as int + i)
+      { OneByte(x, p, b0, b.data, blk.v, ino, off, done, c, i); }
       done := done + c;
     }
   }
 
   // one byte of a chunk fetched
-  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int, hole: bool)
+  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int)
     requires Ok(x) && off as int + |b0| <= 549755813888
-    requires done as int + c as int <= |b0| == |b1| && 0 <= i < |b0| && (off + done) % 4096 + c <= 4096
+    requires done as int + c as int <= |b0| && 0 <= i < (done + c) as int && (off + done) % 4096 + c <= 4096
     requires p == PosOf(ino, (off + done) / 4096) && p in x.data && |s| == 4096 && x.data[p] == s
-    requires b0[i] == (if i < done as int then ByteAt(x.data, ino, off as int + i) else 0)
-    requires if hole then b1 == b0 && s == Zeros(4096) else
-      b1 == Splice(b0, done as int, s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int])
-    ensures b1[i] == (if i < (done + c) as int then ByteAt(x.data, ino, off as int + i) else 0)
+    requires i < done as int ==> b0[i] == ByteAt(x.data, ino, off as int + i)
+    requires b1 == Splice(b0, done as int, s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int])
+    ensures b1[i] == ByteAt(x.data, ino, off as int + i)
   {
     var pos := (off + done) as int;
     if done as int <= i < (done + c) as int {

@@ -1,0 +1,42 @@
+package fs
+
+import "testing"
+
+// What the operations that clients make most take of the heap: a number that grows costs all of them.
+func TestAllocs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("under the race detector, which runs with -short, pools lose things on purpose")
+	}
+	v := newFS(t)
+	root := &Cred{}
+	n, err := v.Create(root, v.Root(), []byte("a"), Guarded, &SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 64<<10)
+	if _, _, _, err := v.Write(root, n.Handle, 0, data, Unstable); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		most float64
+		op   func() error
+	}{
+		{"GETATTR", 2, func() error { _, err := v.Getattr(n.Handle); return err }},
+		{"ACCESS", 3, func() error { _, _, err := v.Access(root, n.Handle, 1); return err }},
+		{"LOOKUP", 6, func() error { _, err := v.Lookup(root, v.Root(), []byte("a")); return err }},
+		{"READ of 64 KiB", 6, func() error {
+			data, _, _, err := v.Read(root, n.Handle, 0, 64<<10)
+			Recycle(data)
+			return err
+		}},
+	} {
+		if got := testing.AllocsPerRun(200, func() {
+			if err := c.op(); err != nil {
+				t.Fatal(c.name, err)
+			}
+		}); got > c.most {
+			t.Errorf("%s: %v allocations, not %v", c.name, got, c.most)
+		}
+	}
+}

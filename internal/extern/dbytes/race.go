@@ -1,0 +1,5 @@
+//go:build race
+
+package dbytes
+
+const raceDetector = true

@@ -1,0 +1,62 @@
+package dlog
+
+import (
+	"unsafe"
+
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/extern/ddisk"
+)
+
+// Hold is for one who sees blocks whose memory is used again. It belongs to one goroutine.
+type Hold struct {
+	cache *Cache
+	slots []uint32       // of cache, that are kept
+	runs  [][]dbytes.Blk // that were taken
+}
+
+// NewHold returns a Hold of nothing.
+func NewHold() *Hold { return &Hold{} }
+
+// Keep lets block b, which c has just given, be seen until the end of the Hold. The caller has
+// not given back the mutex meanwhile. Other blocks than c's need not be kept, and are not. A Hold is for one cache.
+func (h *Hold) Keep(c *Cache, b *dbytes.Blk) {
+	off := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.blocks)))
+	s := off / dbytes.BlkSize
+	if s >= uintptr(len(c.blocks)) {
+		return
+	}
+	if n := len(h.slots); n > 0 && h.slots[n-1] == uint32(s) {
+		return
+	}
+	h.cache = c // which must not be collected before
+	c.kept[s].Add(1)
+	h.slots = append(h.slots, uint32(s))
+}
+
+// Take makes the memory of l the Hold's: its blocks may be seen until the end.
+func (h *Hold) Take(l *ddisk.BList) {
+	if run := l.Take(); run != nil {
+		h.runs = append(h.runs, run)
+	}
+}
+
+// End ends the Hold: nobody sees a block of it any more. It may be used again.
+func (h *Hold) End() { h.EndSince(Mark{}) }
+
+// Mark is a point in time for a Hold.
+type Mark struct{ slots, runs int }
+
+// Mark is now.
+func (h *Hold) Mark() Mark { return Mark{len(h.slots), len(h.runs)} }
+
+// EndSince ends the Hold for the blocks that were kept or taken since m, which nobody sees any more.
+func (h *Hold) EndSince(m Mark) {
+	for _, s := range h.slots[m.slots:] {
+		h.cache.kept[s].Add(-1)
+	}
+	for i, run := range h.runs[m.runs:] {
+		dbytes.RecycleBlks(run)
+		h.runs[m.runs+i] = nil
+	}
+	h.slots, h.runs = h.slots[:m.slots], h.runs[:m.runs]
+}
