@@ -49,8 +49,9 @@
 //
 // READ, WRITE, and COMMIT of what is not a regular file: INVAL. READ does not change
 // atime. WRITE of 0 bytes changes nothing; beyond MaxSize: FBIG, nothing is
-// stored. A WRITE (and a change of size) by a caller other than root clears
-// set-user-ID, and set-group-ID if group execute is set.
+// stored. Only blocks that the file does not have need room (NOSPC). A WRITE (and
+// a change of size) by a caller other than root clears set-user-ID, and
+// set-group-ID if group execute is set.
 //
 // Creation. The owner is the caller and the group the caller's, or the
 // directory's if it is set-group-ID; a new directory inherits that bit. The

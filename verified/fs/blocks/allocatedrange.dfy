@@ -74,42 +74,45 @@ module AllocatedRange {
 
   // ---- the steps ----
 
-  // blocks of ino were given out, all for blocks of the file before n, none in the place of another
-  predicate {:opaque} Grew(bm0: BlkMap, bm: BlkMap, ino: uint64, n: int)
-    requires IsDom(bm0) && IsDom(bm)
-  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && First(p) < n && bm0[p] == 0 }
-  // blocks of ino were given back
-  predicate {:opaque} Shrank(bm0: BlkMap, bm: BlkMap, ino: uint64)
-    requires IsDom(bm0) && IsDom(bm)
-  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && bm[p] == 0 }
+  // no block of data is given out, or given back, before this one: none at all
+  ghost const NODATA: int := 134480396
 
-  lemma GrewNone(bm: BlkMap, ino: uint64, n: int)
+  // blocks of ino were given out, all for blocks of the file before n, those for data from lo on, none in the place of another
+  predicate {:opaque} Grew(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
+    requires IsDom(bm0) && IsDom(bm)
+  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && First(p) < n && bm0[p] == 0 && (IsData(p) ==> lo <= First(p)) }
+  // blocks of ino were given back, those of data from lo on
+  predicate {:opaque} Shrank(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int)
+    requires IsDom(bm0) && IsDom(bm)
+  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && bm[p] == 0 && (IsData(p) ==> lo <= First(p)) }
+
+  lemma GrewNone(bm: BlkMap, ino: uint64, lo: int, n: int)
     requires IsDom(bm)
-    ensures Grew(bm, bm, ino, n)
+    ensures Grew(bm, bm, ino, lo, n)
   { reveal Grew(); }
-  lemma GrewOne(bm: BlkMap, p: Pos, x: uint64, n: int)
-    requires IsDom(bm) && OkPos(p) && First(p) < n && bm[p] == 0
-    ensures IsDom(bm[p := x]) && Grew(bm, bm[p := x], p.ino, n)
+  lemma GrewOne(bm: BlkMap, p: Pos, x: uint64, lo: int, n: int)
+    requires IsDom(bm) && OkPos(p) && First(p) < n && bm[p] == 0 && (IsData(p) ==> lo <= First(p))
+    ensures IsDom(bm[p := x]) && Grew(bm, bm[p := x], p.ino, lo, n)
   { reveal Grew(); }
-  lemma GrewMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64, n: int, n': int)
-    requires IsDom(bm0) && IsDom(bm1) && IsDom(bm2) && Grew(bm0, bm1, ino, n) && Grew(bm1, bm2, ino, n') && n <= n'
-    ensures Grew(bm0, bm2, ino, n')
+  lemma GrewMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64, lo: int, n: int, lo': int, n': int)
+    requires IsDom(bm0) && IsDom(bm1) && IsDom(bm2) && Grew(bm0, bm1, ino, lo, n) && Grew(bm1, bm2, ino, lo', n') && lo' <= lo && n <= n'
+    ensures Grew(bm0, bm2, ino, lo', n')
   { reveal Grew(); }
-  lemma ShrankNone(bm: BlkMap, ino: uint64)
+  lemma ShrankNone(bm: BlkMap, ino: uint64, lo: int)
     requires IsDom(bm)
-    ensures Shrank(bm, bm, ino)
+    ensures Shrank(bm, bm, ino, lo)
   { reveal Shrank(); }
-  lemma ShrankOne(bm: BlkMap, p: Pos)
-    requires IsDom(bm) && OkPos(p)
-    ensures IsDom(bm[p := 0]) && Shrank(bm, bm[p := 0], p.ino)
+  lemma ShrankOne(bm: BlkMap, p: Pos, lo: int)
+    requires IsDom(bm) && OkPos(p) && (IsData(p) ==> lo <= First(p))
+    ensures IsDom(bm[p := 0]) && Shrank(bm, bm[p := 0], p.ino, lo)
   { reveal Shrank(); }
-  lemma ShrankMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64)
-    requires IsDom(bm0) && IsDom(bm1) && IsDom(bm2) && Shrank(bm0, bm1, ino) && Shrank(bm1, bm2, ino)
-    ensures Shrank(bm0, bm2, ino)
+  lemma ShrankMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64, lo: int, lo': int)
+    requires IsDom(bm0) && IsDom(bm1) && IsDom(bm2) && Shrank(bm0, bm1, ino, lo) && Shrank(bm1, bm2, ino, lo') && lo <= lo'
+    ensures Shrank(bm0, bm2, ino, lo)
   { reveal Shrank(); }
 
-  lemma StillWithin(bm0: BlkMap, bm: BlkMap, ino: uint64, n: int)
-    requires IsDom(bm0) && IsDom(bm) && Shrank(bm0, bm, ino) && Within(bm0, ino, n)
+  lemma StillWithin(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
+    requires IsDom(bm0) && IsDom(bm) && Shrank(bm0, bm, ino, lo) && Within(bm0, ino, n)
     ensures Within(bm, ino, n)
   { reveal Shrank(); reveal Within(); }
 
@@ -117,9 +120,9 @@ module AllocatedRange {
     requires IsDom(bm) && ReachOk(g, bm, metas) && OkIno(g, ino) && ino in metas && Limit(metas[ino]) <= Limit(m)
     ensures ReachOk(g, bm, metas[ino := m])
   { reveal ReachOk(); }
-  lemma ReachGrown(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta, n: int)
+  lemma ReachGrown(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta, lo: int, n: int)
     requires IsDom(bm0) && IsDom(bm) && ReachOk(g, bm0, metas) && OkIno(g, ino) && ino in metas
-    requires Grew(bm0, bm, ino, n) && n <= Limit(m) && Limit(metas[ino]) <= Limit(m)
+    requires Grew(bm0, bm, ino, lo, n) && n <= Limit(m) && Limit(metas[ino]) <= Limit(m)
     ensures ReachOk(g, bm, metas[ino := m])
   {
     reveal ReachOk(); reveal Grew();
@@ -127,9 +130,9 @@ module AllocatedRange {
       ensures p.ino in metas[ino := m] && First(p) < Limit(metas[ino := m][p.ino])
     { if bm[p] == bm0[p] { assert bm0[p] != 0; } }
   }
-  lemma ReachShrunk(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta)
+  lemma ReachShrunk(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta, lo: int)
     requires IsDom(bm0) && IsDom(bm) && ReachOk(g, bm0, metas) && OkIno(g, ino) && ino in metas
-    requires Shrank(bm0, bm, ino) && Within(bm, ino, Limit(m))
+    requires Shrank(bm0, bm, ino, lo) && Within(bm, ino, Limit(m))
     ensures ReachOk(g, bm, metas[ino := m])
   { reveal ReachOk(); reveal Shrank(); reveal Within(); }
 

@@ -195,12 +195,12 @@ module BlockTree {
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
       ensures ok ==> bn != 0 && OkBlk(fs.geo, bn) && bn == bm[Pos(ino, k, lev, j)]
-      ensures ok ==> Grew(old(bm), bm, ino, First(Pos(ino, k, lev, j)) + 1)
+      ensures ok ==> Grew(old(bm), bm, ino, NODATA, First(Pos(ino, k, lev, j)) + 1)
       decreases lev
     {
       ghost var p := Pos(ino, k, lev, j);
       ghost var b0, n := bm, First(p) + 1;
-      GrewNone(b0, ino, n);
+      GrewNone(b0, ino, NODATA, n);
       BlkOf(p);
       ok, bn := true, 0;
       if lev == 0 {
@@ -210,7 +210,7 @@ module BlockTree {
           var near := GetSlot(ip, k - 1);
           var z := NewBytes(4096);
           ok, bn := AllocRoot(txn, ip, ino, k, near, z);
-          if ok { GrewOne(b0, p, bn, n); }
+          if ok { GrewOne(b0, p, bn, NODATA, n); }
         }
         return;
       }
@@ -220,8 +220,8 @@ module BlockTree {
       ok, pn := ResolveAlloc(txn, ip, ino, k, lev - 1, j / 512);
       if !ok { return; }
       ghost var b1 := bm;
-      GrewNone(b1, ino, n);
-      GrewMore(b0, b1, b1, ino, First(Parent(p)) + 1, n);
+      GrewNone(b1, ino, NODATA, n);
+      GrewMore(b0, b1, b1, ino, NODATA, First(Parent(p)) + 1, NODATA, n);
       var pb := fs.ReadBlock(txn, pn, true);
       assert IsParent(p, pb.v);
       bn := pb.U64(8 * (j % 512));
@@ -233,8 +233,8 @@ module BlockTree {
         ok, bn := AddChild(txn, ip, t, pn, ino, k, lev, j, pn, z);
         if !ok { return; }
         CloseParent(txn, pn, t);
-        GrewOne(b1, p, bn, n);
-        GrewMore(b0, b1, bm, ino, n, n);
+        GrewOne(b1, p, bn, NODATA, n);
+        GrewMore(b0, b1, bm, ino, NODATA, n, NODATA, n);
       }
     }
 

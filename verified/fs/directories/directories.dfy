@@ -20,7 +20,8 @@ module Directories {
   import opened ByteMap
   import opened AttributeChanges
   import opened ByteFiles
-  import Writing
+  import opened HeldBlocks
+  import C = NfsCommon
   import opened DirLayout
   import opened DirListSpec
   import opened DirListS
@@ -80,7 +81,8 @@ module Directories {
       reads this, fs
     { d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]] &&
       fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent) && old(fs.metas[d]).size <= fs.metas[d].size &&
-      d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] }
+      d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] &&
+      d in fs.held && fs.held == old(fs.held)[d := fs.held[d]] }
 
     // entries never move (so that their places can be cookies)
     twostate predicate StayPut(d: uint64)
@@ -178,7 +180,7 @@ module Directories {
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
       modifies fs, fs.fs, fs.fs.fs, fs.jrnl
       requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
-      ensures ok ==> fs.Valid() && fs.files == old(fs.files) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
+      ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
       ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent)
       ensures ok ==> fs.metas[d].nent as int == old(fs.metas)[d].nent as int + (if down then -1 else 1)
       ensures down ==> ok
@@ -439,7 +441,7 @@ module Directories {
       requires Valid() && txn.jrnl == fs.jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) && old(fs.metas)[ino].ty == 0
       ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) && ats == (if ty == 2 then old(ats)[ino := map[]] else old(ats))
-      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == [] && fs.files == old(fs.files)[ino := []]
+      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == [] && fs.files == old(fs.files)[ino := []] && fs.held == old(fs.held)[ino := {}]
       ensures ok ==> old(fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && fs.metas == old(fs.metas)[ino := NewMeta(ty, old(fs.metas)[ino].gen + 1)]
     {
       ok, ino := fs.AllocInode(txn, near, ty);
@@ -454,7 +456,7 @@ module Directories {
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files && fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
       ensures ok && Valid() && ats == old(ats) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
-      ensures fs.files == old(fs.files) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
+      ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
     {
       ok := fs.FreeInode(txn, ino);
       dirs := map d | d in dirs && d != ino :: dirs[d];
@@ -465,7 +467,7 @@ module Directories {
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.metas == old(fs.metas)[ino := M(ip.data)] && fs.fs.bm == old(fs.fs.bm)
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := M(ip.data)]
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
@@ -473,10 +475,10 @@ module Directories {
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == (if len == 0 then old(fs.files) else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
       ensures ok ==> ino in old(fs.metas) && ino in fs.metas
-      ensures ok && len == 0 ==> fs.metas == old(fs.metas)
+      ensures ok && len == 0 ==> fs.metas == old(fs.metas) && fs.held == old(fs.held)
+      ensures ok && len != 0 ==> ino in old(fs.held) && fs.held == old(fs.held)[ino := old(fs.held)[ino] + C.Blocks(off as int, len as int)]
       ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) && fs.metas == old(fs.metas)[ino := WithSize(old(fs.metas)[ino], |fs.files[ino]| as uint64)]
-      ensures ino in old(fs.metas) && len != 0 && MayWrite(old(fs.metas)[ino], off as int + len as int) && Writing.Mapped(old(fs.fs.bm), ino, off, len) ==> ok
-      ensures ok && len != 0 ==> Writing.Mapped(fs.fs.bm, ino, off, len)
+      ensures ino in old(fs.metas) && ino in old(fs.held) && len != 0 && MayWrite(old(fs.metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(fs.held)[ino] ==> ok
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
     // of a directory: only an empty one, and only to nothing, before its inode is freed
@@ -485,6 +487,7 @@ module Directories {
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
       ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
       ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
+      ensures ok ==> ino in old(fs.held) && fs.held == old(fs.held)[ino := C.HeldBelow(old(fs.held)[ino], sz as int)]
       ensures ok ==> fs.metas == old(fs.metas)[ino := Resized(old(fs.metas)[ino], sz)]
     {
       ok := fs.SetSize(txn, ino, sz);
@@ -497,7 +500,7 @@ module Directories {
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files)
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held)
       ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithShrink(old(fs.metas)[ino], fs.metas[ino].shrink)
       ensures done <==> fs.metas[ino].shrink == 0
       ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)

@@ -1,8 +1,8 @@
 // Files as byte sequences: the face of the file layer to directories and to the
 // NFS procedures.
 //
-// Every inode of the volume has attributes (metas) and bytes (files); those of a
-// free inode (type 0) mean nothing. Times and attributes other than size and
+// Every inode of the volume has attributes (metas), bytes (files), and blocks that are
+// there (held); those of a free inode (type 0) mean nothing. Times and attributes other than size and
 // shrink are the callers' business. ok = false means: abort the transaction.
 include "reading.dfy"
 include "writing.dfy"
@@ -27,6 +27,9 @@ module ByteFiles {
   import opened Shrinking
   import opened AttributeChanges
   import opened AllocatedRange
+  import opened HeldBlocks
+  import C = NfsCommon
+  import N = NfsState
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -82,23 +85,30 @@ module ByteFiles {
   { reveal FileMatch(); reveal Cut(); }
 
   // a block that is not all zeros is there
-  lemma SettledMapped(x: BlockTreeFs, ino: uint64, f: seq<byte>, shrink: int, off: uint64, len: uint64)
-    requires Ok(x) && FileMatch(x.data, ino, f, shrink) && Settled(f, off as int, len as int)
-    ensures Mapped(x.bm, ino, off, len)
+  lemma HeldBytes(x: BlockTreeFs, ino: uint64, f: seq<byte>, shrink: int, h: set<int>)
+    requires Ok(x) && FileMatch(x.data, ino, f, shrink) && IsHeld(x.bm, ino, |f|, h)
+    ensures N.Held(f, h)
   {
-    var o := off as int / 4096 * 4096;
-    var i: int :| o <= i < o + 4096 && i < |f| && f[i] != 0;
     reveal FileMatch();
-    assert ByteAt(x.data, ino, i) == f[i];
-    BlockByte(x.data, ino, i);
-    var p := PosOf(ino, off / 4096);
-    assert (i / 4096) as uint64 == off / 4096;
-    PosOfOk(ino, off / 4096);
-    assert IsData(p);
-    assert OkPos(p);
-    if x.bm[p] == 0 {
-      assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
+    forall b: int | b in h ensures 0 <= b && 4096 * b < |f| { assert There(x.bm, ino, b); }
+    forall k: int | 0 <= k < |f| && f[k] != 0 ensures k / 4096 in h
+    {
+      assert ByteAt(x.data, ino, k) == f[k];
+      BlockByte(x.data, ino, k);
+      var p := PosOf(ino, (k / 4096) as uint64);
+      assert IsData(p) && OkPos(p);
+      if x.bm[p] == 0 {
+        assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
+      }
+      assert There(x.bm, ino, k / 4096);
     }
+  }
+  lemma SettledHeld(f: seq<byte>, h: set<int>, off: int, len: int)
+    requires N.Held(f, h) && Settled(f, off, len)
+    ensures C.Blocks(off, len) <= h
+  {
+    var i: int :| off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0;
+    assert i / 4096 == off / 4096;
   }
 
   class ByteFs {
@@ -107,6 +117,7 @@ module ByteFiles {
     // for every inode number of the volume
     ghost var metas: map<uint64, Meta>
     ghost var files: map<uint64, seq<byte>>
+    ghost var held: Helds
     const fs: BlockTreeFs                      // the layers below: block trees (fs) over inodes and blocks (fs.fs)
 
     constructor Recover(fs: BlockTreeFs, geo: Geo, jrnl: Jrnl)
@@ -118,11 +129,30 @@ module ByteFiles {
 
     predicate Valid() reads this, fs, fs.fs, jrnl
       ensures Valid() ==> GeoOk(geo)
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas &&
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas && i in held &&
                             |files[i]| == metas[i].size as int <= 549755813888
     {
-      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) && ReachOk(geo, fs.bm, metas) &&
-      (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: |files[i]| <= 549755813888)
+      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) && ReachOk(geo, fs.bm, metas) && HeldOk(geo, fs.bm, metas, held) &&
+      (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in held && |files[i]| <= 549755813888)
+    }
+
+    // what is not zero lies in a block that is there
+    lemma Bytes(i: uint64)
+      requires Valid() && OkIno(geo, i)
+      ensures i in files && i in held && N.Held(files[i], held[i])
+    {
+      HeldOf(geo, fs.bm, metas, held, i);
+      HeldBytes(fs, i, files[i], metas[i].shrink as int, held[i]);
+    }
+
+    // where no space is needed
+    lemma Enough(i: uint64, off: uint64, len: uint64)
+      requires Valid() && OkIno(geo, i)
+      ensures i in files && i in held && (Settled(files[i], off as int, len as int) || C.Blocks(off as int, len as int) <= held[i] ==> Mapped(fs.bm, i, off, len))
+    {
+      Bytes(i);
+      if Settled(files[i], off as int, len as int) { SettledHeld(files[i], held[i], off as int, len as int); }
+      if C.Blocks(off as int, len as int) <= held[i] { HeldMapped(geo, fs.bm, metas, held, i, off, len); }
     }
 
     // b (256 bytes) has the block slots of inode ino; GetInode ensures it, setters keep it
@@ -143,11 +173,12 @@ module ByteFiles {
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
       requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
-      ensures Valid() && files == old(files) && metas == old(metas)[ino := M(ip.data)] && fs.bm == old(fs.bm)
+      ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := M(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
     {
       fs.SetMeta(txn, ip, ino);
       ReachSame(geo, fs.bm, metas, ino, M(ip.data));
+      HeldSame(geo, fs.bm, metas, held, ino, M(ip.data));
       metas := metas[ino := M(ip.data)];
       FilesStep(geo, fs.data, fs.data, ino, old(fs.fs.inodes), old(metas), files, fs.fs.inodes[ino], files[ino]);
       assert files[ino := files[ino]] == files;
@@ -205,11 +236,11 @@ module ByteFiles {
       ensures ok ==> Valid() && ino in old(files) &&
         files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
       ensures ok ==> ino in old(metas) && ino in old(files) && ino in metas
-      ensures ok && len == 0 ==> metas == old(metas)
+      ensures ok && len == 0 ==> metas == old(metas) && held == old(held)
+      ensures ok && len != 0 ==> ino in old(held) && held == old(held)[ino := old(held)[ino] + C.Blocks(off as int, len as int)]
       ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSize(old(metas)[ino], |files[ino]| as uint64)]
       ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
-      ensures ino in old(metas) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) && Mapped(old(fs.bm), ino, off, len) ==> ok
-      ensures ok && len != 0 ==> Mapped(fs.bm, ino, off, len)
+      ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
     {
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }
@@ -223,7 +254,7 @@ module ByteFiles {
       ghost var d0 := fs.data;
       ghost var i0 := fs.fs.inodes;
       ghost var b0 := fs.bm;
-      if Settled(f, off as int, len as int) { SettledMapped(fs, ino, f, shrink as int, off, len); }
+      Enough(ino, off, len);
       ok := Store(fs, txn, ip, ino, off, src, so, len);
       if !ok { return; }
       ok := true;
@@ -233,7 +264,9 @@ module ByteFiles {
       ghost var s := src.data[so as int .. so as int + len as int];
       FileWrite(d0, fs.data, ino, f, off as int, s, shrink as int);
       files := files[ino := WriteSpec(f, off as int, s)];
-      ReachGrown(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, BlocksFor(off as int + len as int));
+      ReachGrown(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, off as int / 4096, BlocksFor(off as int + len as int));
+      HeldWritten(geo, b0, fs.bm, metas, held, ino, fs.fs.inodes[ino].meta, off, len);
+      held := held[ino := held[ino] + C.Blocks(off as int, len as int)];
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
@@ -246,6 +279,7 @@ module ByteFiles {
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
       ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
+      ensures ok ==> ino in old(held) && held == old(held)[ino := C.HeldBelow(old(held)[ino], sz as int)]
       ensures ok ==> metas == old(metas)[ino := Resized(old(metas)[ino], sz)]
     {
       if sz > 549755813888 { return false; }
@@ -275,12 +309,15 @@ module ByteFiles {
         SetShrink(ip, shrink');
       } else {
         assert SizeSpec(f, sz as int) == f && files[ino := f] == files && metas[ino := metas[ino]] == metas;
+        HeldAll(geo, fs.bm, metas, held, ino);
         return;
       }
       assert g == SizeSpec(f, sz as int);
       SetFileSize(ip, sz);
       fs.SetMeta(txn, ip, ino);
       files := files[ino := g];
+      HeldResized(geo, fs.bm, metas, held, ino, fs.fs.inodes[ino].meta);
+      held := held[ino := C.HeldBelow(held[ino], sz as int)];
       ReachSame(geo, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
       metas := metas[ino := fs.fs.inodes[ino].meta];
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
@@ -290,7 +327,7 @@ module ByteFiles {
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
-      ensures Valid() && files == old(files)
+      ensures Valid() && files == old(files) && held == old(held)
       ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithShrink(old(metas)[ino], metas[ino].shrink)
       ensures done <==> metas[ino].shrink == 0
       ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
@@ -317,7 +354,8 @@ module ByteFiles {
       done := shrink' == 0;
       SetShrink(ip, shrink');
       fs.SetMeta(txn, ip, ino);
-      ReachShrunk(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
+      ReachShrunk(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, lo as int);
+      HeldFreed(geo, b0, fs.bm, metas, held, ino, fs.fs.inodes[ino].meta, lo as int);
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Cut(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], f);
@@ -329,7 +367,7 @@ module ByteFiles {
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
-      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
+      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] && held == old(held)[ino := {}]
       ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
     {
       ok, ino := fs.fs.FindInode(txn, near);
@@ -349,7 +387,7 @@ module ByteFiles {
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] && ino in metas && metas[ino].shrink == 0
-      ensures ok && Valid() && files == old(files) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
+      ensures ok && Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
     {
       var ip := fs.fs.ReadInode(txn, ino, true);
       assert fs.IsInode(ino, ip);
@@ -360,7 +398,7 @@ module ByteFiles {
       Bare(geo, fs.bm, fs.fs.inodes, metas, ino);
       if size != 0 || shrink != 0 || !bare { return false; }     // never so in a sound volume
       Blank(txn, ip, ino, 0, gen);
-      assert files == old(files);
+      assert files == old(files) && held == old(held);
       ok := true;
     }
 
@@ -370,7 +408,7 @@ module ByteFiles {
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && fs.IsInode(ino, ip)
       requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
-      ensures metas == old(metas)[ino := NewMeta(ty, gen)]
+      ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} && held == old(held)[ino := {}]
       ensures ino in fs.fs.inodes && fs.fs.inodes == old(fs.fs.inodes)[ino := fs.fs.inodes[ino]]
     {
       ghost var i0 := fs.fs.inodes;
@@ -382,6 +420,10 @@ module ByteFiles {
       assert Parse(z.data).blks == Parse(ip.data).blks;
       fs.SetInode(txn, z, ino, ty != 0);
       ReachSame(geo, fs.bm, metas, ino, NewMeta(ty, gen));
+      HeldNone(geo, fs.bm, metas, held, ino);
+      HeldSame(geo, fs.bm, metas, held, ino, NewMeta(ty, gen));
+      held := held[ino := {}];
+      assert held == old(held);
       files := files[ino := []];
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert old(files)[ino] == [];

@@ -109,7 +109,7 @@ module Shrinking {
     // q has nothing for these blocks any more
     ensures x.bm[Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)] == pn
     ensures First(Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)) <= m as int
-    ensures Shrank(old(x.bm), x.bm, ino) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
+    ensures Shrank(old(x.bm), x.bm, ino, lo as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     var k := FlatK(n - 1);
@@ -124,7 +124,7 @@ module Shrinking {
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     m, freed := n, 0;
     ghost var b0 := x.bm;
-    ShrankNone(b0, ino);
+    ShrankNone(b0, ino, lo as int);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && freed < max
       invariant lo <= m <= n && freed <= max && fresh(t) && t != ip
@@ -134,7 +134,7 @@ module Shrinking {
       invariant x.fs.inodes == i0
       invariant q in x.bm && x.bm[q] == pn
       invariant m < n ==> First(q) <= m as int
-      invariant Shrank(b0, x.bm, ino) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
+      invariant Shrank(b0, x.bm, ino, lo as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
     {
@@ -155,8 +155,8 @@ module Shrinking {
         CutHole(x.data, ino, l);
       } else {
         CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
-        ShrankOne(b1, p);
-        ShrankMore(b0, b1, x.bm, ino);
+        ShrankOne(b1, p, lo as int);
+        ShrankMore(b0, b1, x.bm, ino, lo as int, lo as int);
         CutBlock(d1, ino, l);
         freed := freed + 1;
       }
@@ -167,11 +167,11 @@ module Shrinking {
   }
 
   // free the block in a direct slot, if there is one
-  method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
+  method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, ghost lo: int)
     modifies x, x.fs, x.fs.jrnl, ip
-    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12
+    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12 && lo <= k as int
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures Shrank(old(x.bm), x.bm, ino) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
+    ensures Shrank(old(x.bm), x.bm, ino, lo) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * k as int, 4096 * k as int + 4096)
   {
     ghost var p, d0, b0 := Pos(ino, k, 0, 0), x.data, x.bm;
@@ -181,11 +181,12 @@ module Shrinking {
     if bn == 0 {
       assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
       CutHole(d0, ino, k);
-      ShrankNone(b0, ino);
+      ShrankNone(b0, ino, lo);
     } else {
       FreeRoot(x, txn, ip, ino, k);
       CutBlock(d0, ino, k);
-      ShrankOne(b0, p);
+      FirstOf(ino, k);
+      ShrankOne(b0, p, lo);
     }
   }
 
@@ -196,7 +197,7 @@ module Shrinking {
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires lo <= n <= 134217728 && Within(x.bm, ino, n as int)
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures lo <= m <= n && Shrank(old(x.bm), x.bm, ino) && Within(x.bm, ino, m as int)
+    ensures lo <= m <= n && Shrank(old(x.bm), x.bm, ino, lo as int) && Within(x.bm, ino, m as int)
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     ghost var d0 := x.data;
@@ -204,13 +205,13 @@ module Shrinking {
     m := n;
     var left := max;
     ghost var b0 := x.bm;
-    ShrankNone(b0, ino);
+    ShrankNone(b0, ino, lo as int);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && 0 < left
       invariant lo <= m <= n && left <= max
       invariant x.Valid() && DataDom(x.data) && x.IsInode(ino, ip)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
-      invariant Shrank(b0, x.bm, ino) && Within(x.bm, ino, m as int)
+      invariant Shrank(b0, x.bm, ino, lo as int) && Within(x.bm, ino, m as int)
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
     {
@@ -224,27 +225,27 @@ module Shrinking {
         l := BaseOf(k) + First512(j, d);
         if l < lo { l := lo; }
         if d == 0 {
-          FreeDirect(x, txn, ip, ino, k);
+          FreeDirect(x, txn, ip, ino, k, lo as int);
         } else {
-          ShrankNone(b1, ino);
+          ShrankNone(b1, ino, lo as int);
           Skip(x, ino, m, l, d);
         }
         AboveIs(p, d);
-        StillWithin(b1, x.bm, ino, m as int);
+        StillWithin(b1, x.bm, ino, lo as int, m as int);
         ChainHole(x.bm, x.fs.blocks, Above(p, d), l, m);
       } else {
         var pn := x.Resolve(txn, ip, ino, k, MaxLev(k) - 1, j / 512, true);
         l, freed := CutRun(x, txn, ip, pn, ino, m, lo, left);
         if freed == 0 { freed := 1; }
-        StillWithin(b1, x.bm, ino, m as int);
+        StillWithin(b1, x.bm, ino, lo as int, m as int);
         ChainLeaf(x.bm, Pos(ino, k, MaxLev(k) - 1, j / 512), l, m);
       }
       ghost var b2 := x.bm;
-      ShrankMore(b0, b1, b2, ino);
+      ShrankMore(b0, b1, b2, ino, lo as int, lo as int);
       if d < MaxLev(k) {
         AboveIs(p, d + 1);
         Prune(x, txn, ip, ino, k, MaxLev(k) - d - 1, Up512(j, d + 1), l as int);
-        ShrankMore(b0, b2, x.bm, ino);
+        ShrankMore(b0, b2, x.bm, ino, lo as int, NODATA);
       }
       left := left - freed;
       CutMore(d0, d1, x.data, ino, 4096 * l as int, 4096 * m as int, 4096 * n as int);

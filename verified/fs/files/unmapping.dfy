@@ -239,7 +239,7 @@ module Unmapping {
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Chain(x.bm, p, n)
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
-    ensures Shrank(old(x.bm), x.bm, ino) && Within(x.bm, ino, n)
+    ensures Shrank(old(x.bm), x.bm, ino, NODATA) && Within(x.bm, ino, n)
     decreases lev
   {
     ghost var p, b0 := Pos(ino, k, lev, j), x.bm;
@@ -250,17 +250,17 @@ module Unmapping {
     if !e {
       assert Entry(x.fs.blocks, x.bm[p], at) != 0;
       ChainEnd(x.bm, x.fs.blocks, p, n, at);
-      ShrankNone(b0, ino);
+      ShrankNone(b0, ino, NODATA);
       return;
     }
     ChainUp(b0, p, n);
-    ShrankOne(b0, p);
+    ShrankOne(b0, p, NODATA);
     FreeNode(x, txn, ip, ino, k, lev, j);
     if lev > 0 {
       ghost var b1 := x.bm;
       ParentOk(p);
       Prune(x, txn, ip, ino, k, lev - 1, j / 512, n);
-      ShrankMore(b0, b1, x.bm, ino);
+      ShrankMore(b0, b1, x.bm, ino, NODATA, NODATA);
     }
   }
 }

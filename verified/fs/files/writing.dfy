@@ -4,6 +4,7 @@
 // are filled together, so that it is rewritten once for all of them. What fills a hole
 // as a whole, and is much, is wished to go straight home, not through the log.
 include "reading.dfy"
+include "held.dfy"
 module Writing {
   import opened Machine
   import opened ByteSpec
@@ -19,6 +20,7 @@ module Writing {
   import opened ByteMap
   import opened Reading
   import opened AllocatedRange
+  import opened HeldBlocks
 
   // the blocks that n bytes take
   function BlocksFor(n: int): int { (n + 4095) / 4096 }
@@ -93,7 +95,7 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + c as int)) && Mapped(x.bm, ino, pos, c)
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, pos as int / 4096, BlocksFor(pos as int + c as int)) && Mapped(x.bm, ino, pos, c)
   {
     var k := pos / 4096;
     ghost var p := PosOf(ino, k);
@@ -106,7 +108,8 @@ module Writing {
     assert p == Pos(ino, k, 0, 0);
     ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
     if bulk && ok && c == 4096 { txn.Bulk(bn); }
-    if ok { GrewOne(old(x.bm), p, bn, BlocksFor(pos as int + c as int)); }
+    FirstOf(ino, k);
+    if ok { GrewOne(old(x.bm), p, bn, k as int, BlocksFor(pos as int + c as int)); }
   }
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
@@ -118,7 +121,7 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(pos as int + len as int)) && Mapped(x.bm, ino, pos, m)
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) && Mapped(x.bm, ino, pos, m)
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -131,13 +134,13 @@ module Writing {
     ghost var i0 := x.fs.inodes;
     m := 0;
     var pn: uint64;
-    ghost var b0, top := x.bm, BlocksFor(pos as int + len as int);
+    ghost var b0, lo, top := x.bm, pos as int / 4096, BlocksFor(pos as int + len as int);
     ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
     if !ok { return; }
     FirstOf(ino, pos / 4096);
     FirstAbove(q, PosOf(ino, pos / 4096));
-    GrewNone(x.bm, ino, top);
-    GrewMore(b0, x.bm, x.bm, ino, First(q) + 1, top);
+    GrewNone(x.bm, ino, lo, top);
+    GrewMore(b0, x.bm, x.bm, ino, NODATA, First(q) + 1, lo, top);
     var blk := x.fs.ReadBlock(txn, pn, true);
     var t := blk.Thaw();
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
@@ -150,7 +153,7 @@ module Writing {
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
       invariant pn != 0 && q in x.bm && x.bm[q] == pn
-      invariant Grew(b0, x.bm, ino, top)
+      invariant Grew(b0, x.bm, ino, lo, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
       invariant 0 < m ==> Mapped(x.bm, ino, pos, m)
       decreases len - m
@@ -178,27 +181,21 @@ module Writing {
       if !ok { return; }
       if bulk && c == 4096 { txn.Bulk(bn); }
       FirstOf(ino, n);
-      GrewOne(b1, p, bn, top);
-      GrewMore(b0, b1, x.bm, ino, top, top);
+      GrewOne(b1, p, bn, lo, top);
+      GrewMore(b0, b1, x.bm, ino, lo, top, lo, top);
       WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
       assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
       near := bn;
-      MappedMore(b1, x.bm, ino, pos, m, c, top);
+      MappedMore(b1, x.bm, ino, pos, m, c, lo, top);
       m := m + c;
     }
     x.CloseParent(txn, pn, t);
     if m == 0 { ok := false; }     // the block was not there before
   }
 
-  // all blocks that the bytes lie in are there: overwriting them needs no space
-  predicate Mapped(bm: BlkMap, ino: uint64, off: uint64, len: uint64)
-  {
-    forall n: uint64 {:trigger PosOf(ino, n)} | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int ::
-      PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
-  }
   // c bytes more, within one block that is there
-  lemma MappedMore(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, top: int)
-    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, top) && off as int + done as int + c as int <= 549755813888
+  lemma MappedMore(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, lo: int, top: int)
+    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, top) && off as int + done as int + c as int <= 549755813888
     requires 0 < done ==> Mapped(bm0, ino, off, done)
     requires 0 < c && Mapped(bm, ino, off + done, c)
     ensures Mapped(bm, ino, off, done + c)
@@ -216,14 +213,14 @@ module Writing {
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, BlocksFor(off as int + len as int))
+    ensures ok ==> Grew(old(x.bm), x.bm, ino, off as int / 4096, BlocksFor(off as int + len as int))
     ensures Mapped(old(x.bm), ino, off, len) ==> ok
     ensures ok && 0 < len ==> Mapped(x.bm, ino, off, len)
   {
     ghost var d0 := x.data;
     ghost var i0 := x.fs.inodes;
-    ghost var b0, top := x.bm, BlocksFor(off as int + len as int);
-    GrewNone(b0, ino, top);
+    ghost var b0, lo, top := x.bm, off as int / 4096, BlocksFor(off as int + len as int);
+    GrewNone(b0, ino, lo, top);
     var done: uint64 := 0;
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
@@ -236,7 +233,7 @@ module Writing {
       invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
-      invariant Grew(b0, x.bm, ino, top)
+      invariant Grew(b0, x.bm, ino, lo, top)
       invariant Mapped(b0, ino, off, len) ==> x.bm == b0
       invariant 0 < done ==> Mapped(x.bm, ino, off, done)
       decreases len - done
@@ -249,20 +246,22 @@ module Writing {
       bn, ck, cj, pb := Find(x, txn, ip, ino, n, true, ck, cj, pb);
       if bn != 0 {
         Overwrite(x, txn, ino, bn, pos, src, so + done, c);
-        GrewNone(b1, ino, top);
+        GrewNone(b1, ino, lo, top);
       } else if n < 12 {
         ck := 15;
         ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c, bulk);
         if !ok { return; }
-        GrewNone(x.bm, ino, top);
-        GrewMore(b1, x.bm, x.bm, ino, BlocksFor(pos as int + c as int), top);
+        GrewNone(x.bm, ino, lo, top);
+        GrewMore(b1, x.bm, x.bm, ino, pos as int / 4096, BlocksFor(pos as int + c as int), lo, top);
       } else {
         ck := 15;
         ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done, bulk);
         if !ok { return; }
+        GrewNone(x.bm, ino, lo, top);
+        GrewMore(b1, x.bm, x.bm, ino, pos as int / 4096, top, lo, top);
       }
-      GrewMore(b0, b1, x.bm, ino, top, top);
-      MappedMore(b1, x.bm, ino, off, done, c, top);
+      GrewMore(b0, b1, x.bm, ino, lo, top, lo, top);
+      MappedMore(b1, x.bm, ino, off, done, c, lo, top);
       WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
       Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
       done := done + c;

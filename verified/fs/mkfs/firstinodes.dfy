@@ -19,6 +19,7 @@ module FirstInodes {
   import opened ByteMap
   import opened ByteFiles
   import opened AllocatedRange
+  import opened HeldBlocks
 
   predicate ZeroDisk(geo: Geo, d: map<Addr, Object>) {
     forall a: Addr {:trigger d[a]} | a in d && a.blkno < geo.data0 ::
@@ -55,6 +56,8 @@ module FirstInodes {
     ghost var owner: Owner := map b: uint64 | OkBlk(geo, b) :: none;
     ghost var data: Data := imap p: Pos | IsData(p) :: z;
     ghost var files: map<uint64, seq<byte>> := map i: uint64 | OkIno(geo, i) :: [];
+    ghost var bare: set<int> := {};
+    ghost var held: Helds := map i: uint64 | OkIno(geo, i) :: bare;
     ParseZeros();
     assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
     assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
@@ -65,13 +68,14 @@ module FirstInodes {
     assert LinksOk(bm, blocks) by { reveal LinksOk(); }
     assert DataOk(bm, blocks, data) by { reveal DataOk(); }
     assert ReachOk(geo, bm, metas) by { reveal ReachOk(); }
+    assert HeldOk(geo, bm, metas, held) by { reveal HeldOk(); }
     forall i: uint64 | OkIno(geo, i) ensures FileMatch(data, i, [], 0) { reveal FileMatch(); }
     var bf := new BlockFs.Recover(geo, jrnl);
     bf.inodes, bf.blocks, bf.used := inodes, blocks, used;
     var xf := new BlockTreeFs.Recover(bf);
     xf.bm, xf.owner, xf.data := bm, owner, data;
     f := new ByteFs.Recover(xf, geo, jrnl);
-    f.files, f.metas := files, metas;
+    f.files, f.metas, f.held := files, metas, held;
   }
 
   function RootMeta(mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32): Meta

@@ -244,6 +244,7 @@ module AttributeOps {
     ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino]; if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in d.fs.metas && ORPHANS in old(d.fs.metas)
     ensures st == 0 ==> ino in old(d.fs.files) && d.fs.files == old(d.fs.files)[ino := SizeSpec(old(d.fs.files)[ino], size as int)]
+    ensures st == 0 ==> ino in old(d.fs.held) && d.fs.held == old(d.fs.held)[ino := C.HeldBelow(old(d.fs.held)[ino], size as int)]
     ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, d.fs.metas[ino].shrink, !later) && (later ==> size < old(d.fs.metas)[ino].size)
     ensures st == 0 && !later && size < old(d.fs.metas)[ino].size ==> d.fs.metas[ino].shrink == 0
   {
@@ -263,30 +264,30 @@ module AttributeOps {
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: uint64, done: bool)
-    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in ms'
-    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)]
-    requires sa.size.None? ==> files' == files
+  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: uint64, done: bool)
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
+    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)] && held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
+    requires sa.size.None? ==> files' == files && held' == held
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
       i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, N.Stamp(now, MetaAttr(r[i]).ctime))), 0)]
     ensures NameTree.TreeOk(g, ms', dirs)
-    ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
-      Abs(g, ms', files', dirs, ats) == C.Put(p, i, C.SetNode(c, p.nodes[i], sa, now))
+    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
+      Abs(g, ms', files', held', dirs, ats) == C.Put(p, i, C.SetNode(c, p.nodes[i], sa, now))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, dirs, ats, i);
+    At(g, ms, files, held, dirs, ats, i);
     var t := N.Stamp(now, MetaAttr(m).ctime);
     var a := C.Applied(c, m.ty, MetaAttr(m), sa, t);
     AppliedIs(c, m.ty, MetaAttr(m), sa, t);
     Creation.SmallMode(c, m.ty, MetaAttr(m), sa, t);
     if sa.size.Some? {
-      ResizeOk(g, ms, files, dirs, ats, i, sa.size.x, sh, done, a, files'[i]);
+      ResizeOk(g, ms, files, held, dirs, ats, i, sa.size.x, sh, done, a, files'[i], held'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
     } else {
-      ChangeOk(g, ms, files, dirs, ats, i, WithVerf(WithAttr(m, a), 0), files[i]);
-      assert files[i := files[i]] == files;
+      ChangeOk(g, ms, files, held, dirs, ats, i, WithVerf(WithAttr(m, a), 0), files[i], held[i]);
+      assert files[i := files[i]] == files && held[i := held[i]] == held;
     }
   }
   // what SETATTR asks before it changes anything
@@ -328,7 +329,7 @@ module AttributeOps {
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Changed(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, SattrOf(a), N.Time(s, ns))
   {
-    ghost var ms, files := d.fs.metas, d.fs.files;
+    ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
     after, later := null, false;
     ghost var sh: uint64 := 0;
     assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
@@ -345,7 +346,7 @@ module AttributeOps {
     SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;
-    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, d.dirs, d.ats, ino, SattrOf(a), N.Time(s, ns), sh, !later);
+    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.ats, ino, SattrOf(a), N.Time(s, ns), sh, !later);
     Node(d, ino, gen);
   }
   predicate Changed(f: N.FS, post: N.FS, c: P.Caller, i: uint64, s: N.Sattr, now: N.Time)

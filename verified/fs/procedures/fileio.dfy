@@ -11,7 +11,6 @@ module FileOps {
   import opened VolumeGeometry
   import opened InodeFormat
   import opened ByteFiles
-  import Writing
   import opened Directories
   import opened Permissions
   import opened AttributeChanges
@@ -51,29 +50,28 @@ module FileOps {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
-    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && 0 <= off
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held && 0 <= off
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
-    ensures var p := Abs(g, ms, files, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
-      Abs(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
+    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], held[i := held[i] + C.Blocks(off, |bytes|)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, dirs, ats, i);
+    At(g, ms, files, held, dirs, ats, i);
     var f := WriteSpec(files[i], off, bytes);
     WriteIs(files[i], off, bytes);
     var mode := m.mode;
     assert P.KillPriv(mode) < 4096;
-    ChangeOk(g, ms, files, dirs, ats, i, WrittenMeta(m, size, c.uid != 0, s, ns), f);
+    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, c.uid != 0, s, ns), f, held[i] + C.Blocks(off, |bytes|));
   }
   lemma WriteIs(f: seq<byte>, off: int, s: seq<byte>)
     requires 0 <= off
     ensures WriteSpec(f, off, s) == C.WriteAt(f, off, s)
   { }
 
-  // Write src[so..so+len] at off. Bytes that were written need no space when they are written again, until the file is cut: NOSPC
-  // says that one of their blocks is not there, and after success all are.
+  // write src[so..so+len] at off
   method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
@@ -82,8 +80,6 @@ module FileOps {
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
     ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
-    ensures st == NOSPC ==> len != 0 && !Writing.Mapped(old(d.fs.fs.bm), ino, off, len)
-    ensures st == 0 && len != 0 ==> Writing.Mapped(d.fs.fs.bm, ino, off, len)
   {
     Node(d, ino, gen);
     before, after := null, null;
@@ -109,12 +105,11 @@ module FileOps {
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data| && 0 < len
     requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG && MayWrite(d.fs.metas[ino], off as int + len as int)
-    ensures st == 0 || (st == NOSPC && !Writing.Mapped(old(d.fs.fs.bm), ino, off, len))
-    ensures st == 0 ==> Writing.Mapped(d.fs.fs.bm, ino, off, len)
+    ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) && !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int, src.data[so as int .. so as int + len as int], N.Time(s, ns))
   {
-    ghost var ms, files, bytes := d.fs.metas, d.fs.files, src.data[so as int .. so as int + len as int];
+    ghost var ms, files, held, bytes := d.fs.metas, d.fs.files, d.fs.held, src.data[so as int .. so as int + len as int];
     st, after := 0, null;
     Node(d, ino, gen);
     var ok := d.Write(txn, ino, off, src, so, len);
@@ -130,7 +125,7 @@ module FileOps {
     d.PutInode(txn, ino, np);
     after := np;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, c.uid != 0, s, ns)];
-    WriteEffect(WhoOf(c), d.fs.geo, ms, files, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, s, ns);
+    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, s, ns);
     Node(d, ino, gen);
   }
   predicate Stored(f: N.FS, post: N.FS, c: P.Caller, i: uint64, off: int, data: seq<byte>, now: N.Time)

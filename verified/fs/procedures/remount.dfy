@@ -16,6 +16,7 @@ module Remount {
   import opened BlockTreeSpec
   import opened ByteMap
   import R = AllocatedRange
+  import H = HeldBlocks
   import Crash
   import D = DirLayout
   import F = Directories
@@ -26,20 +27,20 @@ module Remount {
 
   type Objects = map<Addr, Object>
   datatype Volume = Volume(inodes: map<uint64, Inode>, blocks: Blocks, used: map<uint64, bool>, bm: BlkMap, owner: Owner, data: Data,
-    metas: map<uint64, Meta>, files: A.Files, dirs: F.Dirs, ats: A.Ats)
+    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, ats: A.Ats)
 
   // the objects o are a valid volume, and v is what it holds
   predicate Holds(g: Geo, o: Objects, v: Volume) {
     GeoOk(g) && InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) && BlocksMatch(g, o, v.blocks) && UsedMatch(g, o, v.used) &&
     TreesOk(g, v.bm, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.bm, v.inodes) &&
-    DataDom(v.data) && FilesOk(g, v.data, v.inodes, v.metas, v.files) && R.ReachOk(g, v.bm, v.metas) &&
-    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: |v.files[i]| <= 549755813888) &&
+    DataDom(v.data) && FilesOk(g, v.data, v.inodes, v.metas, v.files) && R.ReachOk(g, v.bm, v.metas) && H.HeldOk(g, v.bm, v.metas, v.held) &&
+    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in v.held && |v.files[i]| <= 549755813888) &&
     F.TypesOk(g, v.metas, v.dirs) && F.DirsOk(g, v.files, v.metas, v.dirs, v.ats) && T.TreeOk(g, v.metas, v.dirs)
   }
-  function Meaning(g: Geo, v: Volume): N.FS { A.Abs(g, v.metas, v.files, v.dirs, v.ats) }
+  function Meaning(g: Geo, v: Volume): N.FS { A.Abs(g, v.metas, v.files, v.held, v.dirs, v.ats) }
 
   function VolumeOf(d: F.DirFs): Volume reads d, d.fs, d.fs.fs, d.fs.fs.fs
-  { Volume(d.fs.fs.fs.inodes, d.fs.fs.fs.blocks, d.fs.fs.fs.used, d.fs.fs.bm, d.fs.fs.owner, d.fs.fs.data, d.fs.metas, d.fs.files, d.dirs, d.ats) }
+  { Volume(d.fs.fs.fs.inodes, d.fs.fs.fs.blocks, d.fs.fs.fs.used, d.fs.fs.bm, d.fs.fs.owner, d.fs.fs.data, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats) }
   lemma HoldsOf(d: F.DirFs)
     requires Op.Sound(d)
     ensures Holds(d.fs.geo, d.fs.jrnl.data, VolumeOf(d)) && Meaning(d.fs.geo, VolumeOf(d)) == Op.AbsOf(d)
@@ -87,12 +88,13 @@ module Remount {
     forall p: Pos | OkPos(p) ensures v.bm[p] == w.bm[p] { SameTree(g, v, w, p); }
     forall p: Pos | IsData(p) ensures v.data[p] == w.data[p] { SameData(g, v, w, p); }
     forall i: uint64 | OkIno(g, i) ensures v.files[i] == w.files[i] { SameFile(v.data, w.data, i, v.files[i], w.files[i], v.metas[i].shrink as int); }
+    forall i: uint64 | OkIno(g, i) ensures v.held[i] == w.held[i] { SameHeld(g, v, w, i); }
     forall i: uint64 | OkIno(g, i) && i in v.dirs ensures i in w.dirs && v.dirs[i] == w.dirs[i] && A.Cookies(v.dirs[i], v.ats[i]) == A.Cookies(w.dirs[i], w.ats[i]) {
       SameDir(v.files[i], v.dirs[i], v.ats[i], w.dirs[i], w.ats[i]);
     }
     forall i: uint64 ensures (A.Shown(g, v.metas, i) <==> A.Shown(g, w.metas, i)) &&
-      (A.Shown(g, v.metas, i) ==> A.NodeAt(w.metas, w.files, w.dirs, w.ats, i) == A.NodeAt(v.metas, v.files, v.dirs, v.ats, i)) {}
-    A.Same(g, v.metas, w.metas, v.files, w.files, v.dirs, w.dirs, v.ats, w.ats);
+      (A.Shown(g, v.metas, i) ==> A.NodeAt(w.metas, w.files, w.held, w.dirs, w.ats, i) == A.NodeAt(v.metas, v.files, v.held, v.dirs, v.ats, i)) {}
+    A.Same(g, v.metas, w.metas, v.files, w.files, v.held, w.held, v.dirs, w.dirs, v.ats, w.ats);
   }
   predicate Alike(g: Geo, v: Volume, w: Volume) {
     (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in v.inodes && i in w.inodes && v.inodes[i] == w.inodes[i] && i in v.metas && i in w.metas && v.metas[i] == w.metas[i]) &&
@@ -132,6 +134,17 @@ module Remount {
     forall k: int | 0 <= k < |f| ensures f[k] == h[k] {
       PosOfOk(i, (k / 4096) as uint64);
       assert ByteAt(d, i, k) == ByteAt(e, i, k);
+    }
+  }
+  lemma SameHeld(g: Geo, v: Volume, w: Volume, i: uint64)
+    requires H.HeldOk(g, v.bm, v.metas, v.held) && H.HeldOk(g, w.bm, w.metas, w.held) && OkIno(g, i) && Alike(g, v, w)
+    requires IsDom(v.bm) && IsDom(w.bm) && forall p: Pos {:trigger v.bm[p]} | OkPos(p) :: v.bm[p] == w.bm[p]
+    ensures i in v.held && i in w.held && v.held[i] == w.held[i]
+  {
+    H.HeldOf(g, v.bm, v.metas, v.held, i); H.HeldOf(g, w.bm, w.metas, w.held, i);
+    forall b: int ensures b in v.held[i] <==> b in w.held[i] {
+      if 0 <= b < 134480396 { PosOfOk(i, b as uint64); }
+      assert H.There(v.bm, i, b) <==> H.There(w.bm, i, b);
     }
   }
   // the bytes of a directory stand for one map, and say where its names lie

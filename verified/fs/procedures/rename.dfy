@@ -224,15 +224,15 @@ module RenameOps {
     requires found <==> tname.data in d.dirs[tino]
     requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geo, dst) && 2 < dst && (dst in d.dirs ==> d.dirs[dst] == map[])
     requires found ==> dst != tino && dst != fino && dst in d.fs.metas && d.fs.metas[dst].nlink != 0
-    ensures st == 0 || st == NOSPC
+    ensures st == 0 || (st == NOSPC && !found)
     ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found, dst, freed)
     ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms && (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, d.fs.metas[dst].shrink, freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.dirs, d.ats), fino)
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.dirs, d.ats), tino)
+    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), fino)
+    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), tino)
     ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.ats, i)} | i != fino && i != tino :: A.PlacesAt(d.ats, i) == A.PlacesAt(old(d.ats), i)
-    ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} | i != fino && i != tino && (found && i == dst ==> !LastLink(ms[i])) :: A.FileAt(d.fs.files, i) == A.FileAt(old(d.fs.files), i)
+    ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)} | i != fino && i != tino && (found && i == dst ==> !LastLink(ms[i])) :: A.FileAt(d.fs.files, i) == A.FileAt(old(d.fs.files), i) && A.HeldAt(d.fs.held, i) == A.HeldAt(old(d.fs.held), i)
   {
     freed, later, ms := false, false, d.fs.metas;
     ghost var m0, dirs0, ats0 := d.fs.metas, d.dirs, d.ats;
@@ -292,7 +292,7 @@ module RenameOps {
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
     ensures var ms := old(d.fs.metas); var acr := dir && fino != tino;
       st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr && ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
@@ -380,7 +380,7 @@ module RenameOps {
   {
     fafter, tafter, later := null, null, false;
     ghost var pre, w := AbsOf(d), WhoOf(c);
-    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.dirs, d.ats);
+    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
     st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
     if fbefore != null { SeeNode(d, fino); }
     if tbefore != null { SeeNode(d, tino); }
@@ -394,6 +394,7 @@ module RenameOps {
     SeeEntry(d, fino, fname.data);
     if found { SeeEntry(d, tino, tname.data); SeeNode(d, dst); }
     SeeNode(d, src);
+    assert R.NewLinks(pre, tino, tname.data) == v.ms[tino].nlink as int - (if found && dir then 1 else 0);
     ghost var freed: bool;
     ghost var ms: Metas;
     var fr: bool;
@@ -403,10 +404,9 @@ module RenameOps {
     ghost var m2 := d.fs.metas;
     ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns, if found then d.fs.metas[dst].shrink else 0, freed);
     Before(d.fs.geo, v, ms, m2, d.dirs, a);
-    assert R.NewLinks(pre, tino, tname.data) == v.ms[tino].nlink as int - (if found && dir then 1 else 0);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
-    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.dirs, d.ats), a);
+    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
@@ -460,7 +460,7 @@ module RenameOps {
     requires Made(geo, v, ms, m2, u.dirs, a) && a.fd in m2 && a.td in m2 && a.src in m2 && a.src != a.fd && a.src != a.td
     requires (a.found && a.dir ==> 2 < m2[a.td].nlink) && (a.dir && a.fd != a.td ==> 2 < m2[a.fd].nlink && m2[a.td].nlink as int - (if a.found && a.dir then 1 else 0) < 0x7fff_ffff)
     requires u.ms == Finished(m2, a.fd, a.td, a.src, a.dir, a.found && a.dir, a.s, a.ns)
-    requires forall i: uint64 {:trigger A.FileAt(u.files, i)} | i != a.fd && i != a.td && (a.found && i == a.dst ==> !LastLink(ms[i])) :: A.FileAt(u.files, i) == A.FileAt(v.files, i)
+    requires forall i: uint64 {:trigger A.FileAt(u.files, i)} {:trigger A.HeldAt(u.held, i)} | i != a.fd && i != a.td && (a.found && i == a.dst ==> !LastLink(ms[i])) :: A.FileAt(u.files, i) == A.FileAt(v.files, i) && A.HeldAt(u.held, i) == A.HeldAt(v.held, i)
     requires forall i: uint64 {:trigger A.PlacesAt(u.ats, i)} | i != a.fd && i != a.td :: A.PlacesAt(u.ats, i) == A.PlacesAt(v.ats, i)
     requires RA.Kept(v, u, a.fd) && RA.Kept(v, u, a.td)
     ensures T.TreeOk(geo, u.ms, u.dirs)

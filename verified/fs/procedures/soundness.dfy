@@ -19,8 +19,9 @@ module Soundness {
     requires Op.Sound(d)
     ensures N.Sound(Op.AbsOf(d))
   {
-    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);
-    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.dirs, d.ats);
+    forall i: uint64 | OkIno(d.fs.geo, i) ensures i in d.fs.files && i in d.fs.held && N.Held(d.fs.files[i], d.fs.held[i]) { d.fs.Bytes(i); }
+    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
+    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
   }
 
   // and no free inode holds a block
@@ -34,38 +35,38 @@ module Soundness {
     R.Bare(d.fs.geo, d.fs.fs.bm, d.fs.fs.fs.inodes, d.fs.metas, i);
   }
 
-  // What the layers below keep: sizes, types, and directories that stand for their maps.
-  predicate Layers(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats)
+  // What the layers below keep: sizes, blocks, types, and directories that stand for their maps.
+  predicate Layers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
   {
-    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in files && i in ms && |files[i]| == ms[i].size as int <= 549755813888) &&
+    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 && N.Held(files[i], held[i])) &&
     (forall d: uint64 {:trigger d in dirs} | d in dirs :: d in files && d in ats && D.DirOk(files[d], dirs[d], ats[d]))
   }
 
-  lemma SoundAbs(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats)
-    requires Layers(g, ms, files, dirs, ats) && T.TreeOk(g, ms, dirs)
-    ensures N.Sound(A.Abs(g, ms, files, dirs, ats))
+  lemma SoundAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
+    requires Layers(g, ms, files, held, dirs, ats) && T.TreeOk(g, ms, dirs)
+    ensures N.Sound(A.Abs(g, ms, files, held, dirs, ats))
   {
-    var f := A.Abs(g, ms, files, dirs, ats);
+    var f := A.Abs(g, ms, files, held, dirs, ats);
     var w := T.Elim(g, ms, dirs);
     forall i: uint64
-      ensures (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, dirs, ats, i)) && (i in f.gens <==> i in ms && OkIno(g, i))
-    { A.At(g, ms, files, dirs, ats, i); }
+      ensures (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i)) && (i in f.gens <==> i in ms && OkIno(g, i))
+    { A.At(g, ms, files, held, dirs, ats, i); }
     forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
     { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
-    Shape(g, ms, files, dirs, ats, f, w);
-    Numbers(g, ms, files, dirs, ats, f, w);
-    Insides(g, ms, files, dirs, ats, f);
+    Shape(g, ms, files, held, dirs, ats, f, w);
+    Numbers(g, ms, files, held, dirs, ats, f, w);
+    Insides(g, ms, files, held, dirs, ats, f);
     assert N.Tree(f, w.depth);
   }
   // f is what is seen of the volume
-  predicate Seen(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS)
+  predicate Seen(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS)
   {
-    (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} :: (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, dirs, ats, i))) &&
+    (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} :: (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i))) &&
     (forall i: uint64 {:trigger i in f.gens} :: i in f.gens <==> i in ms && OkIno(g, i)) &&
     (forall i: uint64 {:trigger N.IsDir(f, i)} {:trigger i in dirs} :: N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i))
   }
-  lemma Shape(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
-    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, dirs, ats, f)
+  lemma Shape(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
     ensures N.Tree(f, w.depth)
   {
     assert 1 in dirs && N.IsDir(f, 1);
@@ -94,8 +95,8 @@ module Soundness {
       Pairs(s - {l}, p - {x});
     }
   }
-  lemma Numbers(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
-    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, dirs, ats, f)
+  lemma Numbers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
     ensures N.Counts(f)
   {
     forall i: uint64 | i in f.nodes
@@ -123,13 +124,13 @@ module Soundness {
       }
     }
   }
-  lemma Insides(g: Geo, ms: Metas, files: A.Files, dirs: T.Dirs, ats: A.Ats, f: N.FS)
-    requires Layers(g, ms, files, dirs, ats) && T.Locals(g, ms, dirs) && Seen(g, ms, files, dirs, ats, f)
+  lemma Insides(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS)
+    requires Layers(g, ms, files, held, dirs, ats) && T.Locals(g, ms, dirs) && Seen(g, ms, files, held, dirs, ats, f)
     ensures N.Bodies(f)
   {
     forall i: uint64 | i in f.nodes
       ensures i in f.gens && f.nodes[i].attr.mode < 4096 && match f.nodes[i].body
-        case File(d, v) => |d| <= 549755813888
+        case File(d, v, h) => |d| <= 549755813888 && N.Held(d, h)
         case Dir(e, k, p, z) => N.Places(f.nodes[i].body)
         case Symlink(t) => 0 < |t| <= 4095
         case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7

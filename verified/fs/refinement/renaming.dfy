@@ -124,9 +124,9 @@ module Renaming {
 
   // ---- what a client sees ----
 
-  datatype Vol = Vol(ms: Metas, files: Files, dirs: Dirs, ats: Ats)
-  function See(geo: Geo, v: Vol): N.FS { Abs(geo, v.ms, v.files, v.dirs, v.ats) }
-  function NodeIn(v: Vol, i: uint64): N.Node requires i in v.ms { NodeAt(v.ms, v.files, v.dirs, v.ats, i) }
+  datatype Vol = Vol(ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats)
+  function See(geo: Geo, v: Vol): N.FS { Abs(geo, v.ms, v.files, v.held, v.dirs, v.ats) }
+  function NodeIn(v: Vol, i: uint64): N.Node requires i in v.ms { NodeAt(v.ms, v.files, v.held, v.dirs, v.ats, i) }
   // entries of d stay where they are
   predicate Kept(v: Vol, w: Vol, d: uint64)
   {
@@ -140,7 +140,7 @@ module Renaming {
     Shown(geo, v.ms, a.fd) && Shown(geo, v.ms, a.td) && Shown(geo, v.ms, a.src) && v.ms[a.fd].ty == 2 && v.ms[a.td].ty == 2 && a.fd in v.dirs &&
     RenamedTo(v.dirs, w.dirs, a.fd, a.fn, a.td, a.tn, a.src, a.found, a.dst, a.freed) && (a.dir <==> v.ms[a.src].ty == 2) && (a.dir && a.fd == a.td ==> v.ms[a.src].parent == a.td) &&
     (a.found ==> Shown(geo, v.ms, a.dst) && (v.ms[a.dst].ty == 2 <==> a.dir)) && (a.freed ==> LastLink(ms[a.dst])) &&
-    (forall i: uint64 {:trigger FileAt(w.files, i)} | i != a.fd && i != a.td && (a.found && i == a.dst ==> !LastLink(ms[i])) :: FileAt(w.files, i) == FileAt(v.files, i)) &&
+    (forall i: uint64 {:trigger FileAt(w.files, i)} {:trigger HeldAt(w.held, i)} | i != a.fd && i != a.td && (a.found && i == a.dst ==> !LastLink(ms[i])) :: FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i)) &&
     (forall i: uint64 {:trigger PlacesAt(w.ats, i)} | i != a.fd && i != a.td :: PlacesAt(w.ats, i) == PlacesAt(v.ats, i)) &&
     Kept(v, w, a.fd) && Kept(v, w, a.td)
   }
@@ -159,7 +159,7 @@ module Renaming {
   {
     FinalAt(ms, a, a.src);
     SameEntries(geo, v, ms, w, a, a.src);
-    assert FileAt(w.files, a.src) == FileAt(v.files, a.src) && PlacesAt(w.ats, a.src) == PlacesAt(v.ats, a.src);
+    assert FileAt(w.files, a.src) == FileAt(v.files, a.src) && HeldAt(w.held, a.src) == HeldAt(v.held, a.src) && PlacesAt(w.ats, a.src) == PlacesAt(v.ats, a.src);
   }
   lemma OtherNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
     requires Renames(geo, v, ms, w, a) && i != a.fd && i != a.td && i != a.src && (a.found ==> i != a.dst)
@@ -168,7 +168,7 @@ module Renaming {
   {
     FinalAt(ms, a, i);
     SameEntries(geo, v, ms, w, a, i);
-    assert FileAt(w.files, i) == FileAt(v.files, i) && PlacesAt(w.ats, i) == PlacesAt(v.ats, i);
+    assert FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i) && PlacesAt(w.ats, i) == PlacesAt(v.ats, i);
   }
   lemma DstNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a) && a.found
@@ -217,7 +217,7 @@ module Renaming {
     forall i: uint64
       ensures (i in pre.nodes <==> Shown(geo, v.ms, i)) && (i in pre.nodes ==> pre.nodes[i] == NodeIn(v, i))
       ensures (i in post.nodes <==> Shown(geo, w.ms, i)) && (i in post.nodes ==> post.nodes[i] == NodeIn(w, i))
-    { At(geo, v.ms, v.files, v.dirs, v.ats, i); At(geo, w.ms, w.files, w.dirs, w.ats, i); }
+    { At(geo, v.ms, v.files, v.held, v.dirs, v.ats, i); At(geo, w.ms, w.files, w.held, w.dirs, w.ats, i); }
     SameGens(geo, v, ms, w, a);
     DirNodes(geo, v, ms, w, a);
     SrcNode(geo, v, ms, w, a);
@@ -237,8 +237,8 @@ module Renaming {
     var x, y := See(geo, w).gens, See(geo, v).gens;
     forall i: uint64 ensures (i in x <==> i in y) && (i in y ==> x[i] == y[i])
     {
-      At(geo, v.ms, v.files, v.dirs, v.ats, i);
-      At(geo, w.ms, w.files, w.dirs, w.ats, i);
+      At(geo, v.ms, v.files, v.held, v.dirs, v.ats, i);
+      At(geo, w.ms, w.files, w.held, w.dirs, w.ats, i);
       FinalAt(ms, a, i);
     }
   }

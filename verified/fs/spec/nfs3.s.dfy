@@ -44,12 +44,13 @@ module NfsState {
   datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time)
 
   // What a file is.
-  //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, until attributes are set; else 0
+  //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, until attributes are set; else 0;
+  //             held: the blocks it has. Block b is of the bytes from 4096 * b on; where it has none, a hole, they are zeros
   //   Dir       names: the entries; cookies: the place of each entry in listings;
   //             parent: the directory ".." means; bytes: the size that is reported
   //   Special   kind: NF3BLK, NF3CHR, NF3SOCK, or NF3FIFO
   datatype Body =
-    | File(data: seq<byte>, verf: uint64)
+    | File(data: seq<byte>, verf: uint64, held: set<int>)
     | Dir(names: map<Name, uint64>, cookies: map<Name, int>, parent: uint64, bytes: uint64)
     | Symlink(target: seq<byte>)
     | Special(kind: uint32, major: uint32, minor: uint32)
@@ -76,9 +77,9 @@ module NfsState {
   ghost const NF3FIFO: uint32 := 7
 
   function Type(n: Node): uint32
-  { match n.body case File(data, verf) => 1 case Dir(names, cookies, parent, bytes) => 2 case Symlink(target) => 5 case Special(kind, major, minor) => kind }
+  { match n.body case File(data, verf, held) => 1 case Dir(names, cookies, parent, bytes) => 2 case Symlink(target) => 5 case Special(kind, major, minor) => kind }
   function Size(n: Node): int
-  { match n.body case File(data, verf) => |data| case Dir(names, cookies, parent, bytes) => bytes as int case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
+  { match n.body case File(data, verf, held) => |data| case Dir(names, cookies, parent, bytes) => bytes as int case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
 
   // the limits that FSINFO and PATHCONF report
   ghost const TARGETMAX: int := 4095                   // bytes in the target of a symbolic link
@@ -122,10 +123,16 @@ module NfsState {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
       i in f.gens && f.nodes[i].attr.mode < 4096 &&
       match f.nodes[i].body
-      case File(d, v) => |d| <= 549755813888
+      case File(d, v, h) => |d| <= 549755813888 && Held(d, h)
       case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body)
       case Symlink(t) => 0 < |t| <= 4095
       case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
+  }
+  // no block lies behind the end, and a byte in a hole is zero
+  predicate Held(d: seq<byte>, held: set<int>)
+  {
+    (forall b: int {:trigger b in held} | b in held :: 0 <= b && 4096 * b < |d|) &&
+    (forall k: int {:trigger d[k]} | 0 <= k < |d| && d[k] != 0 :: k / 4096 in held)
   }
   // each entry has a cookie of its own, above those of "." and ".." (3.3.16); clients may keep it in a signed number
   predicate Places(b: Body)
@@ -156,15 +163,16 @@ module NfsState {
   // way too often ("come again"). One that changes something: the volume is served read-only, or became so when the device failed.
   predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || (changes && st == NFS3ERR_ROFS) }
 
-  // NOSPC is allowed to the procedures that may need a block or an inode: how much
-  // is free is not part of the state. REMOVE and RMDIR never need one. Nor does a WRITE of bytes whose blocks are all there: which
-  // those are is not part of the state either, so Write in procedures/fileio.dfy says it beside this text.
+  // NOSPC is allowed to the procedures that may need a block or an inode, when they do: how much is free is not part of the state.
+  // Making a file and entering a name may need them. WRITE needs none for blocks that the file has: what was written can be
+  // overwritten on a full volume. SETATTR, REMOVE, RMDIR, and RENAME to a name that is there never need one.
   predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
 
   // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `fsid`, a constant of the volume, and `used`, the
-  // blocks the file takes (some programs believe that a file with used 0 has no bytes but zeros; tests see to it, not this text).
+  // blocks the file takes: those of `held`, those that tell where these lie, and after a cut those that are still to be freed
+  // (some programs believe that a file with used 0 has no bytes but zeros; tests see to it, not this text).
   datatype Fattr = Fattr(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, size: int,
     major: uint32, minor: uint32, fileid: uint64, atime: Time, mtime: Time, ctime: Time)
   function FattrOf(i: uint64, n: Node): Fattr
@@ -332,6 +340,9 @@ module NfsCommon {
   predicate SetErr(c: Caller, ty: uint32, a: Attr, s: Sattr, st: uint32)
   { (st == NFS3ERR_PERM && !SetPerm(c, a, s)) || (st == NFS3ERR_ACCES && !SetAcces(c, ty, a, s)) }
 
+  // the blocks that n bytes from off on lie in, one or more; what is left of a file's blocks when it is cut to n bytes
+  function Blocks(off: int, n: int): set<int> { set b: int | off / 4096 <= b < (off + n + 4095) / 4096 }
+  function HeldBelow(held: set<int>, n: int): set<int> { set b: int | b in held && 4096 * b < n }
   // bytes of a file: cut or extended with zeros; overwritten from off on, where
   // a gap between the end and off is zeros
   function Resized(d: seq<byte>, n: int): seq<byte>
@@ -341,12 +352,13 @@ module NfsCommon {
     requires 0 <= off
   { Resized(d, if off + |s| > |d| then off else |d|)[..off] + s + (if off + |s| < |d| then d[off + |s| ..] else []) }
 
-  // A file with s set. Whoever made it EXCLUSIVE has the answer, and sets attributes next (3.3.8): its verifier has served.
+  // A file with s set. Growing takes no blocks, cutting gives up those behind the new end. Whoever made it EXCLUSIVE has the answer, and sets attributes next (3.3.8): its verifier has served.
   function SetNode(c: Caller, n: Node, s: Sattr, now: Time): Node
     requires s.size.Some? ==> n.body.File?
   {
     Node(Applied(c, Type(n), n.attr, s, Stamp(now, n.attr.ctime)),
-      if n.body.File? then File(if s.size.Some? then Resized(n.body.data, s.size.x as int) else n.body.data, 0) else n.body)
+      if !n.body.File? then n.body else if s.size.None? then File(n.body.data, 0, n.body.held)
+      else File(Resized(n.body.data, s.size.x as int), 0, HeldBelow(n.body.held, s.size.x as int)))
   }
 }
 
@@ -418,7 +430,7 @@ module NfsData {
     (Live(f, h) && var n := f.nodes[h.ino]; (st == NFS3ERR_INVAL && !n.body.File?) || (st == NFS3ERR_ACCES && !CanFetch(c, n)))
   }
 
-  // 3.3.7 WRITE: all of data, at off. mtime and ctime are now; another than root ends
+  // 3.3.7 WRITE: all of data, at off; the file then has all blocks that these bytes lie in. mtime and ctime are now; another than root ends
   // setuid and setgid. No bytes: no change. The protocol layer may store fewer bytes than it was
   // given, by calling this with a prefix, and says so: WriteReply, which is its own to keep.
   predicate WriteOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
@@ -433,7 +445,7 @@ module NfsData {
     var was := n.attr;
     var t := Stamp(now, was.ctime);
     Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t),
-      File(WriteAt(n.body.data, off, data), n.body.verf))
+      File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)))
   }
   // How much was stored, and how stable it is (0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; what that means: see COMMIT): as was asked, or more.
   predicate WriteReply(asked: int, how: uint32, count: int, committed: uint32)
@@ -445,7 +457,7 @@ module NfsData {
       (st == NFS3ERR_INVAL && !n.body.File?) ||
       (st == NFS3ERR_FBIG && off as int + |data| > FILEMAX) ||
       (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
-      (n.body.File? && data != [] && (Full(st) || (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
+      (n.body.File? && data != [] && ((Full(st) && !(Blocks(off as int, |data|) <= n.body.held)) || (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
   }
 }
 
@@ -613,7 +625,7 @@ module NfsMake {
   function NewFile(c: Caller, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
   {
     var t := CreateAttr(how, s);
-    Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0))
+    Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0, {}))
   }
   predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names
@@ -857,7 +869,7 @@ module NfsRename {
     fname in f.nodes[fd].body.names && f.nodes[fd].body.names[fname] in f.nodes &&
     var src := f.nodes[fd].body.names[fname];
     var dir := f.nodes[src].body.Dir?;
-    Full(st) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
+    (Full(st) && tname !in f.nodes[td].body.names) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
     (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) || (dir && fd != td && !Can(c, f.nodes[src], 2)))) ||
     (st == NFS3ERR_INVAL && dir && Below(f, td, src)) ||
     (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||

@@ -29,7 +29,7 @@ module ScenarioV {
   function Now(): Time { Time(9, 5) }
   function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0)) }
   function N1(): Node { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6], map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096)) }
-  function N3(): Node { Node(Of(420, 2, 10, 20), File([1, 2, 3], 77)) }
+  function N3(): Node { Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0})) }
   function N4(): Node { Node(Of(493, 3, 10, 20), Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 8], 1, 4096)) }
   function V(): FS
   {
@@ -70,7 +70,7 @@ module ScenarioAttrs {
 
   lemma Setattr1(post: FS, w: Wcc)
     // the owner sets the mode: ctime moves, and the verifier of the CREATE has served; nothing else
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0))); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}))); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
     // others may not
     ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) && SetattrErr(V(), Eve(), H(3), Mode(511), None, NFS3ERR_PERM)
     // nothing to set: nothing moves
@@ -81,7 +81,7 @@ module ScenarioAttrs {
   { }
   lemma Setattr2(post: FS, w: Wcc)
     // extended with zeros; mtime moves
-    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 0) && post.nodes[3].attr.mtime == Now()
+    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 0, {0}) && post.nodes[3].attr.mtime == Now()
     // the owner gives the file to a group of theirs, but not to another owner
     ensures !SetattrErr(V(), Ann(), H(3), Sattr(None, None, Some(30), None, DontChange, DontChange), None, NFS3ERR_PERM)
     ensures var s := Sattr(None, Some(11), None, None, DontChange, DontChange); SetattrErr(V(), Ann(), H(3), s, None, NFS3ERR_PERM) && !SetattrOk(V(), post, Ann(), H(3), s, None, Now(), w)
@@ -92,6 +92,7 @@ module ScenarioAttrs {
   {
     assert Zeros(2) == [0, 0];
     assert Resized([1, 2, 3], 5) == [1, 2, 3, 0, 0];
+    assert HeldBelow({0}, 5) == {0};
     assert Ann().gids[0] == 30;
   }
 
@@ -141,9 +142,9 @@ module ScenarioData {
 
   lemma Writes(post: FS, w: Wcc)
     // the gap before the bytes is zeros; mtime and ctime are now
-    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77))
+    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77, {0}))
     // in the middle; no other file changes
-    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77) && 4 in post.nodes && post.nodes[4] == N4()
+    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77, {0}) && 4 in post.nodes && post.nodes[4] == N4()
     ensures WriteErr(V(), Eve(), H(3), 0, [8], NFS3ERR_ACCES) && !WriteOk(V(), post, Eve(), H(3), 0, [8], Now(), w)
     // the reply: all or a part, as stable as was asked for, or more
     ensures WriteReply(10, 0, 10, 0) && WriteReply(10, 1, 4, 2) && WriteReply(0, 0, 0, 0)
@@ -155,6 +156,42 @@ module ScenarioData {
     assert Zeros(1) == [0];
     assert WriteAt([1, 2, 3], 4, [8]) == [1, 2, 3, 0, 8];
     assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3];
+    assert Blocks(4, 1) == {0} && Blocks(1, 1) == {0};
+  }
+
+  lemma Holds(d: seq<byte>, st: uint32)
+    requires |d| == 4097
+    // a block and a byte into an empty file: two blocks are its own
+    ensures Written(Ann(), Empty(), 0, d, Now()).body.held == {0, 1}
+    // the last byte of a block is none of the next one, and the first byte none of the one before
+    ensures Written(Ann(), Empty(), 4095, [8], Now()).body.held == {0} && Written(Ann(), Empty(), 4096, [8], Now()).body.held == {1}
+    // what was there stays; a hole between stays one
+    ensures Written(Ann(), N3(), 8192, [8], Now()).body.held == {0, 2}
+    // cut in the middle of a block, and at its end; growing takes none
+    ensures SetNode(Ann(), Sparse(), OnlySize(4097), Now()).body.held == {1} && SetNode(Ann(), Sparse(), OnlySize(4096), Now()).body.held == {}
+    ensures SetNode(Ann(), Sparse(), OnlySize(100000), Now()).body.held == {1, 3} && SetNode(Ann(), Sparse(), Mode(384), Now()).body.held == {1, 3}
+  {
+    assert Blocks(0, 4097) == {0, 1} && Blocks(4095, 1) == {0} && Blocks(4096, 1) == {1} && Blocks(8192, 1) == {2};
+    assert {0} + {2} == {0, 2};
+    assert HeldBelow({1, 3}, 4097) == {1} && HeldBelow({1, 3}, 4096) == {} && HeldBelow({1, 3}, 100000) == {1, 3};
+  }
+  function Empty(): Node { Node(Of(420, 1, 10, 20), File([], 0, {})) }
+  // four blocks, of which two are holes
+  function Sparse(): Node { Node(Of(420, 1, 10, 20), File(Zeros(16384), 0, {1, 3})) }
+
+  lemma Full(d: seq<byte>, st: uint32)
+    requires |d| == 4096
+    // on a full volume: what the file has can be overwritten, in part and as a whole, but for a byte more
+    ensures var f := With(3, Sparse()); !WriteErr(f, Ann(), H(3), 4096, d, NFS3ERR_NOSPC) && !WriteErr(f, Ann(), H(3), 16383, [8], NFS3ERR_NOSPC)
+    ensures var f := With(3, Sparse()); WriteErr(f, Ann(), H(3), 4097, d, NFS3ERR_NOSPC) && WriteErr(f, Ann(), H(3), 4095, d, NFS3ERR_NOSPC)
+    // a hole, and what lies behind the end
+    ensures var f := With(3, Sparse()); WriteErr(f, Ann(), H(3), 0, [8], NFS3ERR_NOSPC) && WriteErr(f, Ann(), H(3), 16384, [8], NFS3ERR_NOSPC)
+    // growing within the last block
+    ensures !WriteErr(V(), Ann(), H(3), 3, [8], NFS3ERR_NOSPC)
+  {
+    var h := {1, 3};
+    assert 1 in Blocks(4097, 4096) && 2 in Blocks(4097, 4096) && 0 in Blocks(4095, 4096) && 0 in Blocks(0, 1) && 4 in Blocks(16384, 1);
+    assert Blocks(4096, 4096) == {1} && Blocks(16383, 1) == {3} && Blocks(3, 1) == {0};
   }
 
   lemma Lookup(h: Handle, a: Fattr, da: Fattr)
@@ -269,7 +306,7 @@ module ScenarioMake {
   function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b) }
 
   lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Fresh(420, 1, File([], 0, {})); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // GUARDED, and the name is taken
     ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), h, a, w)
     // EXCLUSIVE: the call that made it comes again; another call with another verifier
@@ -279,7 +316,7 @@ module ScenarioMake {
   lemma Create2(post: FS, h: Handle, a: Fattr, w: Wcc)
     // UNCHECKED of a file that exists cuts it, and leaves its mode alone
     ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0, Now(), h, a, w) ==>
-      h == H(3) && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0))
+      h == H(3) && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0, {}))
     // in a setgid directory the group is the directory's, else the caller's
     ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 1, 420, NoSattr(), Now()).gid == 50 && NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
   { Letters(); assert Resized([1, 2, 3], 0) == []; }
@@ -325,7 +362,7 @@ module ScenarioMake {
   { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body) }
   lemma CreateIds(post: FS, h: Handle, a: Fattr, w: Wcc)
     // eve names ann's group, or her uid: ignored, the file is eve's, and that is no error
-    ensures var n := Fresh(420, 1, File([], 0)); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, Ids(None, Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Fresh(420, 1, File([], 0, {})); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, Ids(None, Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
     ensures !CreateErr(V(), Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, NFS3ERR_PERM)
     // also a group that she is in, and in a setgid directory, where the group is the directory's
@@ -333,7 +370,7 @@ module ScenarioMake {
     // ... so that a setuid program (04755) stays one
     ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, Some(22), None, DontChange, DontChange), Now()).mode == 2541
     // root gives it away
-    ensures var n := Given(Fresh(420, 1, File([], 0)), 10, 20); CreateOk(V(), Added(n), Root(), H(1), L(120), 1, Ids(Some(10), Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Given(Fresh(420, 1, File([], 0, {})), 10, 20); CreateOk(V(), Added(n), Root(), H(1), L(120), 1, Ids(Some(10), Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     ensures CreateOk(V(), post, Root(), H(1), L(120), 0, Ids(None, Some(20)), 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
   { Letters(); }
   lemma MkdirIds(post: FS, h: Handle, a: Fattr, w: Wcc)
@@ -456,9 +493,9 @@ module ScenarioExact {
   }
 
   lemma Attrs(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0))); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}))); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // times: the client's, and the server's
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0)));
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0, {0})));
       SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // root gives the file away; a setuid and setgid program (06755) becomes an ordinary one by that
     ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange), Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
@@ -470,16 +507,16 @@ module ScenarioExact {
   { }
 
   lemma Datas(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77))); WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77, {0}))); WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
     ensures WriteOk(V(), post, Ann(), H(3), 9, [], Now(), w) ==> post == V()
     // writing to a setuid program (04755) makes an ordinary one of it, unless root writes
-    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0)); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
-  { assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3]; }
+    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0, {0})); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
+  { assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3]; assert N3().body.held + Blocks(1, 1) == {0}; }
 
   lemma Creates(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0)), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==> Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55)), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0)), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0, {})), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==> Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55, {})), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0, {})), a, w)
   { Letters(); assert Zeros(2) == [0, 0]; }
   lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), h, a, w) ==> h.ino in post.nodes && post.nodes[h.ino].body.Dir? && post.nodes[h.ino].body.names == map[] && post.nodes[h.ino].body.parent == 1 &&
@@ -537,10 +574,11 @@ module ScenarioErrors {
   lemma Data(st: uint32)
     ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), st) && !SetattrErr(V(), Ann(), H(3), OnlySize(2), None, st)
     ensures SetattrErr(V(), Ann(), H(3), OnlySize(5), None, st) ==> st == SHRINKFIRST
-    ensures WriteErr(V(), Ann(), H(3), 2, [8], st) ==> st == NFS3ERR_NOSPC
-    ensures WriteErr(V(), Ann(), H(3), 3, [8], st) ==> st == NFS3ERR_NOSPC || st == SHRINKFIRST
+    ensures !WriteErr(V(), Ann(), H(3), 2, [8], st)
+    ensures WriteErr(V(), Ann(), H(3), 3, [8], st) ==> st == SHRINKFIRST
+    ensures WriteErr(V(), Ann(), H(3), 4096, [8], st) ==> st == NFS3ERR_NOSPC || st == SHRINKFIRST
     ensures !WriteErr(V(), Ann(), H(3), 9, [], st)
-  { }
+  { assert Blocks(2, 1) == {0} && Blocks(3, 1) == {0}; }
 
   lemma Make(st: uint32)
     ensures CreateErr(V(), Eve(), H(1), L(120), 0, NoSattr(), 0, st) ==> st == NFS3ERR_NOSPC
@@ -555,9 +593,10 @@ module ScenarioErrors {
 
   lemma Unlink(st: uint32)
     ensures !RemoveErr(V(), Ann(), H(1), L(97), st) && !RmdirErr(V(), Ann(), H(4), L(101), st)
-    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) || RenameErr(V(), Ann(), H(1), L(115), H(4), L(120), st) ==> st == NFS3ERR_NOSPC
+    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(120), st) ==> st == NFS3ERR_NOSPC
     ensures RenameErr(V(), Ann(), H(4), L(101), H(4), L(120), st) && st != NFS3ERR_INVAL ==> st == NFS3ERR_NOSPC
-    ensures !RenameErr(V(), Ann(), H(1), L(97), H(4), L(98), st)
+    // a name that is there needs no room
+    ensures !RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) && !RenameErr(V(), Ann(), H(1), L(97), H(4), L(98), st)
   { Letters(); assert Up(V(), 4, 1) == 1; }
 
   // what the state does not decide
@@ -689,6 +728,8 @@ module ScenarioUnsound {
   lemma Inside()
     // mode 010000; a target of no bytes; a FIFO of kind 5; no generation
     ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body))) && !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([])))) && !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0)))) && !Bodies(With(99, N3()))
+    // a byte in a hole; a block behind the end, and one before the beginning
+    ensures var m := Of(420, 2, 10, 20); !Bodies(With(3, Node(m, File([1, 2, 3], 77, {})))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, 1})))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, -1}))))
     // cookies: too large, and just not; without one, of "..", the same twice
     ensures !Places(Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0)) && Places(Dir(map[L(98) := 3], map[L(98) := 0x7fff_ffff_ffff_ffff], 1, 0))
     ensures !Places(Dir(map[L(98) := 3], map[], 1, 0)) && !Places(Dir(map[L(98) := 3], map[L(98) := 2], 1, 0)) && !Places(Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0))
@@ -698,6 +739,9 @@ module ScenarioUnsound {
     f := With(5, Node(Of(511, 1, 10, 20), Symlink([]))); assert 5 in f.nodes;
     f := With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0))); assert 6 in f.nodes;
     f := With(99, N3()); assert 99 in f.nodes;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {}))); assert 3 in f.nodes && f.nodes[3].body.data[0] == 1;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, 1}))); assert 3 in f.nodes && 1 in f.nodes[3].body.held;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, -1}))); assert 3 in f.nodes && -1 in f.nodes[3].body.held;
     var b := Dir(map[L(98) := 3], map[], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 2], 1, 0); assert L(98) in b.names;

@@ -1,0 +1,153 @@
+// Which blocks a file has: the set that the specification calls `held`, kept beside
+// the bytes, and what the steps on the block trees do to it.
+//
+// Blocks of data alone count, and only those before the end of the file: what was cut
+// off is not the file's any more, though it may wait to be freed.
+include "../blocks/allocatedrange.dfy"
+include "../spec/nfs3.s.dfy"
+module HeldBlocks {
+  import opened Machine
+  import opened VolumeGeometry
+  import opened InodeFormat
+  import opened Positions
+  import opened BlockTreeSpec
+  import opened AllocatedRange
+  import C = NfsCommon
+
+  type Helds = map<uint64, set<int>>
+
+  predicate There(bm: BlkMap, ino: uint64, b: int)
+  { 0 <= b < NODATA && PosOf(ino, b as uint64) in bm && bm[PosOf(ino, b as uint64)] != 0 }
+  // h: the blocks of a file of n bytes
+  predicate IsHeld(bm: BlkMap, ino: uint64, n: int, h: set<int>)
+  { forall b: int {:trigger b in h} {:trigger There(bm, ino, b)} :: b in h <==> 4096 * b < n && There(bm, ino, b) }
+  predicate {:opaque} HeldOk(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds)
+  { forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i]) }
+
+  // all blocks that the bytes lie in are there: overwriting them needs no space
+  predicate Mapped(bm: BlkMap, ino: uint64, off: uint64, len: uint64)
+  {
+    forall n: uint64 {:trigger PosOf(ino, n)} | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int ::
+      PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
+  }
+
+  lemma HeldOf(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires HeldOk(g, bm, metas, held) && OkIno(g, ino)
+    ensures ino in metas && ino in held && IsHeld(bm, ino, metas[ino].size as int, held[ino])
+  { reveal HeldOk(); }
+
+  // what the file has of these blocks is there
+  lemma HeldMapped(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, off: uint64, len: uint64)
+    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in held && C.Blocks(off as int, len as int) <= held[ino]
+    ensures Mapped(bm, ino, off, len)
+  {
+    HeldOf(g, bm, metas, held, ino);
+    forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int
+      ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
+    { assert n as int in C.Blocks(off as int, len as int); assert There(bm, ino, n as int); }
+  }
+
+  // ---- the steps: what concerns one inode leaves the others alone ----
+
+  predicate Untouched(bm0: BlkMap, bm: BlkMap, ino: uint64)
+  { forall i: uint64, b: int {:trigger There(bm, i, b)} | i != ino :: There(bm, i, b) <==> There(bm0, i, b) }
+  lemma HeldStep(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, h: set<int>)
+    requires HeldOk(g, bm0, metas, held) && Untouched(bm0, bm, ino) && IsHeld(bm, ino, m.size as int, h)
+    ensures HeldOk(g, bm, metas[ino := m], held[ino := h])
+  {
+    reveal HeldOk();
+    forall i: uint64 | OkIno(g, i) && i != ino ensures i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i])
+    { forall b: int ensures b in held[i] <==> 4096 * b < metas[i].size as int && There(bm, i, b) { assert There(bm, i, b) <==> There(bm0, i, b); } }
+  }
+
+  // other attributes
+  lemma HeldSame(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
+    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && m.size == metas[ino].size
+    ensures HeldOk(g, bm, metas[ino := m], held)
+  {
+    HeldOf(g, bm, metas, held, ino);
+    HeldStep(g, bm, bm, metas, held, ino, m, held[ino]);
+    assert held[ino := held[ino]] == held;
+  }
+
+  // len bytes at off were written
+  lemma HeldWritten(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, off: uint64, len: uint64)
+    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && ReachOk(g, bm0, metas) && OkIno(g, ino) && ino in metas && ino in held
+    requires 0 < len && off as int + len as int <= 549755813888
+    requires Grew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) && Mapped(bm, ino, off, len)
+    requires var end := off as int + len as int; if end <= metas[ino].size as int then m.size == metas[ino].size else m.size as int == end && metas[ino].shrink == 0
+    ensures HeldOk(g, bm, metas[ino := m], held[ino := held[ino] + C.Blocks(off as int, len as int)])
+  {
+    HeldOf(g, bm0, metas, held, ino);
+    var h, n := held[ino] + C.Blocks(off as int, len as int), metas[ino].size as int;
+    ReachOf(g, bm0, metas, ino);
+    reveal Grew();
+    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(bm, ino, b)
+    {
+      if 0 <= b < NODATA {
+        var p := PosOf(ino, b as uint64);
+        FirstOf(ino, b as uint64);
+        assert There(bm0, ino, b) <==> bm0[p] != 0;
+        if There(bm, ino, b) && !There(bm0, ino, b) { assert bm[p] != bm0[p]; }
+        if There(bm0, ino, b) && n <= 4096 * b { assert bm0[p] != 0; reveal Within(); }
+        if b in C.Blocks(off as int, len as int) { assert bm[p] != 0; }
+      }
+    }
+    UntouchedGrew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096);
+    HeldStep(g, bm0, bm, metas, held, ino, m, h);
+  }
+  lemma UntouchedGrew(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
+    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, n)
+    ensures Untouched(bm0, bm, ino)
+  {
+    reveal Grew();
+    forall i: uint64, b: int | i != ino ensures There(bm, i, b) <==> There(bm0, i, b)
+    { if 0 <= b < NODATA { PosOfOk(i, b as uint64); } }
+  }
+
+  // the file was cut to m.size, or grew to it
+  lemma HeldResized(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
+    requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino) && ino in metas && ino in held
+    requires metas[ino].size < m.size ==> metas[ino].shrink == 0
+    ensures HeldOk(g, bm, metas[ino := m], held[ino := C.HeldBelow(held[ino], m.size as int)])
+  {
+    HeldOf(g, bm, metas, held, ino);
+    var h := C.HeldBelow(held[ino], m.size as int);
+    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(bm, ino, b)
+    {
+      if There(bm, ino, b) && metas[ino].size as int <= 4096 * b < m.size as int {
+        FirstOf(ino, b as uint64);
+        reveal ReachOk();
+      }
+    }
+    HeldStep(g, bm, bm, metas, held, ino, m, h);
+  }
+
+  // blocks behind the end were freed
+  lemma HeldFreed(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, lo: int)
+    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && OkIno(g, ino) && ino in metas
+    requires Shrank(bm0, bm, ino, lo) && m.size == metas[ino].size && m.size as int <= 4096 * lo
+    ensures HeldOk(g, bm, metas[ino := m], held)
+  {
+    HeldOf(g, bm0, metas, held, ino);
+    var h := held[ino];
+    reveal Shrank();
+    forall i: uint64, b: int | 0 <= b < NODATA && (i != ino || b < lo) ensures There(bm, i, b) <==> There(bm0, i, b)
+    { FirstOf(i, b as uint64); }
+    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(bm, ino, b)
+    { assert There(bm0, ino, b) ==> 0 <= b < NODATA; }
+    HeldStep(g, bm0, bm, metas, held, ino, m, h);
+    assert held[ino := h] == held;
+  }
+
+  // no block lies behind the end
+  lemma HeldAll(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && ino in held
+    ensures held[ino := C.HeldBelow(held[ino], metas[ino].size as int)] == held
+  { HeldOf(g, bm, metas, held, ino); assert C.HeldBelow(held[ino], metas[ino].size as int) == held[ino]; }
+  // a file of no bytes has no blocks
+  lemma HeldNone(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && metas[ino].size == 0
+    ensures ino in held && held[ino] == {}
+  { HeldOf(g, bm, metas, held, ino); forall b: int ensures b !in held[ino] { if b in held[ino] { assert There(bm, ino, b); } } }
+}
