@@ -1,12 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
+	"os/signal"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -17,24 +25,33 @@ import (
 // attackIO is the size of READs and WRITEs in bytes.
 const attackIO = 1 << 20
 
-// honestPeers is how many well-behaved peers stand in for more of them: the rest would
-// only make the comparison easier.
-const honestPeers = 32
-
 // attack is a number of peers that do the same.
 type attack struct {
 	name  string
 	peers int
-	do    func(p *attacker)
+	do    string // of behaviours
 }
 
 var attacks = []attack{
-	{"5 readers at 128 KB/s", 5, func(p *attacker) { p.readSlowly(128_000) }},
-	{"48 readers at 128 KB/s", 48, func(p *attacker) { p.readSlowly(128_000) }},
-	{"8 half-sent WRITEs", 8, (*attacker).writeHalf},
-	{"16 writers at 20 KB/s", 16, func(p *attacker) { p.writeSlowly(20_000) }},
-	{"1,024 idle connections", 1024, (*attacker).idle},
-	{"900 that never read", 900, (*attacker).neverRead},
+	{"5 readers at 128 KB/s", 5, "read slowly"},
+	{"48 readers at 128 KB/s", 48, "read slowly"},
+	{"8 half-sent WRITEs", 8, "write half"},
+	{"16 writers at 20 KB/s", 16, "write slowly"},
+	{"1,024 idle connections", 1024, "idle"},
+	{"900 that never read", 900, "never read"},
+	{"900 that flood", 900, "flood"},
+}
+
+// behaviours are what peers do.
+var behaviours = map[string]func(p *attacker){
+	"read slowly":  func(p *attacker) { p.readSlowly(128_000) },
+	"write half":   func(p *attacker) { p.sendAndStay(p.write[:attackIO/2]) },
+	"write slowly": func(p *attacker) { p.writeSlowly(20_000) },
+	"idle":         func(p *attacker) { p.sendAndStay(nil) },
+	"never read":   func(p *attacker) { p.sendAndStay(slices.Concat(p.reads, p.getattrs)) },
+	"flood":        func(p *attacker) { p.sendAndStay(slices.Concat(p.reads, bytes.Repeat(p.getattrs, 100))) },
+	"behave":       (*attacker).behave,
+	"stream":       (*attacker).stream,
 }
 
 func underAttack(b *bench) error {
@@ -53,7 +70,7 @@ func underAttack(b *bench) error {
 	}()
 	for _, a := range attacks {
 		a.peers = min(a.peers, b.peers)
-		honest := attack{a.name, min(a.peers, honestPeers), (*attacker).behave}
+		honest := attack{a.name, a.peers, "behave"}
 		if err := b.compareAttack(v, a, honest); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -67,8 +84,11 @@ func (b *bench) compareAttack(v *victim, a, honest attack) error {
 	for r := range b.rounds {
 		for k := range 2 {
 			i := (r + k) % 2
-			stop := b.launch([]attack{a, honest}[i], v)
-			err := v.warmUp(min(b.duration, 2*time.Second))
+			stop, err := b.launch([]attack{a, honest}[i], v)
+			if err != nil {
+				return err
+			}
+			err = v.warmUp(min(b.duration, 2*time.Second))
 			if err == nil {
 				err = v.measure(b.duration, &got[i])
 			}
@@ -92,7 +112,10 @@ func (b *bench) compareAttack(v *victim, a, honest attack) error {
 
 // interactive measures GETATTR beside 32 streaming writers.
 func (b *bench) interactive(v *victim) error {
-	stop := b.launch(attack{"", min(32, b.peers), (*attacker).stream}, v)
+	stop, err := b.launch(attack{"", min(32, b.peers), "stream"}, v)
+	if err != nil {
+		return err
+	}
 	defer stop()
 	if err := v.warmUp(min(b.duration, 2*time.Second)); err != nil {
 		return err
@@ -226,26 +249,64 @@ type attacker struct {
 	data      []byte
 
 	// Calls as they are on the wire.
-	write, reads, flood []byte
+	write, reads, getattrs []byte
 }
 
-// launch starts an attack.
-func (b *bench) launch(a attack, v *victim) (stop func()) {
-	p := &attacker{addr: b.addr, many: a.peers > 100, dir: v.dir, file: v.file, stop: make(chan struct{}), data: make([]byte, attackIO)}
-	read := func(c *conn) { c.startRead(v.file, 0, attackIO, nil) }
-	p.write = calls(1, func(c *conn) { c.startWrite(v.file, 0, p.data, unstable, nil) })
-	p.reads = calls(16, read)
-	p.flood = append(calls(16, read), calls(100, func(c *conn) { c.startGetattr(v.file, nil) })...)
+// peersCommand makes this program the peers of an attack; address, behaviour, number, and the
+// victim's folder and file follow.
+const peersCommand = "peers-process"
+
+// launch starts an attack, in a process of its own: what slows the peers shall not slow the victim.
+func (b *bench) launch(a attack, v *victim) (stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, peersCommand, b.addr, a.do, strconv.Itoa(a.peers), hex.EncodeToString(v.dir), hex.EncodeToString(v.file))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		in.Close()
+		cmd.Wait()
+	}, nil
+}
+
+// peersMain is that process. It ends when its standard input does.
+func peersMain(addr, do, count, dir, file string) int {
+	n, err1 := strconv.Atoi(count)
+	d, err2 := hex.DecodeString(dir)
+	f, err3 := hex.DecodeString(file)
+	behave := behaviours[do]
+	if err := errors.Join(err1, err2, err3); err != nil || behave == nil {
+		fmt.Fprintln(os.Stderr, "peers:", do, err)
+		return 1
+	}
+	signal.Ignore(syscall.SIGINT, syscall.SIGPIPE) // the other process says when it is over
+	p := &attacker{addr: addr, many: n > 100, dir: d, file: f, stop: make(chan struct{}), data: make([]byte, attackIO)}
+	p.write = calls(1, func(c *conn) { c.startWrite(f, 0, p.data, unstable, nil) })
+	p.reads = calls(16, func(c *conn) { c.startRead(f, 0, attackIO, nil) })
+	p.getattrs = calls(100, func(c *conn) { c.startGetattr(f, nil) })
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(p.stop)
+	}()
 	var wg sync.WaitGroup
-	for range a.peers {
+	for range n {
 		wg.Go(func() {
 			for !p.stopped() { // a peer that was thrown out comes again
-				a.do(p)
+				behave(p)
 				p.pause(time.Second)
 			}
 		})
 	}
-	return func() { close(p.stop); wg.Wait() }
+	wg.Wait()
+	return 0
 }
 
 func (p *attacker) stopped() bool {
@@ -264,13 +325,18 @@ func (p *attacker) pause(d time.Duration) {
 	}
 }
 
-// open connects, and closes the connection when the attack is over.
-func (p *attacker) open() (net.Conn, error) {
+// dial connects, from one of several addresses if there are many peers.
+func (p *attacker) dial() (net.Conn, error) {
 	var d net.Dialer
 	if host, _, _ := net.SplitHostPort(p.addr); p.many && host == "127.0.0.1" {
 		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+p.opened.Add(1)%8))}
 	}
-	c, err := d.Dial("tcp", p.addr)
+	return d.Dial("tcp", p.addr)
+}
+
+// open connects, and closes the connection when the attack is over.
+func (p *attacker) open() (net.Conn, error) {
+	c, err := p.dial()
 	if err != nil {
 		return nil, err
 	}
@@ -333,12 +399,6 @@ func (p *attacker) writeSlowly(rate int) {
 	}
 }
 
-func (p *attacker) writeHalf() { p.sendAndStay(p.write[:attackIO/2]) }
-
-func (p *attacker) idle() { p.sendAndStay(nil) }
-
-func (p *attacker) neverRead() { p.sendAndStay(p.flood) }
-
 // sendAndStay sends b and reads nothing until the server hangs up.
 func (p *attacker) sendAndStay(b []byte) {
 	c, err := p.open()
@@ -357,10 +417,11 @@ func (p *attacker) sendAndStay(b []byte) {
 
 // withFile connects and makes a file, for as long as do runs.
 func (p *attacker) withFile(do func(v *victim)) {
-	c, err := dial(p.addr, false)
+	tcp, err := p.dial()
 	if err != nil {
 		return
 	}
+	c := newConn(tcp)
 	defer c.close()
 	v := &victim{c: c, data: p.data}
 	name := fmt.Sprintf("peer-%d", p.peers.Add(1))

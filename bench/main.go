@@ -78,6 +78,9 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == echoCommand {
 		os.Exit(echoMain(os.Args[2], os.Args[3]))
 	}
+	if len(os.Args) == 7 && os.Args[1] == peersCommand {
+		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
+	}
 	o, code, done := parseFlags()
 	if done {
 		os.Exit(code)

@@ -53,6 +53,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		t.weight = shortReply
 		t.call.Limit = shortReply
 	}
+	c.takeTurn(&t.turn, callRoom, max(callRoom, (len(args.b)+t.weight)/unitBytes))
 	c.mu.Lock()
 	others := c.inFlight > 0
 	c.inFlight++
@@ -66,6 +67,16 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		return takenOver
 	}
 	return served
+}
+
+// takeTurn takes a turn, and waits for it if it has to.
+func (c *conn) takeTurn(t *turn, room, cost int) {
+	if c.s.turns.take(&c.flow, t, room, cost) {
+		return
+	}
+	c.flush()
+	c.s.turns.wait(&c.flow, t, room, cost)
+	c.woke = time.Now()
 }
 
 // admit takes what a call needs of the memory, when this connection may start it. It gets
@@ -126,6 +137,7 @@ type task struct {
 	weight int // that part of it which is for the result
 
 	call Call
+	turn turn
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
@@ -150,7 +162,8 @@ func (t *task) end() {
 	if t.record > 0 {
 		t.c.in.give(t.record)
 	}
-	*t = task{own: t.own}
+	t.c.s.turns.end(&t.turn)
+	*t = task{own: t.own, turn: turn{ready: t.turn.ready}}
 	tasks.Put(t)
 }
 

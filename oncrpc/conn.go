@@ -14,14 +14,15 @@ import (
 // conn is one connection. One goroutine at a time reads (run); replies are written
 // by whichever goroutine finds nobody writing.
 type conn struct {
-	s     *Server
-	nc    net.Conn
-	sock  sender
-	host  *host
-	rr    *recordReader
-	creds credCache
-	call  Call         // of inline procedures
-	batch *replyBuffer // their replies, not yet sent
+	s       *Server
+	nc      net.Conn
+	sock    sender
+	host    *host
+	rr      *recordReader
+	creds   credCache
+	call    Call         // of inline procedures
+	batch   *replyBuffer // their replies, not yet sent
+	batched int          // replies in it
 
 	// An inline procedure that does wait, say for a lock, keeps the calls behind
 	// it waiting. When that shows, the connection is shy for a while and runs
@@ -34,6 +35,9 @@ type conn struct {
 	unread unread
 	crowd  int          // calls left that go to other goroutines all the same
 	lone   atomic.Int64 // tick at which run began to run such a call, or 0
+
+	flow flow
+	turn turn // of the calls whose replies are in batch
 
 	in, out account // memory: for large records, until they are carried out; for calls and their replies
 
@@ -84,7 +88,6 @@ var replyBuffers = sync.Pool{New: func() any { return &replyBuffer{make([]byte, 
 
 // Sizes in bytes.
 const (
-	maxBatch       = 8 << 10   // replies of inline calls sent together
 	maxReplyBuffer = 128 << 10 // kept for reuse
 	maxQueued      = 8 << 10   // replies of inline calls that another goroutine has to write
 	enoughProgress = 32 << 10  // of a record within RecordTimeout, or what is left of it
@@ -102,6 +105,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 	c := &conn{s: s, nc: nc, host: h, pace: fresh}
 	c.in = account{m: s.records, host: &h.records, class: fresh}
 	c.out = account{m: s.calls, host: &h.calls, class: fresh}
+	c.flow.host = &h.turns
 	c.rr = newRecordReader(c)
 	c.rr.reserve, c.rr.release = c.reserve, c.release
 	c.changed.L = &c.mu
@@ -207,6 +211,7 @@ func (c *conn) run() (ended bool) {
 			c.s.cfg.Log.Error("connection failed", "peer", c.nc.RemoteAddr(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		}
 		c.flush()
+		c.s.turns.end(&c.turn)
 		c.mu.Lock()
 		for c.inFlight > 0 || c.writing {
 			c.changed.Wait()
@@ -335,9 +340,16 @@ func (c *conn) decline(xid uint32, accept Accept, words ...uint32) outcome {
 	return served
 }
 
-// reply returns the encoder for a reply that goes to the batch.
+// reply returns the encoder for a reply that goes to the batch, when it is the connection's
+// turn. All replies in a batch are of one turn.
 func (c *conn) reply() *Encoder {
 	if c.batch == nil {
+		n := 1
+		if c.rr.buffered() {
+			n = batchRoom
+		}
+		c.takeTurn(&c.turn, n, n)
+		c.batched = 0
 		c.batch = replyBuffers.Get().(*replyBuffer)
 	}
 	c.call.Reply = NewEncoder(c.batch.b)
@@ -350,7 +362,7 @@ func (c *conn) keep(e Encoder) {
 	c.batch.b = e.b
 	if e.data != nil {
 		c.sendBatch(e.data) // nothing can be encoded behind data
-	} else if len(e.b) >= maxBatch {
+	} else if c.batched++; c.batched == batchRoom {
 		c.flush()
 	}
 }
@@ -370,6 +382,7 @@ func (c *conn) flush() {
 // sendBatch sends the batch, and data behind it. When more than maxQueued is on its
 // way it waits: a peer that does not read its replies is not served any further.
 func (c *conn) sendBatch(data []byte) {
+	c.s.turns.end(&c.turn)
 	c.send(outgoing{buf: c.batch, data: data})
 	c.batch = nil
 	c.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,8 @@ var ErrClosed = errors.New("oncrpc: server closed")
 type Server struct {
 	cfg            Config
 	records, calls *memory
+	turns          *turns
+	around         around
 	work           workers
 	began          time.Time
 	count          counters
@@ -75,11 +78,14 @@ func NewServer(cfg Config) *Server {
 		cfg: cfg, began: time.Now(),
 		records:   newMemory(cfg.RecordBytes, parts{slow: 4, fresh: 7, proven: 8}),
 		calls:     newMemory(cfg.ReplyBytes, parts{slow: 6, fresh: 7, proven: 8}),
+		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),
 	}
 	s.tick.Store(1)
 	s.work.init()
+	s.around.do = s.turns.lookAround
+	s.turns.soon = s.around.ask
 	return s
 }
 
@@ -189,6 +195,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.done.Wait()
 		s.ended.Do(func() {
 			s.work.close()
+			s.around.close()
 			close(s.end)
 		})
 	}()

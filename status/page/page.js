@@ -13,7 +13,7 @@ function count(n) {
   if (n >= 1e9) return (n / 1e9).toPrecision(3) + " G";
   if (n >= 1e6) return (n / 1e6).toPrecision(3) + " M";
   if (n >= 1e4) return (n / 1e3).toPrecision(3) + " k";
-  return n >= 10 || n === 0 ? String(Math.round(n)) : n.toPrecision(2);
+  return n >= 10 || Number.isInteger(n) ? String(Math.round(n)) : n.toPrecision(2);
 }
 function duration(s) {
   if (s === 0) return "–";
@@ -139,7 +139,7 @@ function draw(r) {
   $("facts").textContent = `Memory of calls ${bytes(r.memory.calls)}, of large ones ${bytes(r.memory.receiving)}, waiting to be sent ${bytes(r.memory.queued)}` + (r.memory.resident ? `; of the process ${bytes(r.memory.resident)}` : "") + `. Refused: ${count(r.refused_conns)} connections, ${count(r.refused_calls)} calls.`;
 
   rows($("clients"), r.clients.map(c => [c.host, c.conns, count(c.calls), bytes(c.sent) + "/s", bytes(c.received) + "/s", c.in_progress, bytes(c.queued)]));
-  $("more").textContent = r.more_clients ? `and ${r.more_clients} more` : r.clients.length ? "" : "none";
+  $("more").textContent = r.more_clients ? `and ${r.more_clients} more` : r.clients.length ? "" : "None.";
   rows($("procs"), r.procs.map(p => [p.name, count(p.rate), duration(p.p50), duration(p.p99), count(p.calls), count(p.errors)]));
   $("warnings").replaceChildren(...r.warnings.map(w => {
     const li = document.createElement("li"), t = document.createElement("time");
@@ -149,8 +149,11 @@ function draw(r) {
     li.append(t, w.text);
     return li;
   }));
-  const lost = r.lost_log + r.counted_log;
-  $("lost").textContent = (r.warnings.length ? "" : "none. ") + (lost ? `${count(r.lost_log)} messages were lost, as nobody read the log in time; ${count(r.counted_log)} were so many of a kind that they were counted only.` : "");
+  $("lost").textContent = [
+    r.warnings.length ? "" : "None.",
+    r.lost_log ? `Messages lost, as nobody read the log in time: ${count(r.lost_log)}.` : "",
+    r.counted_log ? `Not logged, as they were many of a kind: ${count(r.counted_log)}.` : "",
+  ].filter(s => s).join(" ");
 }
 
 async function update() {
