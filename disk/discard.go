@@ -37,6 +37,8 @@ func (d *File) Discards() bool { return d.lender() != nil || d.device && !d.read
 // data, if the device can. A plain discard of a device, after which anything may be read, is no
 // way to do it. A preallocated image keeps its room: that is what it was made for.
 func (d *File) Discard(a, n uint64) error {
+	d.changing.RLock()
+	defer d.changing.RUnlock()
 	fail := func(err error) error { return &Error{Op: "discard", Path: d.path, Block: a, Err: err} }
 	if a > d.size || n > d.size-a {
 		return fail(ErrRange)

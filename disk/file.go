@@ -35,6 +35,9 @@ type File struct {
 	roomOnce sync.Once
 	thick    atomic.Bool // all its room is there, and stays
 
+	// Held for reading by what changes the volume; Close keeps the lock for those that it does not find at an end.
+	changing sync.RWMutex
+
 	// A device that failed to flush may drop the data and report success the
 	// next time; so the first failure is kept and returned for good.
 	barrierMu  sync.Mutex
@@ -268,6 +271,13 @@ func lockFD(conn syscall.RawConn, shared bool) error {
 	return err
 }
 
+// unlockFD gives up the lock of a volume.
+func unlockFD(conn syscall.RawConn) {
+	withFD(conn, func(fd int) error {
+		return retry(func() error { return unix.Flock(fd, unix.LOCK_UN) })
+	})
+}
+
 // isDevice tells block devices from regular files, and refuses all else.
 func isDevice(st os.FileInfo) (bool, error) {
 	switch m := st.Mode(); {
@@ -313,6 +323,8 @@ func (d *File) WriteAt(a uint64, bufs [][]byte) error {
 	if e := d.lost.Load(); e != nil {
 		return &Error{Op: "write", Path: d.path, Block: a, Err: e.Err}
 	}
+	d.changing.RLock()
+	defer d.changing.RUnlock()
 	if ok, err := d.writeDirect(a, bufs); ok {
 		return err
 	}
@@ -451,8 +463,18 @@ func (d *File) Path() string { return d.path }
 // Close drops the lock and closes the file.
 func (d *File) Close() error {
 	d.direct.close()
+	// A process that is just being started has a copy of every descriptor, and with it of the lock, until it becomes another
+	// program; so to close the file is not enough. If a write is on its way yet, the lock goes when it ends.
+	idle := d.changing.TryLock()
+	if idle {
+		defer d.changing.Unlock()
+		unlockFD(d.conn)
+	}
 	for _, b := range d.backing {
 		defer b.f.Close() // after the device
+		if idle {
+			unlockFD(b.conn)
+		}
 	}
 	if err := d.f.Close(); err != nil {
 		return &Error{Op: "close", Path: d.path, Err: cause(err)}
