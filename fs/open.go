@@ -74,7 +74,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	if err != nil {
 		return nil, err
 	}
-	v.replies = newReplies(g, v.clock, sys.Committed)
+	v.replies = newReplies(g, v.clock, sys.Committed, sys.Reserve)
 	v.trim = v.newTrimmer()
 	if o.Discard && !o.ReadOnly {
 		v.trim.start() // first: it remembers what is freed from then on

@@ -24,9 +24,10 @@ const (
 
 // replies are the places for records of a volume.
 type replies struct {
-	clock  Clock
-	opened time.Time
-	first  uint64 // block
+	clock   Clock
+	opened  time.Time
+	first   uint64               // block
+	reserve func(a uint64) error // makes room for a block on the host
 
 	mu       sync.Mutex
 	done     map[[32]byte]*record // by key
@@ -53,6 +54,7 @@ type chunk struct {
 	holder *holder
 	used   int    // places, in this round
 	newest uint64 // seconds
+	room   bool   // the host has given it
 	given  uint64 // when its holder got it, in gifts
 	broken bool
 }
@@ -83,10 +85,10 @@ func (p *place) record() *buf {
 }
 
 // newReplies reads the records of a volume.
-func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, error)) *replies {
+func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, error), reserve func(a uint64) error) *replies {
 	n := g.Dtor_data0() - g.Dtor_slot0()
 	r := &replies{
-		clock: clock, opened: clock(), first: g.Dtor_slot0(),
+		clock: clock, opened: clock(), first: g.Dtor_slot0(), reserve: reserve,
 		done: map[[32]byte]*record{}, places: make([]*record, n*chunkPlaces), busy: make([]bool, n*chunkPlaces),
 		underway: map[[32]byte]chan struct{}{}, chunks: make([]chunk, n), clients: map[[16]byte]*holder{},
 	}
@@ -222,6 +224,12 @@ func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 			}
 		}
 		i, ok := r.another(h, now)
+		if ok && !r.backed(i) { // on a full host: one that has room, or none
+			i, ok = 0, len(h.chunks) > 0
+			if ok {
+				i = h.chunks[0]
+			}
+		}
 		if !ok {
 			break
 		}
@@ -231,6 +239,13 @@ func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 		delete(r.clients, id)
 	}
 	return 0, false
+}
+
+// backed makes room for chunk i, so that the transactions that write it need none.
+func (r *replies) backed(i int) bool {
+	c := &r.chunks[i]
+	c.room = c.room || r.reserve(r.first+uint64(i)) == nil
+	return c.room
 }
 
 // another is the chunk that a client goes on with: its oldest one, if that is old or it has many; one that is nobody's; what others

@@ -43,6 +43,9 @@ module AgainFacts {
     requires other != key || i != 9 || since > 100
     ensures !Again(map[9 := Rec(dir)], i, other, since, f, c)
   { }
+  lemma NotInItsPlace()
+    ensures !Again(map[8 := Record(Key(4, 3, 2, 1), 100, dir, At(100)), 9 := Rec(dir)], 8, key, 90, Vol(map[d := 5], At(100)), Make(root, d))
+  { }
   // RMDIR d comes again: d is gone. But not when there is a d now, which somebody else has made: that is not taken away unasked, nor the
   // call called done.
   lemma RmdirAgain()
@@ -55,11 +58,12 @@ module AgainFacts {
       Again(rs, 9, key, 90, Vol(map[e := 5], At(103)), c) && Again(rs, 9, key, 90, Vol(map[d := 5, e := 5], At(103)), c) &&
       !Again(rs, 9, key, 90, Vol(map[d := 1, e := 5], At(103)), c) && !Again(rs, 9, key, 90, Vol(map[d := 5], At(103)), c)
   { assert Vol(map[e := 5], At(103)).gens[5] == 3; }
-  // LINK of the file as d comes again; not if d is another file
+  // LINK of the file as d comes again; not if d is another file, or another use of its inode
   lemma LinkAgain()
     ensures Again(map[9 := Rec(dir)], 9, key, 90, Vol(map[d := 5], At(103)), Link(dir, root, d))
     ensures !Again(map[9 := Rec(dir)], 9, key, 90, Vol(map[d := 1], At(103)), Link(dir, root, d))
     ensures !Again(map[9 := Rec(root)], 9, key, 90, Vol(map[d := 5], At(103)), Link(dir, root, d))
+    ensures !Again(map[9 := Rec(Handle(5, 2))], 9, key, 90, Vol(map[d := 5], At(103)), Link(Handle(5, 2), root, d))
   { assert Vol(map[d := 5], At(103)).gens[5] == 3; }
   // SETATTR comes again: nothing of the file was changed since
   lemma SetAgain()
