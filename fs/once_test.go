@@ -165,6 +165,8 @@ func TestOnce(t *testing.T) {
 		}
 		for what, f := range map[string]FileSystem{
 			"another number": x.as(1, 8, c.name, "", nil), "another client": x.as(2, 7, c.name, "", nil), "other arguments": x.as(1, 7, c.name, "x", nil), "no name": x.v,
+			"another caller": x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{GID: 1}, nil, nil)),
+			"another group":  x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
 		} {
 			_, err := do(f)
 			answers(t, c.name+": "+what, err, c.anew)
