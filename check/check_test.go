@@ -45,7 +45,7 @@ func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 			break
 		}
 	}
-	ok, geo := volumegeometry.Companion_Default___.Layout(blocks, 2*pages+log, ninode)
+	ok, geo := volumegeometry.Companion_Default___.Layout(blocks, 2*pages+log, ninode, 64)
 	if !ok {
 		t.Fatal("no layout")
 	}

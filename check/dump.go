@@ -77,6 +77,7 @@ func (p *Dumper) Super(w io.Writer) error {
 	fmt.Fprintf(w, "made        %s\n", stamp(s.ctime, s.ctimens))
 	fmt.Fprintf(w, "size        %d blocks of %d bytes\n", s.size, disk.BlockSize)
 	fmt.Fprintf(w, "inodes      %d\n", s.ninode)
+	fmt.Fprintf(w, "replies     %d\n", inodesBlock*(s.data0-s.slot0))
 	fmt.Fprintf(w, "tree        %d pages of codes, two blocks each\n", s.pages)
 	fmt.Fprintf(w, "log         header, %d units, ring of %d blocks\n\n", s.lognd, s.lognr)
 	for _, r := range []struct {
@@ -84,7 +85,7 @@ func (p *Dumper) Super(w io.Writer) error {
 		from, to uint64
 	}{
 		{"superblock", 0, 1}, {"tree of codes", 1, s.journal().Start}, {"log", s.journal().Start, s.ibm}, {"inode bitmap", s.ibm, s.bbm}, {"block bitmap", s.bbm, s.itab},
-		{"inodes", s.itab, s.data0}, {"data", s.data0, s.data1}, {"superblock copy", s.data1, s.data1 + 1},
+		{"inodes", s.itab, s.slot0}, {"replies", s.slot0, s.data0}, {"data", s.data0, s.data1}, {"superblock copy", s.data1, s.data1 + 1},
 	} {
 		if r.from < r.to {
 			fmt.Fprintf(w, "%-16s blocks %d to %d\n", r.name, r.from, r.to-1)
@@ -149,8 +150,10 @@ func (p *Dumper) region(a uint64) string {
 		return fmt.Sprintf("bitmap of the inodes from %d on", (a-g.ibm)*pageBits)
 	case a < g.itab:
 		return fmt.Sprintf("bitmap of the blocks from %d on", (a-g.bbm)*pageBits)
-	case a < g.data0:
+	case a < g.slot0:
 		return fmt.Sprintf("inodes from %d on", (a-g.itab)*inodesBlock)
+	case a < g.data0:
+		return "records of replies"
 	}
 	return "data"
 }

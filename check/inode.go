@@ -88,7 +88,15 @@ func (c *checker) inodes() error {
 	if err != nil {
 		return err
 	}
-	return c.tails.flush(c)
+	if err := c.tails.flush(c); err != nil {
+		return err
+	}
+	return c.v.scan(g.slot0, g.data0, c.nextCoded, func(a uint64, buf []byte) error {
+		if buf == nil {
+			c.unreadable(0, a, c.v.lost[a], "records of replies (calls that clients send again may be done twice)")
+		}
+		return nil
+	})
 }
 
 // inodeBits reads the inode bitmap, and checks that it has no bits of inodes that do

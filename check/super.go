@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,15 +15,15 @@ import (
 const (
 	superMagic   = 0x0053_4679_736e_6154 // "TansyFS\0"
 	superVersion = 4
-	superUsed    = 176  // bytes that mean something
+	superUsed    = 184  // bytes that mean something
 	superSum     = 4064 // bytes before the checksum
 	maxBlocks    = 1 << 52
 	maxInodes    = 1 << 48
 )
 
 // geometry is where the regions lie: [1, ibm) tree of codes and log, [ibm, bbm) inode bitmap,
-// [bbm, itab) block bitmap, [itab, data0) inodes, [data0, data1) data.
-type geometry struct{ ibm, bbm, itab, data0, data1, ninode uint64 }
+// [bbm, itab) block bitmap, [itab, slot0) inodes, [slot0, data0) records of replies, [data0, data1) data.
+type geometry struct{ ibm, bbm, itab, slot0, data0, data1, ninode uint64 }
 
 type superblock struct {
 	size         uint64 // blocks of the volume
@@ -62,7 +63,7 @@ func parseSuper(b []byte) (*superblock, error) {
 	}
 	s := &superblock{
 		size: u64(b, 24), lognd: u64(b, 32), lognr: u64(b, 40),
-		geometry: geometry{u64(b, 48), u64(b, 56), u64(b, 64), u64(b, 72), u64(b, 80), u64(b, 88)},
+		geometry: geometry{u64(b, 48), u64(b, 56), u64(b, 64), cmp.Or(u64(b, 176), u64(b, 72)), u64(b, 72), u64(b, 80), u64(b, 88)},
 		rootgen:  u64(b, 96), ctime: u64(b, 104), ctimens: u32(b, 112), compat: u32(b, 116),
 	}
 	s.junk = u64(b, 16) != 0 || !zeros(b[superUsed:superSum])
@@ -76,18 +77,20 @@ func parseSuper(b []byte) (*superblock, error) {
 // fill the volume.
 func (s *superblock) consistent() error {
 	g := s.geometry
-	ends := []uint64{2, g.ibm, g.bbm, g.itab, g.data0, g.data1, maxBlocks}
+	ends := []uint64{2, g.ibm, g.bbm, g.itab, g.slot0, g.data1, maxBlocks}
 	for i := 1; i < len(ends); i++ {
 		if ends[i-1] > ends[i] || i > 1 && ends[i-1] == ends[i] {
 			return fmt.Errorf("the regions overlap: they end at %v", ends[1:])
 		}
 	}
 	switch {
+	case g.slot0 > g.data0 || g.data0 >= g.data1:
+		return fmt.Errorf("the records of replies from block %d on do not end before the data, blocks %d to %d", g.slot0, g.data0, g.data1)
 	case s.size != g.data1+1:
 		return fmt.Errorf("the volume has %d blocks, but its regions end at %d", s.size, g.data1)
 	case s.pages > maxBlocks || s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 3+2*s.pages+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
 		return fmt.Errorf("a tree of codes of %d pages and a log of %d units and %d blocks do not end at block %d", s.pages, s.lognd, s.lognr, g.ibm)
-	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.data0-g.itab):
+	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.slot0-g.itab):
 		return fmt.Errorf("%d inodes do not fit their regions", g.ninode)
 	case g.data1 > pageBits*(g.itab-g.bbm):
 		return fmt.Errorf("the block bitmap is too small for %d blocks", g.data1)

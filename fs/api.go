@@ -228,5 +228,14 @@ type FileSystem interface {
 	Verifier() uint64
 }
 
+// OnceFileSystem does calls that have names once, although they may come again.
+type OnceFileSystem interface {
+	FileSystem
+	// Once returns the file system for one call. If a call of this name has been done, what it did is still there, and it was not
+	// long ago, then it is not done again: the result is success, the file, and the attributes as they are now.
+	// That goes for Create but Exclusive, Mkdir, Symlink, Mknod, Remove, Rmdir, Rename, Link, and Setattr with a guard.
+	Once(id *CallID) FileSystem
+}
+
 // Clock gives the time stamps; tests replace it.
 type Clock func() time.Time

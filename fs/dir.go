@@ -2,11 +2,8 @@ package fs
 
 import (
 	"tansy/internal/extern/ddir"
-	"tansy/internal/gen/createops"
 	"tansy/internal/gen/lookupops"
 	"tansy/internal/gen/readdirops"
-	"tansy/internal/gen/removeops"
-	"tansy/internal/gen/renameops"
 )
 
 // node makes the result of an operation that finds or makes a file.
@@ -32,18 +29,18 @@ func (v *FS) Lookup(c *Cred, dir Handle, name []byte) (Node, error) {
 
 // Create implements FileSystem.
 func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr, verf uint64) (Node, error) {
+	id := v.call
 	if how == Exclusive {
-		s = nil
+		s, id = nil, nil // the verifier tells whether it comes again
 	}
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	var ino uint64
 	var ip, before, after *buf
 	var later bool
 	op := func() error {
-		return v.run(true, false, func(t *txn) (st uint32) {
-			sec, nsec := v.now()
-			st, ino, ip, before, after, later = createops.Companion_Default___.Create(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
-			return st
+		return v.once(id, func(t *txn, p *place) (st uint32, again bool) {
+			st, again, ino, ip, before, after, later = v.create(t, p, vc, dir, vn, how, a, verf)
+			return
 		})
 	}
 	err := op()
@@ -63,10 +60,9 @@ func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	var ino uint64
 	var ip, before, after *buf
-	err := v.run(true, false, func(t *txn) (st uint32) {
-		sec, nsec := v.now()
-		st, ino, ip, before, after = createops.Companion_Default___.Mkdir(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
-		return st
+	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, ino, ip, before, after = v.mkdir(t, p, vc, dir, vn, a)
+		return
 	})
 	return node(ino, ip, dir, before, after, err)
 }
@@ -76,10 +72,9 @@ func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte
 	vc, vn, a, vt := cred(c), bytesOf(name), sattr(s), bytesOf(target)
 	var ino uint64
 	var ip, before, after *buf
-	err := v.run(true, false, func(t *txn) (st uint32) {
-		sec, nsec := v.now()
-		st, ino, ip, before, after = createops.Companion_Default___.Symlink(t, v.dirs, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
-		return st
+	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, ino, ip, before, after = v.symlink(t, p, vc, dir, vn, a, vt)
+		return
 	})
 	return node(ino, ip, dir, before, after, err)
 }
@@ -89,10 +84,9 @@ func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major,
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	var ino uint64
 	var ip, before, after *buf
-	err := v.run(true, false, func(t *txn) (st uint32) {
-		sec, nsec := v.now()
-		st, ino, ip, before, after = createops.Companion_Default___.Mknod(t, v.dirs, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
-		return st
+	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, ino, ip, before, after = v.mknod(t, p, vc, dir, vn, ty, a, major, minor)
+		return
 	})
 	return node(ino, ip, dir, before, after, err)
 }
@@ -111,10 +105,9 @@ func (v *FS) remove(c *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	vc, vn := cred(c), bytesOf(name)
 	var before, after *buf
 	var later bool
-	err := v.run(true, false, func(t *txn) (st uint32) {
-		sec, nsec := v.now()
-		st, before, after, later = removeops.Companion_Default___.Remove(t, v.dirs, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
-		return st
+	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, before, after, later = v.unlink(t, p, vc, dir, vn, sub)
+		return
 	})
 	if err == nil && later {
 		v.free.wake()
@@ -127,10 +120,9 @@ func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []b
 	vc, fn, tn := cred(c), bytesOf(fromName), bytesOf(toName)
 	var fb, fa, tb, ta *buf
 	var later bool
-	err := v.run(true, false, func(t *txn) (st uint32) {
-		sec, nsec := v.now()
-		st, fb, fa, tb, ta, later = renameops.Companion_Default___.Rename(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
-		return st
+	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, fb, fa, tb, ta, later = v.rename(t, p, vc, from, fn, to, tn)
+		return
 	})
 	if err == nil && later {
 		v.free.wake()
@@ -142,10 +134,9 @@ func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []b
 func (v *FS) Link(c *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
 	vc, vn := cred(c), bytesOf(name)
 	var ip, before, after *buf
-	err := v.run(true, false, func(t *txn) (st uint32) {
-		sec, nsec := v.now()
-		st, ip, before, after = removeops.Companion_Default___.Link(t, v.dirs, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
-		return st
+	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, ip, before, after = v.link(t, p, vc, file, dir, vn)
+		return
 	})
 	return attrs(file.Ino, ip, err), wcc(dir.Ino, before, after, err), final(err)
 }

@@ -41,16 +41,16 @@ const accessChange = 0x04 | 0x08 | 0x10
 func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
 	vc, a := cred(c), sattr(s)
 	var g Time
+	var id *CallID // else it may be done twice
 	if guard != nil {
-		g = *guard
+		g, id = *guard, v.call
 	}
 	var before, after *buf
 	var later bool
 	err := v.growing(h.Ino, func() error {
-		return v.run(true, false, func(t *txn) (st uint32) {
-			sec, nsec := v.now()
-			st, before, after, later = attributeops.Companion_Default___.Setattr(t, v.dirs, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
-			return st
+		return v.once(id, func(t *txn, p *place) (st uint32, again bool) {
+			st, again, before, after, later = v.setattr(t, p, vc, h, a, guard != nil, g)
+			return
 		})
 	})
 	if err == nil && later {

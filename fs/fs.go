@@ -27,6 +27,12 @@ import (
 // is run again, one that is too large is made smaller, and cut-off blocks are
 // freed in the background.
 type FS struct {
+	*volume
+	call *CallID // of the one call that it is for; nil: of any, which are not known
+}
+
+// volume is what all calls use.
+type volume struct {
 	sys      *dtxn.System
 	dirs     *directories.DirFs
 	geo      volumegeometry.Geo
@@ -47,10 +53,12 @@ type FS struct {
 	dmg      *damage
 	scrub    *scrubber
 
+	replies *replies
+
 	freeStep uint64 // the constant, less in tests
 }
 
-var _ FileSystem = (*FS)(nil)
+var _ OnceFileSystem = (*FS)(nil)
 
 // identity is what the superblock says about the volume as a whole.
 type identity struct {

@@ -17,6 +17,7 @@ import (
 type MkfsOptions struct {
 	LogBytes uint64                   // of the journal; 0: 64 MiB, less on a small device
 	Inodes   uint64                   // 0: one for every 16 KiB
+	Replies  uint64                   // calls that have records at a time, of all clients, so that they are done once; 0: 4096, less on a small device
 	Zeroed   bool                     // the device reads as zeros: a new image file
 	RootMode uint32                   // permission bits of the root directory; 0: 0755
 	RootUID  uint32                   // its owner
@@ -30,6 +31,12 @@ type MkfsOptions struct {
 const (
 	logDefault = 64 << 20 / BlockSize
 	logLeast   = 5 << 20 / BlockSize
+)
+
+// The number of records of replies: the default, and that of the smallest volumes.
+const (
+	repliesDefault = 4096
+	repliesLeast   = 64
 )
 
 // zeroChunk is the number of blocks zeroed in one write.
@@ -85,7 +92,11 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if n == 0 {
 		n = volumegeometry.Companion_Default___.DefaultInodes(size)
 	}
-	ok, g := volumegeometry.Companion_Default___.Layout(size, log+2*pages, n)
+	replies := o.Replies
+	if replies == 0 {
+		replies = min(repliesDefault, max(repliesLeast, size/64))
+	}
+	ok, g := volumegeometry.Companion_Default___.Layout(size, log+2*pages, n, replies)
 	if !ok {
 		return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
 	}

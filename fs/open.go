@@ -27,7 +27,8 @@ func layout(g volumegeometry.Geo) dtxn.Layout {
 			dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
 		},
 		Bits:  dtxn.Region{Start: g.Dtor_ibm(), End: g.Dtor_itab()},
-		Small: dtxn.Region{Start: g.Dtor_itab(), End: g.Dtor_data0()},
+		Small: dtxn.Region{Start: g.Dtor_itab(), End: g.Dtor_slot0()},
+		Slots: dtxn.Region{Start: g.Dtor_slot0(), End: g.Dtor_data0()},
 		Whole: dtxn.Region{Start: g.Dtor_data0(), End: g.Dtor_data1()},
 		SmallOK: func(inode []byte) bool { // an impossible size would be walked through
 			return binary.LittleEndian.Uint64(inode[32:]) <= MaxSize && binary.LittleEndian.Uint64(inode[120:]) <= MaxSize+BlockSize
@@ -37,7 +38,7 @@ func layout(g volumegeometry.Geo) dtxn.Layout {
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
-	v := &FS{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams)}
+	v := &FS{volume: &volume{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams)}}
 	if v.clock == nil {
 		v.clock = time.Now
 	}
@@ -73,6 +74,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	if err != nil {
 		return nil, err
 	}
+	v.replies = newReplies(g, v.clock, sys.Committed, sys.Reserve)
 	v.trim = v.newTrimmer()
 	if o.Discard && !o.ReadOnly {
 		v.trim.start() // first: it remembers what is freed from then on

@@ -69,6 +69,8 @@ func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
 			o.what = "of the inode bitmap"
 		case b < g.Dtor_itab():
 			o.what = "of the block bitmap"
+		case b >= g.Dtor_slot0() && b < g.Dtor_data0():
+			o.what = "records of replies"
 		case b < g.Dtor_data0():
 			first := (b - g.Dtor_itab()) * inodesBlock
 			o.what = fmt.Sprintf("inodes %d to %d", first, first+inodesBlock-1)

@@ -42,7 +42,10 @@ func (s *Service) setattr(c call, a setattrArgs) (w fs.WCC, err error) {
 	if err != nil {
 		return w, err
 	}
-	return s.fs.Setattr(c.cred, h, &a.attrs.SetAttr, a.guard)
+	if a.guard == nil {
+		return s.fs.Setattr(c.cred, h, &a.attrs.SetAttr, nil)
+	}
+	return s.once(c).Setattr(c.cred, h, &a.attrs.SetAttr, a.guard)
 }
 
 // putWCCOnly encodes the results that are weak cache consistency data and no more.

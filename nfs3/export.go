@@ -70,6 +70,8 @@ type call struct {
 	cred     *fs.Cred
 	export   *export
 	readOnly bool
+	proc     string
+	args     []byte // as they came
 }
 
 // admit decides by what a handle starts with, and by who calls, whether c may go on and as

@@ -68,7 +68,7 @@ func (s *Service) create(c call, a createArgs) (n fs.Node, err error) {
 	if a.attrs != nil {
 		attrs = a.attrs.SetAttr
 	}
-	return s.fs.Create(c.cred, dir, a.where.name, a.how, &attrs, a.verf)
+	return s.once(c).Create(c.cred, dir, a.where.name, a.how, &attrs, a.verf)
 }
 
 type mkdirArgs struct {
@@ -83,7 +83,7 @@ func (s *Service) mkdir(c call, a mkdirArgs) (n fs.Node, err error) {
 	if err != nil {
 		return n, err
 	}
-	return s.fs.Mkdir(c.cred, dir, a.where.name, &a.attrs.SetAttr)
+	return s.once(c).Mkdir(c.cred, dir, a.where.name, &a.attrs.SetAttr)
 }
 
 type symlinkArgs struct {
@@ -101,7 +101,7 @@ func (s *Service) symlink(c call, a symlinkArgs) (n fs.Node, err error) {
 	if err != nil {
 		return n, err
 	}
-	return s.fs.Symlink(c.cred, dir, a.where.name, &a.attrs.SetAttr, a.target)
+	return s.once(c).Symlink(c.cred, dir, a.where.name, &a.attrs.SetAttr, a.target)
 }
 
 type mknodArgs struct {
@@ -133,7 +133,7 @@ func (s *Service) mknod(c call, a mknodArgs) (n fs.Node, err error) {
 	if a.attrs != nil {
 		attrs = a.attrs.SetAttr
 	}
-	return s.fs.Mknod(c.cred, dir, a.where.name, a.typ, &attrs, a.major, a.minor)
+	return s.once(c).Mknod(c.cred, dir, a.where.name, a.typ, &attrs, a.major, a.minor)
 }
 
 func (s *Service) remove(c call, a dirop) (w fs.WCC, err error) {
@@ -141,7 +141,7 @@ func (s *Service) remove(c call, a dirop) (w fs.WCC, err error) {
 	if err != nil {
 		return w, err
 	}
-	return s.fs.Remove(c.cred, dir, a.name)
+	return s.once(c).Remove(c.cred, dir, a.name)
 }
 
 func (s *Service) rmdir(c call, a dirop) (w fs.WCC, err error) {
@@ -149,7 +149,7 @@ func (s *Service) rmdir(c call, a dirop) (w fs.WCC, err error) {
 	if err != nil {
 		return w, err
 	}
-	return s.fs.Rmdir(c.cred, dir, a.name)
+	return s.once(c).Rmdir(c.cred, dir, a.name)
 }
 
 type renameArgs struct{ from, to dirop }
@@ -167,7 +167,7 @@ func (s *Service) rename(c call, a renameArgs) (r renameResult, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.from, r.to, err = s.fs.Rename(c.cred, from, a.from.name, to, a.to.name)
+	r.from, r.to, err = s.once(c).Rename(c.cred, from, a.from.name, to, a.to.name)
 	return r, err
 }
 
@@ -197,7 +197,7 @@ func (s *Service) link(c call, a linkArgs) (r linkResult, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.attr, r.wcc, err = s.fs.Link(c.cred, file, dir, a.where.name)
+	r.attr, r.wcc, err = s.once(c).Link(c.cred, file, dir, a.where.name)
 	return r, err
 }
 

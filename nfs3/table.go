@@ -57,12 +57,12 @@ const (
 func row[A, R any](s *Service, name string, changes bool, decode func(*oncrpc.Decoder) A, do func(call, A) (R, error), encode func(call, R, error)) oncrpc.Proc {
 	return oncrpc.Proc{Name: name, Serve: func(oc *oncrpc.Call) oncrpc.Accept {
 		d := oc.Args
-		first := getHandle(&d)
+		raw, first := d.Rest(), getHandle(&d)
 		args := decode(&oc.Args)
 		if !oc.Args.Ok() {
 			return oncrpc.GarbageArgs
 		}
-		c := call{Call: oc}
+		c := call{Call: oc, proc: name, args: raw}
 		var result R
 		err := s.admit(&c, first)
 		if err == nil && changes && c.readOnly {

@@ -60,7 +60,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	c.held += t.bytes
 	c.data += t.weight
 	c.mu.Unlock()
-	t.call.Args, t.call.Cred, t.call.Peer = args, cred, c.call.Peer
+	t.call.Args, t.call.Cred, t.call.Peer, t.call.Link = args, cred, c.call.Peer, c.call.Link
 	if !c.alone(others) {
 		c.s.work.start(t)
 	} else if !c.runLone(t) {
@@ -173,7 +173,7 @@ func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 	e := &call.Reply
 	start := e.Len()
 	accept := SystemErr
-	call.Status = 0
+	call.Status, call.XID = 0, xid
 	begin := time.Now()
 	defer func() {
 		proc.stats.count(time.Since(begin), accept, call.Status)

@@ -114,6 +114,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 			c.sock.init(raw)
 			c.sock.limit(maxUnsent)
 			c.unread.init(raw)
+			c.call.Link = &Link{raw}
 		}
 	}
 	c.call.Peer = nc.RemoteAddr()

@@ -60,6 +60,8 @@ type Call struct {
 	Reply Encoder
 	Cred  *Cred // shared between calls: not to be changed
 	Peer  net.Addr
+	XID   uint32 // transaction number
+	Link  *Link  // the connection; nil for a packet
 
 	// Status is for Serve to tell a status that is no success, for statistics.
 	Status uint32

@@ -126,7 +126,7 @@ func (r *run) volume() (*volume, error) {
 
 func geometryIn(g volumegeometry.Geo, rootgen uint64) geometry {
 	return geometry{
-		ibm: g.Dtor_ibm(), bbm: g.Dtor_bbm(), itab: g.Dtor_itab(), data0: g.Dtor_data0(), data1: g.Dtor_data1(),
+		ibm: g.Dtor_ibm(), bbm: g.Dtor_bbm(), itab: g.Dtor_itab(), slot0: g.Dtor_slot0(), data0: g.Dtor_data0(), data1: g.Dtor_data1(),
 		ninode: g.Dtor_ninode(), rootgen: rootgen,
 	}
 }
@@ -141,7 +141,8 @@ func (r *round) keepDamaged() error {
 		blocks     []uint64
 	}{
 		{what: "bitmaps", then: "", from: v.ibm, to: v.itab},
-		{what: "inodes", then: "; these files may be others, or older ones, than they were", from: v.itab, to: v.data0},
+		{what: "inodes", then: "; these files may be others, or older ones, than they were", from: v.itab, to: v.slot0},
+		{what: "records of replies", then: "; they are forgotten: calls that clients send again may be done twice", from: v.slot0, to: v.data0},
 		{what: "directories or block numbers of files", then: "; these may lack or have what they should not", from: v.data0, to: v.data1},
 	}
 	for _, a := range slices.Sorted(maps.Keys(v.damaged)) {
@@ -184,7 +185,7 @@ func (r *run) acceptData() (some bool, err error) {
 		return false, err
 	}
 	buf := make([]byte, disk.BlockSize)
-	e := v.scan(v.itab, v.data0, func(uint64) bool { return false }, func(a uint64, b []byte) {
+	e := v.scan(v.itab, v.slot0, func(uint64) bool { return false }, func(a uint64, b []byte) {
 		for i := uint64(0); b != nil && i < inodesBlock && err == nil; i++ {
 			ino := (a-v.itab)*inodesBlock + i
 			n := v.inode(ino)

@@ -34,7 +34,7 @@ func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err
 			dtxn.Inodes: {Start: v.ibm, First: orphansIno + 1, Limit: v.ninode},
 		},
 		Bits:  dtxn.Region{Start: v.ibm, End: v.itab},
-		Small: dtxn.Region{Start: v.itab, End: v.data0},
+		Small: dtxn.Region{Start: v.itab, End: v.slot0},
 		Whole: dtxn.Region{Start: v.data0, End: v.data1},
 	})
 	l := &lost{sys: sys, d: directoriesOf(g)}

@@ -93,7 +93,7 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 		t.Fatal(err)
 	}
 	g := s.Dtor_geo()
-	return geometry{g.Dtor_ibm(), g.Dtor_bbm(), g.Dtor_itab(), g.Dtor_data0(), g.Dtor_data1(), g.Dtor_ninode(), s.Dtor_rootgen()}
+	return geometry{g.Dtor_ibm(), g.Dtor_bbm(), g.Dtor_itab(), g.Dtor_slot0(), g.Dtor_data0(), g.Dtor_data1(), g.Dtor_ninode(), s.Dtor_rootgen()}
 }
 
 // inUse is the inodes of a sound volume, but the reserved one.

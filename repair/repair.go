@@ -235,6 +235,9 @@ func (r *run) round() (again bool, err error) {
 	if x.nodes[rootIno] == nil {
 		return false, fmt.Errorf("block %d, with the inode of the root directory, cannot be read", x.v.itab)
 	}
+	if err := x.records(); err != nil {
+		return false, err
+	}
 	x.trees()
 	x.directories()
 	x.parents()

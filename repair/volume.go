@@ -11,7 +11,7 @@ import (
 )
 
 // geometry is where the regions of a volume lie (docs/format.md).
-type geometry struct{ ibm, bbm, itab, data0, data1, ninode, rootgen uint64 }
+type geometry struct{ ibm, bbm, itab, slot0, data0, data1, ninode, rootgen uint64 }
 
 // The format of an inode: offsets of its fields.
 const (

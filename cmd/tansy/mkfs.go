@@ -23,6 +23,7 @@ func mkfs(args []string) int {
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
+	replies := f.Uint64("replies", 0, "keep records of so many `CALLS`, so that they are done once even if clients send them again after a crash (default 4096, less on a small volume)")
 	preallocate := f.Bool("preallocate", false, "take all the room of the image from the file system it lies on now, not as files grow")
 	var root rootDir
 	root.flags(f.FlagSet, "")
@@ -34,7 +35,7 @@ func mkfs(args []string) int {
 	if pos[0] == "" {
 		return misused(f, "the name of the volume is empty: give an image file or a block device")
 	}
-	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes}
+	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
 	root.apply(&o)
 	p := newProgress(os.Stderr, time.Now)
 	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }

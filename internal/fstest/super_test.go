@@ -14,7 +14,7 @@ import (
 // superblock with a right checksum but wrong contents is refused for its reason.
 func TestSuperblock(t *testing.T) {
 	r := random(t)
-	ok, g := volumegeometry.Companion_Default___.Layout(100000, 200, 1000)
+	ok, g := volumegeometry.Companion_Default___.Layout(100000, 200, 1000, 100)
 	if !ok {
 		t.Fatal("no layout")
 	}
@@ -59,26 +59,26 @@ func TestLayout(t *testing.T) {
 	r := random(t)
 	m := volumegeometry.Companion_Default___
 	for range 10000 {
-		size, log, n := r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60)
+		size, log, n, slots := r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60)
 		if r.Intn(2) == 0 {
 			n, log = m.DefaultInodes(size), size/64+1
 		}
-		ok, g := m.Layout(size, log, n)
+		ok, g := m.Layout(size, log, n, slots)
 		if !ok {
 			continue
 		}
 		ceil := func(a, b uint64) uint64 { return (a + b - 1) / b }
 		if g.Dtor_ibm() != 1+log || g.Dtor_bbm()-g.Dtor_ibm() != ceil(n, 32768) || g.Dtor_itab()-g.Dtor_bbm() != ceil(size, 32768) ||
-			g.Dtor_data0()-g.Dtor_itab() != ceil(n, 16) || g.Dtor_data0() >= g.Dtor_data1() || g.Dtor_data1() != size-1 || !m.CheckGeo(g) {
+			g.Dtor_slot0()-g.Dtor_itab() != ceil(n, 16) || g.Dtor_data0()-g.Dtor_slot0() != ceil(slots, 16) || g.Dtor_data0() >= g.Dtor_data1() || g.Dtor_data1() != size-1 || !m.CheckGeo(g) {
 			t.Fatalf("%d %d %d: %v", size, log, n, g)
 		}
 	}
 	for _, size := range []uint64{0, 1, 2, 100, 1 << 52, 1<<64 - 1} {
-		if ok, _ := m.Layout(size, 64, 64); ok != (size == 100) {
+		if ok, _ := m.Layout(size, 64, 64, 0); ok != (size == 100) {
 			t.Errorf("%d blocks: %v", size, ok)
 		}
 	}
-	if ok, g := m.Layout(1<<32, 1<<14, m.DefaultInodes(1<<32)); !ok || g.Dtor_ninode() != 1<<30 {
+	if ok, g := m.Layout(1<<32, 1<<14, m.DefaultInodes(1<<32), 4096); !ok || g.Dtor_ninode() != 1<<30 {
 		t.Errorf("16 TiB: %v %v", ok, g)
 	}
 }

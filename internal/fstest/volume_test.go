@@ -23,7 +23,7 @@ type volume struct {
 }
 
 func newVolume(t testing.TB, blocks, inodes uint64) *volume {
-	ok, g := volumegeometry.Companion_Default___.Layout(blocks, 64, inodes)
+	ok, g := volumegeometry.Companion_Default___.Layout(blocks, 64, inodes, 0)
 	if !ok {
 		t.Fatal("no layout")
 	}

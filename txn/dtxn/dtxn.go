@@ -92,6 +92,7 @@ type Region struct{ Start, End uint64 }
 type Layout struct {
 	Maps               [2]Bitmap
 	Bits, Small, Whole Region
+	Slots              Region // records of 256 bytes that are no objects of the file system's
 
 	// SmallOK, if not nil, tells whether a 256-byte object that was read can be
 	// one; if not, the volume is damaged and the read fails like a wild pointer.
@@ -106,6 +107,9 @@ type Layout struct {
 
 // Jrnl is the ghost state of a volume; nothing at run time.
 type Jrnl struct{}
+
+// Slots is that of the records.
+type Slots struct{}
 
 // System is the transactions of one volume. It may be used concurrently.
 type System struct {
@@ -430,6 +434,32 @@ func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {
 	b, err := t.TryReadBit(blkno, off, excl)
 	t.check(err)
 	return b
+}
+
+// slotsBlock is the number of records in a block.
+const slotsBlock = 16
+
+// slot is where record i is.
+func (s *System) slot(i uint64) (blkno, off uint64) {
+	return s.layout.Slots.Start + i/slotsBlock, i % slotsBlock * (slotBytes * 8)
+}
+
+const slotBytes = 256
+
+// ReadSlot returns a copy of record i, which is nobody else's until the transaction ends.
+func (t *Txn) ReadSlot(i uint64) *dbytes.Bytes {
+	blkno, off := t.s.slot(i)
+	t.check(t.inside(t.s.layout.Slots, blkno))
+	st, b := t.t.ReadInode(t.s.base+blkno, off, true)
+	t.check(t.fail(st, t.s.key(blkno, off), true))
+	return b
+}
+
+// WriteSlot makes record i a copy of b.
+func (t *Txn) WriteSlot(i uint64, b *dbytes.Bytes) {
+	blkno, off := t.s.slot(i)
+	t.check(t.write(t.s.layout.Slots, blkno))
+	t.check(t.fail(t.t.WriteInode(t.s.base+blkno, off, b), t.s.key(blkno, off), true))
 }
 
 // WriteInode writes a copy of b to the 256-byte object.

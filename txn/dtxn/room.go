@@ -119,16 +119,28 @@ func (s *System) home(which, x uint64) uint64 {
 // reserve makes room for what changes when bit x is set.
 func (s *System) reserve(which, x uint64) error {
 	for _, a := range [2]uint64{s.home(which, x), s.alloc[which].start + x/windowBits} {
-		if err := s.layout.Host.Reserve(s.base+a, 1); err != nil {
+		if err := s.Reserve(a); err != nil {
 			return err
 		}
-		if s.layout.Beside == nil {
-			continue
-		}
-		for b, ok := s.layout.Beside(s.base + a); ok; b, ok = s.layout.Beside(b) {
-			if err := s.layout.Host.Reserve(b, 2); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// Reserve takes room on the host for block a and what is written with it. A transaction that writes a block of records for the
+// first time must have done so.
+func (s *System) Reserve(a uint64) error {
+	if s.layout.Host == nil {
+		return nil
+	}
+	if err := s.layout.Host.Reserve(s.base+a, 1); err != nil {
+		return err
+	}
+	if s.layout.Beside == nil {
+		return nil
+	}
+	for b, ok := s.layout.Beside(s.base + a); ok; b, ok = s.layout.Beside(b) {
+		if err := s.layout.Host.Reserve(b, 2); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -48,8 +48,16 @@ module {:extern "dtxn"} TxnS {
     }
   }
 
+  // What the server keeps beside the objects of the file system, in blocks of its own: records of 256 bytes. They
+  // change in the same transactions.
+  class {:extern "Slots"} Slots {
+    ghost var recs: seq<seq<byte>>
+    predicate Valid() reads this { forall i {:trigger recs[i]} :: 0 <= i < |recs| ==> |recs[i]| == 256 }
+  }
+
   class {:extern "Txn"} Txn {             // tested: dtxn.TestDeclarations, TestErrors, TestBank
     ghost const jrnl: Jrnl
+    ghost const slots: Slots
 
     // Objects. `excl` says that the object will be written too, so that its lock
     // is taken exclusively at once.
@@ -82,6 +90,14 @@ module {:extern "dtxn"} TxnS {
       requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
       ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjBit(b)]
       ensures jrnl.Valid()
+    // Records. To read one takes its lock exclusively. WriteSlot copies b. Tested: dtxn.TestSlots
+    method {:extern "ReadSlot"} ReadSlot(i: uint64) returns (b: Bytes)
+      requires slots.Valid() && i as int < |slots.recs|
+      ensures fresh(b) && b.data == slots.recs[i]
+    method {:extern "WriteSlot"} WriteSlot(i: uint64, b: Bytes)
+      modifies slots
+      requires slots.Valid() && i as int < |slots.recs| && |b.data| == 256
+      ensures slots.recs == old(slots.recs)[i as int := b.data]
 
     // Allocation hints: which = 0 blocks, 1 inodes. They promise nothing; the
     // bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.

@@ -62,26 +62,26 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _418_cs uint64
-	var _ = _418_cs
-	var _419_cns uint32
-	var _ = _419_cns
+	var _419_cs uint64
+	var _ = _419_cs
+	var _420_cns uint32
+	var _ = _420_cns
 	var _out599 uint64
 	var _ = _out599
 	var _out600 uint32
 	var _ = _out600
 	_out599, _out600 = inodeformat.Companion_Default___.GetCtime(ip)
-	_418_cs = _out599
-	_419_cns = _out600
-	if _418_cs < s || _418_cs == s && _419_cns < ns {
+	_419_cs = _out599
+	_420_cns = _out600
+	if _419_cs < s || _419_cs == s && _420_cns < ns {
 		return ts, tns
 	}
-	if _419_cns < uint32(999999999) {
-		ts, tns = _418_cs, _419_cns+uint32(1)
-	} else if _418_cs < uint64(18446744073709551615) {
-		ts, tns = _418_cs+uint64(1), uint32(0)
+	if _420_cns < uint32(999999999) {
+		ts, tns = _419_cs, _420_cns+uint32(1)
+	} else if _419_cs < uint64(18446744073709551615) {
+		ts, tns = _419_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _418_cs, _419_cns
+		ts, tns = _419_cs, _420_cns
 	}
 	return ts, tns
 }

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _668_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _668_ip
+	var _671_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _671_ip
 	var _out922 uint32
 	var _ = _out922
 	var _out923 *dbytes.Bytes
 	var _ = _out923
 	_out922, _out923 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out922
-	_668_ip = _out923
+	_671_ip = _out923
 	if st == uint32(0) {
-		after = _668_ip
+		after = _671_ip
 	}
 	return st, after
 }
@@ -206,22 +206,22 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _669_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _669_ip
+	var _672_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _672_ip
 	var _out924 uint32
 	var _ = _out924
 	var _out925 *dbytes.Bytes
 	var _ = _out925
 	_out924, _out925 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out924
-	_669_ip = _out925
+	_672_ip = _out925
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _669_ip
+	after = _672_ip
 	var _out926 uint32
 	var _ = _out926
-	_out926 = permissions.Companion_Default___.AccessBits(c, _669_ip)
+	_out926 = permissions.Companion_Default___.AccessBits(c, _672_ip)
 	bits = _out926
 	return st, bits, after
 }
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _670_own bool
-	var _ = _670_own
+	var _673_own bool
+	var _ = _673_own
 	var _out927 bool
 	var _ = _out927
 	_out927 = permissions.Companion_Default___.IsOwner(c, ip)
-	_670_own = _out927
-	if a.HasMode && !_670_own {
+	_673_own = _out927
+	if a.HasMode && !_673_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _671_u uint32
-		var _ = _671_u
+		var _674_u uint32
+		var _ = _674_u
 		var _out928 uint32
 		var _ = _out928
 		_out928 = inodeformat.Companion_Default___.GetUid(ip)
-		_671_u = _out928
-		if !_670_own || a.Uid != _671_u {
+		_674_u = _out928
+		if !_673_own || a.Uid != _674_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _672_g uint32
-		var _ = _672_g
+		var _675_g uint32
+		var _ = _675_g
 		var _out929 uint32
 		var _ = _out929
 		_out929 = inodeformat.Companion_Default___.GetGid(ip)
-		_672_g = _out929
-		var _673_mine bool
-		var _ = _673_mine
+		_675_g = _out929
+		var _676_mine bool
+		var _ = _676_mine
 		var _out930 bool
 		var _ = _out930
 		_out930 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_673_mine = _out930
-		if !_670_own || a.Gid != _672_g && !_673_mine {
+		_676_mine = _out930
+		if !_673_own || a.Gid != _675_g && !_676_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_670_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_673_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _674_w bool
-		var _ = _674_w
+		var _677_w bool
+		var _ = _677_w
 		var _out931 bool
 		var _ = _out931
 		_out931 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_674_w = _out931
-		if !_674_w {
+		_677_w = _out931
+		if !_677_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _675_mode uint32
-	var _ = _675_mode
+	var _678_mode uint32
+	var _ = _678_mode
 	var _out932 uint32
 	var _ = _out932
 	_out932 = inodeformat.Companion_Default___.GetMode(ip)
-	_675_mode = _out932
+	_678_mode = _out932
 	if a.HasMode {
-		_675_mode = a.Mode % uint32(4096)
-		var _676_gid uint32
-		var _ = _676_gid
+		_678_mode = a.Mode % uint32(4096)
+		var _679_gid uint32
+		var _ = _679_gid
 		var _out933 uint32
 		var _ = _out933
 		_out933 = inodeformat.Companion_Default___.GetGid(ip)
-		_676_gid = _out933
-		var _677_mine bool
-		var _ = _677_mine
+		_679_gid = _out933
+		var _680_mine bool
+		var _ = _680_mine
 		var _out934 bool
 		var _ = _out934
-		_out934 = permissions.Companion_Default___.InGroup(c, _676_gid)
-		_677_mine = _out934
-		if c.Uid != uint32(0) && !_677_mine {
-			_675_mode = permissions.Companion_Default___.DropSetgid(_675_mode)
+		_out934 = permissions.Companion_Default___.InGroup(c, _679_gid)
+		_680_mine = _out934
+		if c.Uid != uint32(0) && !_680_mine {
+			_678_mode = permissions.Companion_Default___.DropSetgid(_678_mode)
 		}
 	}
-	var _678_ty uint32
-	var _ = _678_ty
+	var _681_ty uint32
+	var _ = _681_ty
 	var _out935 uint32
 	var _ = _out935
 	_out935 = inodeformat.Companion_Default___.GetTy(ip)
-	_678_ty = _out935
-	if _678_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_675_mode = permissions.Companion_Default___.KillPriv(_675_mode)
+	_681_ty = _out935
+	if _681_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_678_mode = permissions.Companion_Default___.KillPriv(_678_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _675_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _678_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _679_ip *dbytes.Bytes
-	var _ = _679_ip
+	var _682_ip *dbytes.Bytes
+	var _ = _682_ip
 	var _out936 *dbytes.Bytes
 	var _ = _out936
 	_out936 = d.Fs.GetInode(txn, ino, true)
-	_679_ip = _out936
-	var _680_was uint64
-	var _ = _680_was
+	_682_ip = _out936
+	var _683_was uint64
+	var _ = _683_was
 	var _out937 uint64
 	var _ = _out937
-	_out937 = inodeformat.Companion_Default___.GetSize(_679_ip)
-	_680_was = _out937
-	var _681_shrink uint64
-	var _ = _681_shrink
+	_out937 = inodeformat.Companion_Default___.GetSize(_682_ip)
+	_683_was = _out937
+	var _684_shrink uint64
+	var _ = _684_shrink
 	var _out938 uint64
 	var _ = _out938
-	_out938 = inodeformat.Companion_Default___.GetShrink(_679_ip)
-	_681_shrink = _out938
-	if size > _680_was && _681_shrink != uint64(0) {
+	_out938 = inodeformat.Companion_Default___.GetShrink(_682_ip)
+	_684_shrink = _out938
+	if size > _683_was && _684_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _682_ok bool
-	var _ = _682_ok
+	var _685_ok bool
+	var _ = _685_ok
 	var _out939 bool
 	var _ = _out939
 	_out939 = d.SetSize(txn, ino, size)
-	_682_ok = _out939
-	if !_682_ok {
+	_685_ok = _out939
+	if !_685_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _680_was {
-		var _683_done bool
-		var _ = _683_done
+	if size < _683_was {
+		var _686_done bool
+		var _ = _686_done
 		var _out940 bool
 		var _ = _out940
-		_out940 = procedurebase.Companion_Default___.Release(txn, d, ino, _680_was-size)
-		_683_done = _out940
-		later = !_683_done
+		_out940 = procedurebase.Companion_Default___.Release(txn, d, ino, _683_was-size)
+		_686_done = _out940
+		later = !_686_done
 	}
 	return st, later
 }
@@ -417,43 +417,43 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _684_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _684_p
+	var _687_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _687_p
 	var _out941 uint32
 	var _ = _out941
 	var _out942 *dbytes.Bytes
 	var _ = _out942
 	_out941, _out942 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out941
-	_684_p = _out942
+	_687_p = _out942
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _684_p
+	ip = _687_p
 	if guard {
-		var _685_cs uint64
-		var _ = _685_cs
-		var _686_cns uint32
-		var _ = _686_cns
+		var _688_cs uint64
+		var _ = _688_cs
+		var _689_cns uint32
+		var _ = _689_cns
 		var _out943 uint64
 		var _ = _out943
 		var _out944 uint32
 		var _ = _out944
-		_out943, _out944 = inodeformat.Companion_Default___.GetCtime(_684_p)
-		_685_cs = _out943
-		_686_cns = _out944
-		if _685_cs != gs || _686_cns != gns {
+		_out943, _out944 = inodeformat.Companion_Default___.GetCtime(_687_p)
+		_688_cs = _out943
+		_689_cns = _out944
+		if _688_cs != gs || _689_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _687_ty uint32
-	var _ = _687_ty
+	var _690_ty uint32
+	var _ = _690_ty
 	var _out945 uint32
 	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetTy(_684_p)
-	_687_ty = _out945
-	if a.HasSize && _687_ty != permissions.Companion_Default___.REG() {
+	_out945 = inodeformat.Companion_Default___.GetTy(_687_p)
+	_690_ty = _out945
+	if a.HasSize && _690_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
@@ -466,7 +466,7 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _out947 uint32
 	var _ = _out947
-	_out947 = Companion_Default___.MaySetattr(c, _684_p, a)
+	_out947 = Companion_Default___.MaySetattr(c, _687_p, a)
 	st = _out947
 	return st, ip
 }
@@ -491,27 +491,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	st = uint32(0)
-	var _688_np *dbytes.Bytes
-	var _ = _688_np
+	var _691_np *dbytes.Bytes
+	var _ = _691_np
 	var _out950 *dbytes.Bytes
 	var _ = _out950
 	_out950 = d.Fs.GetInode(txn, ino, true)
-	_688_np = _out950
-	var _689_ts uint64
-	var _ = _689_ts
-	var _690_tns uint32
-	var _ = _690_tns
+	_691_np = _out950
+	var _692_ts uint64
+	var _ = _692_ts
+	var _693_tns uint32
+	var _ = _693_tns
 	var _out951 uint64
 	var _ = _out951
 	var _out952 uint32
 	var _ = _out952
-	_out951, _out952 = attributechanges.Companion_Default___.Stamp(_688_np, s, ns)
-	_689_ts = _out951
-	_690_tns = _out952
-	Companion_Default___.Apply(c, _688_np, a, _689_ts, _690_tns)
-	inodeformat.Companion_Default___.SetVerf(_688_np, uint64(0))
-	d.PutInode(txn, ino, _688_np)
-	after = _688_np
+	_out951, _out952 = attributechanges.Companion_Default___.Stamp(_691_np, s, ns)
+	_692_ts = _out951
+	_693_tns = _out952
+	Companion_Default___.Apply(c, _691_np, a, _692_ts, _693_tns)
+	inodeformat.Companion_Default___.SetVerf(_691_np, uint64(0))
+	d.PutInode(txn, ino, _691_np)
+	after = _691_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -551,34 +551,34 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _691_ty uint32
-	var _ = _691_ty
+	var _694_ty uint32
+	var _ = _694_ty
 	var _out958 uint32
 	var _ = _out958
 	_out958 = inodeformat.Companion_Default___.GetTy(ip)
-	_691_ty = _out958
-	var _692_dmode uint32
-	var _ = _692_dmode
+	_694_ty = _out958
+	var _695_dmode uint32
+	var _ = _695_dmode
 	var _out959 uint32
 	var _ = _out959
 	_out959 = inodeformat.Companion_Default___.GetMode(dp)
-	_692_dmode = _out959
-	var _693_dgid uint32
-	var _ = _693_dgid
+	_695_dmode = _out959
+	var _696_dgid uint32
+	var _ = _696_dgid
 	var _out960 uint32
 	var _ = _out960
 	_out960 = inodeformat.Companion_Default___.GetGid(dp)
-	_693_dgid = _out960
+	_696_dgid = _out960
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _692_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _693_dgid
+		if _695_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _696_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _691_ty == permissions.Companion_Default___.DIR() {
+		if _694_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _694_dmode uint32
-	var _ = _694_dmode
+	var _697_dmode uint32
+	var _ = _697_dmode
 	var _out961 uint32
 	var _ = _out961
 	_out961 = inodeformat.Companion_Default___.GetMode(dp)
-	_694_dmode = _out961
-	var _695_m uint32
-	var _ = _695_m
+	_697_dmode = _out961
+	var _698_m uint32
+	var _ = _698_m
 	var _out962 uint32
 	var _ = _out962
 	_out962 = inodeformat.Companion_Default___.GetMode(ip)
-	_695_m = _out962
-	if _694_dmode/uint32(1024)%uint32(2) == uint32(1) && _695_m/uint32(1024)%uint32(2) == uint32(0) && _695_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _695_m+uint32(1024))
+	_698_m = _out962
+	if _697_dmode/uint32(1024)%uint32(2) == uint32(1) && _698_m/uint32(1024)%uint32(2) == uint32(0) && _698_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _698_m+uint32(1024))
 	}
 }
 

@@ -86,36 +86,36 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _317_tries uint64
-	var _ = _317_tries
-	_317_tries = uint64(0)
-	for _317_tries < uint64(16) {
-		var _318_got bool = false
-		var _ = _318_got
+	var _318_tries uint64
+	var _ = _318_tries
+	_318_tries = uint64(0)
+	for _318_tries < uint64(16) {
+		var _319_got bool = false
+		var _ = _319_got
 		var _out504 bool
 		var _ = _out504
 		var _out505 uint64
 		var _ = _out505
 		_out504, _out505 = txn.AllocHint(uint64(1), near)
-		_318_got = _out504
+		_319_got = _out504
 		ino = _out505
-		if !_318_got {
+		if !_319_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _319_u bool
-			var _ = _319_u
+			var _320_u bool
+			var _ = _320_u
 			var _out506 bool
 			var _ = _out506
 			_out506 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_319_u = _out506
-			if !_319_u {
+			_320_u = _out506
+			if !_320_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_317_tries = _317_tries + uint64(1)
+		_318_tries = _318_tries + uint64(1)
 	}
 	return ok, ino
 }
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _320_tries uint64
-	var _ = _320_tries
-	_320_tries = uint64(0)
-	for _320_tries < uint64(16) {
-		var _321_got bool = false
-		var _ = _321_got
+	var _321_tries uint64
+	var _ = _321_tries
+	_321_tries = uint64(0)
+	for _321_tries < uint64(16) {
+		var _322_got bool = false
+		var _ = _322_got
 		var _out508 bool
 		var _ = _out508
 		var _out509 uint64
 		var _ = _out509
 		_out508, _out509 = txn.AllocHint(uint64(0), near)
-		_321_got = _out508
+		_322_got = _out508
 		bn = _out509
-		if !_321_got {
+		if !_322_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _322_u bool
-			var _ = _322_u
+			var _323_u bool
+			var _ = _323_u
 			var _out510 bool
 			var _ = _out510
 			_out510 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_322_u = _out510
-			if !_322_u {
+			_323_u = _out510
+			if !_323_u {
 				ok = true
 				goto L3
 			}
 		}
-		_320_tries = _320_tries + uint64(1)
+		_321_tries = _321_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _323_b uint64
-	var _ = _323_b
-	_323_b = lo
-	for _323_b < lo+n {
-		var _324___v0 bool
-		var _ = _324___v0
+	var _324_b uint64
+	var _ = _324_b
+	_324_b = lo
+	for _324_b < lo+n {
+		var _325___v0 bool
+		var _ = _325___v0
 		var _out511 bool
 		var _ = _out511
-		_out511 = _this.FreeBit(txn, _323_b)
-		_324___v0 = _out511
-		_323_b = _323_b + uint64(1)
+		_out511 = _this.FreeBit(txn, _324_b)
+		_325___v0 = _out511
+		_324_b = _324_b + uint64(1)
 	}
-	_323_b = lo
-	for _323_b < lo+n {
-		var _325_is bool
-		var _ = _325_is
+	_324_b = lo
+	for _324_b < lo+n {
+		var _326_is bool
+		var _ = _326_is
 		var _out512 bool
 		var _ = _out512
-		_out512 = _this.FreeBit(txn, _323_b)
-		_325_is = _out512
-		if _325_is {
-			txn.Bulk(_323_b)
-			var _326_z *dbytes.Bytes
-			var _ = _326_z
+		_out512 = _this.FreeBit(txn, _324_b)
+		_326_is = _out512
+		if _326_is {
+			txn.Bulk(_324_b)
+			var _327_z *dbytes.Bytes
+			var _ = _327_z
 			var _out513 *dbytes.Bytes
 			var _ = _out513
 			_out513 = dbytes.NewBytes(uint64(4096))
-			_326_z = _out513
-			_this.WriteBlock(txn, _323_b, _326_z)
+			_327_z = _out513
+			_this.WriteBlock(txn, _324_b, _327_z)
 		}
-		_323_b = _323_b + uint64(1)
+		_324_b = _324_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _327_u bool
-	var _ = _327_u
+	var _328_u bool
+	var _ = _328_u
 	var _out514 bool
 	var _ = _out514
 	_out514 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_327_u = _out514
-	is = !_327_u
+	_328_u = _out514
+	is = !_328_u
 	return is
 }
 

@@ -74,25 +74,25 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 		bn = _out515
 		return bn
 	}
-	var _328_pb *dbytes.Blk
-	var _ = _328_pb
+	var _329_pb *dbytes.Blk
+	var _ = _329_pb
 	var _out516 *dbytes.Blk
 	var _ = _out516
 	_out516 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_328_pb = _out516
-	bn = _328_pb.U64(uint64(8) * (j % uint64(512)))
+	_329_pb = _out516
+	bn = _329_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _329_pn uint64
-	var _ = _329_pn
+	var _330_pn uint64
+	var _ = _330_pn
 	var _out517 uint64
 	var _ = _out517
 	_out517 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_329_pn = _out517
-	if _329_pn == uint64(0) {
+	_330_pn = _out517
+	if _330_pn == uint64(0) {
 		var _out518 *dbytes.Blk
 		var _ = _out518
 		_out518 = dbytes.ZeroBlk()
@@ -100,7 +100,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var _out519 *dbytes.Blk
 		var _ = _out519
-		_out519 = _this.Fs.ReadBlock(txn, _329_pn, excl)
+		_out519 = _this.Fs.ReadBlock(txn, _330_pn, excl)
 		pb = _out519
 	}
 	return pb
@@ -159,71 +159,71 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		_out524 = inodeformat.Companion_Default___.GetSlot(ip, k)
 		bn = _out524
 		if bn == uint64(0) {
-			var _330_near uint64
-			var _ = _330_near
+			var _331_near uint64
+			var _ = _331_near
 			var _out525 uint64
 			var _ = _out525
 			_out525 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_330_near = _out525
-			var _331_z *dbytes.Bytes
-			var _ = _331_z
+			_331_near = _out525
+			var _332_z *dbytes.Bytes
+			var _ = _332_z
 			var _out526 *dbytes.Bytes
 			var _ = _out526
 			_out526 = dbytes.NewBytes(uint64(4096))
-			_331_z = _out526
+			_332_z = _out526
 			var _out527 bool
 			var _ = _out527
 			var _out528 uint64
 			var _ = _out528
-			_out527, _out528 = _this.AllocRoot(txn, ip, ino, k, _330_near, _331_z)
+			_out527, _out528 = _this.AllocRoot(txn, ip, ino, k, _331_near, _332_z)
 			ok = _out527
 			bn = _out528
 		}
 		return ok, bn
 	}
-	var _332_pn uint64 = 0
-	var _ = _332_pn
+	var _333_pn uint64 = 0
+	var _ = _333_pn
 	var _out529 bool
 	var _ = _out529
 	var _out530 uint64
 	var _ = _out530
 	_out529, _out530 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	ok = _out529
-	_332_pn = _out530
+	_333_pn = _out530
 	if !ok {
 		return ok, bn
 	}
-	var _333_pb *dbytes.Blk
-	var _ = _333_pb
+	var _334_pb *dbytes.Blk
+	var _ = _334_pb
 	var _out531 *dbytes.Blk
 	var _ = _out531
-	_out531 = _this.Fs.ReadBlock(txn, _332_pn, true)
-	_333_pb = _out531
-	bn = _333_pb.U64(uint64(8) * (j % uint64(512)))
+	_out531 = _this.Fs.ReadBlock(txn, _333_pn, true)
+	_334_pb = _out531
+	bn = _334_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _334_t *dbytes.Bytes
-		var _ = _334_t
+		var _335_t *dbytes.Bytes
+		var _ = _335_t
 		var _out532 *dbytes.Bytes
 		var _ = _out532
-		_out532 = _333_pb.Thaw()
-		_334_t = _out532
-		var _335_z *dbytes.Bytes
-		var _ = _335_z
+		_out532 = _334_pb.Thaw()
+		_335_t = _out532
+		var _336_z *dbytes.Bytes
+		var _ = _336_z
 		var _out533 *dbytes.Bytes
 		var _ = _out533
 		_out533 = dbytes.NewBytes(uint64(4096))
-		_335_z = _out533
+		_336_z = _out533
 		var _out534 bool
 		var _ = _out534
 		var _out535 uint64
 		var _ = _out535
-		_out534, _out535 = _this.AddChild(txn, ip, _334_t, _332_pn, j, _332_pn, _335_z)
+		_out534, _out535 = _this.AddChild(txn, ip, _335_t, _333_pn, j, _333_pn, _336_z)
 		ok = _out534
 		bn = _out535
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _332_pn, _334_t)
+		_this.CloseParent(txn, _333_pn, _335_t)
 	}
 	return ok, bn
 }
@@ -255,18 +255,18 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _336_k uint64
-	var _ = _336_k
-	_336_k = positions.Companion_Default___.FlatK(n)
-	var _337_bn uint64
-	var _ = _337_bn
+	var _337_k uint64
+	var _ = _337_k
+	_337_k = positions.Companion_Default___.FlatK(n)
+	var _338_bn uint64
+	var _ = _338_bn
 	var _out538 uint64
 	var _ = _out538
-	_out538 = _this.Resolve(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), positions.Companion_Default___.FlatJ(n), excl)
-	_337_bn = _out538
+	_out538 = _this.Resolve(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), positions.Companion_Default___.FlatJ(n), excl)
+	_338_bn = _out538
 	var _out539 *dbytes.Blk
 	var _ = _out539
-	_out539 = _this.ReadAt(txn, _337_bn, excl)
+	_out539 = _this.ReadAt(txn, _338_bn, excl)
 	b = _out539
 	return b
 }

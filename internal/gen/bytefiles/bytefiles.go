@@ -87,34 +87,34 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _420_ip *dbytes.Bytes
-	var _ = _420_ip
+	var _421_ip *dbytes.Bytes
+	var _ = _421_ip
 	var _out602 *dbytes.Bytes
 	var _ = _out602
 	_out602 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_420_ip = _out602
-	var _421_size uint64
-	var _ = _421_size
+	_421_ip = _out602
+	var _422_size uint64
+	var _ = _422_size
 	var _out603 uint64
 	var _ = _out603
-	_out603 = inodeformat.Companion_Default___.GetSize(_420_ip)
-	_421_size = _out603
-	if off >= _421_size {
+	_out603 = inodeformat.Companion_Default___.GetSize(_421_ip)
+	_422_size = _out603
+	if off >= _422_size {
 		var _out604 *dbytes.Bytes
 		var _ = _out604
 		_out604 = dbytes.NewBytes(uint64(0))
 		b = _out604
 		return b
 	}
-	var _422_n uint64
-	var _ = _422_n
+	var _423_n uint64
+	var _ = _423_n
 	var _out605 uint64
 	var _ = _out605
-	_out605 = reading.Companion_Default___.Min(len_, _421_size-off)
-	_422_n = _out605
+	_out605 = reading.Companion_Default___.Min(len_, _422_size-off)
+	_423_n = _out605
 	var _out606 *dbytes.Bytes
 	var _ = _out606
-	_out606 = reading.Companion_Default___.Fetch(_this.Fs, txn, _420_ip, off, _422_n)
+	_out606 = reading.Companion_Default___.Fetch(_this.Fs, txn, _421_ip, off, _423_n)
 	b = _out606
 	return b
 }
@@ -138,53 +138,53 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _423_ip *dbytes.Bytes
-	var _ = _423_ip
+	var _424_ip *dbytes.Bytes
+	var _ = _424_ip
 	var _out608 *dbytes.Bytes
 	var _ = _out608
 	_out608 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_423_ip = _out608
-	var _424_size uint64
-	var _ = _424_size
+	_424_ip = _out608
+	var _425_size uint64
+	var _ = _425_size
 	var _out609 uint64
 	var _ = _out609
-	_out609 = inodeformat.Companion_Default___.GetSize(_423_ip)
-	_424_size = _out609
-	var _425_shrink uint64
-	var _ = _425_shrink
+	_out609 = inodeformat.Companion_Default___.GetSize(_424_ip)
+	_425_size = _out609
+	var _426_shrink uint64
+	var _ = _426_shrink
 	var _out610 uint64
 	var _ = _out610
-	_out610 = inodeformat.Companion_Default___.GetShrink(_423_ip)
-	_425_shrink = _out610
-	if _425_shrink != uint64(0) && off+len_ > _424_size {
+	_out610 = inodeformat.Companion_Default___.GetShrink(_424_ip)
+	_426_shrink = _out610
+	if _426_shrink != uint64(0) && off+len_ > _425_size {
 		ok = false
 		return ok
 	}
-	var _426_used uint64
-	var _ = _426_used
+	var _427_used uint64
+	var _ = _427_used
 	var _out611 uint64
 	var _ = _out611
-	_out611 = inodeformat.Companion_Default___.GetUsed(_423_ip)
-	_426_used = _out611
+	_out611 = inodeformat.Companion_Default___.GetUsed(_424_ip)
+	_427_used = _out611
 	var _out612 bool
 	var _ = _out612
-	_out612 = writing.Companion_Default___.Store(_this.Fs, txn, _423_ip, ino, off, src, so, len_)
+	_out612 = writing.Companion_Default___.Store(_this.Fs, txn, _424_ip, ino, off, src, so, len_)
 	ok = _out612
 	if !ok {
 		return ok
 	}
 	ok = true
-	var _427_used_k uint64
-	var _ = _427_used_k
+	var _428_used_k uint64
+	var _ = _428_used_k
 	var _out613 uint64
 	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetUsed(_423_ip)
-	_427_used_k = _out613
-	if off+len_ > _424_size {
-		inodeformat.Companion_Default___.SetFileSize(_423_ip, off+len_)
+	_out613 = inodeformat.Companion_Default___.GetUsed(_424_ip)
+	_428_used_k = _out613
+	if off+len_ > _425_size {
+		inodeformat.Companion_Default___.SetFileSize(_424_ip, off+len_)
 	}
-	if off+len_ > _424_size || _427_used_k != _426_used {
-		_this.Fs.SetMeta(txn, _423_ip, ino)
+	if off+len_ > _425_size || _428_used_k != _427_used {
+		_this.Fs.SetMeta(txn, _424_ip, ino)
 	}
 	return ok
 }
@@ -195,95 +195,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _428_ip *dbytes.Bytes
-	var _ = _428_ip
+	var _429_ip *dbytes.Bytes
+	var _ = _429_ip
 	var _out614 *dbytes.Bytes
 	var _ = _out614
 	_out614 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_428_ip = _out614
-	var _429_size uint64
-	var _ = _429_size
+	_429_ip = _out614
+	var _430_size uint64
+	var _ = _430_size
 	var _out615 uint64
 	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetSize(_428_ip)
-	_429_size = _out615
-	var _430_shrink uint64
-	var _ = _430_shrink
+	_out615 = inodeformat.Companion_Default___.GetSize(_429_ip)
+	_430_size = _out615
+	var _431_shrink uint64
+	var _ = _431_shrink
 	var _out616 uint64
 	var _ = _out616
-	_out616 = inodeformat.Companion_Default___.GetShrink(_428_ip)
-	_430_shrink = _out616
+	_out616 = inodeformat.Companion_Default___.GetShrink(_429_ip)
+	_431_shrink = _out616
 	ok = true
-	if sz > _429_size {
-		if _430_shrink != uint64(0) {
+	if sz > _430_size {
+		if _431_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _429_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _428_ip, sz)
-		var _431_shrink_k uint64
-		var _ = _431_shrink_k
-		_431_shrink_k = _430_shrink
-		if _430_shrink < _429_size && (_430_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_429_size+uint64(4095))/uint64(4096)) {
-			_431_shrink_k = _429_size
+	} else if sz < _430_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _429_ip, sz)
+		var _432_shrink_k uint64
+		var _ = _432_shrink_k
+		_432_shrink_k = _431_shrink
+		if _431_shrink < _430_size && (_431_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_430_size+uint64(4095))/uint64(4096)) {
+			_432_shrink_k = _430_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_428_ip, _431_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_429_ip, _432_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_428_ip, sz)
-	_this.Fs.SetMeta(txn, _428_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_429_ip, sz)
+	_this.Fs.SetMeta(txn, _429_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _432_ip *dbytes.Bytes
-	var _ = _432_ip
+	var _433_ip *dbytes.Bytes
+	var _ = _433_ip
 	var _out617 *dbytes.Bytes
 	var _ = _out617
 	_out617 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_432_ip = _out617
-	var _433_size uint64
-	var _ = _433_size
+	_433_ip = _out617
+	var _434_size uint64
+	var _ = _434_size
 	var _out618 uint64
 	var _ = _out618
-	_out618 = inodeformat.Companion_Default___.GetSize(_432_ip)
-	_433_size = _out618
-	var _434_shrink uint64
-	var _ = _434_shrink
+	_out618 = inodeformat.Companion_Default___.GetSize(_433_ip)
+	_434_size = _out618
+	var _435_shrink uint64
+	var _ = _435_shrink
 	var _out619 uint64
 	var _ = _out619
-	_out619 = inodeformat.Companion_Default___.GetShrink(_432_ip)
-	_434_shrink = _out619
-	if _434_shrink == uint64(0) {
+	_out619 = inodeformat.Companion_Default___.GetShrink(_433_ip)
+	_435_shrink = _out619
+	if _435_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _435_lo uint64
-	var _ = _435_lo
-	_435_lo = (_433_size + uint64(4095)) / uint64(4096)
-	var _436_n uint64
-	var _ = _436_n
-	_436_n = (_434_shrink + uint64(4095)) / uint64(4096)
-	if _436_n < _435_lo {
-		_436_n = _435_lo
+	var _436_lo uint64
+	var _ = _436_lo
+	_436_lo = (_434_size + uint64(4095)) / uint64(4096)
+	var _437_n uint64
+	var _ = _437_n
+	_437_n = (_435_shrink + uint64(4095)) / uint64(4096)
+	if _437_n < _436_lo {
+		_437_n = _436_lo
 	}
-	var _437_m uint64
-	var _ = _437_m
+	var _438_m uint64
+	var _ = _438_m
 	var _out620 uint64
 	var _ = _out620
-	_out620 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _432_ip, ino, _436_n, _435_lo, max)
-	_437_m = _out620
-	var _438_shrink_k uint64
-	var _ = _438_shrink_k
-	_438_shrink_k = uint64(4096) * _437_m
-	if _437_m == _435_lo {
-		_438_shrink_k = uint64(0)
+	_out620 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _433_ip, ino, _437_n, _436_lo, max)
+	_438_m = _out620
+	var _439_shrink_k uint64
+	var _ = _439_shrink_k
+	_439_shrink_k = uint64(4096) * _438_m
+	if _438_m == _436_lo {
+		_439_shrink_k = uint64(0)
 	}
-	done = _438_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_432_ip, _438_shrink_k)
-	_this.Fs.SetMeta(txn, _432_ip, ino)
+	done = _439_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_433_ip, _439_shrink_k)
+	_this.Fs.SetMeta(txn, _433_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -301,94 +301,94 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	if !ok {
 		return ok, ino
 	}
-	var _439_ip *dbytes.Bytes
-	var _ = _439_ip
+	var _440_ip *dbytes.Bytes
+	var _ = _440_ip
 	var _out623 *dbytes.Bytes
 	var _ = _out623
 	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_439_ip = _out623
-	var _440_size uint64
-	var _ = _440_size
+	_440_ip = _out623
+	var _441_size uint64
+	var _ = _441_size
 	var _out624 uint64
 	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetSize(_439_ip)
-	_440_size = _out624
-	var _441_shrink uint64
-	var _ = _441_shrink
+	_out624 = inodeformat.Companion_Default___.GetSize(_440_ip)
+	_441_size = _out624
+	var _442_shrink uint64
+	var _ = _442_shrink
 	var _out625 uint64
 	var _ = _out625
-	_out625 = inodeformat.Companion_Default___.GetShrink(_439_ip)
-	_441_shrink = _out625
-	var _442_gen uint64
-	var _ = _442_gen
+	_out625 = inodeformat.Companion_Default___.GetShrink(_440_ip)
+	_442_shrink = _out625
+	var _443_gen uint64
+	var _ = _443_gen
 	var _out626 uint64
 	var _ = _out626
-	_out626 = inodeformat.Companion_Default___.GetGen(_439_ip)
-	_442_gen = _out626
-	var _443_bare bool
-	var _ = _443_bare
+	_out626 = inodeformat.Companion_Default___.GetGen(_440_ip)
+	_443_gen = _out626
+	var _444_bare bool
+	var _ = _444_bare
 	var _out627 bool
 	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.NoSlots(_439_ip)
-	_443_bare = _out627
-	if _440_size != uint64(0) || _441_shrink != uint64(0) || !_443_bare || _442_gen == uint64(18446744073709551615) {
+	_out627 = inodeformat.Companion_Default___.NoSlots(_440_ip)
+	_444_bare = _out627
+	if _441_size != uint64(0) || _442_shrink != uint64(0) || !_444_bare || _443_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _439_ip, ino, ty, _442_gen+uint64(1))
+	_this.Blank(txn, _440_ip, ino, ty, _443_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _444_ip *dbytes.Bytes
-	var _ = _444_ip
+	var _445_ip *dbytes.Bytes
+	var _ = _445_ip
 	var _out628 *dbytes.Bytes
 	var _ = _out628
 	_out628 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_444_ip = _out628
-	var _445_size uint64
-	var _ = _445_size
+	_445_ip = _out628
+	var _446_size uint64
+	var _ = _446_size
 	var _out629 uint64
 	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.GetSize(_444_ip)
-	_445_size = _out629
-	var _446_shrink uint64
-	var _ = _446_shrink
+	_out629 = inodeformat.Companion_Default___.GetSize(_445_ip)
+	_446_size = _out629
+	var _447_shrink uint64
+	var _ = _447_shrink
 	var _out630 uint64
 	var _ = _out630
-	_out630 = inodeformat.Companion_Default___.GetShrink(_444_ip)
-	_446_shrink = _out630
-	var _447_gen uint64
-	var _ = _447_gen
+	_out630 = inodeformat.Companion_Default___.GetShrink(_445_ip)
+	_447_shrink = _out630
+	var _448_gen uint64
+	var _ = _448_gen
 	var _out631 uint64
 	var _ = _out631
-	_out631 = inodeformat.Companion_Default___.GetGen(_444_ip)
-	_447_gen = _out631
-	var _448_bare bool
-	var _ = _448_bare
+	_out631 = inodeformat.Companion_Default___.GetGen(_445_ip)
+	_448_gen = _out631
+	var _449_bare bool
+	var _ = _449_bare
 	var _out632 bool
 	var _ = _out632
-	_out632 = inodeformat.Companion_Default___.NoSlots(_444_ip)
-	_448_bare = _out632
-	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare {
+	_out632 = inodeformat.Companion_Default___.NoSlots(_445_ip)
+	_449_bare = _out632
+	if _446_size != uint64(0) || _447_shrink != uint64(0) || !_449_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _444_ip, ino, uint32(0), _447_gen)
+	_this.Blank(txn, _445_ip, ino, uint32(0), _448_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _449_z *dbytes.Bytes
-	var _ = _449_z
+	var _450_z *dbytes.Bytes
+	var _ = _450_z
 	var _out633 *dbytes.Bytes
 	var _ = _out633
 	_out633 = dbytes.NewBytes(uint64(256))
-	_449_z = _out633
-	inodeformat.Companion_Default___.SetTy(_449_z, ty)
-	inodeformat.Companion_Default___.SetGen(_449_z, gen)
-	_this.Fs.SetInode(txn, _449_z, ino, ty != uint32(0))
+	_450_z = _out633
+	inodeformat.Companion_Default___.SetTy(_450_z, ty)
+	inodeformat.Companion_Default___.SetGen(_450_z, gen)
+	_this.Fs.SetInode(txn, _450_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

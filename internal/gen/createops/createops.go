@@ -80,8 +80,8 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _730_dots uint32 = 0
-	var _ = _730_dots
+	var _733_dots uint32 = 0
+	var _ = _733_dots
 	var _out1019 uint32
 	var _ = _out1019
 	var _out1020 *dbytes.Bytes
@@ -91,11 +91,11 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	_out1019, _out1020, _out1021 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1019
 	dir = _out1020
-	_730_dots = _out1021
+	_733_dots = _out1021
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _730_dots != uint32(0) {
+	if _733_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _731_x bool
-	var _ = _731_x
+	var _734_x bool
+	var _ = _734_x
 	var _out1023 bool
 	var _ = _out1023
 	_out1023 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_731_x = _out1023
-	if !_731_x {
+	_734_x = _out1023
+	if !_734_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -136,13 +136,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		}
 		return st, dir, found, ino, hint
 	}
-	var _732_w bool
-	var _ = _732_w
+	var _735_w bool
+	var _ = _735_w
 	var _out1027 bool
 	var _ = _out1027
 	_out1027 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_732_w = _out1027
-	if !_732_w {
+	_735_w = _out1027
+	if !_735_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _733_ok bool = false
-	var _ = _733_ok
+	var _736_ok bool = false
+	var _ = _736_ok
 	st = uint32(0)
-	var _734_t *attributeops.Sattr
-	var _ = _734_t
+	var _737_t *attributeops.Sattr
+	var _ = _737_t
 	var _out1028 *attributeops.Sattr
 	var _ = _out1028
 	_out1028 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_734_t = _out1028
+	_737_t = _out1028
 	var _out1029 bool
 	var _ = _out1029
 	var _out1030 uint64
 	var _ = _out1030
 	_out1029, _out1030 = d.AllocInode(txn, dino, ty)
-	_733_ok = _out1029
+	_736_ok = _out1029
 	ino = _out1030
-	if !_733_ok {
+	if !_736_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _735_ip *dbytes.Bytes
-	var _ = _735_ip
+	var _738_ip *dbytes.Bytes
+	var _ = _738_ip
 	var _out1031 *dbytes.Bytes
 	var _ = _out1031
 	_out1031 = d.Fs.GetInode(txn, ino, true)
-	_735_ip = _out1031
-	attributeops.Companion_Default___.InitAttr(c, dir, _735_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _735_ip, _734_t, s, ns)
+	_738_ip = _out1031
+	attributeops.Companion_Default___.InitAttr(c, dir, _738_ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, _738_ip, _737_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _735_ip)
-		inodeformat.Companion_Default___.SetParent(_735_ip, dino)
+		attributeops.Companion_Default___.InheritSetgid(dir, _738_ip)
+		inodeformat.Companion_Default___.SetParent(_738_ip, dino)
 	}
-	d.PutInode(txn, ino, _735_ip)
+	d.PutInode(txn, ino, _738_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -194,18 +194,18 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _736_ok bool
-	var _ = _736_ok
+	var _739_ok bool
+	var _ = _739_ok
 	var _out1032 bool
 	var _ = _out1032
 	_out1032 = d.InsertAt(txn, dino, name, ino, hint)
-	_736_ok = _out1032
+	_739_ok = _out1032
 	var _out1033 *dbytes.Bytes
 	var _ = _out1033
 	_out1033 = dbytes.NewBytes(uint64(0))
 	node = _out1033
 	after = node
-	if !_736_ok {
+	if !_739_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
@@ -243,10 +243,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _737_found bool = false
-	var _ = _737_found
-	var _738_hint uint64 = 0
-	var _ = _738_hint
+	var _740_found bool = false
+	var _ = _740_found
+	var _741_hint uint64 = 0
+	var _ = _741_hint
 	var _out1037 uint32
 	var _ = _out1037
 	var _out1038 *dbytes.Bytes
@@ -265,15 +265,15 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	}(), a, how != Companion_Default___.GUARDED())
 	st = _out1037
 	before = _out1038
-	_737_found = _out1039
+	_740_found = _out1039
 	ino = _out1040
-	_738_hint = _out1041
+	_741_hint = _out1041
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _737_found {
-		var _739_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _739_p
+	if _740_found {
+		var _742_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _742_p
 		var _out1042 uint32
 		var _ = _out1042
 		var _out1043 *dbytes.Bytes
@@ -282,10 +282,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 		var _ = _out1044
 		_out1042, _out1043, _out1044 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
 		st = _out1042
-		_739_p = _out1043
+		_742_p = _out1043
 		later = _out1044
 		if st == uint32(0) {
-			node, after = _739_p, before
+			node, after = _742_p, before
 		}
 		return st, ino, node, before, after, later
 	}
@@ -297,7 +297,7 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1047
 	var _out1048 *dbytes.Bytes
 	var _ = _out1048
-	_out1045, _out1046, _out1047, _out1048 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _738_hint, a, how, verf, s, ns)
+	_out1045, _out1046, _out1047, _out1048 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _741_hint, a, how, verf, s, ns)
 	st = _out1045
 	ino = _out1046
 	node = _out1047
@@ -309,9 +309,9 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _740_mode uint32
-	var _ = _740_mode
-	_740_mode = func() uint32 {
+	var _743_mode uint32
+	var _ = _743_mode
+	_743_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -321,31 +321,31 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = _out1049
 	var _out1050 uint64
 	var _ = _out1050
-	_out1049, _out1050 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _740_mode, s, ns)
+	_out1049, _out1050 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _743_mode, s, ns)
 	st = _out1049
 	ino = _out1050
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _741_ip *dbytes.Bytes
-		var _ = _741_ip
+		var _744_ip *dbytes.Bytes
+		var _ = _744_ip
 		var _out1051 *dbytes.Bytes
 		var _ = _out1051
 		_out1051 = d.Fs.GetInode(txn, ino, true)
-		_741_ip = _out1051
-		inodeformat.Companion_Default___.SetVerf(_741_ip, verf)
-		d.PutInode(txn, ino, _741_ip)
+		_744_ip = _out1051
+		inodeformat.Companion_Default___.SetVerf(_744_ip, verf)
+		d.PutInode(txn, ino, _744_ip)
 	} else if a.HasSize {
-		var _742_later bool = false
-		var _ = _742_later
+		var _745_later bool = false
+		var _ = _745_later
 		var _out1052 uint32
 		var _ = _out1052
 		var _out1053 bool
 		var _ = _out1053
 		_out1052, _out1053 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
 		st = _out1052
-		_742_later = _out1053
+		_745_later = _out1053
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -362,9 +362,9 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _743_mode uint32
-	var _ = _743_mode
-	_743_mode = func() uint32 {
+	var _746_mode uint32
+	var _ = _746_mode
+	_746_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -413,24 +413,24 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _744_ty uint32
-	var _ = _744_ty
+	var _747_ty uint32
+	var _ = _747_ty
 	var _out1061 uint32
 	var _ = _out1061
 	_out1061 = inodeformat.Companion_Default___.GetTy(node)
-	_744_ty = _out1061
-	if _744_ty != permissions.Companion_Default___.REG() {
+	_747_ty = _out1061
+	if _747_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _745_v uint64
-		var _ = _745_v
+		var _748_v uint64
+		var _ = _748_v
 		var _out1062 uint64
 		var _ = _out1062
 		_out1062 = inodeformat.Companion_Default___.GetVerf(node)
-		_745_v = _out1062
-		if _745_v != verf || _745_v == uint64(0) {
+		_748_v = _out1062
+		if _748_v != verf || _748_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -438,13 +438,13 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _746_may bool
-	var _ = _746_may
+	var _749_may bool
+	var _ = _749_may
 	var _out1063 bool
 	var _ = _out1063
 	_out1063 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_746_may = _out1063
-	if !_746_may {
+	_749_may = _out1063
+	if !_749_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
@@ -462,27 +462,27 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var _ = _out1066
 	_out1066 = d.Fs.GetInode(txn, ino, true)
 	node = _out1066
-	var _747_ts uint64
-	var _ = _747_ts
-	var _748_tns uint32
-	var _ = _748_tns
+	var _750_ts uint64
+	var _ = _750_ts
+	var _751_tns uint32
+	var _ = _751_tns
 	var _out1067 uint64
 	var _ = _out1067
 	var _out1068 uint32
 	var _ = _out1068
 	_out1067, _out1068 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_747_ts = _out1067
-	_748_tns = _out1068
-	inodeformat.Companion_Default___.SetMtime(node, _747_ts, _748_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _747_ts, _748_tns)
+	_750_ts = _out1067
+	_751_tns = _out1068
+	inodeformat.Companion_Default___.SetMtime(node, _750_ts, _751_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _750_ts, _751_tns)
 	if c.Uid != uint32(0) {
-		var _749_mode uint32
-		var _ = _749_mode
+		var _752_mode uint32
+		var _ = _752_mode
 		var _out1069 uint32
 		var _ = _out1069
 		_out1069 = inodeformat.Companion_Default___.GetMode(node)
-		_749_mode = _out1069
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_749_mode))
+		_752_mode = _out1069
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_752_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -499,19 +499,19 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _750_t *attributeops.Sattr
-	var _ = _750_t
+	var _753_t *attributeops.Sattr
+	var _ = _753_t
 	var _out1070 *attributeops.Sattr
 	var _ = _out1070
 	_out1070 = attributeops.Companion_Default___.Without(a, false, false)
-	_750_t = _out1070
+	_753_t = _out1070
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _751_found bool = false
-	var _ = _751_found
-	var _752_x uint64 = 0
-	var _ = _752_x
-	var _753_hint uint64 = 0
-	var _ = _753_hint
+	var _754_found bool = false
+	var _ = _754_found
+	var _755_x uint64 = 0
+	var _ = _755_x
+	var _756_hint uint64 = 0
+	var _ = _756_hint
 	var _out1071 uint32
 	var _ = _out1071
 	var _out1072 *dbytes.Bytes
@@ -522,12 +522,12 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1074
 	var _out1075 uint64
 	var _ = _out1075
-	_out1071, _out1072, _out1073, _out1074, _out1075 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _750_t, false)
+	_out1071, _out1072, _out1073, _out1074, _out1075 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _753_t, false)
 	st = _out1071
 	before = _out1072
-	_751_found = _out1073
-	_752_x = _out1074
-	_753_hint = _out1075
+	_754_found = _out1073
+	_755_x = _out1074
+	_756_hint = _out1075
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -539,7 +539,7 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1078
 	var _out1079 *dbytes.Bytes
 	var _ = _out1079
-	_out1076, _out1077, _out1078, _out1079 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _753_hint, _750_t, s, ns)
+	_out1076, _out1077, _out1078, _out1079 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _756_hint, _753_t, s, ns)
 	st = _out1076
 	ino = _out1077
 	node = _out1078
@@ -557,30 +557,30 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _754_t *attributeops.Sattr
-	var _ = _754_t
+	var _757_t *attributeops.Sattr
+	var _ = _757_t
 	var _out1080 *attributeops.Sattr
 	var _ = _out1080
 	_out1080 = attributeops.Companion_Default___.Without(a, true, false)
-	_754_t = _out1080
+	_757_t = _out1080
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _755_found bool = false
-	var _ = _755_found
-	var _756_x uint64 = 0
-	var _ = _756_x
-	var _757_hint uint64 = 0
-	var _ = _757_hint
-	var _758_len uint64
-	var _ = _758_len
-	_758_len = target.Len()
-	var _759_bad uint32
-	var _ = _759_bad
-	_759_bad = func() uint32 {
-		if _758_len == uint64(0) {
+	var _758_found bool = false
+	var _ = _758_found
+	var _759_x uint64 = 0
+	var _ = _759_x
+	var _760_hint uint64 = 0
+	var _ = _760_hint
+	var _761_len uint64
+	var _ = _761_len
+	_761_len = target.Len()
+	var _762_bad uint32
+	var _ = _762_bad
+	_762_bad = func() uint32 {
+		if _761_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _758_len > uint64(4095) {
+			if _761_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
@@ -596,12 +596,12 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1084
 	var _out1085 uint64
 	var _ = _out1085
-	_out1081, _out1082, _out1083, _out1084, _out1085 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _759_bad, _754_t, false)
+	_out1081, _out1082, _out1083, _out1084, _out1085 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _762_bad, _757_t, false)
 	st = _out1081
 	before = _out1082
-	_755_found = _out1083
-	_756_x = _out1084
-	_757_hint = _out1085
+	_758_found = _out1083
+	_759_x = _out1084
+	_760_hint = _out1085
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -613,7 +613,7 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1088
 	var _out1089 *dbytes.Bytes
 	var _ = _out1089
-	_out1086, _out1087, _out1088, _out1089 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _757_hint, _754_t, target, s, ns)
+	_out1086, _out1087, _out1088, _out1089 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _760_hint, _757_t, target, s, ns)
 	st = _out1086
 	ino = _out1087
 	node = _out1088
@@ -631,30 +631,30 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _760_t *attributeops.Sattr
-	var _ = _760_t
+	var _763_t *attributeops.Sattr
+	var _ = _763_t
 	var _out1090 *attributeops.Sattr
 	var _ = _out1090
 	_out1090 = attributeops.Companion_Default___.Without(a, false, false)
-	_760_t = _out1090
+	_763_t = _out1090
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _761_found bool = false
-	var _ = _761_found
-	var _762_x uint64 = 0
-	var _ = _762_x
-	var _763_hint uint64 = 0
-	var _ = _763_hint
-	var _764_dev bool
-	var _ = _764_dev
-	_764_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _765_bad uint32
-	var _ = _765_bad
-	_765_bad = func() uint32 {
-		if !_764_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _764_found bool = false
+	var _ = _764_found
+	var _765_x uint64 = 0
+	var _ = _765_x
+	var _766_hint uint64 = 0
+	var _ = _766_hint
+	var _767_dev bool
+	var _ = _767_dev
+	_767_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _768_bad uint32
+	var _ = _768_bad
+	_768_bad = func() uint32 {
+		if !_767_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _764_dev && c.Uid != uint32(0) {
+			if _767_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
@@ -670,12 +670,12 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1094
 	var _out1095 uint64
 	var _ = _out1095
-	_out1091, _out1092, _out1093, _out1094, _out1095 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _765_bad, _760_t, false)
+	_out1091, _out1092, _out1093, _out1094, _out1095 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _768_bad, _763_t, false)
 	st = _out1091
 	before = _out1092
-	_761_found = _out1093
-	_762_x = _out1094
-	_763_hint = _out1095
+	_764_found = _out1093
+	_765_x = _out1094
+	_766_hint = _out1095
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -687,7 +687,7 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1098
 	var _out1099 *dbytes.Bytes
 	var _ = _out1099
-	_out1096, _out1097, _out1098, _out1099 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _763_hint, _760_t, ty, maj, min, s, ns)
+	_out1096, _out1097, _out1098, _out1099 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _766_hint, _763_t, ty, maj, min, s, ns)
 	st = _out1096
 	ino = _out1097
 	node = _out1098
@@ -749,16 +749,16 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _766_len uint64
-	var _ = _766_len
-	_766_len = target.Len()
-	var _767_ok bool
-	var _ = _767_ok
+	var _769_len uint64
+	var _ = _769_len
+	_769_len = target.Len()
+	var _770_ok bool
+	var _ = _770_ok
 	var _out1107 bool
 	var _ = _out1107
-	_out1107 = d.Write(txn, ino, uint64(0), target, uint64(0), _766_len)
-	_767_ok = _out1107
-	if !_767_ok {
+	_out1107 = d.Write(txn, ino, uint64(0), target, uint64(0), _769_len)
+	_770_ok = _out1107
+	if !_770_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
@@ -798,14 +798,14 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _768_ip *dbytes.Bytes
-		var _ = _768_ip
+		var _771_ip *dbytes.Bytes
+		var _ = _771_ip
 		var _out1113 *dbytes.Bytes
 		var _ = _out1113
 		_out1113 = d.Fs.GetInode(txn, ino, true)
-		_768_ip = _out1113
-		inodeformat.Companion_Default___.SetRdev(_768_ip, maj, min)
-		d.PutInode(txn, ino, _768_ip)
+		_771_ip = _out1113
+		inodeformat.Companion_Default___.SetRdev(_771_ip, maj, min)
+		d.PutInode(txn, ino, _771_ip)
 	}
 	var _out1114 uint32
 	var _ = _out1114

@@ -91,61 +91,61 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _461_ip *dbytes.Bytes
-	var _ = _461_ip
-	var _462_nb uint64
-	var _ = _462_nb
+	var _462_ip *dbytes.Bytes
+	var _ = _462_ip
+	var _463_nb uint64
+	var _ = _463_nb
 	var _out639 *dbytes.Bytes
 	var _ = _out639
 	var _out640 uint64
 	var _ = _out640
 	_out639, _out640 = _this.Open(txn, d, excl)
-	_461_ip = _out639
-	_462_nb = _out640
-	var _463_h uint64
-	var _ = _463_h
-	_463_h = dbytes.NameHash(name)
-	var _464_key uint64
-	var _ = _464_key
+	_462_ip = _out639
+	_463_nb = _out640
+	var _464_h uint64
+	var _ = _464_h
+	_464_h = dbytes.NameHash(name)
+	var _465_key uint64
+	var _ = _465_key
 	var _out641 uint64
 	var _ = _out641
-	_out641 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
-	_464_key = _out641
-	var _465_kind uint64
-	var _ = _465_kind
-	_465_kind = uint64(0)
-	var _466_l uint64
-	var _ = _466_l
-	_466_l = name.Len()
-	if _466_l > uint64(56) {
-		_465_kind = uint64(1)
+	_out641 = dirlayout.Companion_Default___.KeyFor(name, _464_h)
+	_465_key = _out641
+	var _466_kind uint64
+	var _ = _466_kind
+	_466_kind = uint64(0)
+	var _467_l uint64
+	var _ = _467_l
+	_467_l = name.Len()
+	if _467_l > uint64(56) {
+		_466_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _467_n uint64
-	var _ = _467_n
-	_467_n = uint64(9)
-	for _467_n > uint64(0) {
-		_467_n = _467_n - uint64(1)
-		var _468_blk uint64
-		var _ = _468_blk
+	var _468_n uint64
+	var _ = _468_n
+	_468_n = uint64(9)
+	for _468_n > uint64(0) {
+		_468_n = _468_n - uint64(1)
+		var _469_blk uint64
+		var _ = _469_blk
 		var _out642 uint64
 		var _ = _out642
-		_out642 = dirlayout.Companion_Default___.BucketBlock(_463_h, _467_n, _465_kind)
-		_468_blk = _out642
-		var _469_fr uint64
-		var _ = _469_fr
-		_469_fr = uint64(0)
-		if _468_blk < _462_nb {
-			var _470_b *dbytes.Blk
-			var _ = _470_b
+		_out642 = dirlayout.Companion_Default___.BucketBlock(_464_h, _468_n, _466_kind)
+		_469_blk = _out642
+		var _470_fr uint64
+		var _ = _470_fr
+		_470_fr = uint64(0)
+		if _469_blk < _463_nb {
+			var _471_b *dbytes.Blk
+			var _ = _471_b
 			var _out643 *dbytes.Blk
 			var _ = _out643
-			_out643 = _this.Fs.ReadBlockOf(txn, _461_ip, d, _468_blk, excl)
-			_470_b = _out643
-			var _471_i uint64 = 0
-			var _ = _471_i
-			var _472_w uint64 = 0
-			var _ = _472_w
+			_out643 = _this.Fs.ReadBlockOf(txn, _462_ip, d, _469_blk, excl)
+			_471_b = _out643
+			var _472_i uint64 = 0
+			var _ = _472_i
+			var _473_w uint64 = 0
+			var _ = _473_w
 			var _out644 bool
 			var _ = _out644
 			var _out645 uint64
@@ -154,18 +154,18 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 			var _ = _out646
 			var _out647 uint64
 			var _ = _out647
-			_out644, _out645, _out646, _out647 = dirlayout.Companion_Default___.Search(_470_b, _468_blk, name, _464_key)
+			_out644, _out645, _out646, _out647 = dirlayout.Companion_Default___.Search(_471_b, _469_blk, name, _465_key)
 			found = _out644
-			_471_i = _out645
-			_472_w = _out646
-			_469_fr = _out647
+			_472_i = _out645
+			_473_w = _out646
+			_470_fr = _out647
 			if found {
-				ino, cell = _472_w%uint64(281474976710656), uint64(64)*_468_blk+_471_i
+				ino, cell = _473_w%uint64(281474976710656), uint64(64)*_469_blk+_472_i
 				return found, ino, cell, lev
 			}
 		}
-		if _469_fr < uint64(64) {
-			lev = _467_n
+		if _470_fr < uint64(64) {
+			lev = _468_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _473_cell uint64 = 0
-	var _ = _473_cell
-	var _474_lev uint64 = 0
-	var _ = _474_lev
+	var _474_cell uint64 = 0
+	var _ = _474_cell
+	var _475_lev uint64 = 0
+	var _ = _475_lev
 	var _out648 bool
 	var _ = _out648
 	var _out649 uint64
@@ -190,8 +190,8 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out648, _out649, _out650, _out651 = _this.Find(txn, d, name, excl)
 	found = _out648
 	ino = _out649
-	_473_cell = _out650
-	_474_lev = _out651
+	_474_cell = _out650
+	_475_lev = _out651
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,8 +201,8 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _475_cell uint64 = 0
-	var _ = _475_cell
+	var _476_cell uint64 = 0
+	var _ = _476_cell
 	var _out652 bool
 	var _ = _out652
 	var _out653 uint64
@@ -214,48 +214,48 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out652, _out653, _out654, _out655 = _this.Find(txn, d, name, excl)
 	found = _out652
 	ino = _out653
-	_475_cell = _out654
+	_476_cell = _out654
 	hint = _out655
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _476_ip *dbytes.Bytes
-	var _ = _476_ip
+	var _477_ip *dbytes.Bytes
+	var _ = _477_ip
 	var _out656 *dbytes.Bytes
 	var _ = _out656
 	_out656 = _this.Fs.GetInode(txn, d, true)
-	_476_ip = _out656
-	var _477_n uint64
-	var _ = _477_n
+	_477_ip = _out656
+	var _478_n uint64
+	var _ = _478_n
 	var _out657 uint64
 	var _ = _out657
-	_out657 = inodeformat.Companion_Default___.GetNent(_476_ip)
-	_477_n = _out657
-	if !down && _477_n == uint64(18446744073709551615) {
+	_out657 = inodeformat.Companion_Default___.GetNent(_477_ip)
+	_478_n = _out657
+	if !down && _478_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_477_n = _477_n - uint64(1)
+		_478_n = _478_n - uint64(1)
 	} else {
-		_477_n = _477_n + uint64(1)
+		_478_n = _478_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_476_ip, _477_n)
-	_this.Fs.PutInode(txn, d, _476_ip)
+	inodeformat.Companion_Default___.SetNent(_477_ip, _478_n)
+	_this.Fs.PutInode(txn, d, _477_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _478_len uint64
-	var _ = _478_len
-	_478_len = s.Len()
+	var _479_len uint64
+	var _ = _479_len
+	_479_len = s.Len()
 	var _out658 bool
 	var _ = _out658
-	_out658 = _this.Fs.Write(txn, d, off, s, uint64(0), _478_len)
+	_out658 = _this.Fs.Write(txn, d, off, s, uint64(0), _479_len)
 	ok = _out658
 	if !ok {
 		return ok
@@ -283,41 +283,41 @@ func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _479_h uint64
-	var _ = _479_h
-	_479_h = dbytes.NameHash(name)
-	var _480_key uint64
-	var _ = _480_key
+	var _480_h uint64
+	var _ = _480_h
+	_480_h = dbytes.NameHash(name)
+	var _481_key uint64
+	var _ = _481_key
 	var _out661 uint64
 	var _ = _out661
-	_out661 = dirlayout.Companion_Default___.KeyFor(name, _479_h)
-	_480_key = _out661
-	var _481_cell uint64 = 0
-	var _ = _481_cell
-	var _482_size uint64 = 0
-	var _ = _482_size
+	_out661 = dirlayout.Companion_Default___.KeyFor(name, _480_h)
+	_481_key = _out661
+	var _482_cell uint64 = 0
+	var _ = _482_cell
+	var _483_size uint64 = 0
+	var _ = _483_size
 	var _out662 bool
 	var _ = _out662
 	var _out663 uint64
 	var _ = _out663
 	var _out664 uint64
 	var _ = _out664
-	_out662, _out663, _out664 = _this.Room(txn, d, name, _479_h, hint)
+	_out662, _out663, _out664 = _this.Room(txn, d, name, _480_h, hint)
 	ok = _out662
-	_481_cell = _out663
-	_482_size = _out664
+	_482_cell = _out663
+	_483_size = _out664
 	if !ok {
 		return ok
 	}
-	var _483_s *dbytes.Bytes
-	var _ = _483_s
+	var _484_s *dbytes.Bytes
+	var _ = _484_s
 	var _out665 *dbytes.Bytes
 	var _ = _out665
-	_out665 = dirlayout.Companion_Default___.MakeSlot(_482_size, ino, name, _480_key)
-	_483_s = _out665
+	_out665 = dirlayout.Companion_Default___.MakeSlot(_483_size, ino, name, _481_key)
+	_484_s = _out665
 	var _out666 bool
 	var _ = _out666
-	_out666 = _this.Store(txn, d, uint64(64)*_481_cell, _483_s, true, false)
+	_out666 = _this.Store(txn, d, uint64(64)*_482_cell, _484_s, true, false)
 	ok = _out666
 	return ok
 }
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _484_ip *dbytes.Bytes
-	var _ = _484_ip
-	var _485_nb uint64
-	var _ = _485_nb
+	var _485_ip *dbytes.Bytes
+	var _ = _485_ip
+	var _486_nb uint64
+	var _ = _486_nb
 	var _out667 *dbytes.Bytes
 	var _ = _out667
 	var _out668 uint64
 	var _ = _out668
 	_out667, _out668 = _this.Open(txn, d, true)
-	_484_ip = _out667
-	_485_nb = _out668
-	var _486_l uint64
-	var _ = _486_l
-	_486_l = name.Len()
-	var _487_kind uint64
-	var _ = _487_kind
-	_487_kind = uint64(0)
+	_485_ip = _out667
+	_486_nb = _out668
+	var _487_l uint64
+	var _ = _487_l
+	_487_l = name.Len()
+	var _488_kind uint64
+	var _ = _488_kind
+	_488_kind = uint64(0)
 	size = uint64(64)
-	if _486_l > uint64(56) {
-		_487_kind, size = uint64(1), uint64(512)
+	if _487_l > uint64(56) {
+		_488_kind, size = uint64(1), uint64(512)
 	}
-	var _488_n uint64
-	var _ = _488_n
-	_488_n = from
-	for _488_n < uint64(9) {
-		var _489_blk uint64
-		var _ = _489_blk
+	var _489_n uint64
+	var _ = _489_n
+	_489_n = from
+	for _489_n < uint64(9) {
+		var _490_blk uint64
+		var _ = _490_blk
 		var _out669 uint64
 		var _ = _out669
-		_out669 = dirlayout.Companion_Default___.BucketBlock(h, _488_n, _487_kind)
-		_489_blk = _out669
-		if _489_blk >= _485_nb {
-			ok, cell, size = true, uint64(64)*_489_blk, uint64(4096)
+		_out669 = dirlayout.Companion_Default___.BucketBlock(h, _489_n, _488_kind)
+		_490_blk = _out669
+		if _490_blk >= _486_nb {
+			ok, cell, size = true, uint64(64)*_490_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _490_b *dbytes.Blk
-		var _ = _490_b
+		var _491_b *dbytes.Blk
+		var _ = _491_b
 		var _out670 *dbytes.Blk
 		var _ = _out670
-		_out670 = _this.Fs.ReadBlockOf(txn, _484_ip, d, _489_blk, true)
-		_490_b = _out670
-		var _491_i uint64
-		var _ = _491_i
+		_out670 = _this.Fs.ReadBlockOf(txn, _485_ip, d, _490_blk, true)
+		_491_b = _out670
+		var _492_i uint64
+		var _ = _492_i
 		var _out671 uint64
 		var _ = _out671
-		_out671 = dirlayout.Companion_Default___.SearchFree(_490_b, _489_blk)
-		_491_i = _out671
-		if _491_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_489_blk+_491_i, size
+		_out671 = dirlayout.Companion_Default___.SearchFree(_491_b, _490_blk)
+		_492_i = _out671
+		if _492_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_490_blk+_492_i, size
 			return ok, cell, size
 		}
-		_488_n = _488_n + uint64(1)
+		_489_n = _489_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,14 +387,14 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _492_found bool
-	var _ = _492_found
-	var _493_ino0 uint64
-	var _ = _493_ino0
-	var _494_cell uint64
-	var _ = _494_cell
-	var _495_lev uint64
-	var _ = _495_lev
+	var _493_found bool
+	var _ = _493_found
+	var _494_ino0 uint64
+	var _ = _494_ino0
+	var _495_cell uint64
+	var _ = _495_cell
+	var _496_lev uint64
+	var _ = _496_lev
 	var _out672 bool
 	var _ = _out672
 	var _out673 uint64
@@ -404,48 +404,48 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _out675 uint64
 	var _ = _out675
 	_out672, _out673, _out674, _out675 = _this.Find(txn, d, name, true)
-	_492_found = _out672
-	_493_ino0 = _out673
-	_494_cell = _out674
-	_495_lev = _out675
-	var _496_h uint64
-	var _ = _496_h
-	_496_h = dbytes.NameHash(name)
-	var _497_key uint64
-	var _ = _497_key
+	_493_found = _out672
+	_494_ino0 = _out673
+	_495_cell = _out674
+	_496_lev = _out675
+	var _497_h uint64
+	var _ = _497_h
+	_497_h = dbytes.NameHash(name)
+	var _498_key uint64
+	var _ = _498_key
 	var _out676 uint64
 	var _ = _out676
-	_out676 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
-	_497_key = _out676
-	var _498_size uint64
-	var _ = _498_size
-	_498_size = uint64(64)
-	if _494_cell/uint64(64)%uint64(2) == uint64(1) {
-		_498_size = uint64(512)
+	_out676 = dirlayout.Companion_Default___.KeyFor(name, _497_h)
+	_498_key = _out676
+	var _499_size uint64
+	var _ = _499_size
+	_499_size = uint64(64)
+	if _495_cell/uint64(64)%uint64(2) == uint64(1) {
+		_499_size = uint64(512)
 	}
-	var _499_s *dbytes.Bytes
-	var _ = _499_s
+	var _500_s *dbytes.Bytes
+	var _ = _500_s
 	var _out677 *dbytes.Bytes
 	var _ = _out677
-	_out677 = dirlayout.Companion_Default___.MakeSlot(_498_size, ino, name, _497_key)
-	_499_s = _out677
+	_out677 = dirlayout.Companion_Default___.MakeSlot(_499_size, ino, name, _498_key)
+	_500_s = _out677
 	var _out678 bool
 	var _ = _out678
-	_out678 = _this.Store(txn, d, uint64(64)*_494_cell, _499_s, false, false)
+	_out678 = _this.Store(txn, d, uint64(64)*_495_cell, _500_s, false, false)
 	ok = _out678
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _500_found bool
-	var _ = _500_found
-	var _501_ino0 uint64
-	var _ = _501_ino0
-	var _502_cell uint64
-	var _ = _502_cell
-	var _503_lev uint64
-	var _ = _503_lev
+	var _501_found bool
+	var _ = _501_found
+	var _502_ino0 uint64
+	var _ = _502_ino0
+	var _503_cell uint64
+	var _ = _503_cell
+	var _504_lev uint64
+	var _ = _504_lev
 	var _out679 bool
 	var _ = _out679
 	var _out680 uint64
@@ -455,98 +455,98 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _out682 uint64
 	var _ = _out682
 	_out679, _out680, _out681, _out682 = _this.Find(txn, d, name, true)
-	_500_found = _out679
-	_501_ino0 = _out680
-	_502_cell = _out681
-	_503_lev = _out682
-	var _504_size uint64
-	var _ = _504_size
-	_504_size = uint64(64)
-	if _502_cell/uint64(64)%uint64(2) == uint64(1) {
-		_504_size = uint64(512)
+	_501_found = _out679
+	_502_ino0 = _out680
+	_503_cell = _out681
+	_504_lev = _out682
+	var _505_size uint64
+	var _ = _505_size
+	_505_size = uint64(64)
+	if _503_cell/uint64(64)%uint64(2) == uint64(1) {
+		_505_size = uint64(512)
 	}
-	var _505_s *dbytes.Bytes
-	var _ = _505_s
+	var _506_s *dbytes.Bytes
+	var _ = _506_s
 	var _out683 *dbytes.Bytes
 	var _ = _out683
-	_out683 = dbytes.NewBytes(_504_size)
-	_505_s = _out683
+	_out683 = dbytes.NewBytes(_505_size)
+	_506_s = _out683
 	var _out684 bool
 	var _ = _out684
-	_out684 = _this.Store(txn, d, uint64(64)*_502_cell, _505_s, true, true)
+	_out684 = _this.Store(txn, d, uint64(64)*_503_cell, _506_s, true, true)
 	ok = _out684
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _506_ip *dbytes.Bytes
-	var _ = _506_ip
+	var _507_ip *dbytes.Bytes
+	var _ = _507_ip
 	var _out685 *dbytes.Bytes
 	var _ = _out685
 	_out685 = _this.Fs.GetInode(txn, d, false)
-	_506_ip = _out685
-	var _507_n uint64
-	var _ = _507_n
+	_507_ip = _out685
+	var _508_n uint64
+	var _ = _508_n
 	var _out686 uint64
 	var _ = _out686
-	_out686 = inodeformat.Companion_Default___.GetNent(_506_ip)
-	_507_n = _out686
-	e = _507_n == uint64(0)
+	_out686 = inodeformat.Companion_Default___.GetNent(_507_ip)
+	_508_n = _out686
+	e = _508_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _508_ip *dbytes.Bytes
-	var _ = _508_ip
-	var _509_nb uint64
-	var _ = _509_nb
+	var _509_ip *dbytes.Bytes
+	var _ = _509_ip
+	var _510_nb uint64
+	var _ = _510_nb
 	var _out687 *dbytes.Bytes
 	var _ = _out687
 	var _out688 uint64
 	var _ = _out688
 	_out687, _out688 = _this.Open(txn, d, false)
-	_508_ip = _out687
-	_509_nb = _out688
-	var _510_c uint64
-	var _ = _510_c
-	_510_c = uint64(0)
+	_509_ip = _out687
+	_510_nb = _out688
+	var _511_c uint64
+	var _ = _511_c
+	_511_c = uint64(0)
 	if cookie >= uint64(3) {
-		_510_c = cookie - uint64(2)
+		_511_c = cookie - uint64(2)
 	}
-	var _511_blk uint64
-	var _ = _511_blk
-	var _512_i uint64
-	var _ = _512_i
-	_511_blk, _512_i = _510_c/uint64(64), _510_c%uint64(64)
-	for _511_blk < _509_nb {
-		var _513_next uint64
-		var _ = _513_next
+	var _512_blk uint64
+	var _ = _512_blk
+	var _513_i uint64
+	var _ = _513_i
+	_512_blk, _513_i = _511_c/uint64(64), _511_c%uint64(64)
+	for _512_blk < _510_nb {
+		var _514_next uint64
+		var _ = _514_next
 		var _out689 uint64
 		var _ = _out689
-		_out689 = _this.SkipHoles(txn, _508_ip, d, _511_blk, _509_nb)
-		_513_next = _out689
-		if _513_next != _511_blk {
-			_511_blk, _512_i = _513_next, uint64(0)
+		_out689 = _this.SkipHoles(txn, _509_ip, d, _512_blk, _510_nb)
+		_514_next = _out689
+		if _514_next != _512_blk {
+			_512_blk, _513_i = _514_next, uint64(0)
 		} else {
-			var _514_b *dbytes.Blk
-			var _ = _514_b
+			var _515_b *dbytes.Blk
+			var _ = _515_b
 			var _out690 *dbytes.Blk
 			var _ = _out690
-			_out690 = _this.Fs.ReadBlockOf(txn, _508_ip, d, _511_blk, false)
-			_514_b = _out690
-			var _515_fits bool = false
-			var _ = _515_fits
+			_out690 = _this.Fs.ReadBlockOf(txn, _509_ip, d, _512_blk, false)
+			_515_b = _out690
+			var _516_fits bool = false
+			var _ = _516_fits
 			var _out691 bool
 			var _ = _out691
-			_out691 = dirpages.Companion_Default___.ListBlock(_514_b, _511_blk, _512_i, out)
-			_515_fits = _out691
-			if !_515_fits {
+			_out691 = dirpages.Companion_Default___.ListBlock(_515_b, _512_blk, _513_i, out)
+			_516_fits = _out691
+			if !_516_fits {
 				eof = false
 				return eof
 			}
-			_511_blk, _512_i = _511_blk+uint64(1), uint64(0)
+			_512_blk, _513_i = _512_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _516_k uint64
-	var _ = _516_k
-	_516_k = positions.Companion_Default___.FlatK(n)
-	if _516_k < uint64(12) {
+	var _517_k uint64
+	var _ = _517_k
+	_517_k = positions.Companion_Default___.FlatK(n)
+	if _517_k < uint64(12) {
 		return m
 	}
-	var _517_pb *dbytes.Blk
-	var _ = _517_pb
+	var _518_pb *dbytes.Blk
+	var _ = _518_pb
 	var _out692 *dbytes.Blk
 	var _ = _out692
-	_out692 = _this.Fs.Fs.ReadParent(txn, ip, _516_k, positions.Companion_Default___.MaxLev(_516_k), positions.Companion_Default___.FlatJ(n), false)
-	_517_pb = _out692
-	var _518_i uint64
-	var _ = _518_i
-	_518_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _518_i < uint64(512) {
-		var _519_bn uint64
-		var _ = _519_bn
-		_519_bn = _517_pb.U64(uint64(8) * _518_i)
-		if _519_bn != uint64(0) {
+	_out692 = _this.Fs.Fs.ReadParent(txn, ip, _517_k, positions.Companion_Default___.MaxLev(_517_k), positions.Companion_Default___.FlatJ(n), false)
+	_518_pb = _out692
+	var _519_i uint64
+	var _ = _519_i
+	_519_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _519_i < uint64(512) {
+		var _520_bn uint64
+		var _ = _520_bn
+		_520_bn = _518_pb.U64(uint64(8) * _519_i)
+		if _520_bn != uint64(0) {
 			return m
 		}
-		m, _518_i = m+uint64(1), _518_i+uint64(1)
+		m, _519_i = m+uint64(1), _519_i+uint64(1)
 	}
 	return m
 }

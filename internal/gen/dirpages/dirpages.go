@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _456_step uint64
-	var _ = _456_step
-	var _457_cap uint64
-	var _ = _457_cap
-	_456_step, _457_cap = uint64(1), uint64(56)
-	var _458_i uint64
-	var _ = _458_i
-	_458_i = from
+	var _457_step uint64
+	var _ = _457_step
+	var _458_cap uint64
+	var _ = _458_cap
+	_457_step, _458_cap = uint64(1), uint64(56)
+	var _459_i uint64
+	var _ = _459_i
+	_459_i = from
 	if blk%uint64(2) == uint64(1) {
-		_456_step, _457_cap = uint64(8), uint64(255)
-		_458_i = (_458_i + uint64(7)) / uint64(8) * uint64(8)
+		_457_step, _458_cap = uint64(8), uint64(255)
+		_459_i = (_459_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _458_i < uint64(64) {
-		var _459_w uint64
-		var _ = _459_w
-		_459_w = b.U64(uint64(64) * _458_i)
-		if _459_w != uint64(0) {
-			var _460_l uint64
-			var _ = _460_l
-			_460_l = _459_w / uint64(281474976710656) % uint64(256)
-			if _460_l > _457_cap {
-				_460_l = _457_cap
+	for _459_i < uint64(64) {
+		var _460_w uint64
+		var _ = _460_w
+		_460_w = b.U64(uint64(64) * _459_i)
+		if _460_w != uint64(0) {
+			var _461_l uint64
+			var _ = _461_l
+			_461_l = _460_w / uint64(281474976710656) % uint64(256)
+			if _461_l > _458_cap {
+				_461_l = _458_cap
 			}
 			var _out636 bool
 			var _ = _out636
-			_out636 = out.Offer(_459_w%uint64(281474976710656), b, uint64(64)*_458_i+uint64(8), _460_l, uint64(64)*blk+_458_i+uint64(3))
+			_out636 = out.Offer(_460_w%uint64(281474976710656), b, uint64(64)*_459_i+uint64(8), _461_l, uint64(64)*blk+_459_i+uint64(3))
 			fits = _out636
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_458_i = _458_i + _456_step
+		_459_i = _459_i + _457_step
 	}
 	fits = true
 	return fits

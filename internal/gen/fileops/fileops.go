@@ -71,52 +71,52 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _696_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _696_ip
+	var _699_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _699_ip
 	var _out963 uint32
 	var _ = _out963
 	var _out964 *dbytes.Bytes
 	var _ = _out964
 	_out963, _out964 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out963
-	_696_ip = _out964
+	_699_ip = _out964
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _696_ip
-	var _697_ty uint32
-	var _ = _697_ty
+	after = _699_ip
+	var _700_ty uint32
+	var _ = _700_ty
 	var _out965 uint32
 	var _ = _out965
-	_out965 = inodeformat.Companion_Default___.GetTy(_696_ip)
-	_697_ty = _out965
-	if _697_ty != permissions.Companion_Default___.REG() {
+	_out965 = inodeformat.Companion_Default___.GetTy(_699_ip)
+	_700_ty = _out965
+	if _700_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _698_r bool
-	var _ = _698_r
+	var _701_r bool
+	var _ = _701_r
 	var _out966 bool
 	var _ = _out966
-	_out966 = permissions.Companion_Default___.MayData(c, _696_ip, permissions.Companion_Default___.MAYR())
-	_698_r = _out966
-	var _699_x bool
-	var _ = _699_x
+	_out966 = permissions.Companion_Default___.MayData(c, _699_ip, permissions.Companion_Default___.MAYR())
+	_701_r = _out966
+	var _702_x bool
+	var _ = _702_x
 	var _out967 bool
 	var _ = _out967
-	_out967 = permissions.Companion_Default___.May(c, _696_ip, permissions.Companion_Default___.MAYX())
-	_699_x = _out967
-	if !_698_r && !_699_x {
+	_out967 = permissions.Companion_Default___.May(c, _699_ip, permissions.Companion_Default___.MAYX())
+	_702_x = _out967
+	if !_701_r && !_702_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _700_size uint64
-	var _ = _700_size
+	var _703_size uint64
+	var _ = _703_size
 	var _out968 uint64
 	var _ = _out968
-	_out968 = inodeformat.Companion_Default___.GetSize(_696_ip)
-	_700_size = _out968
-	eof = off >= _700_size || len_ >= _700_size-off
+	_out968 = inodeformat.Companion_Default___.GetSize(_699_ip)
+	_703_size = _out968
+	eof = off >= _703_size || len_ >= _703_size-off
 	var _out969 *dbytes.Bytes
 	var _ = _out969
 	_out969 = d.Fs.Read(txn, ino, off, len_)
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _701_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _701_ip
+	var _704_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _704_ip
 	var _out970 uint32
 	var _ = _out970
 	var _out971 *dbytes.Bytes
 	var _ = _out971
 	_out970, _out971 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out970
-	_701_ip = _out971
+	_704_ip = _out971
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _701_ip
-	var _702_ty uint32
-	var _ = _702_ty
+	before = _704_ip
+	var _705_ty uint32
+	var _ = _705_ty
 	var _out972 uint32
 	var _ = _out972
-	_out972 = inodeformat.Companion_Default___.GetTy(_701_ip)
-	_702_ty = _out972
-	if _702_ty != permissions.Companion_Default___.REG() {
+	_out972 = inodeformat.Companion_Default___.GetTy(_704_ip)
+	_705_ty = _out972
+	if _705_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,33 +158,33 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _703_w bool
-	var _ = _703_w
+	var _706_w bool
+	var _ = _706_w
 	var _out973 bool
 	var _ = _out973
-	_out973 = permissions.Companion_Default___.MayData(c, _701_ip, permissions.Companion_Default___.MAYW())
-	_703_w = _out973
-	if !_703_w {
+	_out973 = permissions.Companion_Default___.MayData(c, _704_ip, permissions.Companion_Default___.MAYW())
+	_706_w = _out973
+	if !_706_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _701_ip
+		after = _704_ip
 		return st, before, after
 	}
-	var _704_size uint64
-	var _ = _704_size
+	var _707_size uint64
+	var _ = _707_size
 	var _out974 uint64
 	var _ = _out974
-	_out974 = inodeformat.Companion_Default___.GetSize(_701_ip)
-	_704_size = _out974
-	var _705_shrink uint64
-	var _ = _705_shrink
+	_out974 = inodeformat.Companion_Default___.GetSize(_704_ip)
+	_707_size = _out974
+	var _708_shrink uint64
+	var _ = _708_shrink
 	var _out975 uint64
 	var _ = _out975
-	_out975 = inodeformat.Companion_Default___.GetShrink(_701_ip)
-	_705_shrink = _out975
-	if _705_shrink != uint64(0) && off+len_ > _704_size {
+	_out975 = inodeformat.Companion_Default___.GetShrink(_704_ip)
+	_708_shrink = _out975
+	if _708_shrink != uint64(0) && off+len_ > _707_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _706_ok bool
-	var _ = _706_ok
+	var _709_ok bool
+	var _ = _709_ok
 	var _out978 bool
 	var _ = _out978
 	_out978 = d.Write(txn, ino, off, src, so, len_)
-	_706_ok = _out978
-	if !_706_ok {
+	_709_ok = _out978
+	if !_709_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _707_np *dbytes.Bytes
-	var _ = _707_np
+	var _710_np *dbytes.Bytes
+	var _ = _710_np
 	var _out979 *dbytes.Bytes
 	var _ = _out979
 	_out979 = d.Fs.GetInode(txn, ino, true)
-	_707_np = _out979
-	var _708_ts uint64
-	var _ = _708_ts
-	var _709_tns uint32
-	var _ = _709_tns
+	_710_np = _out979
+	var _711_ts uint64
+	var _ = _711_ts
+	var _712_tns uint32
+	var _ = _712_tns
 	var _out980 uint64
 	var _ = _out980
 	var _out981 uint32
 	var _ = _out981
-	_out980, _out981 = attributechanges.Companion_Default___.Stamp(_707_np, s, ns)
-	_708_ts = _out980
-	_709_tns = _out981
-	inodeformat.Companion_Default___.SetMtime(_707_np, _708_ts, _709_tns)
-	inodeformat.Companion_Default___.SetCtime(_707_np, _708_ts, _709_tns)
+	_out980, _out981 = attributechanges.Companion_Default___.Stamp(_710_np, s, ns)
+	_711_ts = _out980
+	_712_tns = _out981
+	inodeformat.Companion_Default___.SetMtime(_710_np, _711_ts, _712_tns)
+	inodeformat.Companion_Default___.SetCtime(_710_np, _711_ts, _712_tns)
 	if c.Uid != uint32(0) {
-		var _710_mode uint32
-		var _ = _710_mode
+		var _713_mode uint32
+		var _ = _713_mode
 		var _out982 uint32
 		var _ = _out982
-		_out982 = inodeformat.Companion_Default___.GetMode(_707_np)
-		_710_mode = _out982
-		inodeformat.Companion_Default___.SetMode(_707_np, permissions.Companion_Default___.KillPriv(_710_mode))
+		_out982 = inodeformat.Companion_Default___.GetMode(_710_np)
+		_713_mode = _out982
+		inodeformat.Companion_Default___.SetMode(_710_np, permissions.Companion_Default___.KillPriv(_713_mode))
 	}
-	d.PutInode(txn, ino, _707_np)
-	after = _707_np
+	d.PutInode(txn, ino, _710_np)
+	after = _710_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,36 +253,36 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _711_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _711_ip
+	var _714_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _714_ip
 	var _out983 uint32
 	var _ = _out983
 	var _out984 *dbytes.Bytes
 	var _ = _out984
 	_out983, _out984 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out983
-	_711_ip = _out984
+	_714_ip = _out984
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _711_ip
-	var _712_ty uint32
-	var _ = _712_ty
+	after = _714_ip
+	var _715_ty uint32
+	var _ = _715_ty
 	var _out985 uint32
 	var _ = _out985
-	_out985 = inodeformat.Companion_Default___.GetTy(_711_ip)
-	_712_ty = _out985
-	if _712_ty != permissions.Companion_Default___.LNK() {
+	_out985 = inodeformat.Companion_Default___.GetTy(_714_ip)
+	_715_ty = _out985
+	if _715_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _713_size uint64
-	var _ = _713_size
+	var _716_size uint64
+	var _ = _716_size
 	var _out986 uint64
 	var _ = _out986
-	_out986 = inodeformat.Companion_Default___.GetSize(_711_ip)
-	_713_size = _out986
-	if _713_size > uint64(4096) {
+	_out986 = inodeformat.Companion_Default___.GetSize(_714_ip)
+	_716_size = _out986
+	if _716_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}

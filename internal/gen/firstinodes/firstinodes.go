@@ -64,21 +64,21 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _520_bf *blockstore.BlockFs
-	var _ = _520_bf
+	var _521_bf *blockstore.BlockFs
+	var _ = _521_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_520_bf = _nw2
-	var _521_xf *blocktree.BlockTreeFs
-	var _ = _521_xf
+	_521_bf = _nw2
+	var _522_xf *blocktree.BlockTreeFs
+	var _ = _522_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_520_bf)
-	_521_xf = _nw3
+	_nw3.Recover(_521_bf)
+	_522_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_521_xf, geo, jrnl)
+	_nw4.Recover(_522_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
@@ -89,33 +89,33 @@ func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometr
 	var _ = _out699
 	_out699 = Companion_Default___.Blank(geo, jrnl)
 	f = _out699
-	var _522_z *dbytes.Bytes
-	var _ = _522_z
+	var _523_z *dbytes.Bytes
+	var _ = _523_z
 	var _out700 *dbytes.Bytes
 	var _ = _out700
 	_out700 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_522_z = _out700
-	f.Blank(txn, _522_z, uint64(2), uint32(8), uint64(1))
+	_523_z = _out700
+	f.Blank(txn, _523_z, uint64(2), uint32(8), uint64(1))
 	var _out701 *dbytes.Bytes
 	var _ = _out701
 	_out701 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_522_z = _out701
-	f.Blank(txn, _522_z, uint64(1), uint32(2), uint64(1))
-	var _523_ip *dbytes.Bytes
-	var _ = _523_ip
+	_523_z = _out701
+	f.Blank(txn, _523_z, uint64(1), uint32(2), uint64(1))
+	var _524_ip *dbytes.Bytes
+	var _ = _524_ip
 	var _out702 *dbytes.Bytes
 	var _ = _out702
 	_out702 = f.GetInode(txn, uint64(1), true)
-	_523_ip = _out702
-	inodeformat.Companion_Default___.SetMode(_523_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_523_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_523_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_523_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_523_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_523_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_523_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_523_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _523_ip)
+	_524_ip = _out702
+	inodeformat.Companion_Default___.SetMode(_524_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_524_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_524_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_524_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_524_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_524_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_524_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_524_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _524_ip)
 	return f
 }
 

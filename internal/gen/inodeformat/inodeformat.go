@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _313_k uint64
-	var _ = _313_k
-	_313_k = uint64(0)
-	for _313_k < uint64(15) {
-		var _314_x uint64
-		var _ = _314_x
+	var _314_k uint64
+	var _ = _314_k
+	_314_k = uint64(0)
+	for _314_k < uint64(15) {
+		var _315_x uint64
+		var _ = _315_x
 		var _out500 uint64
 		var _ = _out500
-		_out500 = Companion_Default___.GetSlot(b, _313_k)
-		_314_x = _out500
-		if _314_x != uint64(0) {
+		_out500 = Companion_Default___.GetSlot(b, _314_k)
+		_315_x = _out500
+		if _315_x != uint64(0) {
 			r = false
 			return r
 		}
-		_313_k = _313_k + uint64(1)
+		_314_k = _314_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,25 +236,25 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _315_u uint64
-	var _ = _315_u
+	var _316_u uint64
+	var _ = _316_u
 	var _out501 uint64
 	var _ = _out501
 	_out501 = Companion_Default___.GetUsed(b)
-	_315_u = _out501
-	if _315_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _315_u+uint64(1))
+	_316_u = _out501
+	if _316_u < uint64(18446744073709551615) {
+		Companion_Default___.SetUsed(b, _316_u+uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _316_u uint64
-	var _ = _316_u
+	var _317_u uint64
+	var _ = _317_u
 	var _out502 uint64
 	var _ = _out502
 	_out502 = Companion_Default___.GetUsed(b)
-	_316_u = _out502
-	if uint64(0) < _316_u {
-		Companion_Default___.SetUsed(b, _316_u-uint64(1))
+	_317_u = _out502
+	if uint64(0) < _317_u {
+		Companion_Default___.SetUsed(b, _317_u-uint64(1))
 	}
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -91,33 +91,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _529_s uint64
-	var _ = _529_s
+	var _532_s uint64
+	var _ = _532_s
 	var _out713 uint64
 	var _ = _out713
 	_out713 = ring.Companion_Default___.SlotOf(q, nd)
-	_529_s = _out713
-	var _530_a uint64
-	var _ = _530_a
-	_530_a = at + uint64(2) + uint64(16)*_529_s
-	var _531_k uint64
-	var _ = _531_k
-	_531_k = n
+	_532_s = _out713
+	var _533_a uint64
+	var _ = _533_a
+	_533_a = at + uint64(2) + uint64(16)*_532_s
+	var _534_k uint64
+	var _ = _534_k
+	_534_k = n
 	if n > uint64(15) {
 		var _out714 uint64
 		var _ = _out714
 		_out714 = ring.Companion_Default___.SlotOf(pos, nr)
-		_529_s = _out714
-		_530_a = at + uint64(1) + uint64(16)*nd + _529_s
-		if _531_k > nr-_529_s {
-			_531_k = nr - _529_s
+		_532_s = _out714
+		_533_a = at + uint64(1) + uint64(16)*nd + _532_s
+		if _534_k > nr-_532_s {
+			_534_k = nr - _532_s
 		}
 	}
 	var _out715 bool
 	var _ = _out715
 	var _out716 *ddisk.BList
 	var _ = _out716
-	_out715, _out716 = Companion_Default___.ReadLog(d, believe, _530_a, _531_k)
+	_out715, _out716 = Companion_Default___.ReadLog(d, believe, _533_a, _534_k)
 	io = _out715
 	x = _out716
 	y = x
@@ -128,7 +128,7 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = _out717
 	var _out718 *ddisk.BList
 	var _ = _out718
-	_out717, _out718 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_531_k)
+	_out717, _out718 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_534_k)
 	io = _out717
 	y = _out718
 	if !io {
@@ -143,53 +143,53 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _532_hm *dlog.BMap
-	var _ = _532_hm
+	var _535_hm *dlog.BMap
+	var _ = _535_hm
 	var _out719 *dlog.BMap
 	var _ = _out719
 	_out719 = dlog.NewBMap()
-	_532_hm = _out719
-	var _533_i uint64
-	var _ = _533_i
-	_533_i = uint64(0)
-	for _533_i < m {
-		var _534_a uint64
-		var _ = _534_a
-		var _535_n uint64
-		var _ = _535_n
+	_535_hm = _out719
+	var _536_i uint64
+	var _ = _536_i
+	_536_i = uint64(0)
+	for _536_i < m {
+		var _537_a uint64
+		var _ = _537_a
+		var _538_n uint64
+		var _ = _538_n
 		var _out720 uint64
 		var _ = _out720
 		var _out721 uint64
 		var _ = _out721
-		_out720, _out721 = Companion_Default___.DirRun(r, _533_i, m)
-		_534_a = _out720
-		_535_n = _out721
-		var _536_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _536_l
+		_out720, _out721 = Companion_Default___.DirRun(r, _536_i, m)
+		_537_a = _out720
+		_538_n = _out721
+		var _539_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _539_l
 		var _out722 bool
 		var _ = _out722
 		var _out723 *ddisk.BList
 		var _ = _out723
-		_out722, _out723 = Companion_Default___.ReadLog(d, believe, _534_a, _535_n)
+		_out722, _out723 = Companion_Default___.ReadLog(d, believe, _537_a, _538_n)
 		io = _out722
-		_536_l = _out723
+		_539_l = _out723
 		if !io {
 			return io, z
 		}
-		var _537_ok bool
-		var _ = _537_ok
+		var _540_ok bool
+		var _ = _540_ok
 		var _out724 bool
 		var _ = _out724
-		_out724 = Companion_Default___.PutRun(_532_hm, r, _533_i, _535_n, _536_l)
-		_537_ok = _out724
-		if !_537_ok {
+		_out724 = Companion_Default___.PutRun(_535_hm, r, _536_i, _538_n, _539_l)
+		_540_ok = _out724
+		if !_540_ok {
 			return io, z
 		}
-		_533_i = _533_i + _535_n
+		_536_i = _536_i + _538_n
 	}
 	var _out725 *ddisk.BList
 	var _ = _out725
-	_out725 = _532_hm.List()
+	_out725 = _535_hm.List()
 	z = _out725
 	return io, z
 }
@@ -204,13 +204,13 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	a = _out726
 	n = uint64(1)
 	for i+n < m {
-		var _538_b uint64
-		var _ = _538_b
+		var _541_b uint64
+		var _ = _541_b
 		var _out727 uint64
 		var _ = _out727
 		_out727 = r.Dir(i + n)
-		_538_b = _out727
-		if _538_b != a+n {
+		_541_b = _out727
+		if _541_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _539_k uint64
-	var _ = _539_k
-	_539_k = uint64(0)
-	for _539_k < n {
-		var _540_a uint64
-		var _ = _540_a
+	var _542_k uint64
+	var _ = _542_k
+	_542_k = uint64(0)
+	for _542_k < n {
+		var _543_a uint64
+		var _ = _543_a
 		var _out728 uint64
 		var _ = _out728
-		_out728 = r.Dir(i + _539_k)
-		_540_a = _out728
-		var _541_o *dbytes.Blk
-		var _ = _541_o
+		_out728 = r.Dir(i + _542_k)
+		_543_a = _out728
+		var _544_o *dbytes.Blk
+		var _ = _544_o
 		var _out729 *dbytes.Blk
 		var _ = _out729
-		_out729 = hm.Get(_540_a)
-		_541_o = _out729
-		if _541_o != (*dbytes.Blk)(nil) {
+		_out729 = hm.Get(_543_a)
+		_544_o = _out729
+		if _544_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _542_b *dbytes.Blk
-		var _ = _542_b
+		var _545_b *dbytes.Blk
+		var _ = _545_b
 		var _out730 *dbytes.Blk
 		var _ = _out730
-		_out730 = l.BlkAt(_539_k)
-		_542_b = _out730
-		hm.Put(_540_a, _542_b)
-		_539_k = _539_k + uint64(1)
+		_out730 = l.BlkAt(_542_k)
+		_545_b = _out730
+		hm.Put(_543_a, _545_b)
+		_542_k = _542_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _543_s uint64
-	var _ = _543_s
+	var _546_s uint64
+	var _ = _546_s
 	var _out731 uint64
 	var _ = _out731
 	_out731 = ring.Companion_Default___.SlotOf(q, nd)
-	_543_s = _out731
-	var _544_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _544_l
+	_546_s = _out731
+	var _547_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _547_l
 	var _out732 bool
 	var _ = _out732
 	var _out733 *ddisk.BList
 	var _ = _out733
-	_out732, _out733 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_543_s, uint64(1))
+	_out732, _out733 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_546_s, uint64(1))
 	io = _out732
-	_544_l = _out733
+	_547_l = _out733
 	if !io {
 		return io, gm
 	}
-	var _545_b *dbytes.Blk
-	var _ = _545_b
+	var _548_b *dbytes.Blk
+	var _ = _548_b
 	var _out734 *dbytes.Blk
 	var _ = _out734
-	_out734 = _544_l.BlkAt(uint64(0))
-	_545_b = _out734
-	var _546_r *dlog.DescR
-	var _ = _546_r
+	_out734 = _547_l.BlkAt(uint64(0))
+	_548_b = _out734
+	var _549_r *dlog.DescR
+	var _ = _549_r
 	var _out735 *dlog.DescR
 	var _ = _out735
-	_out735 = dlog.Parse(_545_b)
-	_546_r = _out735
-	if _546_r == (*dlog.DescR)(nil) {
+	_out735 = dlog.Parse(_548_b)
+	_549_r = _out735
+	if _549_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _547_q2 uint64
-	var _ = _547_q2
+	var _550_q2 uint64
+	var _ = _550_q2
 	var _out736 uint64
 	var _ = _out736
-	_out736 = _546_r.Sq()
-	_547_q2 = _out736
-	var _548_pos uint64
-	var _ = _548_pos
+	_out736 = _549_r.Sq()
+	_550_q2 = _out736
+	var _551_pos uint64
+	var _ = _551_pos
 	var _out737 uint64
 	var _ = _out737
-	_out737 = _546_r.Pos()
-	_548_pos = _out737
-	var _549_n uint64
-	var _ = _549_n
+	_out737 = _549_r.Pos()
+	_551_pos = _out737
+	var _552_n uint64
+	var _ = _552_n
 	var _out738 uint64
 	var _ = _out738
-	_out738 = _546_r.N()
-	_549_n = _out738
-	var _550_dn uint64
-	var _ = _550_dn
+	_out738 = _549_r.N()
+	_552_n = _out738
+	var _553_dn uint64
+	var _ = _553_dn
 	var _out739 uint64
 	var _ = _out739
-	_out739 = _546_r.M()
-	_550_dn = _out739
-	if _547_q2 != q || _548_pos >= uint64(2305843009213693952) || _549_n > uint64(500) || _550_dn > uint64(500)-_549_n {
+	_out739 = _549_r.M()
+	_553_dn = _out739
+	if _550_q2 != q || _551_pos >= uint64(2305843009213693952) || _552_n > uint64(500) || _553_dn > uint64(500)-_552_n {
 		return io, gm
 	}
-	var _551_same bool
-	var _ = _551_same
+	var _554_same bool
+	var _ = _554_same
 	var _out740 bool
 	var _ = _out740
-	_out740 = seal.Under(_546_r, hb)
-	_551_same = _out740
-	if !_551_same {
+	_out740 = seal.Under(_549_r, hb)
+	_554_same = _out740
+	if !_554_same {
 		return io, gm
 	}
-	var _552_inside bool
-	var _ = _552_inside
+	var _555_inside bool
+	var _ = _555_inside
 	var _out741 bool
 	var _ = _out741
-	_out741 = Companion_Default___.AddrsIn(_546_r, _549_n, _550_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_552_inside = _out741
-	if !_552_inside {
+	_out741 = Companion_Default___.AddrsIn(_549_r, _552_n, _553_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_555_inside = _out741
+	if !_555_inside {
 		return io, gm
 	}
-	var _553_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _553_x
-	var _554_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _554_y
+	var _556_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _556_x
+	var _557_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _557_y
 	var _out742 bool
 	var _ = _out742
 	var _out743 *ddisk.BList
 	var _ = _out743
 	var _out744 *ddisk.BList
 	var _ = _out744
-	_out742, _out743, _out744 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _548_pos, _549_n)
+	_out742, _out743, _out744 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _551_pos, _552_n)
 	io = _out742
-	_553_x = _out743
-	_554_y = _out744
+	_556_x = _out743
+	_557_y = _out744
 	if !io {
 		return io, gm
 	}
-	var _555_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _555_z
+	var _558_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _558_z
 	var _out745 bool
 	var _ = _out745
 	var _out746 *ddisk.BList
 	var _ = _out746
-	_out745, _out746 = Companion_Default___.ReadDirect(d, believe, _546_r, _550_dn)
+	_out745, _out746 = Companion_Default___.ReadDirect(d, believe, _549_r, _553_dn)
 	io = _out745
-	_555_z = _out746
-	if !io || _555_z == (*ddisk.BList)(nil) {
+	_558_z = _out746
+	if !io || _558_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _556_ok bool
-	var _ = _556_ok
+	var _559_ok bool
+	var _ = _559_ok
 	var _out747 bool
 	var _ = _out747
-	_out747 = seal.Check(_546_r, _553_x, _554_y, _555_z, cs)
-	_556_ok = _out747
-	if !_556_ok {
+	_out747 = seal.Check(_549_r, _556_x, _557_y, _558_z, cs)
+	_559_ok = _out747
+	if !_559_ok {
 		return io, gm
 	}
 	var _out748 *dlog.BMap
 	var _ = _out748
-	_out748 = Companion_Default___.GroupMap(_546_r, _549_n, _553_x, _554_y)
+	_out748 = Companion_Default___.GroupMap(_549_r, _552_n, _556_x, _557_y)
 	gm = _out748
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _557_i uint64
-	var _ = _557_i
-	_557_i = uint64(0)
-	for _557_i < n {
-		var _558_a uint64
-		var _ = _558_a
+	var _560_i uint64
+	var _ = _560_i
+	_560_i = uint64(0)
+	for _560_i < n {
+		var _561_a uint64
+		var _ = _561_a
 		var _out749 uint64
 		var _ = _out749
-		_out749 = r.Addr(_557_i)
-		_558_a = _out749
-		if _558_a < lo || _558_a >= hi {
+		_out749 = r.Addr(_560_i)
+		_561_a = _out749
+		if _561_a < lo || _561_a >= hi {
 			ok = false
 			return ok
 		}
-		_557_i = _557_i + uint64(1)
+		_560_i = _560_i + uint64(1)
 	}
-	_557_i = uint64(0)
-	for _557_i < m {
-		var _559_a uint64
-		var _ = _559_a
+	_560_i = uint64(0)
+	for _560_i < m {
+		var _562_a uint64
+		var _ = _562_a
 		var _out750 uint64
 		var _ = _out750
-		_out750 = r.Dir(_557_i)
-		_559_a = _out750
-		if _559_a < lo || _559_a >= hi {
+		_out750 = r.Dir(_560_i)
+		_562_a = _out750
+		if _562_a < lo || _562_a >= hi {
 			ok = false
 			return ok
 		}
-		_557_i = _557_i + uint64(1)
+		_560_i = _560_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -426,37 +426,37 @@ func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *dd
 	var _ = _out751
 	_out751 = dlog.NewBMap()
 	gm = _out751
-	var _560_k uint64
-	var _ = _560_k
+	var _563_k uint64
+	var _ = _563_k
 	var _out752 uint64
 	var _ = _out752
 	_out752 = x.Len()
-	_560_k = _out752
-	var _561_i uint64
-	var _ = _561_i
-	_561_i = uint64(0)
-	for _561_i < n {
-		var _562_a uint64
-		var _ = _562_a
+	_563_k = _out752
+	var _564_i uint64
+	var _ = _564_i
+	_564_i = uint64(0)
+	for _564_i < n {
+		var _565_a uint64
+		var _ = _565_a
 		var _out753 uint64
 		var _ = _out753
-		_out753 = r.Addr(_561_i)
-		_562_a = _out753
-		var _563_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _563_b
-		if _561_i < _560_k {
+		_out753 = r.Addr(_564_i)
+		_565_a = _out753
+		var _566_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _566_b
+		if _564_i < _563_k {
 			var _out754 *dbytes.Blk
 			var _ = _out754
-			_out754 = x.BlkAt(_561_i)
-			_563_b = _out754
+			_out754 = x.BlkAt(_564_i)
+			_566_b = _out754
 		} else {
 			var _out755 *dbytes.Blk
 			var _ = _out755
-			_out755 = y.BlkAt(_561_i - _560_k)
-			_563_b = _out755
+			_out755 = y.BlkAt(_564_i - _563_k)
+			_566_b = _out755
 		}
-		gm.Put(_562_a, _563_b)
-		_561_i = _561_i + uint64(1)
+		gm.Put(_565_a, _566_b)
+		_564_i = _564_i + uint64(1)
 	}
 	return gm
 }
@@ -515,30 +515,30 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	mm = _out763
 	i = uint64(0)
 	io = true
-	var _564_done bool
-	var _ = _564_done
-	_564_done = false
-	for !_564_done {
+	var _567_done bool
+	var _ = _567_done
+	_567_done = false
+	for !_567_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _565_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _565_gm
+		var _568_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _568_gm
 		var _out764 bool
 		var _ = _out764
 		var _out765 *dlog.BMap
 		var _ = _out765
 		_out764, _out765 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
 		io = _out764
-		_565_gm = _out765
+		_568_gm = _out765
 		if !io {
 			return io, mm, i
 		}
-		if _565_gm == (*dlog.BMap)(nil) {
-			_564_done = true
+		if _568_gm == (*dlog.BMap)(nil) {
+			_567_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _565_gm)
+			groups.Companion_Default___.MergeInto(mm, _568_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _566_s uint64
-	var _ = _566_s
-	_566_s = uint64(0)
+	var _569_s uint64
+	var _ = _569_s
+	_569_s = uint64(0)
 	io = true
 	found = false
-	for _566_s < nd {
-		var _567_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _567_l
+	for _569_s < nd {
+		var _570_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _570_l
 		var _out766 bool
 		var _ = _out766
 		var _out767 *ddisk.BList
 		var _ = _out767
-		_out766, _out767 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_566_s, uint64(1))
+		_out766, _out767 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_569_s, uint64(1))
 		io = _out766
-		_567_l = _out767
+		_570_l = _out767
 		if !io {
 			return io, found
 		}
-		var _568_b *dbytes.Blk
-		var _ = _568_b
+		var _571_b *dbytes.Blk
+		var _ = _571_b
 		var _out768 *dbytes.Blk
 		var _ = _out768
-		_out768 = _567_l.BlkAt(uint64(0))
-		_568_b = _out768
-		var _569_r *dlog.DescR
-		var _ = _569_r
+		_out768 = _570_l.BlkAt(uint64(0))
+		_571_b = _out768
+		var _572_r *dlog.DescR
+		var _ = _572_r
 		var _out769 *dlog.DescR
 		var _ = _out769
-		_out769 = dlog.Parse(_568_b)
-		_569_r = _out769
-		if _569_r != (*dlog.DescR)(nil) {
-			var _570_q uint64
-			var _ = _570_q
+		_out769 = dlog.Parse(_571_b)
+		_572_r = _out769
+		if _572_r != (*dlog.DescR)(nil) {
+			var _573_q uint64
+			var _ = _573_q
 			var _out770 uint64
 			var _ = _out770
-			_out770 = _569_r.Sq()
-			_570_q = _out770
-			var _571_ok bool
-			var _ = _571_ok
+			_out770 = _572_r.Sq()
+			_573_q = _out770
+			var _574_ok bool
+			var _ = _574_ok
 			var _out771 bool
 			var _ = _out771
-			_out771 = seal.Vouch(_569_r)
-			_571_ok = _out771
-			if _570_q > e && _571_ok {
+			_out771 = seal.Vouch(_572_r)
+			_574_ok = _out771
+			if _573_q > e && _574_ok {
 				found = true
 				return io, found
 			}
 		}
-		_566_s = _566_s + uint64(1)
+		_569_s = _569_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,26 +606,26 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _572_cs *dlog.Codes
-	var _ = _572_cs
+	var _575_cs *dlog.Codes
+	var _ = _575_cs
 	var _out772 *dlog.Codes
 	var _ = _out772
 	_out772 = dlog.NewCodes()
-	_572_cs = _out772
-	var _573_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _573_gm
+	_575_cs = _out772
+	var _576_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _576_gm
 	lied = false
 	var _out773 bool
 	var _ = _out773
 	var _out774 *dlog.BMap
 	var _ = _out774
-	_out773, _out774 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i, at, nd, nr, sz)
+	_out773, _out774 = Companion_Default___.ReadAt(d, true, seal, t, _575_cs, hb, h+i, at, nd, nr, sz)
 	io = _out773
-	_573_gm = _out774
+	_576_gm = _out774
 	if !io {
 		return io, lied
 	}
-	lied = _573_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _576_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
@@ -633,10 +633,10 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = _out775
 	var _out776 *dlog.BMap
 	var _ = _out776
-	_out775, _out776 = Companion_Default___.ReadAt(d, true, seal, t, _572_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	_out775, _out776 = Companion_Default___.ReadAt(d, true, seal, t, _575_cs, hb, h+i-uint64(1), at, nd, nr, sz)
 	io = _out775
-	_573_gm = _out776
-	lied = io && _573_gm == (*dlog.BMap)(nil)
+	_576_gm = _out776
+	lied = io && _576_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

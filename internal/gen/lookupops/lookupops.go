@@ -71,8 +71,8 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _714_dots uint32 = 0
-	var _ = _714_dots
+	var _717_dots uint32 = 0
+	var _ = _717_dots
 	var _out988 uint32
 	var _ = _out988
 	var _out989 *dbytes.Bytes
@@ -82,27 +82,27 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	_out988, _out989, _out990 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
 	st = _out988
 	dir = _out989
-	_714_dots = _out990
+	_717_dots = _out990
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _715_ok bool
-	var _ = _715_ok
+	var _718_ok bool
+	var _ = _718_ok
 	var _out991 bool
 	var _ = _out991
 	_out991 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_715_ok = _out991
-	if !_715_ok {
+	_718_ok = _out991
+	if !_718_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _716_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _716_ip
-	if _714_dots == uint32(1) {
+	var _719_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _719_ip
+	if _717_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _714_dots == uint32(2) {
+	if _717_dots == uint32(2) {
 		var _out992 uint64
 		var _ = _out992
 		_out992 = inodeformat.Companion_Default___.GetParent(dir)
@@ -114,20 +114,20 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		var _out993 *dbytes.Bytes
 		var _ = _out993
 		_out993 = d.Fs.GetInode(txn, ino, false)
-		_716_ip = _out993
-		node = _716_ip
+		_719_ip = _out993
+		node = _719_ip
 		return st, ino, node, dir
 	}
-	var _717_found bool = false
-	var _ = _717_found
+	var _720_found bool = false
+	var _ = _720_found
 	var _out994 bool
 	var _ = _out994
 	var _out995 uint64
 	var _ = _out995
 	_out994, _out995 = d.Lookup(txn, dino, name, false)
-	_717_found = _out994
+	_720_found = _out994
 	ino = _out995
-	if !_717_found {
+	if !_720_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
@@ -137,11 +137,11 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var _ = _out997
 	_out996, _out997 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
 	st = _out996
-	_716_ip = _out997
+	_719_ip = _out997
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _716_ip
+	node = _719_ip
 	return st, ino, node, dir
 }
 

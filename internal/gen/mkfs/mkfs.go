@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _524_f *bytefiles.ByteFs
-	var _ = _524_f
+	var _525_f *bytefiles.ByteFs
+	var _ = _525_f
 	var _out703 *bytefiles.ByteFs
 	var _ = _out703
 	_out703 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_524_f = _out703
+	_525_f = _out703
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
-	_nw5.Recover(_524_f)
+	_nw5.Recover(_525_f)
 	d = _nw5
 	return d
 }

@@ -101,3 +101,94 @@ func (_this type_Time_) String() string {
 }
 
 // End of data type Time
+
+// Definition of data type Handle
+type Handle struct {
+	Data_Handle_
+}
+
+func (_this Handle) Get() Data_Handle_ {
+	return _this.Data_Handle_
+}
+
+type Data_Handle_ interface {
+	isHandle()
+}
+
+type CompanionStruct_Handle_ struct{}
+
+var Companion_Handle_ = CompanionStruct_Handle_{}
+
+type Handle_Handle struct {
+	Ino uint64
+	Gen uint64
+}
+
+func (Handle_Handle) isHandle() {}
+
+func (CompanionStruct_Handle_) Create_Handle_(Ino uint64, Gen uint64) Handle {
+	return Handle{Handle_Handle{Ino, Gen}}
+}
+
+func (_this Handle) Is_Handle() bool {
+	_, ok := _this.Get().(Handle_Handle)
+	return ok
+}
+
+func (_this Handle) Dtor_ino() uint64 {
+	return _this.Get().(Handle_Handle).Ino
+}
+
+func (_this Handle) Dtor_gen() uint64 {
+	return _this.Get().(Handle_Handle).Gen
+}
+
+func (_this Handle) String() string {
+	switch data := _this.Get().(type) {
+	case nil:
+		return "null"
+	case Handle_Handle:
+		{
+			return "nfsstate.Handle.Handle" + "(" + dafny.String(data.Ino) + ", " + dafny.String(data.Gen) + ")"
+		}
+	default:
+		{
+			return "<unexpected>"
+		}
+	}
+}
+
+func (_this Handle) Equals(other Handle) bool {
+	switch data1 := _this.Get().(type) {
+	case Handle_Handle:
+		{
+			data2, ok := other.Get().(Handle_Handle)
+			return ok && data1.Ino == data2.Ino && data1.Gen == data2.Gen
+		}
+	default:
+		{
+			return false // unexpected
+		}
+	}
+}
+
+func (_this Handle) EqualsGeneric(other interface{}) bool {
+	typed, ok := other.(Handle)
+	return ok && _this.Equals(typed)
+}
+func Type_Handle_() dafny.Type {
+	return type_Handle_{}
+}
+
+type type_Handle_ struct {
+}
+
+func (_this type_Handle_) Default() interface{} {
+	return Handle{Handle_Handle{0, 0}}
+}
+
+func (_this type_Handle_) String() string {
+	return "nfsstate.Handle"
+}
+
+// End of data type Handle

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _614_n uint64
-	var _ = _614_n
-	_614_n = c.Gids.Len()
-	var _615_i uint64
-	var _ = _615_i
-	_615_i = uint64(0)
-	for _614_n-_615_i >= uint64(4) {
-		var _616_x uint32
-		var _ = _616_x
-		_616_x = c.Gids.U32(_615_i)
-		if _616_x == g {
+	var _617_n uint64
+	var _ = _617_n
+	_617_n = c.Gids.Len()
+	var _618_i uint64
+	var _ = _618_i
+	_618_i = uint64(0)
+	for _617_n-_618_i >= uint64(4) {
+		var _619_x uint32
+		var _ = _619_x
+		_619_x = c.Gids.U32(_618_i)
+		if _619_x == g {
 			r = true
 			return r
 		}
-		_615_i = _615_i + uint64(4)
+		_618_i = _618_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _617_mode uint32
-	var _ = _617_mode
+	var _620_mode uint32
+	var _ = _620_mode
 	var _out855 uint32
 	var _ = _out855
 	_out855 = inodeformat.Companion_Default___.GetMode(ip)
-	_617_mode = _out855
-	var _618_u uint32
-	var _ = _618_u
+	_620_mode = _out855
+	var _621_u uint32
+	var _ = _621_u
 	var _out856 uint32
 	var _ = _out856
 	_out856 = inodeformat.Companion_Default___.GetUid(ip)
-	_618_u = _out856
-	if c.Uid == _618_u {
-		p = _617_mode / uint32(64) % uint32(8)
+	_621_u = _out856
+	if c.Uid == _621_u {
+		p = _620_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _619_g uint32
-	var _ = _619_g
+	var _622_g uint32
+	var _ = _622_g
 	var _out857 uint32
 	var _ = _out857
 	_out857 = inodeformat.Companion_Default___.GetGid(ip)
-	_619_g = _out857
-	var _620_m bool
-	var _ = _620_m
+	_622_g = _out857
+	var _623_m bool
+	var _ = _623_m
 	var _out858 bool
 	var _ = _out858
-	_out858 = Companion_Default___.InGroup(c, _619_g)
-	_620_m = _out858
-	if _620_m {
-		p = _617_mode / uint32(8) % uint32(8)
+	_out858 = Companion_Default___.InGroup(c, _622_g)
+	_623_m = _out858
+	if _623_m {
+		p = _620_mode / uint32(8) % uint32(8)
 	} else {
-		p = _617_mode % uint32(8)
+		p = _620_mode % uint32(8)
 	}
 	return p
 }
@@ -268,19 +268,19 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _621_ty uint32
-		var _ = _621_ty
+		var _624_ty uint32
+		var _ = _624_ty
 		var _out859 uint32
 		var _ = _out859
 		_out859 = inodeformat.Companion_Default___.GetTy(ip)
-		_621_ty = _out859
-		var _622_mode uint32
-		var _ = _622_mode
+		_624_ty = _out859
+		var _625_mode uint32
+		var _ = _625_mode
 		var _out860 uint32
 		var _ = _out860
 		_out860 = inodeformat.Companion_Default___.GetMode(ip)
-		_622_mode = _out860
-		if _621_ty == Companion_Default___.DIR() || _622_mode%uint32(2) == uint32(1) || _622_mode/uint32(8)%uint32(2) == uint32(1) || _622_mode/uint32(64)%uint32(2) == uint32(1) {
+		_625_mode = _out860
+		if _624_ty == Companion_Default___.DIR() || _625_mode%uint32(2) == uint32(1) || _625_mode/uint32(8)%uint32(2) == uint32(1) || _625_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
@@ -296,25 +296,25 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _623_p uint32
-	var _ = _623_p
+	var _626_p uint32
+	var _ = _626_p
 	var _out862 uint32
 	var _ = _out862
 	_out862 = Companion_Default___.Granted(c, ip)
-	_623_p = _out862
-	ok = (want%uint32(2) == uint32(0) || _623_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _623_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _623_p/uint32(4) == uint32(1))
+	_626_p = _out862
+	ok = (want%uint32(2) == uint32(0) || _626_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _626_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _626_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _624_u uint32
-	var _ = _624_u
+	var _627_u uint32
+	var _ = _627_u
 	var _out863 uint32
 	var _ = _out863
 	_out863 = inodeformat.Companion_Default___.GetUid(ip)
-	_624_u = _out863
-	if c.Uid == _624_u {
+	_627_u = _out863
+	if c.Uid == _627_u {
 		ok = true
 		return ok
 	}
@@ -327,91 +327,91 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _625_u uint32
-	var _ = _625_u
+	var _628_u uint32
+	var _ = _628_u
 	var _out865 uint32
 	var _ = _out865
 	_out865 = inodeformat.Companion_Default___.GetUid(ip)
-	_625_u = _out865
-	ok = c.Uid == uint32(0) || c.Uid == _625_u
+	_628_u = _out865
+	ok = c.Uid == uint32(0) || c.Uid == _628_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _626_mode uint32
-	var _ = _626_mode
+	var _629_mode uint32
+	var _ = _629_mode
 	var _out866 uint32
 	var _ = _out866
 	_out866 = inodeformat.Companion_Default___.GetMode(dp)
-	_626_mode = _out866
-	if _626_mode/uint32(512)%uint32(2) == uint32(0) {
+	_629_mode = _out866
+	if _629_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _627_a bool
-	var _ = _627_a
+	var _630_a bool
+	var _ = _630_a
 	var _out867 bool
 	var _ = _out867
 	_out867 = Companion_Default___.IsOwner(c, dp)
-	_627_a = _out867
-	var _628_b bool
-	var _ = _628_b
+	_630_a = _out867
+	var _631_b bool
+	var _ = _631_b
 	var _out868 bool
 	var _ = _out868
 	_out868 = Companion_Default___.IsOwner(c, ip)
-	_628_b = _out868
-	refuse = !_627_a && !_628_b
+	_631_b = _out868
+	refuse = !_630_a && !_631_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _629_p uint32
-	var _ = _629_p
+	var _632_p uint32
+	var _ = _632_p
 	var _out869 uint32
 	var _ = _out869
 	_out869 = Companion_Default___.Granted(c, ip)
-	_629_p = _out869
-	var _630_ty uint32
-	var _ = _630_ty
+	_632_p = _out869
+	var _633_ty uint32
+	var _ = _633_ty
 	var _out870 uint32
 	var _ = _out870
 	_out870 = inodeformat.Companion_Default___.GetTy(ip)
-	_630_ty = _out870
+	_633_ty = _out870
 	bits = uint32(0)
-	if _629_p/uint32(4) == uint32(1) {
+	if _632_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _630_ty == Companion_Default___.DIR() {
-		if _629_p%uint32(2) == uint32(1) {
+	if _633_ty == Companion_Default___.DIR() {
+		if _632_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _629_p%uint32(2) == uint32(1) && _629_p/uint32(2)%uint32(2) == uint32(1) {
+		if _632_p%uint32(2) == uint32(1) && _632_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _629_p/uint32(2)%uint32(2) == uint32(1) {
+		if _632_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _629_p%uint32(2) == uint32(1) {
+		if _632_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _631_a uint32 = func() uint32 {
+	var _634_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _631_a
+	var _ = _634_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _631_a - uint32(1024)
+		return _634_a - uint32(1024)
 	} else {
-		return _631_a
+		return _634_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _632_len uint64
-	var _ = _632_len
-	_632_len = n.Len()
-	if _632_len == uint64(0) {
+	var _635_len uint64
+	var _ = _635_len
+	_635_len = n.Len()
+	if _635_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _632_len > uint64(255) {
+	if _635_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _633_i uint64
-	var _ = _633_i
-	_633_i = uint64(0)
-	for _633_i < _632_len {
-		var _634_b uint8
-		var _ = _634_b
-		_634_b = n.Get(_633_i)
-		if _634_b == uint8(0) || _634_b == uint8(47) {
+	var _636_i uint64
+	var _ = _636_i
+	_636_i = uint64(0)
+	for _636_i < _635_len {
+		var _637_b uint8
+		var _ = _637_b
+		_637_b = n.Get(_636_i)
+		if _637_b == uint8(0) || _637_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_633_i = _633_i + uint64(1)
+		_636_i = _636_i + uint64(1)
 	}
 	st = uint32(0)
-	if _632_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _635_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _632_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _635_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

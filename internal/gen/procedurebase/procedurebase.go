@@ -90,25 +90,25 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = _out872
 	_out872 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out872
-	var _635_ty uint32
-	var _ = _635_ty
+	var _638_ty uint32
+	var _ = _638_ty
 	var _out873 uint32
 	var _ = _out873
 	_out873 = inodeformat.Companion_Default___.GetTy(ip)
-	_635_ty = _out873
-	var _636_nl uint32
-	var _ = _636_nl
+	_638_ty = _out873
+	var _639_nl uint32
+	var _ = _639_nl
 	var _out874 uint32
 	var _ = _out874
 	_out874 = inodeformat.Companion_Default___.GetNlink(ip)
-	_636_nl = _out874
-	var _637_g uint64
-	var _ = _637_g
+	_639_nl = _out874
+	var _640_g uint64
+	var _ = _640_g
 	var _out875 uint64
 	var _ = _out875
 	_out875 = inodeformat.Companion_Default___.GetGen(ip)
-	_637_g = _out875
-	if _635_ty == uint32(0) || _636_nl == uint32(0) || _637_g != gen {
+	_640_g = _out875
+	if _638_ty == uint32(0) || _639_nl == uint32(0) || _640_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -123,20 +123,20 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = _out876
 	_out876 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out876
-	var _638_ty uint32
-	var _ = _638_ty
+	var _641_ty uint32
+	var _ = _641_ty
 	var _out877 uint32
 	var _ = _out877
 	_out877 = inodeformat.Companion_Default___.GetTy(ip)
-	_638_ty = _out877
-	var _639_nl uint32
-	var _ = _639_nl
+	_641_ty = _out877
+	var _642_nl uint32
+	var _ = _642_nl
 	var _out878 uint32
 	var _ = _out878
 	_out878 = inodeformat.Companion_Default___.GetNlink(ip)
-	_639_nl = _out878
+	_642_nl = _out878
 	st = func() uint32 {
-		if _638_ty == uint32(0) || _639_nl == uint32(0) || ino <= uint64(2) {
+		if _641_ty == uint32(0) || _642_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _640_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _640_p
+	var _643_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _643_p
 	var _out883 uint32
 	var _ = _out883
 	var _out884 *dbytes.Bytes
 	var _ = _out884
 	_out883, _out884 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
 	st = _out883
-	_640_p = _out884
+	_643_p = _out884
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _640_p
-	var _641_ty uint32
-	var _ = _641_ty
+	ip = _643_p
+	var _644_ty uint32
+	var _ = _644_ty
 	var _out885 uint32
 	var _ = _out885
-	_out885 = inodeformat.Companion_Default___.GetTy(_640_p)
-	_641_ty = _out885
-	if _641_ty != permissions.Companion_Default___.DIR() {
+	_out885 = inodeformat.Companion_Default___.GetTy(_643_p)
+	_644_ty = _out885
+	if _644_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -207,19 +207,19 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out886
 	_out886 = d.Fs.GetInode(txn, ino, true)
 	ip = _out886
-	var _642_ts uint64
-	var _ = _642_ts
-	var _643_tns uint32
-	var _ = _643_tns
+	var _645_ts uint64
+	var _ = _645_ts
+	var _646_tns uint32
+	var _ = _646_tns
 	var _out887 uint64
 	var _ = _out887
 	var _out888 uint32
 	var _ = _out888
 	_out887, _out888 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_642_ts = _out887
-	_643_tns = _out888
-	inodeformat.Companion_Default___.SetMtime(ip, _642_ts, _643_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _642_ts, _643_tns)
+	_645_ts = _out887
+	_646_tns = _out888
+	inodeformat.Companion_Default___.SetMtime(ip, _645_ts, _646_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _645_ts, _646_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
@@ -231,91 +231,91 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 	_out889 = d.Fs.GetInode(txn, ino, true)
 	ip = _out889
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _644_ts uint64
-	var _ = _644_ts
-	var _645_tns uint32
-	var _ = _645_tns
+	var _647_ts uint64
+	var _ = _647_ts
+	var _648_tns uint32
+	var _ = _648_tns
 	var _out890 uint64
 	var _ = _out890
 	var _out891 uint32
 	var _ = _out891
 	_out890, _out891 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_644_ts = _out890
-	_645_tns = _out891
-	inodeformat.Companion_Default___.SetCtime(ip, _644_ts, _645_tns)
+	_647_ts = _out890
+	_648_tns = _out891
+	inodeformat.Companion_Default___.SetCtime(ip, _647_ts, _648_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _646_ip *dbytes.Bytes
-	var _ = _646_ip
+	var _649_ip *dbytes.Bytes
+	var _ = _649_ip
 	var _out892 *dbytes.Bytes
 	var _ = _out892
 	_out892 = d.Fs.GetInode(txn, ino, true)
-	_646_ip = _out892
-	var _647_nl uint32
-	var _ = _647_nl
+	_649_ip = _out892
+	var _650_nl uint32
+	var _ = _650_nl
 	var _out893 uint32
 	var _ = _out893
-	_out893 = inodeformat.Companion_Default___.GetNlink(_646_ip)
-	_647_nl = _out893
-	if up && _647_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out893 = inodeformat.Companion_Default___.GetNlink(_649_ip)
+	_650_nl = _out893
+	if up && _650_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _647_nl <= uint32(2) {
+	if !up && _650_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_646_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_649_ip, func() uint32 {
 		if up {
-			return _647_nl + uint32(1)
+			return _650_nl + uint32(1)
 		}
-		return _647_nl - uint32(1)
+		return _650_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _646_ip)
+	d.PutInode(txn, ino, _649_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _648_ip *dbytes.Bytes
-	var _ = _648_ip
+	var _651_ip *dbytes.Bytes
+	var _ = _651_ip
 	var _out894 *dbytes.Bytes
 	var _ = _out894
 	_out894 = d.Fs.GetInode(txn, ino, true)
-	_648_ip = _out894
-	var _649_fl uint32
-	var _ = _649_fl
+	_651_ip = _out894
+	var _652_fl uint32
+	var _ = _652_fl
 	var _out895 uint32
 	var _ = _out895
-	_out895 = inodeformat.Companion_Default___.GetFlags(_648_ip)
-	_649_fl = _out895
-	if _649_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out895 = inodeformat.Companion_Default___.GetFlags(_651_ip)
+	_652_fl = _out895
+	if _652_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _650_hp *dbytes.Bytes
-	var _ = _650_hp
+	var _653_hp *dbytes.Bytes
+	var _ = _653_hp
 	var _out896 *dbytes.Bytes
 	var _ = _out896
 	_out896 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_650_hp = _out896
-	var _651_h uint64
-	var _ = _651_h
+	_653_hp = _out896
+	var _654_h uint64
+	var _ = _654_h
 	var _out897 uint64
 	var _ = _out897
-	_out897 = inodeformat.Companion_Default___.GetNext(_650_hp)
-	_651_h = _out897
-	inodeformat.Companion_Default___.SetNext(_648_ip, _651_h)
-	inodeformat.Companion_Default___.SetFlags(_648_ip, _649_fl+uint32(1))
-	d.PutInode(txn, ino, _648_ip)
+	_out897 = inodeformat.Companion_Default___.GetNext(_653_hp)
+	_654_h = _out897
+	inodeformat.Companion_Default___.SetNext(_651_ip, _654_h)
+	inodeformat.Companion_Default___.SetFlags(_651_ip, _652_fl+uint32(1))
+	d.PutInode(txn, ino, _651_ip)
 	var _out898 *dbytes.Bytes
 	var _ = _out898
 	_out898 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_650_hp = _out898
-	inodeformat.Companion_Default___.SetNext(_650_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _650_hp)
+	_653_hp = _out898
+	inodeformat.Companion_Default___.SetNext(_653_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _653_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _652_ip *dbytes.Bytes
-	var _ = _652_ip
+	var _655_ip *dbytes.Bytes
+	var _ = _655_ip
 	var _out900 *dbytes.Bytes
 	var _ = _out900
 	_out900 = d.Fs.GetInode(txn, ino, true)
-	_652_ip = _out900
-	var _653_nl uint32
-	var _ = _653_nl
+	_655_ip = _out900
+	var _656_nl uint32
+	var _ = _656_nl
 	var _out901 uint32
 	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetNlink(_652_ip)
-	_653_nl = _out901
-	var _654_ty uint32
-	var _ = _654_ty
+	_out901 = inodeformat.Companion_Default___.GetNlink(_655_ip)
+	_656_nl = _out901
+	var _657_ty uint32
+	var _ = _657_ty
 	var _out902 uint32
 	var _ = _out902
-	_out902 = inodeformat.Companion_Default___.GetTy(_652_ip)
-	_654_ty = _out902
-	var _655_size uint64
-	var _ = _655_size
+	_out902 = inodeformat.Companion_Default___.GetTy(_655_ip)
+	_657_ty = _out902
+	var _658_size uint64
+	var _ = _658_size
 	var _out903 uint64
 	var _ = _out903
-	_out903 = inodeformat.Companion_Default___.GetSize(_652_ip)
-	_655_size = _out903
-	var _656_fl uint32
-	var _ = _656_fl
+	_out903 = inodeformat.Companion_Default___.GetSize(_655_ip)
+	_658_size = _out903
+	var _659_fl uint32
+	var _ = _659_fl
 	var _out904 uint32
 	var _ = _out904
-	_out904 = inodeformat.Companion_Default___.GetFlags(_652_ip)
-	_656_fl = _out904
-	if _653_nl == uint32(0) {
+	_out904 = inodeformat.Companion_Default___.GetFlags(_655_ip)
+	_659_fl = _out904
+	if _656_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _654_ty != permissions.Companion_Default___.DIR() && _653_nl > uint32(1) {
+	if _657_ty != permissions.Companion_Default___.DIR() && _656_nl > uint32(1) {
 		var _out905 *dbytes.Bytes
 		var _ = _out905
-		_out905 = Companion_Default___.SetLinks(txn, d, ino, _653_nl-uint32(1), s, ns)
-		_652_ip = _out905
+		_out905 = Companion_Default___.SetLinks(txn, d, ino, _656_nl-uint32(1), s, ns)
+		_655_ip = _out905
 		return st, freed, later
 	}
 	var _out906 *dbytes.Bytes
 	var _ = _out906
 	_out906 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_652_ip = _out906
-	var _657_ok bool
-	var _ = _657_ok
+	_655_ip = _out906
+	var _660_ok bool
+	var _ = _660_ok
 	var _out907 bool
 	var _ = _out907
 	_out907 = d.SetSize(txn, ino, uint64(0))
-	_657_ok = _out907
-	if !_657_ok {
+	_660_ok = _out907
+	if !_660_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _656_fl%uint32(2) == uint32(1) {
+	if _659_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _658_done bool
-	var _ = _658_done
+	var _661_done bool
+	var _ = _661_done
 	var _out908 bool
 	var _ = _out908
-	_out908 = Companion_Default___.Release(txn, d, ino, _655_size)
-	_658_done = _out908
-	if _658_done {
+	_out908 = Companion_Default___.Release(txn, d, ino, _658_size)
+	_661_done = _out908
+	if _661_done {
 		var _out909 bool
 		var _ = _out909
 		_out909 = d.FreeInode(txn, ino)
-		_657_ok = _out909
-		if !_657_ok {
+		_660_ok = _out909
+		if !_660_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,41 +426,41 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _659_hp *dbytes.Bytes
-	var _ = _659_hp
+	var _662_hp *dbytes.Bytes
+	var _ = _662_hp
 	var _out910 *dbytes.Bytes
 	var _ = _out910
 	_out910 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out910
-	var _660_h uint64
-	var _ = _660_h
+	_662_hp = _out910
+	var _663_h uint64
+	var _ = _663_h
 	var _out911 uint64
 	var _ = _out911
-	_out911 = inodeformat.Companion_Default___.GetNext(_659_hp)
-	_660_h = _out911
+	_out911 = inodeformat.Companion_Default___.GetNext(_662_hp)
+	_663_h = _out911
 	st, more = uint32(0), false
-	if _660_h == uint64(0) {
+	if _663_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _660_h) || _660_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _663_h) || _663_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _661_done bool
-	var _ = _661_done
+	var _664_done bool
+	var _ = _664_done
 	var _out912 bool
 	var _ = _out912
-	_out912 = d.FreeSome(txn, _660_h, max)
-	_661_done = _out912
-	if !_661_done {
+	_out912 = d.FreeSome(txn, _663_h, max)
+	_664_done = _out912
+	if !_664_done {
 		return st, more
 	}
 	var _out913 uint32
 	var _ = _out913
 	var _out914 bool
 	var _ = _out914
-	_out913, _out914 = Companion_Default___.OffList(txn, d, _660_h)
+	_out913, _out914 = Companion_Default___.OffList(txn, d, _663_h)
 	st = _out913
 	more = _out914
 	if st != uint32(0) {
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _662_ip *dbytes.Bytes
-	var _ = _662_ip
+	var _665_ip *dbytes.Bytes
+	var _ = _665_ip
 	var _out915 *dbytes.Bytes
 	var _ = _out915
 	_out915 = d.Fs.GetInode(txn, h, true)
-	_662_ip = _out915
-	var _663_fl uint32
-	var _ = _663_fl
+	_665_ip = _out915
+	var _666_fl uint32
+	var _ = _666_fl
 	var _out916 uint32
 	var _ = _out916
-	_out916 = inodeformat.Companion_Default___.GetFlags(_662_ip)
-	_663_fl = _out916
-	var _664_nl uint32
-	var _ = _664_nl
+	_out916 = inodeformat.Companion_Default___.GetFlags(_665_ip)
+	_666_fl = _out916
+	var _667_nl uint32
+	var _ = _667_nl
 	var _out917 uint32
 	var _ = _out917
-	_out917 = inodeformat.Companion_Default___.GetNlink(_662_ip)
-	_664_nl = _out917
-	var _665_next uint64
-	var _ = _665_next
+	_out917 = inodeformat.Companion_Default___.GetNlink(_665_ip)
+	_667_nl = _out917
+	var _668_next uint64
+	var _ = _668_next
 	var _out918 uint64
 	var _ = _out918
-	_out918 = inodeformat.Companion_Default___.GetNext(_662_ip)
-	_665_next = _out918
-	if _663_fl%uint32(2) == uint32(0) {
+	_out918 = inodeformat.Companion_Default___.GetNext(_665_ip)
+	_668_next = _out918
+	if _666_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_662_ip, _663_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_662_ip, uint64(0))
-	d.PutInode(txn, h, _662_ip)
-	var _666_hp *dbytes.Bytes
-	var _ = _666_hp
+	inodeformat.Companion_Default___.SetFlags(_665_ip, _666_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_665_ip, uint64(0))
+	d.PutInode(txn, h, _665_ip)
+	var _669_hp *dbytes.Bytes
+	var _ = _669_hp
 	var _out919 *dbytes.Bytes
 	var _ = _out919
 	_out919 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_666_hp = _out919
-	inodeformat.Companion_Default___.SetNext(_666_hp, _665_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _666_hp)
-	if _664_nl == uint32(0) {
-		var _667_ok bool
-		var _ = _667_ok
+	_669_hp = _out919
+	inodeformat.Companion_Default___.SetNext(_669_hp, _668_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _669_hp)
+	if _667_nl == uint32(0) {
+		var _670_ok bool
+		var _ = _670_ok
 		var _out920 bool
 		var _ = _out920
 		_out920 = d.FreeInode(txn, h)
-		_667_ok = _out920
-		if !_667_ok {
+		_670_ok = _out920
+		if !_670_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _665_next != uint64(0) /* dircomp */
+	more = _668_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {

@@ -67,17 +67,17 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _718_w *dbytes.Bytes
-	var _ = _718_w
+	var _721_w *dbytes.Bytes
+	var _ = _721_w
 	var _out998 *dbytes.Bytes
 	var _ = _out998
 	_out998 = dbytes.NewBytes(uint64(4096))
-	_718_w = _out998
-	_718_w.Set(uint64(0), uint8(46))
-	_718_w.Set(uint64(1), uint8(46))
+	_721_w = _out998
+	_721_w.Set(uint64(0), uint8(46))
+	_721_w.Set(uint64(1), uint8(46))
 	var _out999 *dbytes.Blk
 	var _ = _out999
-	_out999 = dbytes.Freeze(_718_w)
+	_out999 = dbytes.Freeze(_721_w)
 	b = _out999
 	return b
 }
@@ -88,22 +88,22 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _719_dots *dbytes.Blk
-	var _ = _719_dots
+	var _722_dots *dbytes.Blk
+	var _ = _722_dots
 	var _out1000 *dbytes.Blk
 	var _ = _out1000
 	_out1000 = Companion_Default___.DotNames()
-	_719_dots = _out1000
+	_722_dots = _out1000
 	if cookie == uint64(0) {
 		var _out1001 bool
 		var _ = _out1001
-		_out1001 = out.Offer(ino, _719_dots, uint64(0), uint64(1), uint64(1))
+		_out1001 = out.Offer(ino, _722_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out1001
 	}
 	if fits {
 		var _out1002 bool
 		var _ = _out1002
-		_out1002 = out.Offer(up, _719_dots, uint64(0), uint64(2), uint64(2))
+		_out1002 = out.Offer(up, _722_dots, uint64(0), uint64(2), uint64(2))
 		fits = _out1002
 	}
 	return fits
@@ -112,19 +112,19 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _720_up uint64
-	var _ = _720_up
+	var _723_up uint64
+	var _ = _723_up
 	var _out1003 uint64
 	var _ = _out1003
 	_out1003 = inodeformat.Companion_Default___.GetParent(dp)
-	_720_up = _out1003
-	var _721_fits bool
-	var _ = _721_fits
+	_723_up = _out1003
+	var _724_fits bool
+	var _ = _724_fits
 	var _out1004 bool
 	var _ = _out1004
-	_out1004 = Companion_Default___.Offer2(ino, _720_up, cookie, out)
-	_721_fits = _out1004
-	if !_721_fits {
+	_out1004 = Companion_Default___.Offer2(ino, _723_up, cookie, out)
+	_724_fits = _out1004
+	if !_724_fits {
 		return eof
 	}
 	var _out1005 bool
@@ -156,13 +156,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _722_ok bool
-	var _ = _722_ok
+	var _725_ok bool
+	var _ = _725_ok
 	var _out1008 bool
 	var _ = _out1008
 	_out1008 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_722_ok = _out1008
-	if !_722_ok {
+	_725_ok = _out1008
+	if !_725_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,13 +170,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _723_room bool
-	var _ = _723_room
+	var _726_room bool
+	var _ = _726_room
 	var _out1009 bool
 	var _ = _out1009
 	_out1009 = out.Fits()
-	_723_room = _out1009
-	if !_723_room {
+	_726_room = _out1009
+	if !_726_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
@@ -184,42 +184,42 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var _ = _out1010
 	_out1010 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
 	eof = _out1010
-	var _724_n uint64
-	var _ = _724_n
+	var _727_n uint64
+	var _ = _727_n
 	var _out1011 uint64
 	var _ = _out1011
 	_out1011 = out.Len()
-	_724_n = _out1011
-	if _724_n == uint64(0) && !eof {
+	_727_n = _out1011
+	if _727_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _725_n uint64
-	var _ = _725_n
+	var _728_n uint64
+	var _ = _728_n
 	var _out1012 uint64
 	var _ = _out1012
 	_out1012 = out.Len()
-	_725_n = _out1012
-	var _726_i uint64
-	var _ = _726_i
-	_726_i = uint64(0)
-	for _726_i < _725_n {
-		var _727_x uint64
-		var _ = _727_x
+	_728_n = _out1012
+	var _729_i uint64
+	var _ = _729_i
+	_729_i = uint64(0)
+	for _729_i < _728_n {
+		var _730_x uint64
+		var _ = _730_x
 		var _out1013 uint64
 		var _ = _out1013
-		_out1013 = out.InoAt(_726_i)
-		_727_x = _out1013
-		var _728_p *dbytes.Bytes
-		var _ = _728_p
+		_out1013 = out.InoAt(_729_i)
+		_730_x = _out1013
+		var _731_p *dbytes.Bytes
+		var _ = _731_p
 		var _out1014 *dbytes.Bytes
 		var _ = _out1014
-		_out1014 = d.Fs.GetInode(txn, _727_x, false)
-		_728_p = _out1014
-		out.AttrAt(_726_i, _728_p)
-		_726_i = _726_i + uint64(1)
+		_out1014 = d.Fs.GetInode(txn, _730_x, false)
+		_731_p = _out1014
+		out.AttrAt(_729_i, _731_p)
+		_729_i = _729_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -242,13 +242,13 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _729_ok bool
-	var _ = _729_ok
+	var _732_ok bool
+	var _ = _732_ok
 	var _out1018 bool
 	var _ = _out1018
 	_out1018 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_729_ok = _out1018
-	if !_729_ok {
+	_732_ok = _out1018
+	if !_732_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _338_k uint64
-	var _ = _338_k
-	var _339_j uint64
-	var _ = _339_j
-	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _339_k uint64
+	var _ = _339_k
+	var _340_j uint64
+	var _ = _340_j
+	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _338_k < uint64(12) {
+	if _339_k < uint64(12) {
 		var _out540 uint64
 		var _ = _out540
-		_out540 = x.Resolve(txn, ip, _338_k, uint64(0), uint64(0), excl)
+		_out540 = x.Resolve(txn, ip, _339_k, uint64(0), uint64(0), excl)
 		bn = _out540
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _338_k || cj != _339_j/uint64(512) {
+	if ck != _339_k || cj != _340_j/uint64(512) {
 		var _out541 *dbytes.Blk
 		var _ = _out541
-		_out541 = x.ReadParent(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), _339_j, excl)
+		_out541 = x.ReadParent(txn, ip, _339_k, positions.Companion_Default___.MaxLev(_339_k), _340_j, excl)
 		pb_k = _out541
-		ck_k, cj_k = _338_k, _339_j/uint64(512)
+		ck_k, cj_k = _339_k, _340_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_339_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_340_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _340_k uint64
-	var _ = _340_k
-	var _341_j uint64
-	var _ = _341_j
-	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _342_room uint64
-	var _ = _342_room
-	_342_room = func() uint64 {
-		if _340_k < uint64(12) {
-			return uint64(12) - _340_k
+	var _341_k uint64
+	var _ = _341_k
+	var _342_j uint64
+	var _ = _342_j
+	_341_k, _342_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _343_room uint64
+	var _ = _343_room
+	_343_room = func() uint64 {
+		if _341_k < uint64(12) {
+			return uint64(12) - _341_k
 		}
-		return uint64(512) - _341_j
+		return uint64(512) - _342_j
 	}()
-	var _343_m uint64
-	var _ = _343_m
+	var _344_m uint64
+	var _ = _344_m
 	var _out542 uint64
 	var _ = _out542
-	_out542 = Companion_Default___.Min(max, _342_room)
-	_343_m = _out542
+	_out542 = Companion_Default___.Min(max, _343_room)
+	_344_m = _out542
 	var _out543 uint64
 	var _ = _out543
-	_out543 = Companion_Default___.Min(_343_m, Companion_Default___.AheadMax())
-	_343_m = _out543
+	_out543 = Companion_Default___.Min(_344_m, Companion_Default___.AheadMax())
+	_344_m = _out543
 	r = uint64(1)
-	for r < _343_m && bn < uint64(18446744073709486080) {
-		var _344_e uint64 = 0
-		var _ = _344_e
-		if _340_k < uint64(12) {
+	for r < _344_m && bn < uint64(18446744073709486080) {
+		var _345_e uint64 = 0
+		var _ = _345_e
+		if _341_k < uint64(12) {
 			var _out544 uint64
 			var _ = _out544
-			_out544 = inodeformat.Companion_Default___.GetSlot(ip, _340_k+r)
-			_344_e = _out544
+			_out544 = inodeformat.Companion_Default___.GetSlot(ip, _341_k+r)
+			_345_e = _out544
 		} else {
-			_344_e = pb.U64(uint64(8) * (_341_j + r))
+			_345_e = pb.U64(uint64(8) * (_342_j + r))
 		}
-		if _344_e != bn+r {
+		if _345_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -156,38 +156,38 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	var _ = _out545
 	_out545 = dbytes.AnyBytes(n)
 	b = _out545
-	var _345_done uint64
-	var _ = _345_done
-	_345_done = uint64(0)
-	var _346_ahead uint64
-	var _ = _346_ahead
-	_346_ahead = uint64(0)
-	var _347_ck uint64
-	var _ = _347_ck
-	var _348_cj uint64
-	var _ = _348_cj
-	_347_ck, _348_cj = uint64(15), uint64(0)
-	var _349_pb *dbytes.Blk
-	var _ = _349_pb
+	var _346_done uint64
+	var _ = _346_done
+	_346_done = uint64(0)
+	var _347_ahead uint64
+	var _ = _347_ahead
+	_347_ahead = uint64(0)
+	var _348_ck uint64
+	var _ = _348_ck
+	var _349_cj uint64
+	var _ = _349_cj
+	_348_ck, _349_cj = uint64(15), uint64(0)
+	var _350_pb *dbytes.Blk
+	var _ = _350_pb
 	var _out546 *dbytes.Blk
 	var _ = _out546
 	_out546 = dbytes.ZeroBlk()
-	_349_pb = _out546
-	for _345_done < n {
-		var _350_pos uint64
-		var _ = _350_pos
-		_350_pos = off + _345_done
-		var _351_bo uint64
-		var _ = _351_bo
-		_351_bo = _350_pos % uint64(4096)
-		var _352_c uint64
-		var _ = _352_c
+	_350_pb = _out546
+	for _346_done < n {
+		var _351_pos uint64
+		var _ = _351_pos
+		_351_pos = off + _346_done
+		var _352_bo uint64
+		var _ = _352_bo
+		_352_bo = _351_pos % uint64(4096)
+		var _353_c uint64
+		var _ = _353_c
 		var _out547 uint64
 		var _ = _out547
-		_out547 = Companion_Default___.Min(uint64(4096)-_351_bo, n-_345_done)
-		_352_c = _out547
-		var _353_bn uint64 = 0
-		var _ = _353_bn
+		_out547 = Companion_Default___.Min(uint64(4096)-_352_bo, n-_346_done)
+		_353_c = _out547
+		var _354_bn uint64 = 0
+		var _ = _354_bn
 		var _out548 uint64
 		var _ = _out548
 		var _out549 uint64
@@ -196,40 +196,40 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out550
 		var _out551 *dbytes.Blk
 		var _ = _out551
-		_out548, _out549, _out550, _out551 = Companion_Default___.Find(x, txn, ip, _350_pos/uint64(4096), false, _347_ck, _348_cj, _349_pb)
-		_353_bn = _out548
-		_347_ck = _out549
-		_348_cj = _out550
-		_349_pb = _out551
-		var _354_blk *dbytes.Blk
-		var _ = _354_blk
+		_out548, _out549, _out550, _out551 = Companion_Default___.Find(x, txn, ip, _351_pos/uint64(4096), false, _348_ck, _349_cj, _350_pb)
+		_354_bn = _out548
+		_348_ck = _out549
+		_349_cj = _out550
+		_350_pb = _out551
+		var _355_blk *dbytes.Blk
+		var _ = _355_blk
 		var _out552 *dbytes.Blk
 		var _ = _out552
 		_out552 = dbytes.ZeroBlk()
-		_354_blk = _out552
-		if _353_bn != uint64(0) {
-			if _346_ahead <= _350_pos/uint64(4096) {
-				var _355_left uint64
-				var _ = _355_left
-				_355_left = (_351_bo + (n - _345_done) + uint64(4095)) / uint64(4096)
-				var _356_r uint64
-				var _ = _356_r
+		_355_blk = _out552
+		if _354_bn != uint64(0) {
+			if _347_ahead <= _351_pos/uint64(4096) {
+				var _356_left uint64
+				var _ = _356_left
+				_356_left = (_352_bo + (n - _346_done) + uint64(4095)) / uint64(4096)
+				var _357_r uint64
+				var _ = _357_r
 				var _out553 uint64
 				var _ = _out553
-				_out553 = Companion_Default___.Adjacent(ip, _349_pb, _350_pos/uint64(4096), _353_bn, _355_left)
-				_356_r = _out553
-				if uint64(1) < _356_r {
-					txn.Ahead(_353_bn, _356_r)
+				_out553 = Companion_Default___.Adjacent(ip, _350_pb, _351_pos/uint64(4096), _354_bn, _356_left)
+				_357_r = _out553
+				if uint64(1) < _357_r {
+					txn.Ahead(_354_bn, _357_r)
 				}
-				_346_ahead = _350_pos/uint64(4096) + _356_r
+				_347_ahead = _351_pos/uint64(4096) + _357_r
 			}
 			var _out554 *dbytes.Blk
 			var _ = _out554
-			_out554 = x.ReadAt(txn, _353_bn, false)
-			_354_blk = _out554
+			_out554 = x.ReadAt(txn, _354_bn, false)
+			_355_blk = _out554
 		}
-		b.CopyBlk(_345_done, _354_blk, _351_bo, _352_c)
-		_345_done = _345_done + _352_c
+		b.CopyBlk(_346_done, _355_blk, _352_bo, _353_c)
+		_346_done = _346_done + _353_c
 	}
 	return b
 }

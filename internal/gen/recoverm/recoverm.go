@@ -68,8 +68,8 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _574_version uint64 = 0
-	var _ = _574_version
+	var _577_version uint64 = 0
+	var _ = _577_version
 	var _out777 uint64
 	var _ = _out777
 	var _out778 uint64
@@ -77,7 +77,7 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _out779 uint64
 	var _ = _out779
 	_out777, _out778, _out779 = t.Pages.Root()
-	_574_version = _out777
+	_577_version = _out777
 	r0 = _out778
 	r1 = _out779
 	io = true
@@ -91,19 +91,19 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	if !io {
 		return io, r0, r1
 	}
-	var _575_k uint64
-	var _ = _575_k
-	_575_k = uint64(0)
-	var _576_i uint64
-	var _ = _576_i
-	_576_i = uint64(0)
-	var _577_n uint64
-	var _ = _577_n
+	var _578_k uint64
+	var _ = _578_k
+	_578_k = uint64(0)
+	var _579_i uint64
+	var _ = _579_i
+	_579_i = uint64(0)
+	var _580_n uint64
+	var _ = _580_n
 	var _out781 uint64
 	var _ = _out781
 	_out781 = cs.Len()
-	_577_n = _out781
-	for _576_i < _577_n && _575_k < t.Np {
+	_580_n = _out781
+	for _579_i < _580_n && _578_k < t.Np {
 		var _out782 bool
 		var _ = _out782
 		var _out783 uint64
@@ -112,9 +112,9 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 		var _ = _out784
 		var _out785 uint64
 		var _ = _out785
-		_out782, _out783, _out784, _out785 = Companion_Default___.UpdatePage(d, t, cs, _576_i, r0, r1)
+		_out782, _out783, _out784, _out785 = Companion_Default___.UpdatePage(d, t, cs, _579_i, r0, r1)
 		io = _out782
-		_576_i = _out783
+		_579_i = _out783
 		r0 = _out784
 		r1 = _out785
 		if !io {
@@ -123,10 +123,10 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 		var _out786 uint64
 		var _ = _out786
 		_out786 = cs.Len()
-		_577_n = _out786
-		_575_k = _575_k + uint64(1)
+		_580_n = _out786
+		_578_k = _578_k + uint64(1)
 	}
-	if _576_i < _577_n {
+	if _579_i < _580_n {
 		io = false
 		return io, r0, r1
 	}
@@ -139,13 +139,13 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _578_l *ddisk.BList
-	var _ = _578_l
+	var _581_l *ddisk.BList
+	var _ = _581_l
 	var _out788 *ddisk.BList
 	var _ = _out788
 	_out788 = mm.Sorted()
-	_578_l = _out788
-	treeofcodes.Companion_Default___.AddList(t, cs, _578_l)
+	_581_l = _out788
+	treeofcodes.Companion_Default___.AddList(t, cs, _581_l)
 	cs.Sort()
 	var _out789 bool
 	var _ = _out789
@@ -163,12 +163,12 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _579_x uint64 = 0
-	var _ = _579_x
-	var _580_a uint64 = 0
-	var _ = _580_a
-	var _581_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _581_b
+	var _582_x uint64 = 0
+	var _ = _582_x
+	var _583_a uint64 = 0
+	var _ = _583_a
+	var _584_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _584_b
 	var _out790 bool
 	var _ = _out790
 	var _out791 uint64
@@ -181,79 +181,79 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _out794
 	_out790, _out791, _out792, _out793, _out794 = treeofcodes.Companion_Default___.Changed(t, cs, i)
 	io = _out790
-	_579_x = _out791
-	_580_a = _out792
-	_581_b = _out793
+	_582_x = _out791
+	_583_a = _out792
+	_584_b = _out793
 	j = _out794
 	if !io {
 		return io, j, r0, r1
 	}
 	var _out795 bool
 	var _ = _out795
-	_out795 = d.Write(_580_a, _581_b)
+	_out795 = d.Write(_583_a, _584_b)
 	io = _out795
 	if !io {
 		return io, j, r0, r1
 	}
-	var _582_root bool
-	var _ = _582_root
-	var _583_c0 uint64
-	var _ = _583_c0
-	var _584_c1 uint64
-	var _ = _584_c1
+	var _585_root bool
+	var _ = _585_root
+	var _586_c0 uint64
+	var _ = _586_c0
+	var _587_c1 uint64
+	var _ = _587_c1
 	var _out796 bool
 	var _ = _out796
 	var _out797 uint64
 	var _ = _out797
 	var _out798 uint64
 	var _ = _out798
-	_out796, _out797, _out798 = treeofcodes.Companion_Default___.Upwards(t, cs, _579_x, _581_b)
-	_582_root = _out796
-	_583_c0 = _out797
-	_584_c1 = _out798
-	if _582_root {
-		r0, r1 = _583_c0, _584_c1
+	_out796, _out797, _out798 = treeofcodes.Companion_Default___.Upwards(t, cs, _582_x, _584_b)
+	_585_root = _out796
+	_586_c0 = _out797
+	_587_c1 = _out798
+	if _585_root {
+		r0, r1 = _586_c0, _587_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _585_l *ddisk.BList
-	var _ = _585_l
+	var _588_l *ddisk.BList
+	var _ = _588_l
 	var _out799 *ddisk.BList
 	var _ = _out799
 	_out799 = mm.Sorted()
-	_585_l = _out799
-	var _586_n uint64
-	var _ = _586_n
+	_588_l = _out799
+	var _589_n uint64
+	var _ = _589_n
 	var _out800 uint64
 	var _ = _out800
-	_out800 = _585_l.Len()
-	_586_n = _out800
-	var _587_k uint64
-	var _ = _587_k
-	_587_k = uint64(0)
-	for _587_k < _586_n {
-		var _588_a uint64
-		var _ = _588_a
-		var _589_m uint64
-		var _ = _589_m
+	_out800 = _588_l.Len()
+	_589_n = _out800
+	var _590_k uint64
+	var _ = _590_k
+	_590_k = uint64(0)
+	for _590_k < _589_n {
+		var _591_a uint64
+		var _ = _591_a
+		var _592_m uint64
+		var _ = _592_m
 		var _out801 uint64
 		var _ = _out801
 		var _out802 uint64
 		var _ = _out802
-		_out801, _out802 = groups.Companion_Default___.Adjacent(_585_l, _587_k)
-		_588_a = _out801
-		_589_m = _out802
+		_out801, _out802 = groups.Companion_Default___.Adjacent(_588_l, _590_k)
+		_591_a = _out801
+		_592_m = _out802
 		var _out803 bool
 		var _ = _out803
-		_out803 = d.WriteRun(_588_a, _585_l, _587_k, _589_m)
+		_out803 = d.WriteRun(_591_a, _588_l, _590_k, _592_m)
 		io = _out803
 		if !io {
 			return io
 		}
-		_587_k = _587_k + _589_m
+		_590_k = _590_k + _592_m
 	}
 	var _out804 bool
 	var _ = _out804
@@ -273,12 +273,12 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _590_i1 bool
-	var _ = _590_i1
-	var _591_ok1 bool
-	var _ = _591_ok1
-	var _592_q1 uint64
-	var _ = _592_q1
+	var _593_i1 bool
+	var _ = _593_i1
+	var _594_ok1 bool
+	var _ = _594_ok1
+	var _595_q1 uint64
+	var _ = _595_q1
 	var _out805 bool
 	var _ = _out805
 	var _out806 bool
@@ -286,15 +286,15 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _out807 uint64
 	var _ = _out807
 	_out805, _out806, _out807 = Companion_Default___.HeaderIn(d, seal, at)
-	_590_i1 = _out805
-	_591_ok1 = _out806
-	_592_q1 = _out807
-	var _593_i2 bool
-	var _ = _593_i2
-	var _594_ok2 bool
-	var _ = _594_ok2
-	var _595_q2 uint64
-	var _ = _595_q2
+	_593_i1 = _out805
+	_594_ok1 = _out806
+	_595_q1 = _out807
+	var _596_i2 bool
+	var _ = _596_i2
+	var _597_ok2 bool
+	var _ = _597_ok2
+	var _598_q2 uint64
+	var _ = _598_q2
 	var _out808 bool
 	var _ = _out808
 	var _out809 bool
@@ -302,44 +302,44 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _out810 uint64
 	var _ = _out810
 	_out808, _out809, _out810 = Companion_Default___.HeaderIn(d, seal, cp)
-	_593_i2 = _out808
-	_594_ok2 = _out809
-	_595_q2 = _out810
-	io = _590_i1 || _593_i2
-	if !_591_ok1 && !_594_ok2 {
+	_596_i2 = _out808
+	_597_ok2 = _out809
+	_598_q2 = _out810
+	io = _593_i1 || _596_i2
+	if !_594_ok1 && !_597_ok2 {
 		return io, hb, h
 	}
-	var _596_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _596_l
+	var _599_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _599_l
 	var _out811 bool
 	var _ = _out811
 	var _out812 *ddisk.BList
 	var _ = _out812
 	_out811, _out812 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _591_ok1 && (!_594_ok2 || _592_q1 >= _595_q2) {
+		if _594_ok1 && (!_597_ok2 || _595_q1 >= _598_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
 	io = _out811
-	_596_l = _out812
+	_599_l = _out812
 	if !io {
 		return io, hb, h
 	}
 	var _out813 *dbytes.Blk
 	var _ = _out813
-	_out813 = _596_l.BlkAt(uint64(0))
+	_out813 = _599_l.BlkAt(uint64(0))
 	hb = _out813
-	var _597_ok bool = false
-	var _ = _597_ok
+	var _600_ok bool = false
+	var _ = _600_ok
 	var _out814 bool
 	var _ = _out814
 	var _out815 uint64
 	var _ = _out815
 	_out814, _out815 = seal.DecHdr(hb)
-	_597_ok = _out814
+	_600_ok = _out814
 	h = _out815
-	if !_597_ok {
+	if !_600_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,8 +351,8 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _598_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _598_b
+	var _601_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _601_b
 	ok, q = false, uint64(0)
 	var _out816 bool
 	var _ = _out816
@@ -360,13 +360,13 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = _out817
 	_out816, _out817 = d.Read(a)
 	io = _out816
-	_598_b = _out817
+	_601_b = _out817
 	if io {
 		var _out818 bool
 		var _ = _out818
 		var _out819 uint64
 		var _ = _out819
-		_out818, _out819 = seal.DecHdr(_598_b)
+		_out818, _out819 = seal.DecHdr(_601_b)
 		ok = _out818
 		q = _out819
 	}
@@ -408,15 +408,15 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _599_nb *dbytes.Blk
-	var _ = _599_nb
+	var _602_nb *dbytes.Blk
+	var _ = _602_nb
 	var _out824 *dbytes.Blk
 	var _ = _out824
 	_out824 = seal.EncHdr(q, r0, r1)
-	_599_nb = _out824
+	_602_nb = _out824
 	var _out825 bool
 	var _ = _out825
-	_out825 = Companion_Default___.WriteHeads(d, _599_nb, at, cp)
+	_out825 = Companion_Default___.WriteHeads(d, _602_nb, at, cp)
 	io = _out825
 	if !io {
 		return io
@@ -462,54 +462,54 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _600_sz uint64
-	var _ = _600_sz
+	var _603_sz uint64
+	var _ = _603_sz
 	var _out830 uint64
 	var _ = _out830
 	_out830 = d.Size()
-	_600_sz = _out830
-	var _601_cp uint64
-	var _ = _601_cp
-	_601_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _602_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _602_hb
-	var _603_h uint64 = 0
-	var _ = _603_h
+	_603_sz = _out830
+	var _604_cp uint64
+	var _ = _604_cp
+	_604_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _605_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _605_hb
+	var _606_h uint64 = 0
+	var _ = _606_h
 	var _out831 bool
 	var _ = _out831
 	var _out832 *dbytes.Blk
 	var _ = _out832
 	var _out833 uint64
 	var _ = _out833
-	_out831, _out832, _out833 = Companion_Default___.Choose(d, seal, at, _601_cp)
+	_out831, _out832, _out833 = Companion_Default___.Choose(d, seal, at, _604_cp)
 	io = _out831
-	_602_hb = _out832
-	_603_h = _out833
-	if _602_hb == (*dbytes.Blk)(nil) || _603_h >= uint64(1152921504606846976) {
+	_605_hb = _out832
+	_606_h = _out833
+	if _605_hb == (*dbytes.Blk)(nil) || _606_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _604_r0 uint64
-	var _ = _604_r0
-	var _605_r1 uint64
-	var _ = _605_r1
+	var _607_r0 uint64
+	var _ = _607_r0
+	var _608_r1 uint64
+	var _ = _608_r1
 	var _out834 uint64
 	var _ = _out834
 	var _out835 uint64
 	var _ = _out835
-	_out834, _out835 = seal.Root(_602_hb)
-	_604_r0 = _out834
-	_605_r1 = _out835
-	var _606_cs *dlog.Codes
-	var _ = _606_cs
+	_out834, _out835 = seal.Root(_605_hb)
+	_607_r0 = _out834
+	_608_r1 = _out835
+	var _609_cs *dlog.Codes
+	var _ = _609_cs
 	var _out836 *dlog.Codes
 	var _ = _out836
 	_out836 = dlog.NewCodes()
-	_606_cs = _out836
-	t.Pages.Begin(_604_r0, _605_r1)
-	var _607_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _607_mm
-	var _608_i uint64 = 0
-	var _ = _608_i
+	_609_cs = _out836
+	t.Pages.Begin(_607_r0, _608_r1)
+	var _610_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _610_mm
+	var _611_i uint64 = 0
+	var _ = _611_i
 	var _out837 bool
 	var _ = _out837
 	var _out838 bool
@@ -518,11 +518,11 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out839
 	var _out840 uint64
 	var _ = _out840
-	_out837, _out838, _out839, _out840 = logscan.Companion_Default___.Scan(d, seal, t, _606_cs, _602_hb, _603_h, at, nd, nr, _600_sz)
+	_out837, _out838, _out839, _out840 = logscan.Companion_Default___.Scan(d, seal, t, _609_cs, _605_hb, _606_h, at, nd, nr, _603_sz)
 	io = _out837
 	damaged = _out838
-	_607_mm = _out839
-	_608_i = _out840
+	_610_mm = _out839
+	_611_i = _out840
 	if !io || damaged {
 		return io, damaged, j
 	}
@@ -530,7 +530,7 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out841
 	var _out842 *journalm.Journal
 	var _ = _out842
-	_out841, _out842 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _606_cs, _602_hb, _603_h+_608_i+uint64(1), _607_mm, _600_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	_out841, _out842 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _609_cs, _605_hb, _606_h+_611_i+uint64(1), _610_mm, _603_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
 	io = _out841
 	j = _out842
 	return io, damaged, j
@@ -564,10 +564,10 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	if !io {
 		return io
 	}
-	var _609_r0 uint64 = 0
-	var _ = _609_r0
-	var _610_r1 uint64 = 0
-	var _ = _610_r1
+	var _612_r0 uint64 = 0
+	var _ = _612_r0
+	var _613_r1 uint64 = 0
+	var _ = _613_r1
 	var _out846 bool
 	var _ = _out846
 	var _out847 uint64
@@ -576,8 +576,8 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _out848
 	_out846, _out847, _out848 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out846
-	_609_r0 = _out847
-	_610_r1 = _out848
+	_612_r0 = _out847
+	_613_r1 = _out848
 	if !io {
 		return io
 	}
@@ -590,26 +590,26 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	}
 	var _out850 bool
 	var _ = _out850
-	_out850 = Companion_Default___.Empty(d, seal, e, _609_r0, _610_r1, at, cp)
+	_out850 = Companion_Default___.Empty(d, seal, e, _612_r0, _613_r1, at, cp)
 	io = _out850
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _609_r0, _610_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _612_r0, _613_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _611_i *journalm.Installer
-	var _ = _611_i
+	var _614_i *journalm.Installer
+	var _ = _614_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_611_i = _nw6
+	_614_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _611_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _614_i)
 	j = _nw7
 	return j
 }
@@ -617,25 +617,25 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _612_nb *dbytes.Blk
-	var _ = _612_nb
+	var _615_nb *dbytes.Blk
+	var _ = _615_nb
 	var _out851 *dbytes.Blk
 	var _ = _out851
 	_out851 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_612_nb = _out851
-	var _613_cp uint64
-	var _ = _613_cp
-	_613_cp = at + uint64(1) + uint64(16)*nd + nr
+	_615_nb = _out851
+	var _616_cp uint64
+	var _ = _616_cp
+	_616_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out852 bool
 	var _ = _out852
-	_out852 = d.Write(at, _612_nb)
+	_out852 = d.Write(at, _615_nb)
 	io = _out852
 	if !io {
 		return io
 	}
 	var _out853 bool
 	var _ = _out853
-	_out853 = d.Write(_613_cp, _612_nb)
+	_out853 = d.Write(_616_cp, _615_nb)
 	io = _out853
 	if !io {
 		return io

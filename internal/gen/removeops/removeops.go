@@ -67,16 +67,16 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _769_found bool = false
-	var _ = _769_found
+	var _772_found bool = false
+	var _ = _772_found
 	var _out1117 bool
 	var _ = _out1117
 	var _out1118 uint64
 	var _ = _out1118
 	_out1117, _out1118 = d.Lookup(txn, dino, name, true)
-	_769_found = _out1117
+	_772_found = _out1117
 	ino = _out1118
-	if !_769_found {
+	if !_772_found {
 		st = permissions.Companion_Default___.NOENT()
 		var _out1119 *dbytes.Bytes
 		var _ = _out1119
@@ -94,13 +94,13 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _770_no bool
-	var _ = _770_no
+	var _773_no bool
+	var _ = _773_no
 	var _out1122 bool
 	var _ = _out1122
 	_out1122 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_770_no = _out1122
-	if _770_no {
+	_773_no = _out1122
+	if _773_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,8 +115,8 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _771_dots uint32 = 0
-	var _ = _771_dots
+	var _774_dots uint32 = 0
+	var _ = _774_dots
 	var _out1123 uint32
 	var _ = _out1123
 	var _out1124 *dbytes.Bytes
@@ -126,33 +126,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	_out1123, _out1124, _out1125 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1123
 	before = _out1124
-	_771_dots = _out1125
+	_774_dots = _out1125
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _771_dots != uint32(0) {
+	if _774_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _771_dots == uint32(2) {
+			if sub && _774_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _772_w bool
-	var _ = _772_w
+	var _775_w bool
+	var _ = _775_w
 	var _out1126 bool
 	var _ = _out1126
 	_out1126 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_772_w = _out1126
-	if !_772_w {
+	_775_w = _out1126
+	if !_775_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _773_ino uint64 = 0
-	var _ = _773_ino
-	var _774_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _774_ip
+	var _776_ino uint64 = 0
+	var _ = _776_ino
+	var _777_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _777_ip
 	var _out1127 uint32
 	var _ = _out1127
 	var _out1128 uint64
@@ -161,33 +161,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1129
 	_out1127, _out1128, _out1129 = Companion_Default___.Victim(txn, d, c, dino, before, name)
 	st = _out1127
-	_773_ino = _out1128
-	_774_ip = _out1129
+	_776_ino = _out1128
+	_777_ip = _out1129
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _775_ty uint32
-	var _ = _775_ty
+	var _778_ty uint32
+	var _ = _778_ty
 	var _out1130 uint32
 	var _ = _out1130
-	_out1130 = inodeformat.Companion_Default___.GetTy(_774_ip)
-	_775_ty = _out1130
-	if _775_ty == permissions.Companion_Default___.DIR() && !sub {
+	_out1130 = inodeformat.Companion_Default___.GetTy(_777_ip)
+	_778_ty = _out1130
+	if _778_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _775_ty != permissions.Companion_Default___.DIR() && sub {
+	if _778_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _776_e bool
-		var _ = _776_e
+		var _779_e bool
+		var _ = _779_e
 		var _out1131 bool
 		var _ = _out1131
-		_out1131 = d.IsEmpty(txn, _773_ino)
-		_776_e = _out1131
-		if !_776_e {
+		_out1131 = d.IsEmpty(txn, _776_ino)
+		_779_e = _out1131
+		if !_779_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
@@ -198,7 +198,7 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1133
 	var _out1134 bool
 	var _ = _out1134
-	_out1132, _out1133, _out1134 = Companion_Default___.TakeOut(txn, d, dino, name, _773_ino, sub, s, ns)
+	_out1132, _out1133, _out1134 = Companion_Default___.TakeOut(txn, d, dino, name, _776_ino, sub, s, ns)
 	st = _out1132
 	after = _out1133
 	later = _out1134
@@ -212,18 +212,18 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _777_ok bool
-	var _ = _777_ok
+	var _780_ok bool
+	var _ = _780_ok
 	var _out1135 bool
 	var _ = _out1135
 	_out1135 = d.Remove(txn, dino, name)
-	_777_ok = _out1135
-	if !_777_ok {
+	_780_ok = _out1135
+	if !_780_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _778_freed bool = false
-	var _ = _778_freed
+	var _781_freed bool = false
+	var _ = _781_freed
 	var _out1136 uint32
 	var _ = _out1136
 	var _out1137 bool
@@ -232,7 +232,7 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var _ = _out1138
 	_out1136, _out1137, _out1138 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
 	st = _out1136
-	_778_freed = _out1137
+	_781_freed = _out1137
 	later = _out1138
 	if st != uint32(0) {
 		return st, after, later
@@ -262,27 +262,27 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _779_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _779_ip
+	var _782_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _782_ip
 	var _out1141 uint32
 	var _ = _out1141
 	var _out1142 *dbytes.Bytes
 	var _ = _out1142
 	_out1141, _out1142 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1141
-	_779_ip = _out1142
+	_782_ip = _out1142
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _779_ip
-	var _780_ty uint32
-	var _ = _780_ty
+	node = _782_ip
+	var _783_ty uint32
+	var _ = _783_ty
 	var _out1143 uint32
 	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetTy(_779_ip)
-	_780_ty = _out1143
-	var _781_dots uint32 = 0
-	var _ = _781_dots
+	_out1143 = inodeformat.Companion_Default___.GetTy(_782_ip)
+	_783_ty = _out1143
+	var _784_dots uint32 = 0
+	var _ = _784_dots
 	var _out1144 uint32
 	var _ = _out1144
 	var _out1145 *dbytes.Bytes
@@ -292,34 +292,34 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	_out1144, _out1145, _out1146 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1144
 	before = _out1145
-	_781_dots = _out1146
+	_784_dots = _out1146
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _781_dots != uint32(0) {
+	if _784_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _780_ty == permissions.Companion_Default___.DIR() {
+	if _783_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _782_x bool
-	var _ = _782_x
+	var _785_x bool
+	var _ = _785_x
 	var _out1147 bool
 	var _ = _out1147
 	_out1147 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_782_x = _out1147
-	if !_782_x {
+	_785_x = _out1147
+	if !_785_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _783_found bool
-	var _ = _783_found
-	var _784_other uint64
-	var _ = _784_other
-	var _785_hint uint64
-	var _ = _785_hint
+	var _786_found bool
+	var _ = _786_found
+	var _787_other uint64
+	var _ = _787_other
+	var _788_hint uint64
+	var _ = _788_hint
 	var _out1148 bool
 	var _ = _out1148
 	var _out1149 uint64
@@ -327,47 +327,47 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _out1150 uint64
 	var _ = _out1150
 	_out1148, _out1149, _out1150 = d.LookupHint(txn, dino, name, true)
-	_783_found = _out1148
-	_784_other = _out1149
-	_785_hint = _out1150
-	if _783_found {
+	_786_found = _out1148
+	_787_other = _out1149
+	_788_hint = _out1150
+	if _786_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _786_w bool
-	var _ = _786_w
+	var _789_w bool
+	var _ = _789_w
 	var _out1151 bool
 	var _ = _out1151
 	_out1151 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_786_w = _out1151
-	if !_786_w {
+	_789_w = _out1151
+	if !_789_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _787_nl uint32
-	var _ = _787_nl
+	var _790_nl uint32
+	var _ = _790_nl
 	var _out1152 uint32
 	var _ = _out1152
-	_out1152 = inodeformat.Companion_Default___.GetNlink(_779_ip)
-	_787_nl = _out1152
-	if _787_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1152 = inodeformat.Companion_Default___.GetNlink(_782_ip)
+	_790_nl = _out1152
+	if _790_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _788_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _788_np
+	var _791_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _791_np
 	var _out1153 uint32
 	var _ = _out1153
 	var _out1154 *dbytes.Bytes
 	var _ = _out1154
 	var _out1155 *dbytes.Bytes
 	var _ = _out1155
-	_out1153, _out1154, _out1155 = Companion_Default___.AddName(txn, d, ino, dino, name, _785_hint, _787_nl, s, ns)
+	_out1153, _out1154, _out1155 = Companion_Default___.AddName(txn, d, ino, dino, name, _788_hint, _790_nl, s, ns)
 	st = _out1153
-	_788_np = _out1154
+	_791_np = _out1154
 	after = _out1155
 	if st == uint32(0) {
-		node = _788_np
+		node = _791_np
 	}
 	return st, node, before, after
 }
@@ -379,13 +379,13 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _789_ok bool
-	var _ = _789_ok
+	var _792_ok bool
+	var _ = _792_ok
 	var _out1156 bool
 	var _ = _out1156
 	_out1156 = d.InsertAt(txn, dino, name, ino, hint)
-	_789_ok = _out1156
-	if !_789_ok {
+	_792_ok = _out1156
+	if !_792_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _790_at uint64
-	var _ = _790_at
-	_790_at = x
-	var _791_n uint64
-	var _ = _791_n
-	_791_n = uint64(0)
-	for _791_n < Companion_Default___.MAXDEPTH() {
-		if _790_at == top {
+	var _793_at uint64
+	var _ = _793_at
+	_793_at = x
+	var _794_n uint64
+	var _ = _794_n
+	_794_n = uint64(0)
+	for _794_n < Companion_Default___.MAXDEPTH() {
+		if _793_at == top {
 			below = true
 			return st, below
 		}
-		if _790_at == procedurebase.Companion_Default___.ROOT() {
+		if _793_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _792_ip *dbytes.Bytes
-		var _ = _792_ip
+		var _795_ip *dbytes.Bytes
+		var _ = _795_ip
 		var _out1159 *dbytes.Bytes
 		var _ = _out1159
-		_out1159 = d.Fs.GetInode(txn, _790_at, false)
-		_792_ip = _out1159
+		_out1159 = d.Fs.GetInode(txn, _793_at, false)
+		_795_ip = _out1159
 		var _out1160 uint64
 		var _ = _out1160
-		_out1160 = inodeformat.Companion_Default___.GetParent(_792_ip)
-		_790_at = _out1160
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _790_at) {
+		_out1160 = inodeformat.Companion_Default___.GetParent(_795_ip)
+		_793_at = _out1160
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _793_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_791_n = _791_n + uint64(1)
+		_794_n = _794_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _793_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _793_ip
+	var _796_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _796_ip
 	var _out1161 uint32
 	var _ = _out1161
 	var _out1162 *dbytes.Bytes
 	var _ = _out1162
 	_out1161, _out1162 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
 	st = _out1161
-	_793_ip = _out1162
-	var _794_ty uint32
-	var _ = _794_ty
+	_796_ip = _out1162
+	var _797_ty uint32
+	var _ = _797_ty
 	var _out1163 uint32
 	var _ = _out1163
-	_out1163 = inodeformat.Companion_Default___.GetTy(_793_ip)
-	_794_ty = _out1163
-	var _795_no bool
-	var _ = _795_no
+	_out1163 = inodeformat.Companion_Default___.GetTy(_796_ip)
+	_797_ty = _out1163
+	var _798_no bool
+	var _ = _798_no
 	var _out1164 bool
 	var _ = _out1164
-	_out1164 = permissions.Companion_Default___.Sticky(c, tdir, _793_ip)
-	_795_no = _out1164
-	if _795_no {
+	_out1164 = permissions.Companion_Default___.Sticky(c, tdir, _796_ip)
+	_798_no = _out1164
+	if _798_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _794_ty != permissions.Companion_Default___.DIR() {
+	if dir && _797_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _794_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _797_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _796_e bool
-		var _ = _796_e
+		var _799_e bool
+		var _ = _799_e
 		var _out1165 bool
 		var _ = _out1165
 		_out1165 = d.IsEmpty(txn, dst)
-		_796_e = _out1165
-		if !_796_e {
+		_799_e = _out1165
+		if !_799_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _797_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _797_ip
+	var _800_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _800_ip
 	var _out1166 uint32
 	var _ = _out1166
 	var _out1167 *dbytes.Bytes
 	var _ = _out1167
 	_out1166, _out1167 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
 	st = _out1166
-	_797_ip = _out1167
-	var _798_ty uint32
-	var _ = _798_ty
+	_800_ip = _out1167
+	var _801_ty uint32
+	var _ = _801_ty
 	var _out1168 uint32
 	var _ = _out1168
-	_out1168 = inodeformat.Companion_Default___.GetTy(_797_ip)
-	_798_ty = _out1168
-	var _799_no bool
-	var _ = _799_no
+	_out1168 = inodeformat.Companion_Default___.GetTy(_800_ip)
+	_801_ty = _out1168
+	var _802_no bool
+	var _ = _802_no
 	var _out1169 bool
 	var _ = _out1169
-	_out1169 = permissions.Companion_Default___.Sticky(c, fdir, _797_ip)
-	_799_no = _out1169
-	if _799_no {
+	_out1169 = permissions.Companion_Default___.Sticky(c, fdir, _800_ip)
+	_802_no = _out1169
+	if _802_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _798_ty == permissions.Companion_Default___.DIR() {
+	if _801_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _800_below bool = false
-		var _ = _800_below
+		var _803_below bool = false
+		var _ = _803_below
 		var _out1170 uint32
 		var _ = _out1170
 		var _out1171 bool
 		var _ = _out1171
 		_out1170, _out1171 = Companion_Default___.Below(txn, d, tino, src)
 		st = _out1170
-		_800_below = _out1171
+		_803_below = _out1171
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _800_below {
+		if _803_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _801_w bool
-		var _ = _801_w
+		var _804_w bool
+		var _ = _804_w
 		var _out1172 bool
 		var _ = _out1172
-		_out1172 = permissions.Companion_Default___.May(c, _797_ip, permissions.Companion_Default___.MAYW())
-		_801_w = _out1172
-		if fino != tino && !_801_w {
+		_out1172 = permissions.Companion_Default___.May(c, _800_ip, permissions.Companion_Default___.MAYW())
+		_804_w = _out1172
+		if fino != tino && !_804_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,32 +233,32 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _802_wf bool
-	var _ = _802_wf
+	var _805_wf bool
+	var _ = _805_wf
 	var _out1173 bool
 	var _ = _out1173
 	_out1173 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_802_wf = _out1173
-	var _803_wt bool
-	var _ = _803_wt
+	_805_wf = _out1173
+	var _806_wt bool
+	var _ = _806_wt
 	var _out1174 bool
 	var _ = _out1174
 	_out1174 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_803_wt = _out1174
-	if !_802_wf || !_803_wt {
+	_806_wt = _out1174
+	if !_805_wf || !_806_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _804_there bool = false
-	var _ = _804_there
+	var _807_there bool = false
+	var _ = _807_there
 	var _out1175 bool
 	var _ = _out1175
 	var _out1176 uint64
 	var _ = _out1176
 	_out1175, _out1176 = d.Lookup(txn, fino, fname, true)
-	_804_there = _out1175
+	_807_there = _out1175
 	src = _out1176
-	if !_804_there {
+	if !_807_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
@@ -297,28 +297,28 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _805_ok bool = false
-	var _ = _805_ok
+	var _808_ok bool = false
+	var _ = _808_ok
 	if found {
 		var _out1182 bool
 		var _ = _out1182
 		_out1182 = d.Replace(txn, tino, tname, src)
-		_805_ok = _out1182
+		_808_ok = _out1182
 	} else {
 		var _out1183 bool
 		var _ = _out1183
 		_out1183 = d.Insert(txn, tino, tname, src)
-		_805_ok = _out1183
+		_808_ok = _out1183
 	}
-	if !_805_ok {
+	if !_808_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	var _out1184 bool
 	var _ = _out1184
 	_out1184 = d.Remove(txn, fino, fname)
-	_805_ok = _out1184
-	if !_805_ok {
+	_808_ok = _out1184
+	if !_808_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
@@ -363,14 +363,14 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	if dir && fino != tino {
-		var _806_ip *dbytes.Bytes
-		var _ = _806_ip
+		var _809_ip *dbytes.Bytes
+		var _ = _809_ip
 		var _out1190 *dbytes.Bytes
 		var _ = _out1190
 		_out1190 = d.Fs.GetInode(txn, src, true)
-		_806_ip = _out1190
-		inodeformat.Companion_Default___.SetParent(_806_ip, tino)
-		d.PutInode(txn, src, _806_ip)
+		_809_ip = _out1190
+		inodeformat.Companion_Default___.SetParent(_809_ip, tino)
+		d.PutInode(txn, src, _809_ip)
 		var _out1191 uint32
 		var _ = _out1191
 		_out1191 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
@@ -386,25 +386,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 			return st, fafter, tafter
 		}
 	}
-	var _807_ip *dbytes.Bytes
-	var _ = _807_ip
+	var _810_ip *dbytes.Bytes
+	var _ = _810_ip
 	var _out1193 *dbytes.Bytes
 	var _ = _out1193
 	_out1193 = d.Fs.GetInode(txn, src, true)
-	_807_ip = _out1193
-	var _808_ts uint64
-	var _ = _808_ts
-	var _809_tns uint32
-	var _ = _809_tns
+	_810_ip = _out1193
+	var _811_ts uint64
+	var _ = _811_ts
+	var _812_tns uint32
+	var _ = _812_tns
 	var _out1194 uint64
 	var _ = _out1194
 	var _out1195 uint32
 	var _ = _out1195
-	_out1194, _out1195 = attributechanges.Companion_Default___.Stamp(_807_ip, s, ns)
-	_808_ts = _out1194
-	_809_tns = _out1195
-	inodeformat.Companion_Default___.SetCtime(_807_ip, _808_ts, _809_tns)
-	d.PutInode(txn, src, _807_ip)
+	_out1194, _out1195 = attributechanges.Companion_Default___.Stamp(_810_ip, s, ns)
+	_811_ts = _out1194
+	_812_tns = _out1195
+	inodeformat.Companion_Default___.SetCtime(_810_ip, _811_ts, _812_tns)
+	d.PutInode(txn, src, _810_ip)
 	var _out1196 *dbytes.Bytes
 	var _ = _out1196
 	_out1196 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
@@ -432,33 +432,33 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	_out1198, _out1199 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1198
 	fdir = _out1199
-	var _810_tst uint32 = 0
-	var _ = _810_tst
+	var _813_tst uint32 = 0
+	var _ = _813_tst
 	var _out1200 uint32
 	var _ = _out1200
 	var _out1201 *dbytes.Bytes
 	var _ = _out1201
 	_out1200, _out1201 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_810_tst = _out1200
+	_813_tst = _out1200
 	tdir = _out1201
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _810_tst != uint32(0) {
-		st = _810_tst
+	if _813_tst != uint32(0) {
+		st = _813_tst
 		return st, fdir, tdir
 	}
-	var _811_fdots uint32 = 0
-	var _ = _811_fdots
-	var _812_tdots uint32 = 0
-	var _ = _812_tdots
+	var _814_fdots uint32 = 0
+	var _ = _814_fdots
+	var _815_tdots uint32 = 0
+	var _ = _815_tdots
 	var _out1202 uint32
 	var _ = _out1202
 	var _out1203 uint32
 	var _ = _out1203
 	_out1202, _out1203 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1202
-	_811_fdots = _out1203
+	_814_fdots = _out1203
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -468,8 +468,8 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _out1205
 	_out1204, _out1205 = permissions.Companion_Default___.NameStatus(tname)
 	st = _out1204
-	_812_tdots = _out1205
-	if st == uint32(0) && (_811_fdots != uint32(0) || _812_tdots != uint32(0)) {
+	_815_tdots = _out1205
+	if st == uint32(0) && (_814_fdots != uint32(0) || _815_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -501,16 +501,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _813_done bool = false
-	var _ = _813_done
-	var _814_found bool = false
-	var _ = _814_found
-	var _815_src uint64 = 0
-	var _ = _815_src
-	var _816_dst uint64 = 0
-	var _ = _816_dst
-	var _817_dir bool = false
-	var _ = _817_dir
+	var _816_done bool = false
+	var _ = _816_done
+	var _817_found bool = false
+	var _ = _817_found
+	var _818_src uint64 = 0
+	var _ = _818_src
+	var _819_dst uint64 = 0
+	var _ = _819_dst
+	var _820_dir bool = false
+	var _ = _820_dir
 	var _out1209 uint32
 	var _ = _out1209
 	var _out1210 bool
@@ -525,29 +525,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1214
 	_out1209, _out1210, _out1211, _out1212, _out1213, _out1214 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
 	st = _out1209
-	_813_done = _out1210
-	_815_src = _out1211
-	_817_dir = _out1212
-	_814_found = _out1213
-	_816_dst = _out1214
+	_816_done = _out1210
+	_818_src = _out1211
+	_820_dir = _out1212
+	_817_found = _out1213
+	_819_dst = _out1214
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _813_done {
+	if _816_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _818_fr bool = false
-	var _ = _818_fr
+	var _821_fr bool = false
+	var _ = _821_fr
 	var _out1215 uint32
 	var _ = _out1215
 	var _out1216 bool
 	var _ = _out1216
 	var _out1217 bool
 	var _ = _out1217
-	_out1215, _out1216, _out1217 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _815_src, _814_found, _816_dst, s, ns)
+	_out1215, _out1216, _out1217 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _818_src, _817_found, _819_dst, s, ns)
 	st = _out1215
-	_818_fr = _out1216
+	_821_fr = _out1216
 	later = _out1217
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
@@ -558,7 +558,7 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1219
 	var _out1220 *dbytes.Bytes
 	var _ = _out1220
-	_out1218, _out1219, _out1220 = Companion_Default___.Finish(txn, d, fino, tino, _815_src, _817_dir, _814_found && _817_dir, s, ns)
+	_out1218, _out1219, _out1220 = Companion_Default___.Finish(txn, d, fino, tino, _818_src, _820_dir, _817_found && _820_dir, s, ns)
 	st = _out1218
 	fafter = _out1219
 	tafter = _out1220

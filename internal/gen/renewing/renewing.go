@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _826_g volumegeometry.Geo
-	var _ = _826_g
-	_826_g = d.Fs.Geo
-	var _827_s *blockstore.BlockFs
-	var _ = _827_s
-	_827_s = d.Fs.Fs.Fs
-	if _826_g.Dtor_ibm() <= a && a < _826_g.Dtor_itab() {
-		var _828_bit bool
-		var _ = _828_bit
+	var _829_g volumegeometry.Geo
+	var _ = _829_g
+	_829_g = d.Fs.Geo
+	var _830_s *blockstore.BlockFs
+	var _ = _830_s
+	_830_s = d.Fs.Fs.Fs
+	if _829_g.Dtor_ibm() <= a && a < _829_g.Dtor_itab() {
+		var _831_bit bool
+		var _ = _831_bit
 		var _out1230 bool
 		var _ = _out1230
 		_out1230 = txn.ReadBit(a, uint64(0), true)
-		_828_bit = _out1230
-		txn.WriteBit(a, uint64(0), _828_bit)
-	} else if _826_g.Dtor_itab() <= a && a < _826_g.Dtor_data0() {
-		var _829_ino *dbytes.Bytes
-		var _ = _829_ino
+		_831_bit = _out1230
+		txn.WriteBit(a, uint64(0), _831_bit)
+	} else if _829_g.Dtor_itab() <= a && a < _829_g.Dtor_slot0() {
+		var _832_ino *dbytes.Bytes
+		var _ = _832_ino
 		var _out1231 *dbytes.Bytes
 		var _ = _out1231
 		_out1231 = txn.ReadInode(a, uint64(0), true)
-		_829_ino = _out1231
-		txn.WriteInode(a, uint64(0), _829_ino)
-	} else if _826_g.Dtor_data0() <= a && a < _826_g.Dtor_data1() {
-		var _830_unused bool
-		var _ = _830_unused
+		_832_ino = _out1231
+		txn.WriteInode(a, uint64(0), _832_ino)
+	} else if _829_g.Dtor_data0() <= a && a < _829_g.Dtor_data1() {
+		var _833_unused bool
+		var _ = _833_unused
 		var _out1232 bool
 		var _ = _out1232
-		_out1232 = _827_s.FreeBit(txn, a)
-		_830_unused = _out1232
-		if _830_unused {
+		_out1232 = _830_s.FreeBit(txn, a)
+		_833_unused = _out1232
+		if _833_unused {
 			wrote = false
 			return wrote
 		}
-		var _831_b *dbytes.Blk
-		var _ = _831_b
+		var _834_b *dbytes.Blk
+		var _ = _834_b
 		var _out1233 *dbytes.Blk
 		var _ = _out1233
 		_out1233 = txn.ReadBlock(a, true)
-		_831_b = _out1233
-		var _832_y *dbytes.Bytes
-		var _ = _832_y
+		_834_b = _out1233
+		var _835_y *dbytes.Bytes
+		var _ = _835_y
 		var _out1234 *dbytes.Bytes
 		var _ = _out1234
-		_out1234 = _831_b.Thaw()
-		_832_y = _out1234
-		txn.WriteBlock(a, _832_y)
+		_out1234 = _834_b.Thaw()
+		_835_y = _out1234
+		txn.WriteBlock(a, _835_y)
 	} else {
 		wrote = false
 		return wrote

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _401_bn uint64
-		var _ = _401_bn
+		var _402_bn uint64
+		var _ = _402_bn
 		var _out591 uint64
 		var _ = _out591
 		_out591 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_401_bn = _out591
-		if _401_bn == uint64(0) {
+		_402_bn = _out591
+		if _402_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _402_k uint64
-	var _ = _402_k
-	_402_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _403_lev uint64
-	var _ = _403_lev
-	_403_lev = positions.Companion_Default___.MaxLev(_402_k)
-	var _404_jp uint64
-	var _ = _404_jp
-	_404_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _405_pb *dbytes.Blk
-	var _ = _405_pb
+	var _403_k uint64
+	var _ = _403_k
+	_403_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _404_lev uint64
+	var _ = _404_lev
+	_404_lev = positions.Companion_Default___.MaxLev(_403_k)
+	var _405_jp uint64
+	var _ = _405_jp
+	_405_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _406_pb *dbytes.Blk
+	var _ = _406_pb
 	var _out592 *dbytes.Blk
 	var _ = _out592
 	_out592 = x.Fs.ReadBlock(txn, pn, true)
-	_405_pb = _out592
-	var _406_t *dbytes.Bytes
-	var _ = _406_t
+	_406_pb = _out592
+	var _407_t *dbytes.Bytes
+	var _ = _407_t
 	var _out593 *dbytes.Bytes
 	var _ = _out593
-	_out593 = _405_pb.Thaw()
-	_406_t = _out593
+	_out593 = _406_pb.Thaw()
+	_407_t = _out593
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _407_l uint64
-		var _ = _407_l
-		_407_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_407_l) != _402_k || positions.Companion_Default___.FlatJ(_407_l)/uint64(512) != _404_jp {
+		var _408_l uint64
+		var _ = _408_l
+		_408_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_408_l) != _403_k || positions.Companion_Default___.FlatJ(_408_l)/uint64(512) != _405_jp {
 			goto L5
 		}
-		var _408_j uint64
-		var _ = _408_j
-		_408_j = positions.Companion_Default___.FlatJ(_407_l)
-		var _409_bn uint64
-		var _ = _409_bn
-		_409_bn = _406_t.U64(uint64(8) * (_408_j % uint64(512)))
-		if _409_bn == uint64(0) {
+		var _409_j uint64
+		var _ = _409_j
+		_409_j = positions.Companion_Default___.FlatJ(_408_l)
+		var _410_bn uint64
+		var _ = _410_bn
+		_410_bn = _407_t.U64(uint64(8) * (_409_j % uint64(512)))
+		if _410_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _406_t, pn, _409_bn, _408_j)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _407_t, pn, _410_bn, _409_j)
 			freed = freed + uint64(1)
 		}
-		m = _407_l
+		m = _408_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _406_t)
+		x.CloseParent(txn, pn, _407_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _410_bn uint64
-	var _ = _410_bn
+	var _411_bn uint64
+	var _ = _411_bn
 	var _out594 uint64
 	var _ = _out594
 	_out594 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_410_bn = _out594
-	if _410_bn == uint64(0) {
+	_411_bn = _out594
+	if _411_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _411_left uint64
-	var _ = _411_left
-	_411_left = max
-	for lo < m && uint64(0) < _411_left {
-		var _412_k uint64
-		var _ = _412_k
-		var _413_j uint64
-		var _ = _413_j
-		_412_k, _413_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _414_l uint64
-		var _ = _414_l
-		var _415_freed uint64
-		var _ = _415_freed
-		_414_l, _415_freed = uint64(0), uint64(1)
-		var _416_d uint64
-		var _ = _416_d
+	var _412_left uint64
+	var _ = _412_left
+	_412_left = max
+	for lo < m && uint64(0) < _412_left {
+		var _413_k uint64
+		var _ = _413_k
+		var _414_j uint64
+		var _ = _414_j
+		_413_k, _414_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _415_l uint64
+		var _ = _415_l
+		var _416_freed uint64
+		var _ = _416_freed
+		_415_l, _416_freed = uint64(0), uint64(1)
+		var _417_d uint64
+		var _ = _417_d
 		var _out595 uint64
 		var _ = _out595
-		_out595 = Companion_Default___.Missing(x, txn, ip, _412_k, _413_j)
-		_416_d = _out595
-		if uint64(0) < _416_d || _412_k < uint64(12) {
-			_414_l = allocatedrange.Companion_Default___.BaseOf(_412_k) + allocatedrange.Companion_Default___.First512(_413_j, _416_d)
-			if _414_l < lo {
-				_414_l = lo
+		_out595 = Companion_Default___.Missing(x, txn, ip, _413_k, _414_j)
+		_417_d = _out595
+		if uint64(0) < _417_d || _413_k < uint64(12) {
+			_415_l = allocatedrange.Companion_Default___.BaseOf(_413_k) + allocatedrange.Companion_Default___.First512(_414_j, _417_d)
+			if _415_l < lo {
+				_415_l = lo
 			}
-			if _416_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _412_k)
+			if _417_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _413_k)
 			} else {
 			}
 		} else {
-			var _417_pn uint64
-			var _ = _417_pn
+			var _418_pn uint64
+			var _ = _418_pn
 			var _out596 uint64
 			var _ = _out596
-			_out596 = x.Resolve(txn, ip, _412_k, positions.Companion_Default___.MaxLev(_412_k)-uint64(1), _413_j/uint64(512), true)
-			_417_pn = _out596
+			_out596 = x.Resolve(txn, ip, _413_k, positions.Companion_Default___.MaxLev(_413_k)-uint64(1), _414_j/uint64(512), true)
+			_418_pn = _out596
 			var _out597 uint64
 			var _ = _out597
 			var _out598 uint64
 			var _ = _out598
-			_out597, _out598 = Companion_Default___.CutRun(x, txn, ip, _417_pn, ino, m, lo, _411_left)
-			_414_l = _out597
-			_415_freed = _out598
-			if _415_freed == uint64(0) {
-				_415_freed = uint64(1)
+			_out597, _out598 = Companion_Default___.CutRun(x, txn, ip, _418_pn, ino, m, lo, _412_left)
+			_415_l = _out597
+			_416_freed = _out598
+			if _416_freed == uint64(0) {
+				_416_freed = uint64(1)
 			}
 		}
-		if _416_d < positions.Companion_Default___.MaxLev(_412_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _412_k, positions.Companion_Default___.MaxLev(_412_k)-_416_d-uint64(1), allocatedrange.Companion_Default___.Up512(_413_j, _416_d+uint64(1)))
+		if _417_d < positions.Companion_Default___.MaxLev(_413_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _413_k, positions.Companion_Default___.MaxLev(_413_k)-_417_d-uint64(1), allocatedrange.Companion_Default___.Up512(_414_j, _417_d+uint64(1)))
 		}
-		_411_left = _411_left - _415_freed
-		m = _414_l
+		_412_left = _412_left - _416_freed
+		m = _415_l
 	}
 	return m
 }

@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _833_n uint64
-	var _ = _833_n
-	_833_n = gids.Len() / uint64(4)
-	var _834_out *dbytes.Bytes
-	var _ = _834_out
+	var _836_n uint64
+	var _ = _836_n
+	_836_n = gids.Len() / uint64(4)
+	var _837_out *dbytes.Bytes
+	var _ = _837_out
 	var _out1236 *dbytes.Bytes
 	var _ = _out1236
-	_out1236 = dbytes.NewBytes(uint64(4) * _833_n)
-	_834_out = _out1236
-	var _835_i uint64
-	var _ = _835_i
-	_835_i = uint64(0)
-	for _835_i < _833_n {
-		var _836_x uint32
-		var _ = _836_x
-		_836_x = gids.U32(uint64(4) * _835_i)
-		if _836_x == uint32(0) {
-			_836_x = anonGid
+	_out1236 = dbytes.NewBytes(uint64(4) * _836_n)
+	_837_out = _out1236
+	var _838_i uint64
+	var _ = _838_i
+	_838_i = uint64(0)
+	for _838_i < _836_n {
+		var _839_x uint32
+		var _ = _839_x
+		_839_x = gids.U32(uint64(4) * _838_i)
+		if _839_x == uint32(0) {
+			_839_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_834_out, uint64(4)*_835_i, _836_x)
-		_835_i = _835_i + uint64(1)
+		marshal.Companion_Default___.Put32(_837_out, uint64(4)*_838_i, _839_x)
+		_838_i = _838_i + uint64(1)
 	}
-	gs = _834_out
+	gs = _837_out
 	return u, g, gs
 }
 

@@ -250,41 +250,50 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	marshal.Companion_Default___.Put64(b, uint64(152), s.Dtor_key2())
 	marshal.Companion_Default___.Put64(b, uint64(160), s.Dtor_key3())
 	marshal.Companion_Default___.Put64(b, uint64(168), s.Dtor_pages())
+	marshal.Companion_Default___.Put64(b, uint64(176), s.Dtor_geo().Dtor_slot0())
 	Companion_Default___.Seal(b)
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _525_sum *dbytes.Bytes
-	var _ = _525_sum
+	var _526_sum *dbytes.Bytes
+	var _ = _526_sum
 	var _out705 *dbytes.Bytes
 	var _ = _out705
 	_out705 = dsum.Sum(b, uint64(4064))
-	_525_sum = _out705
-	b.CopyFrom(uint64(4064), _525_sum, uint64(0), uint64(32))
+	_526_sum = _out705
+	b.CopyFrom(uint64(4064), _526_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), b.U64(uint64(72)), b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	var _527_slot0 uint64
+	var _ = _527_slot0
+	var _528_data0 uint64
+	var _ = _528_data0
+	_527_slot0, _528_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _527_slot0 == uint64(0) {
+		_527_slot0 = _528_data0
+	}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _527_slot0, _528_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _526_sum *dbytes.Bytes
-	var _ = _526_sum
+	var _529_sum *dbytes.Bytes
+	var _ = _529_sum
 	var _out706 *dbytes.Bytes
 	var _ = _out706
 	_out706 = dsum.Sum(b, uint64(4064))
-	_526_sum = _out706
-	var _527_sealed bool
-	var _ = _527_sealed
+	_529_sum = _out706
+	var _530_sealed bool
+	var _ = _530_sealed
 	var _out707 bool
 	var _ = _out707
-	_out707 = b.EqualAt(uint64(4064), _526_sum)
-	_527_sealed = _out707
-	if !_527_sealed {
+	_out707 = b.EqualAt(uint64(4064), _529_sum)
+	_530_sealed = _out707
+	if !_530_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -296,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _528_ok bool
-	var _ = _528_ok
+	var _531_ok bool
+	var _ = _531_ok
 	var _out708 bool
 	var _ = _out708
 	_out708 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_528_ok = _out708
-	if !_528_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	_531_ok = _out708
+	if !_531_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

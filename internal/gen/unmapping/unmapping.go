@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _392_i uint64
-	var _ = _392_i
-	_392_i = uint64(0)
-	for _392_i < uint64(512) {
-		if b.U64(uint64(8)*_392_i) != uint64(0) {
+	var _393_i uint64
+	var _ = _393_i
+	_393_i = uint64(0)
+	for _393_i < uint64(512) {
+		if b.U64(uint64(8)*_393_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_392_i = _392_i + uint64(1)
+		_393_i = _393_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _393_bn uint64
-	var _ = _393_bn
+	var _394_bn uint64
+	var _ = _394_bn
 	var _out584 uint64
 	var _ = _out584
 	_out584 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_393_bn = _out584
+	_394_bn = _out584
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	inodeformat.Companion_Default___.DecUsed(ip)
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _393_bn, false)
+	x.Fs.SetUsedBit(txn, _394_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -97,50 +97,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _394_pn uint64
-	var _ = _394_pn
+	var _395_pn uint64
+	var _ = _395_pn
 	var _out585 uint64
 	var _ = _out585
 	_out585 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_394_pn = _out585
-	var _395_pb *dbytes.Blk
-	var _ = _395_pb
+	_395_pn = _out585
+	var _396_pb *dbytes.Blk
+	var _ = _396_pb
 	var _out586 *dbytes.Blk
 	var _ = _out586
-	_out586 = x.Fs.ReadBlock(txn, _394_pn, true)
-	_395_pb = _out586
-	var _396_bn uint64
-	var _ = _396_bn
-	_396_bn = _395_pb.U64(uint64(8) * (j % uint64(512)))
-	var _397_t *dbytes.Bytes
-	var _ = _397_t
+	_out586 = x.Fs.ReadBlock(txn, _395_pn, true)
+	_396_pb = _out586
+	var _397_bn uint64
+	var _ = _397_bn
+	_397_bn = _396_pb.U64(uint64(8) * (j % uint64(512)))
+	var _398_t *dbytes.Bytes
+	var _ = _398_t
 	var _out587 *dbytes.Bytes
 	var _ = _out587
-	_out587 = _395_pb.Thaw()
-	_397_t = _out587
-	Companion_Default___.CutChild(x, txn, ip, _397_t, _394_pn, _396_bn, j)
-	x.CloseParent(txn, _394_pn, _397_t)
+	_out587 = _396_pb.Thaw()
+	_398_t = _out587
+	Companion_Default___.CutChild(x, txn, ip, _398_t, _395_pn, _397_bn, j)
+	x.CloseParent(txn, _395_pn, _398_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _398_bn uint64
-	var _ = _398_bn
+	var _399_bn uint64
+	var _ = _399_bn
 	var _out588 uint64
 	var _ = _out588
 	_out588 = x.Resolve(txn, ip, k, lev, j, true)
-	_398_bn = _out588
-	var _399_b *dbytes.Blk
-	var _ = _399_b
+	_399_bn = _out588
+	var _400_b *dbytes.Blk
+	var _ = _400_b
 	var _out589 *dbytes.Blk
 	var _ = _out589
-	_out589 = x.Fs.ReadBlock(txn, _398_bn, true)
-	_399_b = _out589
-	var _400_e bool = false
-	var _ = _400_e
+	_out589 = x.Fs.ReadBlock(txn, _399_bn, true)
+	_400_b = _out589
+	var _401_e bool = false
+	var _ = _401_e
 	var _out590 bool
 	var _ = _out590
-	_out590 = Companion_Default___.NoEntries(_399_b)
-	_400_e = _out590
-	if !_400_e {
+	_out590 = Companion_Default___.NoEntries(_400_b)
+	_401_e = _out590
+	if !_401_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

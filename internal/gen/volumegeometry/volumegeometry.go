@@ -32,6 +32,7 @@ type Geo_Geo struct {
 	Ibm    uint64
 	Bbm    uint64
 	Itab   uint64
+	Slot0  uint64
 	Data0  uint64
 	Data1  uint64
 	Ninode uint64
@@ -39,8 +40,8 @@ type Geo_Geo struct {
 
 func (Geo_Geo) isGeo() {}
 
-func (CompanionStruct_Geo_) Create_Geo_(Ibm uint64, Bbm uint64, Itab uint64, Data0 uint64, Data1 uint64, Ninode uint64) Geo {
-	return Geo{Geo_Geo{Ibm, Bbm, Itab, Data0, Data1, Ninode}}
+func (CompanionStruct_Geo_) Create_Geo_(Ibm uint64, Bbm uint64, Itab uint64, Slot0 uint64, Data0 uint64, Data1 uint64, Ninode uint64) Geo {
+	return Geo{Geo_Geo{Ibm, Bbm, Itab, Slot0, Data0, Data1, Ninode}}
 }
 
 func (_this Geo) Is_Geo() bool {
@@ -58,6 +59,10 @@ func (_this Geo) Dtor_bbm() uint64 {
 
 func (_this Geo) Dtor_itab() uint64 {
 	return _this.Get().(Geo_Geo).Itab
+}
+
+func (_this Geo) Dtor_slot0() uint64 {
+	return _this.Get().(Geo_Geo).Slot0
 }
 
 func (_this Geo) Dtor_data0() uint64 {
@@ -78,7 +83,7 @@ func (_this Geo) String() string {
 		return "null"
 	case Geo_Geo:
 		{
-			return "volumegeometry.Geo.Geo" + "(" + dafny.String(data.Ibm) + ", " + dafny.String(data.Bbm) + ", " + dafny.String(data.Itab) + ", " + dafny.String(data.Data0) + ", " + dafny.String(data.Data1) + ", " + dafny.String(data.Ninode) + ")"
+			return "volumegeometry.Geo.Geo" + "(" + dafny.String(data.Ibm) + ", " + dafny.String(data.Bbm) + ", " + dafny.String(data.Itab) + ", " + dafny.String(data.Slot0) + ", " + dafny.String(data.Data0) + ", " + dafny.String(data.Data1) + ", " + dafny.String(data.Ninode) + ")"
 		}
 	default:
 		{
@@ -92,7 +97,7 @@ func (_this Geo) Equals(other Geo) bool {
 	case Geo_Geo:
 		{
 			data2, ok := other.Get().(Geo_Geo)
-			return ok && data1.Ibm == data2.Ibm && data1.Bbm == data2.Bbm && data1.Itab == data2.Itab && data1.Data0 == data2.Data0 && data1.Data1 == data2.Data1 && data1.Ninode == data2.Ninode
+			return ok && data1.Ibm == data2.Ibm && data1.Bbm == data2.Bbm && data1.Itab == data2.Itab && data1.Slot0 == data2.Slot0 && data1.Data0 == data2.Data0 && data1.Data1 == data2.Data1 && data1.Ninode == data2.Ninode
 		}
 	default:
 		{
@@ -113,7 +118,7 @@ type type_Geo_ struct {
 }
 
 func (_this type_Geo_) Default() interface{} {
-	return Geo{Geo_Geo{0, 0, 0, 0, 0, 0}}
+	return Geo{Geo_Geo{0, 0, 0, 0, 0, 0, 0}}
 }
 
 func (_this type_Geo_) String() string {
@@ -174,7 +179,7 @@ func (_this *CompanionStruct_Default___) OkBlk(g Geo, b uint64) bool {
 func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 	var ok bool = false
 	var _ = ok
-	if !(uint64(2) <= g.Dtor_ibm() && g.Dtor_ibm() < g.Dtor_bbm() && g.Dtor_bbm() < g.Dtor_itab() && g.Dtor_itab() < g.Dtor_data0() && g.Dtor_data0() < g.Dtor_data1() && g.Dtor_data1() < uint64(4503599627370496)) {
+	if !(uint64(2) <= g.Dtor_ibm() && g.Dtor_ibm() < g.Dtor_bbm() && g.Dtor_bbm() < g.Dtor_itab() && g.Dtor_itab() < g.Dtor_slot0() && g.Dtor_slot0() <= g.Dtor_data0() && g.Dtor_data0() < g.Dtor_data1() && g.Dtor_data1() < uint64(4503599627370496)) {
 		ok = false
 		return ok
 	}
@@ -190,7 +195,7 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 	_307_bb = g.Dtor_itab() - g.Dtor_bbm()
 	var _308_it uint64
 	var _ = _308_it
-	_308_it = g.Dtor_data0() - g.Dtor_itab()
+	_308_it = g.Dtor_slot0() - g.Dtor_itab()
 	if _306_ib < uint64(281474976710656) && uint64(32768)*_306_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
@@ -206,14 +211,14 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 	ok = true
 	return ok
 }
-func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode uint64) (bool, Geo) {
+func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode uint64, slots uint64) (bool, Geo) {
 	var ok bool = false
 	var _ = ok
 	var g Geo = Type_Geo_().Default().(Geo)
 	var _ = g
-	g = Geo{Geo_Geo{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
+	g = Geo{Geo_Geo{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
 	ok = false
-	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
+	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
 	var _309_ibm uint64
@@ -225,13 +230,16 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	var _311_itab uint64
 	var _ = _311_itab
 	_311_itab = _310_bbm + (size+uint64(32767))/uint64(32768)
-	var _312_data0 uint64
-	var _ = _312_data0
-	_312_data0 = _311_itab + (ninode+uint64(15))/uint64(16)
-	if _312_data0 >= size-uint64(1) {
+	var _312_slot0 uint64
+	var _ = _312_slot0
+	_312_slot0 = _311_itab + (ninode+uint64(15))/uint64(16)
+	var _313_data0 uint64
+	var _ = _313_data0
+	_313_data0 = _312_slot0 + (slots+uint64(15))/uint64(16)
+	if _313_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_309_ibm, _310_bbm, _311_itab, _312_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_309_ibm, _310_bbm, _311_itab, _312_slot0, _313_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

@@ -89,19 +89,19 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	_out1221, _out1222 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
 	st = _out1221
 	after = _out1222
-	var _819_all uint64
-	var _ = _819_all
-	_819_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _820_files uint64
-	var _ = _820_files
-	_820_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _821_b uint64
-	var _ = _821_b
-	_821_b = Companion_Default___.Least(blocks, _819_all)
-	var _822_i uint64
-	var _ = _822_i
-	_822_i = Companion_Default___.Least(inodes, _820_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _819_all, uint64(4096) * _821_b, uint64(4096) * _821_b, _820_files, _822_i, _822_i, uint32(0)}}
+	var _822_all uint64
+	var _ = _822_all
+	_822_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _823_files uint64
+	var _ = _823_files
+	_823_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _824_b uint64
+	var _ = _824_b
+	_824_b = Companion_Default___.Least(blocks, _822_all)
+	var _825_i uint64
+	var _ = _825_i
+	_825_i = Companion_Default___.Least(inodes, _823_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _822_all, uint64(4096) * _824_b, uint64(4096) * _824_b, _823_files, _825_i, _825_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _823_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _823_ip
+	var _826_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _826_ip
 	var _out1227 uint32
 	var _ = _out1227
 	var _out1228 *dbytes.Bytes
 	var _ = _out1228
 	_out1227, _out1228 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1227
-	_823_ip = _out1228
+	_826_ip = _out1228
 	if st != uint32(0) {
 		return st, after
 	}
-	var _824_ty uint32
-	var _ = _824_ty
+	var _827_ty uint32
+	var _ = _827_ty
 	var _out1229 uint32
 	var _ = _out1229
-	_out1229 = inodeformat.Companion_Default___.GetTy(_823_ip)
-	_824_ty = _out1229
-	if _824_ty != permissions.Companion_Default___.REG() {
+	_out1229 = inodeformat.Companion_Default___.GetTy(_826_ip)
+	_827_ty = _out1229
+	if _827_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _823_ip
+	after = _826_ip
 	return st, after
 }
 

@@ -61,30 +61,30 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _357_bo uint64
-	var _ = _357_bo
-	_357_bo = pos % uint64(4096)
-	var _358_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _358_b
+	var _358_bo uint64
+	var _ = _358_bo
+	_358_bo = pos % uint64(4096)
+	var _359_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _359_b
 	if c == uint64(4096) {
 		var _out555 *dbytes.Bytes
 		var _ = _out555
 		_out555 = dbytes.NewBytes(uint64(4096))
-		_358_b = _out555
+		_359_b = _out555
 	} else {
-		var _359_blk *dbytes.Blk
-		var _ = _359_blk
+		var _360_blk *dbytes.Blk
+		var _ = _360_blk
 		var _out556 *dbytes.Blk
 		var _ = _out556
 		_out556 = x.ReadAt(txn, bn, true)
-		_359_blk = _out556
+		_360_blk = _out556
 		var _out557 *dbytes.Bytes
 		var _ = _out557
-		_out557 = _359_blk.Thaw()
-		_358_b = _out557
+		_out557 = _360_blk.Thaw()
+		_359_b = _out557
 	}
-	_358_b.CopyFrom(_357_bo, src, so, c)
-	x.WriteData(txn, bn, _358_b)
+	_359_b.CopyFrom(_358_bo, src, so, c)
+	x.WriteData(txn, bn, _359_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _360_k uint64
-	var _ = _360_k
-	_360_k = pos / uint64(4096)
-	var _361_b *dbytes.Bytes
-	var _ = _361_b
+	var _361_k uint64
+	var _ = _361_k
+	_361_k = pos / uint64(4096)
+	var _362_b *dbytes.Bytes
+	var _ = _362_b
 	var _out560 *dbytes.Bytes
 	var _ = _out560
 	_out560 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_361_b = _out560
-	var _362_near uint64
-	var _ = _362_near
-	_362_near = uint64(0)
-	if uint64(0) < _360_k {
+	_362_b = _out560
+	var _363_near uint64
+	var _ = _363_near
+	_363_near = uint64(0)
+	if uint64(0) < _361_k {
 		var _out561 uint64
 		var _ = _out561
-		_out561 = inodeformat.Companion_Default___.GetSlot(ip, _360_k-uint64(1))
-		_362_near = _out561
+		_out561 = inodeformat.Companion_Default___.GetSlot(ip, _361_k-uint64(1))
+		_363_near = _out561
 	}
-	var _363_bn uint64 = 0
-	var _ = _363_bn
+	var _364_bn uint64 = 0
+	var _ = _364_bn
 	var _out562 bool
 	var _ = _out562
 	var _out563 uint64
 	var _ = _out563
-	_out562, _out563 = x.AllocRoot(txn, ip, ino, _360_k, _362_near, _361_b)
+	_out562, _out563 = x.AllocRoot(txn, ip, ino, _361_k, _363_near, _362_b)
 	ok = _out562
-	_363_bn = _out563
+	_364_bn = _out563
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_363_bn)
+		txn.Bulk(_364_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _364_k uint64
-	var _ = _364_k
-	_364_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _365_lev uint64
-	var _ = _365_lev
-	_365_lev = positions.Companion_Default___.MaxLev(_364_k)
-	var _366_jp uint64
-	var _ = _366_jp
-	_366_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _365_k uint64
+	var _ = _365_k
+	_365_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _366_lev uint64
+	var _ = _366_lev
+	_366_lev = positions.Companion_Default___.MaxLev(_365_k)
+	var _367_jp uint64
+	var _ = _367_jp
+	_367_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _367_pn uint64 = 0
-	var _ = _367_pn
+	var _368_pn uint64 = 0
+	var _ = _368_pn
 	var _out564 bool
 	var _ = _out564
 	var _out565 uint64
 	var _ = _out565
-	_out564, _out565 = x.ResolveAlloc(txn, ip, ino, _364_k, _365_lev-uint64(1), _366_jp)
+	_out564, _out565 = x.ResolveAlloc(txn, ip, ino, _365_k, _366_lev-uint64(1), _367_jp)
 	ok = _out564
-	_367_pn = _out565
+	_368_pn = _out565
 	if !ok {
 		return ok, m
 	}
-	var _368_blk *dbytes.Blk
-	var _ = _368_blk
+	var _369_blk *dbytes.Blk
+	var _ = _369_blk
 	var _out566 *dbytes.Blk
 	var _ = _out566
-	_out566 = x.Fs.ReadBlock(txn, _367_pn, true)
-	_368_blk = _out566
-	var _369_t *dbytes.Bytes
-	var _ = _369_t
+	_out566 = x.Fs.ReadBlock(txn, _368_pn, true)
+	_369_blk = _out566
+	var _370_t *dbytes.Bytes
+	var _ = _370_t
 	var _out567 *dbytes.Bytes
 	var _ = _out567
-	_out567 = _368_blk.Thaw()
-	_369_t = _out567
-	var _370_near uint64
-	var _ = _370_near
-	_370_near = _367_pn
+	_out567 = _369_blk.Thaw()
+	_370_t = _out567
+	var _371_near uint64
+	var _ = _371_near
+	_371_near = _368_pn
 	for m < len_ {
-		var _371_at uint64
-		var _ = _371_at
-		_371_at = pos + m
-		var _372_n uint64
-		var _ = _372_n
-		_372_n = _371_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_372_n) != _364_k || positions.Companion_Default___.FlatJ(_372_n)/uint64(512) != _366_jp {
+		var _372_at uint64
+		var _ = _372_at
+		_372_at = pos + m
+		var _373_n uint64
+		var _ = _373_n
+		_373_n = _372_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_373_n) != _365_k || positions.Companion_Default___.FlatJ(_373_n)/uint64(512) != _367_jp {
 			goto L4
 		}
-		var _373_j uint64
-		var _ = _373_j
-		_373_j = positions.Companion_Default___.FlatJ(_372_n)
-		var _374_bn uint64
-		var _ = _374_bn
-		_374_bn = _369_t.U64(uint64(8) * (_373_j % uint64(512)))
-		if _374_bn != uint64(0) {
+		var _374_j uint64
+		var _ = _374_j
+		_374_j = positions.Companion_Default___.FlatJ(_373_n)
+		var _375_bn uint64
+		var _ = _375_bn
+		_375_bn = _370_t.U64(uint64(8) * (_374_j % uint64(512)))
+		if _375_bn != uint64(0) {
 			goto L4
 		}
-		var _375_c uint64
-		var _ = _375_c
+		var _376_c uint64
+		var _ = _376_c
 		var _out568 uint64
 		var _ = _out568
-		_out568 = reading.Companion_Default___.Min(uint64(4096)-_371_at%uint64(4096), len_-m)
-		_375_c = _out568
-		var _376_b *dbytes.Bytes
-		var _ = _376_b
+		_out568 = reading.Companion_Default___.Min(uint64(4096)-_372_at%uint64(4096), len_-m)
+		_376_c = _out568
+		var _377_b *dbytes.Bytes
+		var _ = _377_b
 		var _out569 *dbytes.Bytes
 		var _ = _out569
-		_out569 = Companion_Default___.FirstBlock(_371_at, src, so+m, _375_c, bulk)
-		_376_b = _out569
-		if _373_j%uint64(512) != uint64(0) {
-			var _377_left uint64
-			var _ = _377_left
-			_377_left = _369_t.U64(uint64(8) * (_373_j%uint64(512) - uint64(1)))
-			if _377_left != uint64(0) {
-				_370_near = _377_left
+		_out569 = Companion_Default___.FirstBlock(_372_at, src, so+m, _376_c, bulk)
+		_377_b = _out569
+		if _374_j%uint64(512) != uint64(0) {
+			var _378_left uint64
+			var _ = _378_left
+			_378_left = _370_t.U64(uint64(8) * (_374_j%uint64(512) - uint64(1)))
+			if _378_left != uint64(0) {
+				_371_near = _378_left
 			}
 		}
 		var _out570 bool
 		var _ = _out570
 		var _out571 uint64
 		var _ = _out571
-		_out570, _out571 = x.AddChild(txn, ip, _369_t, _367_pn, _373_j, _370_near, _376_b)
+		_out570, _out571 = x.AddChild(txn, ip, _370_t, _368_pn, _374_j, _371_near, _377_b)
 		ok = _out570
-		_374_bn = _out571
+		_375_bn = _out571
 		if !ok {
 			return ok, m
 		}
-		if bulk && _375_c == uint64(4096) {
-			txn.Bulk(_374_bn)
+		if bulk && _376_c == uint64(4096) {
+			txn.Bulk(_375_bn)
 		}
-		_370_near = _374_bn
-		m = m + _375_c
+		_371_near = _375_bn
+		m = m + _376_c
 	}
 L4:
-	x.CloseParent(txn, _367_pn, _369_t)
+	x.CloseParent(txn, _368_pn, _370_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,38 +248,38 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _378_done uint64
-	var _ = _378_done
-	_378_done = uint64(0)
-	var _379_ck uint64
-	var _ = _379_ck
-	var _380_cj uint64
-	var _ = _380_cj
-	_379_ck, _380_cj = uint64(15), uint64(0)
-	var _381_pb *dbytes.Blk
-	var _ = _381_pb
+	var _379_done uint64
+	var _ = _379_done
+	_379_done = uint64(0)
+	var _380_ck uint64
+	var _ = _380_ck
+	var _381_cj uint64
+	var _ = _381_cj
+	_380_ck, _381_cj = uint64(15), uint64(0)
+	var _382_pb *dbytes.Blk
+	var _ = _382_pb
 	var _out572 *dbytes.Blk
 	var _ = _out572
 	_out572 = dbytes.ZeroBlk()
-	_381_pb = _out572
-	var _382_bulk bool
-	var _ = _382_bulk
-	_382_bulk = Companion_Default___.Much(off, len_)
-	for _378_done < len_ {
-		var _383_pos uint64
-		var _ = _383_pos
-		_383_pos = off + _378_done
-		var _384_n uint64
-		var _ = _384_n
-		_384_n = _383_pos / uint64(4096)
-		var _385_c uint64
-		var _ = _385_c
+	_382_pb = _out572
+	var _383_bulk bool
+	var _ = _383_bulk
+	_383_bulk = Companion_Default___.Much(off, len_)
+	for _379_done < len_ {
+		var _384_pos uint64
+		var _ = _384_pos
+		_384_pos = off + _379_done
+		var _385_n uint64
+		var _ = _385_n
+		_385_n = _384_pos / uint64(4096)
+		var _386_c uint64
+		var _ = _386_c
 		var _out573 uint64
 		var _ = _out573
-		_out573 = reading.Companion_Default___.Min(uint64(4096)-_383_pos%uint64(4096), len_-_378_done)
-		_385_c = _out573
-		var _386_bn uint64 = 0
-		var _ = _386_bn
+		_out573 = reading.Companion_Default___.Min(uint64(4096)-_384_pos%uint64(4096), len_-_379_done)
+		_386_c = _out573
+		var _387_bn uint64 = 0
+		var _ = _387_bn
 		var _out574 uint64
 		var _ = _out574
 		var _out575 uint64
@@ -288,36 +288,36 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out576
 		var _out577 *dbytes.Blk
 		var _ = _out577
-		_out574, _out575, _out576, _out577 = reading.Companion_Default___.Find(x, txn, ip, _384_n, true, _379_ck, _380_cj, _381_pb)
-		_386_bn = _out574
-		_379_ck = _out575
-		_380_cj = _out576
-		_381_pb = _out577
-		if _386_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _386_bn, _383_pos, src, so+_378_done, _385_c)
-		} else if _384_n < uint64(12) {
-			_379_ck = uint64(15)
+		_out574, _out575, _out576, _out577 = reading.Companion_Default___.Find(x, txn, ip, _385_n, true, _380_ck, _381_cj, _382_pb)
+		_387_bn = _out574
+		_380_ck = _out575
+		_381_cj = _out576
+		_382_pb = _out577
+		if _387_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _387_bn, _384_pos, src, so+_379_done, _386_c)
+		} else if _385_n < uint64(12) {
+			_380_ck = uint64(15)
 			var _out578 bool
 			var _ = _out578
-			_out578 = Companion_Default___.FillDirect(x, txn, ip, ino, _383_pos, src, so+_378_done, _385_c, _382_bulk)
+			_out578 = Companion_Default___.FillDirect(x, txn, ip, ino, _384_pos, src, so+_379_done, _386_c, _383_bulk)
 			ok = _out578
 			if !ok {
 				return ok
 			}
 		} else {
-			_379_ck = uint64(15)
+			_380_ck = uint64(15)
 			var _out579 bool
 			var _ = _out579
 			var _out580 uint64
 			var _ = _out580
-			_out579, _out580 = Companion_Default___.FillRun(x, txn, ip, ino, _383_pos, src, so+_378_done, len_-_378_done, _382_bulk)
+			_out579, _out580 = Companion_Default___.FillRun(x, txn, ip, ino, _384_pos, src, so+_379_done, len_-_379_done, _383_bulk)
 			ok = _out579
-			_385_c = _out580
+			_386_c = _out580
 			if !ok {
 				return ok
 			}
 		}
-		_378_done = _378_done + _385_c
+		_379_done = _379_done + _386_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _387_n uint64
-	var _ = _387_n
-	_387_n = sz / uint64(4096)
-	var _388_k uint64
-	var _ = _388_k
-	_388_k = positions.Companion_Default___.FlatK(_387_n)
-	var _389_bn uint64
-	var _ = _389_bn
+	var _388_n uint64
+	var _ = _388_n
+	_388_n = sz / uint64(4096)
+	var _389_k uint64
+	var _ = _389_k
+	_389_k = positions.Companion_Default___.FlatK(_388_n)
+	var _390_bn uint64
+	var _ = _390_bn
 	var _out581 uint64
 	var _ = _out581
-	_out581 = x.Resolve(txn, ip, _388_k, positions.Companion_Default___.MaxLev(_388_k), positions.Companion_Default___.FlatJ(_387_n), true)
-	_389_bn = _out581
-	if _389_bn == uint64(0) {
+	_out581 = x.Resolve(txn, ip, _389_k, positions.Companion_Default___.MaxLev(_389_k), positions.Companion_Default___.FlatJ(_388_n), true)
+	_390_bn = _out581
+	if _390_bn == uint64(0) {
 		return
 	}
-	var _390_blk *dbytes.Blk
-	var _ = _390_blk
+	var _391_blk *dbytes.Blk
+	var _ = _391_blk
 	var _out582 *dbytes.Blk
 	var _ = _out582
-	_out582 = x.ReadAt(txn, _389_bn, true)
-	_390_blk = _out582
-	var _391_b *dbytes.Bytes
-	var _ = _391_b
+	_out582 = x.ReadAt(txn, _390_bn, true)
+	_391_blk = _out582
+	var _392_b *dbytes.Bytes
+	var _ = _392_b
 	var _out583 *dbytes.Bytes
 	var _ = _out583
 	_out583 = dbytes.NewBytes(uint64(4096))
-	_391_b = _out583
-	_391_b.CopyBlk(uint64(0), _390_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _389_bn, _391_b)
+	_392_b = _out583
+	_392_b.CopyBlk(uint64(0), _391_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _390_bn, _392_b)
 }
 
 // End of class Default__

@@ -32,7 +32,7 @@ module BlockStore {
     requires GeoOk(g)
   {
     && (forall b: uint64 | g.ibm <= b < g.itab :: b in kinds && kinds[b] == KBit)
-    && (forall b: uint64 | g.itab <= b < g.data0 :: b in kinds && kinds[b] == KInode)
+    && (forall b: uint64 | g.itab <= b < g.slot0 :: b in kinds && kinds[b] == KInode)
     && (forall b: uint64 | g.data0 <= b < g.data1 :: b in kinds && kinds[b] == KBlock)
   }
 
@@ -69,7 +69,7 @@ module BlockStore {
     ensures forall i, j: uint64 {:trigger InodeAddr(g, i), InodeAddr(g, j)} | OkIno(g, i) && OkIno(g, j) && i != j :: InodeAddr(g, i) != InodeAddr(g, j)
     ensures forall i, j: uint64 {:trigger InoBit(g, i), InoBit(g, j)} | OkIno(g, i) && OkIno(g, j) && i != j :: InoBit(g, i) != InoBit(g, j)
     ensures forall i, j: uint64 {:trigger BlkBit(g, i), BlkBit(g, j)} | OkBlk(g, i) && OkBlk(g, j) && i != j :: BlkBit(g, i) != BlkBit(g, j)
-    ensures forall i: uint64 {:trigger InodeAddr(g, i)} | OkIno(g, i) :: g.itab <= InodeAddr(g, i).blkno < g.data0
+    ensures forall i: uint64 {:trigger InodeAddr(g, i)} | OkIno(g, i) :: g.itab <= InodeAddr(g, i).blkno < g.slot0
     ensures forall i: uint64 {:trigger InoBit(g, i)} | OkIno(g, i) :: g.ibm <= InoBit(g, i).blkno < g.bbm
     ensures forall i: uint64 {:trigger BlkBit(g, i)} | OkBlk(g, i) :: g.bbm <= BlkBit(g, i).blkno < g.itab
   { }

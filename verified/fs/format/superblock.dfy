@@ -10,7 +10,8 @@
 //  116 compatible flags u32 (unknown ones are ignored)
 //  120 uuid 16 bytes   136 key 32 bytes (random: seals of the log, authentication of handles)
 //  168 pages u64      the tree of codes: pages of two blocks each, from block 1 on; behind them is the log
-//  176 zero
+//  176 slot0 u64      geometry, too: records of replies; 0: there are none
+//  184 zero
 // 4064 SHA-256 of the 4064 bytes before
 include "marshal.dfy"
 include "geometry.dfy"
@@ -39,7 +40,7 @@ module SuperblockFormat {
     requires |s| == 4096
   {
     Super(U64At(s, 24), U64At(s, 32), U64At(s, 40),
-      Geo(U64At(s, 48), U64At(s, 56), U64At(s, 64), U64At(s, 72), U64At(s, 80), U64At(s, 88)),
+      Geo(U64At(s, 48), U64At(s, 56), U64At(s, 64), if U64At(s, 176) == 0 then U64At(s, 72) else U64At(s, 176), U64At(s, 72), U64At(s, 80), U64At(s, 88)),
       U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136), U64At(s, 144), U64At(s, 152), U64At(s, 160), U64At(s, 168))
   }
   predicate Sealed(s: seq<byte>)
@@ -79,6 +80,7 @@ module SuperblockFormat {
     Put64(b, 152, s.key2);
     Put64(b, 160, s.key3);
     Put64(b, 168, s.pages);
+    Put64(b, 176, s.geo.slot0);
     Seal(b);
   }
 
@@ -107,8 +109,10 @@ module SuperblockFormat {
     ensures why == 0 <==> Acceptable(b.data)
     ensures why == 0 ==> s == SuperAt(b.data) && SuperOk(s)
   {
+    var slot0, data0 := b.U64(176), b.U64(72);
+    if slot0 == 0 { slot0 := data0; }
     s := Super(b.U64(24), b.U64(32), b.U64(40),
-      Geo(b.U64(48), b.U64(56), b.U64(64), b.U64(72), b.U64(80), b.U64(88)),
+      Geo(b.U64(48), b.U64(56), b.U64(64), slot0, data0, b.U64(80), b.U64(88)),
       b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152), b.U64(160), b.U64(168));
     if b.U64(0) != MAGIC { return 1, s; }
     var sum := Sum(b, 4064);

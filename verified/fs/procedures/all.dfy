@@ -9,4 +9,5 @@ include "volume.dfy"
 include "trimming.dfy"
 include "renewing.dfy"
 include "squash.dfy"
+include "once.dfy"
 // All procedures of the file system.

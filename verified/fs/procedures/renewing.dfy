@@ -23,7 +23,7 @@ module Renewing {
     if g.ibm <= a && a < g.itab {
       var bit := txn.ReadBit(a, 0, true);
       txn.WriteBit(a, 0, bit);
-    } else if g.itab <= a && a < g.data0 {
+    } else if g.itab <= a && a < g.slot0 {
       var ino := txn.ReadInode(a, 0, true);
       txn.WriteInode(a, 0, ino);
     } else if g.data0 <= a && a < g.data1 {

@@ -17,7 +17,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("usage: probe ping|rename|rmdir|open|create|utimes|exclusive|unlinked|journal|verify|as ...")
+		fail("usage: probe ping|rename|rmdir|open|create|utimes|exclusive|unlinked|journal|storm|verify|as ...")
 	}
 	run(os.Args[1], os.Args[2:])
 }
@@ -57,6 +57,8 @@ func run(verb string, a []string) {
 		unlinked(a[0])
 	case "journal":
 		journal(a[0], number(a[1]))
+	case "storm": // DIR WORKERS STOP
+		storm(a[0], number(a[1]), a[2])
 	case "verify":
 		verify(a[0], number(a[1]))
 	default:

@@ -1,0 +1,35 @@
+package fs
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+)
+
+// CallID names a call, so that it is done once although it comes again: after a reply was lost, or after a crash.
+type CallID struct {
+	client [16]byte // whose calls share places for records
+	key    [sha256.Size]byte
+	via    Via
+}
+
+// Via is the connection that a call came by. It is compared.
+type Via interface {
+	// Delivered tells that the peer has got all that was sent to it, and is still there.
+	Delivered() bool
+}
+
+// NewCallID names a call by who makes it, from where, its number (RFC 5531, xid), procedure, and arguments. Two are the same if all
+// of these are. The port is left out of client, as a client that connects again may have another one. via may be nil: not known.
+func NewCallID(client netip.Addr, xid uint32, proc string, c *Cred, args []byte, via Via) *CallID {
+	id := &CallID{client: client.Unmap().WithZone("").As16(), via: via}
+	n := 16 + 4 + 4 + len(proc) + 12 + 4*len(c.GIDs)
+	b := make([]byte, 0, n+len(args))
+	b = append(b, id.client[:]...)
+	for _, x := range append([]uint32{xid, c.UID, c.GID, uint32(len(proc)), uint32(len(c.GIDs))}, c.GIDs...) {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	b = append(append(b, proc...), args...)
+	id.key = sha256.Sum256(b)
+	return id
+}

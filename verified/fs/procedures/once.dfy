@@ -1,0 +1,246 @@
+include "create.dfy"
+include "remove.dfy"
+include "rename.dfy"
+include "records.dfy"
+// The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What comes
+// with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`: there was one.
+module OnceOps {
+  import opened Machine
+  import opened ByteSlice
+  import opened TxnS
+  import opened InodeFormat
+  import opened AttributeChanges
+  import opened Directories
+  import opened Permissions
+  import opened ProcedureBase
+  import opened AttributeOps
+  import opened Records
+  import opened Abstraction
+  import CO = CreateOps
+  import RM = RemoveOps
+  import RN = RenameOps
+  import N = NfsState
+  import C = NfsCommon
+  import A = NfsAttrs
+  import K = NfsMake
+  import U = NfsUnlink
+  import R = NfsRename
+  import O = NfsOnce
+  import P = NfsPerm
+
+  // what RENAME has done is there when it has been done
+  lemma RenamedStands(pre: N.FS, post: N.FS, c: P.Caller, fh: N.Handle, fname: N.Name, th: N.Handle, tname: N.Name, now: N.Time, fw: N.Wcc, tw: N.Wcc)
+    requires R.RenameOk(pre, post, c, fh, fname, th, tname, now, fw, tw)
+    ensures N.LiveDir(post, fh) && N.LiveDir(post, th) && tname in post.nodes[th.ino].body.names
+    ensures fname in post.nodes[fh.ino].body.names ==> post.nodes[fh.ino].body.names[fname] == post.nodes[th.ino].body.names[tname]
+  { }
+
+  // the record of a call that was done
+  predicate Done(pre: O.Replies, s: Slots, i: uint64, r: Bytes, f: N.FS, c: O.Call) reads s, r
+  { s.Valid() && i as int < |s.recs| && |r.data| == 256 && O.Kept(pre, RepliesOf(s), i as int, KeyAt(r.data), AtOf(r.data), f, c) }
+  // the call came again
+  predicate Came(rs: O.Replies, i: uint64, r: Bytes, since: uint64, f: N.FS, c: O.Call) reads r
+  { |r.data| == 256 && O.Again(rs, i as int, KeyAt(r.data), since, f, c) }
+
+  // the record of a file that was made, or found by CREATE
+  method KeepMade(txn: Txn, d: DirFs, i: uint64, r: Bytes, ghost dino: uint64, ghost dgen: uint64, ghost name: Bytes, ino: uint64, node: Bytes)
+    modifies txn.slots
+    requires Sound(d) && Comes(txn.slots, i, r) && |node.data| == 256
+    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) && FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    ensures Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+  {
+    var gen := GetGen(node);
+    var cs, cns := GetCtime(node);
+    Keep(txn, i, r, ino, gen, cs, cns);
+  }
+
+  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r) && (how == CO.EXCLUSIVE ==> a.Empty())
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
+    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+  {
+    again, before, later := false, null, false;
+    if look {
+      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      if again { st := 0; return; }
+    }
+    st, ino, node, before, after, later := CO.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns);
+    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+  }
+
+  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
+    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+  {
+    again, before := false, null;
+    if look {
+      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      if again { st := 0; return; }
+    }
+    st, ino, node, before, after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
+    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+  }
+
+  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
+    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+  {
+    again, before := false, null;
+    if look {
+      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      if again { st := 0; return; }
+    }
+    st, ino, node, before, after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns);
+    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+  }
+
+  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
+    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+  {
+    again, before := false, null;
+    if look {
+      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      if again { st := 0; return; }
+    }
+    st, ino, node, before, after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns);
+    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+  }
+
+  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
+    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
+      N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data))
+    ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
+    ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+  {
+    again, before := false, null;
+    if look {
+      again, node, after := LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name);
+      if again { st := 0; return; }
+    }
+    st, node, before, after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
+    if st != 0 { return; }
+    var cs, cns := GetCtime(node);
+    Keep(txn, i, r, ino, gen, cs, cns);
+  }
+
+  // sub: RMDIR, else REMOVE
+  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data)) && dino in AbsOf(d).nodes && Reply(dino, after) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
+    ensures !again && st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data))
+    ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
+    ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+  {
+    again, before, later := false, null, false;
+    if look {
+      again, after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);
+      if again { st := 0; return; }
+    }
+    st, before, after, later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
+    if st == 0 { Keep(txn, i, r, 0, 0, 0, 0); }
+  }
+
+  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && fbefore == null && tbefore == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data)) && fino in AbsOf(d).nodes && tino in AbsOf(d).nodes &&
+      Reply(fino, fafter) == Some(N.FattrOf(fino, AbsOf(d).nodes[fino])) && Reply(tino, tafter) == Some(N.FattrOf(tino, AbsOf(d).nodes[tino]))
+    ensures !again && st == 0 ==> Sound(d) && Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
+    ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+        N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
+    // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof goes)
+    ensures !again && st == 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) || Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
+    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
+    ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) && N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+  {
+    again, fbefore, tbefore, later := false, null, null, false;
+    if look {
+      again, fafter, tafter := RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname);
+      if again { st := 0; return; }
+    }
+    ghost var pre := AbsOf(d);
+    st, fbefore, fafter, tbefore, tafter, later := RN.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
+    if st != 0 { return; }
+    RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+      N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x));
+    var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
+    if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }
+  }
+
+  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Set(N.Handle(ino, gen))) && ino in AbsOf(d).nodes && Reply(ino, after) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
+    ensures !again && st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
+    ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),
+      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Set(N.Handle(ino, gen)))
+    ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+  {
+    again, before, later := false, null, false;
+    if look {
+      again, after := SetAgain(txn, d, i, r, since, ino, gen);
+      if again { st := 0; return; }
+    }
+    st, before, after, later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns);
+    if st != 0 { return; }
+    var cs, cns := GetCtime(after);
+    Keep(txn, i, r, ino, gen, cs, cns);
+  }
+}
