@@ -266,6 +266,33 @@ func TestFloodKeepsOthers(t *testing.T) {
 	}
 }
 
+// What a client did last is what is kept longest, also of calls from before the volume was opened.
+func TestRecordsOldestFirst(t *testing.T) {
+	x := newOnce(t, 16384, MkfsOptions{Replies: 1024})
+	root := x.v.Root()
+	mkdir := func(name string) error {
+		x.now = x.now.Add(time.Millisecond)
+		_, err := x.as(1, 7, "MKDIR", name, nil).Mkdir(rootCred, root, []byte(name), &SetAttr{})
+		return err
+	}
+	n := 0
+	for range 7 {
+		for range clientChunks*chunkPlaces/2 + 21 {
+			answers(t, "mkdir", mkdir(fmt.Sprint(n)), nil)
+			n++
+		}
+		x.again()
+		last := n
+		for range 100 {
+			answers(t, "mkdir after the restart", mkdir(fmt.Sprint(n)), nil)
+			n++
+		}
+		for i := last - 100; i < last; i++ {
+			answers(t, fmt.Sprint("mkdir again: ", i, " of ", last), mkdir(fmt.Sprint(i)), nil)
+		}
+	}
+}
+
 // A call that comes again while it is under way waits for it.
 func TestOnceUnderWay(t *testing.T) {
 	x := newOnce(t, 8192, MkfsOptions{})

@@ -1,7 +1,9 @@
 package fs
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,11 +51,21 @@ type record struct {
 	via   Via    // the reply was sent there
 }
 
+// moment is a time in seconds and nanoseconds.
+type moment struct {
+	sec  uint64
+	nsec uint32
+}
+
+func (m moment) compare(o moment) int {
+	return cmp.Or(cmp.Compare(m.sec, o.sec), cmp.Compare(m.nsec, o.nsec))
+}
+
 // chunk is a block of records.
 type chunk struct {
 	holder *holder
-	used   int    // places, in this round
-	newest uint64 // seconds
+	used   int // places, in this round
+	newest moment
 	room   bool   // the host has given it
 	given  uint64 // when its holder got it, in gifts
 	broken bool
@@ -71,14 +83,15 @@ type place struct {
 	index uint64
 	look  bool   // there may be a record of this very call
 	since uint64 // it counts if it is not older
-	at    uint64 // seconds: now
+	at    moment // now
 	ended chan struct{}
 }
 
 // record is what the verified code makes the record of: a new one each time, as it may be taken over.
 func (p *place) record() *buf {
 	b := make([]byte, inodeSize)
-	binary.LittleEndian.PutUint64(b[8:], p.at)
+	binary.LittleEndian.PutUint32(b[4:], p.at.nsec)
+	binary.LittleEndian.PutUint64(b[8:], p.at.sec)
 	copy(b[16:], p.id.key[:])
 	copy(b[80:], p.id.client[:])
 	return bytesOf(b)
@@ -102,6 +115,9 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 			r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:])
 		}
 	}
+	for _, h := range r.clients { // what is oldest is replaced first, as if nothing had happened
+		slices.SortFunc(h.chunks, func(a, b int) int { return r.chunks[a].newest.compare(r.chunks[b].newest) })
+	}
 	return r
 }
 
@@ -120,13 +136,12 @@ func (r *replies) found(place uint64, b []byte) {
 	r.done[rec.key], r.places[place] = rec, rec
 	r.lastOld = max(r.lastOld, rec.at)
 	c := &r.chunks[place/chunkPlaces]
-	if c.newest <= rec.at {
-		c.newest = rec.at
-	}
 	if c.holder == nil {
 		r.give(r.holder([16]byte(b[80:])), int(place/chunkPlaces))
 	}
-	c.used = int(place%chunkPlaces) + 1
+	if at := (moment{rec.at, binary.LittleEndian.Uint32(b[4:])}); c.newest.compare(at) <= 0 {
+		c.newest, c.used = at, int(place%chunkPlaces)+1
+	}
 }
 
 func (r *replies) holder(id [16]byte) *holder {
@@ -176,8 +191,8 @@ func (r *replies) begin(id *CallID) *place {
 		<-c
 		r.mu.Lock()
 	}
-	sec, _ := stamp(r.clock())
-	p := &place{id: id, at: sec}
+	sec, nsec := stamp(r.clock())
+	p := &place{id: id, at: moment{sec, nsec}}
 	if rec := r.done[id.key]; rec != nil && !r.busy[rec.place] { // else another's is about to replace it
 		since, counts := r.since(rec)
 		p.index, p.since, p.look = rec.place, since, counts && !r.got(rec, id)
@@ -254,7 +269,7 @@ func (r *replies) another(h *holder, now uint64) (i int, ok bool) {
 	own := -1
 	if len(h.chunks) > 0 {
 		own = h.chunks[0]
-		if len(h.chunks) >= clientChunks || now > r.chunks[own].newest+uint64(recordWindow/time.Second) {
+		if len(h.chunks) >= clientChunks || now > r.chunks[own].newest.sec+uint64(recordWindow/time.Second) {
 			return own, true
 		}
 	}
@@ -265,7 +280,7 @@ func (r *replies) another(h *holder, now uint64) (i int, ok bool) {
 		case c.holder == nil:
 			return i, true
 		case c.holder != h:
-			if oldest < 0 || c.newest < r.chunks[oldest].newest {
+			if oldest < 0 || c.newest.compare(r.chunks[oldest].newest) < 0 {
 				oldest = i
 			}
 			first := c.holder.chunks[0]
@@ -276,7 +291,7 @@ func (r *replies) another(h *holder, now uint64) (i int, ok bool) {
 		}
 	}
 	switch {
-	case oldest >= 0 && now > r.chunks[oldest].newest+uint64(keepFor/time.Second):
+	case oldest >= 0 && now > r.chunks[oldest].newest.sec+uint64(keepFor/time.Second):
 		return oldest, true
 	case own >= 0:
 		return own, true
@@ -305,10 +320,12 @@ func (r *replies) end(p *place, kept, again bool) {
 		if other := r.done[p.id.key]; other != nil { // which another's call was about to replace, but did not
 			r.places[other.place] = nil
 		}
-		rec = &record{key: p.id.key, place: p.index, at: p.at, via: p.id.via}
+		rec = &record{key: p.id.key, place: p.index, at: p.at.sec, via: p.id.via}
 		r.done[rec.key], r.places[p.index] = rec, rec
 		c := &r.chunks[p.index/chunkPlaces]
-		c.newest = max(c.newest, p.at)
+		if c.newest.compare(p.at) < 0 {
+			c.newest = p.at
+		}
 	}
 }
 

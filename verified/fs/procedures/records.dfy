@@ -2,7 +2,7 @@ include "base.dfy"
 include "../spec/once.s.dfy"
 // The records of calls that were answered: how they lie on disk, and how one is looked for.
 //
-//    0 u32       1; 0: there is none
+//    0 u32       1; 0: there is none   4 u32 nanoseconds of at, for those who share the places out
 //    8 at u64    seconds
 //   16 key       32 bytes
 //   48 ino 56 gen u64    the file   64 ctime u64 72 ctimens u32
