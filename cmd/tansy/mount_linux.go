@@ -110,7 +110,7 @@ func (m *mounting) Set(list string) error {
 }
 
 // patience is how long a volume may still be in use that was unmounted or stopped a moment ago.
-const patience = 5 * time.Second
+const patience = 3 * time.Second
 
 // unlocked calls open until the volume is not another's any more, for as long as patience.
 func unlocked(patience time.Duration, open func() error) error {
@@ -166,6 +166,8 @@ func (m *mounting) run(source, dir string) int {
 	if err := said.ready(); err != nil {
 		log.Warn("who started this in the background cannot be told that it is ready", "err", err)
 	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !m.background {
 		fmt.Printf("%s is mounted on %s\n\nUnmount with tansy umount %[2]s, Ctrl-C or SIGTERM.\n", source, dir)
 	}
@@ -176,7 +178,7 @@ func (m *mounting) run(source, dir string) int {
 	var background sync.WaitGroup
 	background.Go(func() { lendCaches(stop, heap, []*volume{v}) })
 	background.Go(func() { daemon.Watchdog(stop, func() { alive([]*volume{v}) }) })
-	lost := untilUnmounted(at, gone, log.Logger)
+	lost := untilUnmounted(at, signals, gone, log.Logger)
 	daemon.Notify("STOPPING=1\nSTATUS=closing the volume")
 	end()
 	background.Wait()
@@ -192,9 +194,7 @@ func (m *mounting) run(source, dir string) int {
 
 // untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A first
 // signal unmounts if nobody uses it; a second one takes it out of sight, and those who use it go on; a third one ends the process.
-func untilUnmounted(at *mount.Mount, gone <-chan error, log *slog.Logger) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, log *slog.Logger) error {
 	defer signal.Stop(signals)
 	for lazy := false; ; {
 		select {
@@ -292,15 +292,15 @@ func unmount(dir string, lazy bool) error {
 	if err != nil {
 		return err
 	}
-	image, ok := mountedAt(string(table), dir)
-	if !ok {
+	at, ok := mount.At(string(table), dir)
+	if !ok || at.Type != mount.Type {
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
 	if err := mount.Unmount(dir, lazy); err != nil || lazy {
 		return err
 	}
 	return unlocked(time.Minute, func() error {
-		d, err := disk.OpenFile(image, disk.FileOptions{ReadOnly: true})
+		d, err := disk.OpenFile(at.Source, disk.FileOptions{ReadOnly: true})
 		if err == nil {
 			return d.Close()
 		}
@@ -309,17 +309,4 @@ func unmount(dir string, lazy bool) error {
 		}
 		return nil // it is not ours to look at
 	})
-}
-
-// mountedAt is the volume that is mounted on a directory, by the table in /proc/self/mountinfo.
-func mountedAt(table, dir string) (image string, ok bool) {
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	for line := range strings.Lines(table) {
-		before, after, _ := strings.Cut(strings.TrimSpace(line), " - ")
-		b, a := strings.Fields(before), strings.Fields(after)
-		if len(b) > 4 && len(a) > 1 && unescape.Replace(b[4]) == dir { // the last one is on top
-			image, ok = unescape.Replace(a[1]), a[0] == "fuse.tansy"
-		}
-	}
-	return image, ok
 }
