@@ -38,10 +38,12 @@ func mountCommand(args []string) int {
   mount -t tansy data.img /mnt                 with that link; in /etc/fstab, too:
                                                /srv/data.img /mnt tansy allow_other,nofail 0 0
 
-What fsync, and fsync of a directory, were called for is durable, with all that was done before; all else within two
-seconds or so. A crash leaves a beginning of all that was done, in its order. The kernel checks permissions; only
-who mounts may use the files without --allow-other. With "user_allow_other" in /etc/fuse.conf others than root may give that.
-The volume must exist (tansy mkfs) and must not be served at the same time. docs/mount.md says more.
+What was done before an fsync, to whatever file, is durable when that returns; without one it takes a second or two.
+A crash leaves a beginning of all that was done, in its order. Without --allow-other only who mounts may use the files;
+others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
+must not be served at the same time. docs/mount.md says more.
+
+Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away.
 `)
 	m := mounting{cache: max(defaultCache(memory()), minCache), discard: "auto"}
 	f.BoolVar(&m.readOnly, "read-only", false, "refuse changes; nothing is written to the volume")
@@ -50,7 +52,7 @@ The volume must exist (tansy mkfs) and must not be served at the same time. docs
 	f.BoolVar(&m.background, "background", false, "return when the file system can be used, and serve it on; the log goes to syslog then")
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
 	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
-	f.Var(&m, "o", "options as mount(8) passes them, such as `ro,nosuid`; also allow_other, sync, cache=SIZE, discard=MODE")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, cache=SIZE, discard=MODE")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -167,7 +169,7 @@ func (m *mounting) run(source, dir string) int {
 		log.Warn("who started this in the background cannot be told that it is ready", "err", err)
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	if !m.background {
 		fmt.Printf("%s is mounted on %s\n\nUnmount with tansy umount %[2]s, Ctrl-C or SIGTERM.\n", source, dir)
 	}
