@@ -48,11 +48,11 @@ var flags = map[string]uintptr{
 // Flag tells whether there is such an option for Options.Flags.
 func Flag(name string) bool { _, ok := flags[name]; return ok }
 
-// maxIO is the largest READ and WRITE that the kernel sends, in bytes; so many of them may be in memory at once.
-const (
-	maxIO      = 1 << 20
-	maxPending = 64 << 20
-)
+// maxIO is the largest READ and WRITE that the kernel sends, in bytes.
+const maxIO = 1 << 20
+
+// MaxPending bounds the memory for what the kernel has asked for and is not answered yet, in bytes.
+const MaxPending = 32 << 20
 
 // fileSystem answers the kernel. What is not here is answered with ENOSYS, which the kernel takes for: not supported,
 // or as it says itself (locks, SEEK_DATA, copy_file_range).
@@ -173,7 +173,7 @@ func (o *Options) fuse() *fuse.MountOptions {
 	m := &fuse.MountOptions{
 		Name: "tansy", FsName: o.Source, AllowOther: o.AllowOther,
 		Options:  []string{"default_permissions"},
-		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 64, MaxInflightRequestBytes: maxPending,
+		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 32, MaxInflightRequestBytes: MaxPending,
 		ExplicitDataCacheControl: true, // nobody else changes contents
 		EnableSymlinkCaching:     true,
 		DisableXAttrs:            true,

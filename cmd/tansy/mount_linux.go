@@ -150,7 +150,7 @@ func (m *mounting) run(source, dir string) int {
 	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
 		return fail(fmt.Errorf("%w (tansy mkfs makes a volume)", err))
 	}
-	const heap = overhead - slack
+	const heap = overhead - slack + mount.MaxPending
 	tune(heap)
 	v := &volume{place: place{source, "/"}, log: log.Logger}
 	how := opening{

@@ -199,3 +199,21 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	mounttest.Run(t, bin, "check", image)
 }
+
+// A volume that is deleted while it is mounted ends the mount, and who uses it gets errors.
+func TestLost(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	f := openWith(t, filepath.Join(m.Dir, "f"), "data")
+	must(t, os.Remove(image))
+	if code := m.Wait(); code != 3 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	if _, err := f.WriteString("more"); err == nil {
+		t.Error("written to a volume that is gone")
+	}
+	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) != 0 {
+		t.Errorf("what was below the mount: %v, %v", entries, err)
+	}
+}

@@ -6,6 +6,7 @@ package mount
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -194,6 +195,10 @@ func TestRemoveOpenOnFullVolume(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "16M")
 	m := mounttest.New(t, bin, image)
+	var open []*os.File
+	for i := range 50 {
+		open = append(open, openWith(t, filepath.Join(m.Dir, fmt.Sprint("f", i)), "data"))
+	}
 	f, err := os.Create(filepath.Join(m.Dir, "big"))
 	must(t, err)
 	defer f.Close()
@@ -205,11 +210,18 @@ func TestRemoveOpenOnFullVolume(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, f := range open {
+		must(t, os.Remove(f.Name()))
+		at(t, f, "data", 0)
+	}
 	must(t, os.Remove(f.Name()))
 	if err := f.Sync(); err != nil {
 		t.Error(err)
 	}
 	must(t, f.Close())
+	for _, f := range open {
+		must(t, f.Close())
+	}
 	must(t, os.WriteFile(filepath.Join(m.Dir, "small"), make([]byte, 4<<20), 0o644)) // its room is there at once
 	m.Unmount(t, bin, image)
 }
