@@ -118,3 +118,21 @@ func TestCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestAt(t *testing.T) {
+	const table = `22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+41 22 0:41 / /mnt/a\040b rw,nosuid - fuse.tansy /srv/a\134b.img rw,user_id=0
+42 22 0:42 / /mnt/c rw master:3 shared:2 - fuse.tansy /srv/c.img rw
+43 42 0:43 / /mnt/c rw - tmpfs over rw
+`
+	for dir, want := range map[string]Mounted{
+		"/": {"254:0", "ext4", "/dev/vda"}, "/mnt/a b": {"0:41", Type, `/srv/a\b.img`}, "/mnt/c": {"0:43", "tmpfs", "over"},
+	} {
+		if m, ok := At(table, dir); !ok || m != want {
+			t.Errorf("%s: %+v, %v", dir, m, ok)
+		}
+	}
+	if m, ok := At(table, "/mnt"); ok {
+		t.Errorf("%+v", m)
+	}
+}
