@@ -1,8 +1,11 @@
 package fs_test
 
 import (
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	"tansy/fs"
@@ -35,32 +38,18 @@ func TestDeferred(t *testing.T) {
 	defer closeFS(t, v)
 	d.held.Store(true)
 
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir, err := v.Mkdir(root, v.Root(), []byte("d"), nil)
-	must(err)
-	f, err := v.Create(root, dir.Handle, []byte("f"), fs.Guarded, nil, 0)
-	must(err)
-	_, how, _, err := v.Write(root, f.Handle, 0, []byte("data"), fs.FileSync)
-	must(err)
-	if how != fs.Unstable {
-		t.Errorf("a WRITE that did not wait says that it is stable: %d", how)
-	}
-	mode := uint32(0o600)
-	_, err = v.Setattr(root, f.Handle, &fs.SetAttr{Mode: &mode}, nil)
-	must(err)
-	_, _, err = v.Link(root, f.Handle, v.Root(), []byte("g"))
-	must(err)
-	_, _, err = v.Rename(root, v.Root(), []byte("g"), dir.Handle, []byte("h"))
-	must(err)
-	_, err = v.Remove(root, dir.Handle, []byte("h"))
-	must(err)
-
 	done := make(chan error)
+	go func() { done <- changes(v) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute): // it has waited for a device that does nothing
+		close(d.open)
+		t.Fatalf("a change waits for the device; %v", <-done)
+	}
+
 	go func() { done <- v.Sync() }()
 	<-d.began
 	select {
@@ -69,5 +58,29 @@ func TestDeferred(t *testing.T) {
 	default:
 	}
 	close(d.open)
-	must(<-done)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// changes makes one change of each kind.
+func changes(v *fs.FS) error {
+	dir, err := v.Mkdir(root, v.Root(), []byte("d"), nil)
+	if err != nil {
+		return err
+	}
+	f, err := v.Create(root, dir.Handle, []byte("f"), fs.Guarded, nil, 0)
+	if err != nil {
+		return err
+	}
+	_, how, _, err := v.Write(root, f.Handle, 0, []byte("data"), fs.FileSync)
+	if err == nil && how != fs.Unstable {
+		err = fmt.Errorf("a WRITE that did not wait says that it is stable: %d", how)
+	}
+	mode := uint32(0o600)
+	_, setattr := v.Setattr(root, f.Handle, &fs.SetAttr{Mode: &mode}, nil)
+	_, _, link := v.Link(root, f.Handle, v.Root(), []byte("g"))
+	_, _, rename := v.Rename(root, v.Root(), []byte("g"), dir.Handle, []byte("h"))
+	_, remove := v.Remove(root, dir.Handle, []byte("h"))
+	return errors.Join(err, setattr, link, rename, remove)
 }
