@@ -161,10 +161,11 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error) error
 	if hidden, err = f.hidden.link(n.Handle); err != nil {
 		return err
 	}
+	f.nodes.with(a.Ino, func(x *node) { x.hidden = hidden }) // from here on the link does not count
 	if err := take(); err != nil {
+		f.nodes.with(a.Ino, func(x *node) { x.hidden = "" })
 		return errors.Join(err, f.hidden.remove(hidden))
 	}
-	f.nodes.with(a.Ino, func(x *node) { x.hidden = hidden })
 	return nil
 }
 
