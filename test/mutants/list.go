@@ -229,7 +229,7 @@ var mutants = []mutant{
 	{what: "mount: operations wait for the device", file: "fs/fs.go", old: "stable && !v.deferred", new: "stable", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "how != Unstable && !v.deferred, Unstable", new: "how != Unstable && !v.deferred, how", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: mounts},
-	{what: "mount: an open file goes with its last name", file: "mount/hidden.go", old: "!last || !open ||", new: "true ||", tests: mounts},
+	{what: "mount: an open file goes with its last name", file: "mount/hidden.go", old: "!last || !open ||", new: "!last || open ||", tests: mounts},
 	{what: "mount: a hidden file goes when it is closed for the first time", file: "mount/hidden.go", old: "x.opens == 0 {\n\t\t\thidden", new: "x.opens >= 0 {\n\t\t\thidden", tests: mounts},
 	{what: "mount: a hidden file stays when it is closed", file: "mount/hidden.go", old: "\t\terr = f.hidden.remove(hidden)\n", new: "", tests: mounts},
 	{what: "mount: what a crash left stays", file: "mount/hidden.go", old: "\t\treturn h, h.empty(log)\n", new: "\t\treturn h, nil\n", tests: mounts},
