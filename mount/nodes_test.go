@@ -84,6 +84,10 @@ func TestCalls(t *testing.T) {
 	k.open(f)
 	k.unlink("f")
 	k.write(f, "data")
+	var a fuse.AttrOut
+	if k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: f}}, &a)); a.Nlink != 0 {
+		t.Errorf("a file without a name has %d links", a.Nlink)
+	}
 	k.release(f)
 	if got := k.read(f); got != "data" {
 		t.Errorf("an open file without a name has %q", got)
