@@ -111,8 +111,7 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 	vc := cred(c)
 	n := min(uint64(len(data)), MaxIO)
 	src := bytesOf(data)
-	stable := how != Unstable
-	done := how
+	stable, done := how != Unstable && !v.deferred, Unstable
 	if stable {
 		done = FileSync
 	}

@@ -40,6 +40,7 @@ type volume struct {
 	clock    Clock
 	log      *slog.Logger
 	readOnly bool
+	deferred bool
 	root     Handle
 	verifier uint64
 	free     *freer
@@ -73,6 +74,10 @@ type Options struct {
 	Clock      Clock  // of the time stamps; nil: time.Now
 	Log        *slog.Logger
 	Scrub      ScrubOptions
+
+	// Deferred has no method wait for the device but Commit and Sync: what changes something returns when it has
+	// taken effect, also a stable WRITE. A crash leaves a beginning of all changes, in the order in which they took effect.
+	Deferred bool
 
 	// Discard gives the room of removed files back to the host of the volume, in the background: a few
 	// seconds after they were removed, and what was not given back before the volume was opened.
@@ -141,7 +146,7 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	// What waits to be freed is space, too. Free more of it each time.
 	for steps := 8; ; steps *= 2 {
 		before := v.free.steps.Load()
-		err := v.attempt(stable, readOnly, op)
+		err := v.attempt(stable && !v.deferred, readOnly, op)
 		if err != ErrNoSpc {
 			return err
 		}

@@ -119,9 +119,17 @@ func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	if err != nil {
 		return WCC{}, err
 	}
-	if err := v.sys.Flush(); err != nil {
-		v.log.Error("commit failed", "err", err)
-		return WCC{}, ErrIO
+	if err := v.Sync(); err != nil {
+		return WCC{}, err
 	}
 	return wcc(h.Ino, ip, ip, nil), nil
+}
+
+// Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
+func (v *FS) Sync() error {
+	if err := v.sys.Flush(); err != nil {
+		v.log.Error("commit failed", "err", err)
+		return ErrIO
+	}
+	return nil
 }

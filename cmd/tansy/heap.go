@@ -2,9 +2,27 @@ package main
 
 import (
 	"context"
+	"os"
+	"runtime"
 	"runtime/debug"
 	"time"
 )
+
+// tune sets Go's run time up for a server whose memory, but for the caches, is limit bytes.
+func tune(limit int64) {
+	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
+	debug.SetMemoryLimit(limit)
+	if os.Getenv("GOGC") == "" {
+		// Up to that limit memory is there to be used. In a stream of large writes little is
+		// alive: to collect whenever the heap has doubled would be a hundred times a second.
+		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		// One more than there are CPUs for us: a thread that waits for the device keeps
+		// its share of the scheduler for a while, and the others should not idle meanwhile.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
+}
 
 // maxLent bounds what Go may take of the memory that the caches do not use yet, in bytes.
 const maxLent = 64 << 20

@@ -1,4 +1,4 @@
-// Command tansy serves a volume over NFSv3, makes, checks, mends, and prints volumes, and
+// Command tansy serves a volume over NFSv3, mounts one here, makes, checks, mends, and prints volumes, and
 // checks NFSv3 servers.
 //
 // One file per sub-command; the work is done by the packages they call.
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // the command ran and failed, or check found damage
 	exitUsage   = 2 // wrong arguments, or the volume could not be read
-	exitLost    = 3 // serve: the volume was deleted, replaced or cut, or the device went away
+	exitLost    = 3 // serve, mount: the volume was deleted, replaced or cut, or the device went away
 )
 
 type command struct {
@@ -32,6 +33,8 @@ var commands []command
 func init() { // not in the declaration, for completion prints them
 	commands = []command{
 		{"serve", "export volumes over NFSv3, creating those that are missing", serve, ""},
+		{"mount", "make a volume a file system of this machine (Linux)", mountCommand, ""},
+		{"umount", "unmount a volume, and wait until it is closed", umount, ""},
 		{"mkfs", "make a new volume", mkfs, ""},
 		{"check", "verify every invariant of a volume", check, ""},
 		{"repair", "mend a damaged volume, with a way back", repair, ""},
@@ -47,7 +50,12 @@ func init() { // not in the declaration, for completion prints them
 	}
 }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	if filepath.Base(os.Args[0]) == "mount.tansy" { // a link, for mount(8)
+		os.Exit(mountHelper(os.Args[1:]))
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 func run(args []string) int {
 	if len(args) == 0 {
@@ -73,7 +81,7 @@ func run(args []string) int {
 
 const exitCodes = `
 exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, or the volume cannot be
-read; 3 serve: the volume was deleted, renamed, replaced or cut while it was served
+read; 3 serve and mount: the volume was deleted, renamed, replaced or cut while it was in use
 `
 
 func usage(w io.Writer) {

@@ -50,7 +50,7 @@ func manPage(w io.Writer) {
 		fmt.Fprint(w, ".EE\n")
 	}
 	fmt.Fprintf(w, ".SH \"EXIT STATUS\"\n%s\n", roff(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(exitCodes), "exit codes:"))))
-	fmt.Fprint(w, ".SH \"SEE ALSO\"\n.BR exports (5),\n.BR nfs (5),\n.BR mount.nfs (8),\n.BR showmount (8)\n")
+	fmt.Fprint(w, ".SH \"SEE ALSO\"\n.BR exports (5),\n.BR nfs (5),\n.BR mount (8),\n.BR mount.nfs (8),\n.BR showmount (8)\n")
 }
 
 // roff escapes text for troff.

@@ -14,8 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"path"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -156,21 +154,10 @@ volumes that fails, or cannot be opened, does not stop the others.
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
 		return exitFailure
 	}
-	runtime.MemProfileRate = 8 << 20 // enough; each sample walks a stack, and buffers are large
 	each := uint64(cache) / uint64(len(places.list))
 	n := int64(len(places.list))
 	heap := (n-1)*perVolume + overhead - slack + limit.memory() // the caches lie outside of what Go counts
-	debug.SetMemoryLimit(heap)
-	if os.Getenv("GOGC") == "" {
-		// Up to that limit memory is there to be used. In a stream of large writes little is
-		// alive: to collect whenever the heap has doubled would be a hundred times a second.
-		debug.SetGCPercent(400)
-	}
-	if os.Getenv("GOMAXPROCS") == "" {
-		// One more than there are CPUs for us: a thread that waits for the device keeps
-		// its share of the scheduler for a while, and the others should not idle meanwhile.
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
-	}
+	tune(heap)
 
 	find.log = log.Logger
 	volumes := make([]*volume, len(places.list))

@@ -40,6 +40,7 @@ type opening struct {
 	cache    uint64 // bytes, of each
 	scrub    tansyfs.ScrubOptions
 	discard  discardMode
+	deferred bool // as in fs.Options
 }
 
 // open opens the volume, and makes it if it is missing.
@@ -67,7 +68,7 @@ func (o *opening) open(v *volume) error {
 		o.new.warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", v.image))
 	}
 	stats := disk.NewStats(d)
-	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, ReadOnly: o.readOnly, Discard: giveBack, Log: v.log, Scrub: o.scrub})
+	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, ReadOnly: o.readOnly, Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub})
 	if err != nil {
 		d.Close()
 		return fmt.Errorf("%s: %w%s", v.image, err, advice(err))

@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"verified/fs/mkfs"},
 	{"check"},
 	{"fs"},
-	{"repair"},
+	{"repair", "mount"},
 	{"exports", "groups"},
 	{"oncrpc"},
 	{"nfs3", "mount3", "portmap"},

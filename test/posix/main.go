@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	on := flag.String("on", "local", "what the directory is on: local, tansy, or knfsd (the kernel's NFS server)")
+	on := flag.String("on", "local", "what the directory is on: local, mount (tansy mount), tansy (tansy serve, by NFS), or knfsd (the kernel's NFS server)")
 	only := flag.String("only", "", "run only the checks whose \"group/name\" matches this regular expression")
 	list := flag.Bool("list", false, "list the checks instead of running them")
 	deviations := flag.Bool("deviations", false, "list the checks that expect something else over NFS, and why")
@@ -44,7 +44,7 @@ func run(on, only string, list, deviations, verbose bool, args []string) int {
 	}
 	tags, ok := flavours[on]
 	if !ok {
-		return misused(fmt.Errorf("-on %s: give local, tansy or knfsd", on))
+		return misused(fmt.Errorf("-on %s: give local, mount, tansy or knfsd", on))
 	}
 	var chosen []*check
 	for _, c := range checks {
@@ -108,7 +108,8 @@ func run(on, only string, list, deviations, verbose bool, args []string) int {
 
 // flavours are the tags that lines of a script can be conditioned on.
 var flavours = map[string]map[string]bool{
-	"local": {"local": true},
+	"local": {"local": true, "ext4": true},
+	"mount": {"local": true, "mount": true},
 	"tansy": {"nfs": true, "tansy": true},
 	"knfsd": {"nfs": true, "knfsd": true},
 }

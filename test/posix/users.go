@@ -90,7 +90,11 @@ func (a *actor) do(f func()) {
 	<-a.done
 }
 
-func (a *actor) stop() { close(a.jobs) }
+// stop ends the thread, which has left the directory of the checks before: that can be unmounted then.
+func (a *actor) stop() {
+	a.do(func() { unix.Chdir("/") })
+	close(a.jobs)
+}
 
 // become gives the calling thread, and no other, a directory and umask of its
 // own and u's identity.

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"tansy/daemon"
+	"tansy/disk"
+	"tansy/mount"
+)
+
+// mounting are the flags of mount.
+type mounting struct {
+	readOnly, allowOther, sync, background, verbose bool
+
+	cache   byteSize
+	discard discardMode
+	flags   []string // of the mount, as mount(8) names them
+	sloppy  bool     // pass over options that are not known
+}
+
+func mountCommand(args []string) int {
+	f := newFlags("mount", "VOLUME DIR [flags]", `  tansy mount data.img /mnt                    until Ctrl-C, SIGTERM, or tansy umount /mnt
+  tansy mount /dev/sdb /srv --allow-other --background
+                                               for all users; returns when /srv can be used
+  tansy mount data.img /mnt -o ro,nosuid       options as mount(8) has them
+  ln -s /usr/local/bin/tansy /sbin/mount.tansy
+  mount -t tansy data.img /mnt                 with that link; in /etc/fstab, too:
+                                               /srv/data.img /mnt tansy allow_other,nofail 0 0
+
+What was done before an fsync, to whatever file, is durable when that returns; without one it takes a second or two.
+A crash leaves a beginning of all that was done, in its order. Without --allow-other only who mounts may use the files;
+others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
+must not be served at the same time. docs/mount.md says more.
+
+Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away.
+`)
+	m := mounting{cache: max(defaultCache(memory()), minCache), discard: "auto"}
+	f.BoolVar(&m.readOnly, "read-only", false, "refuse changes; nothing is written to the volume")
+	f.BoolVar(&m.allowOther, "allow-other", false, "let all users use the files, by the files' permissions")
+	f.BoolVar(&m.sync, "sync", false, "have every change durable before it returns")
+	f.BoolVar(&m.background, "background", false, "return when the file system can be used, and serve it on; the log goes to syslog then")
+	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
+	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, cache=SIZE, discard=MODE")
+	f.BoolVar(&m.verbose, "v", false, "log more")
+	pos, code, done := parse(f, args, 2, 2)
+	if done {
+		return code
+	}
+	if m.cache < minCache {
+		return misused(f, "a cache of less than "+minCache.String()+" is too small")
+	}
+	if m.background && os.Getenv(readyVariable) == "" {
+		return inBackground()
+	}
+	return m.run(pos[0], pos[1])
+}
+
+// String is for flag.Value.
+func (m *mounting) String() string { return "" }
+
+// passedOver are options of mount(8) that are not for the file system.
+var passedOver = map[string]bool{
+	"defaults": true, "auto": true, "noauto": true, "nofail": true, "_netdev": true, "rw": true,
+	"user": true, "nouser": true, "users": true, "nousers": true, "owner": true, "noowner": true, "group": true, "nogroup": true,
+}
+
+// Set takes options over, as -o has them.
+func (m *mounting) Set(list string) error {
+	for option := range strings.SplitSeq(list, ",") {
+		name, value, _ := strings.Cut(option, "=")
+		var err error
+		switch {
+		case option == "ro":
+			m.readOnly = true
+		case option == "sync" || option == "dirsync":
+			m.sync = true
+		case option == "sloppy":
+			m.sloppy = true
+		case option == "allow_other":
+			m.allowOther = true
+		case name == "cache":
+			err = m.cache.Set(value)
+		case name == "discard" && value != "":
+			err = m.discard.Set(value)
+		case option == "discard":
+			m.discard = "on"
+		case option == "nodiscard":
+			m.discard = "off"
+		case mount.Flag(option):
+			m.flags = append(m.flags, option)
+		case option == "" || passedOver[name] || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "X-") || name == "comment" || m.sloppy:
+		default:
+			err = errors.New("tansy mount has no such option")
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", option, err)
+		}
+	}
+	return nil
+}
+
+// patience is how long a volume may still be in use that was unmounted or stopped a moment ago.
+const patience = 3 * time.Second
+
+// unlocked calls open until the volume is not another's any more, for as long as patience.
+func unlocked(patience time.Duration, open func() error) error {
+	late := time.Now().Add(patience)
+	for {
+		err := open()
+		if !errors.Is(err, disk.ErrLocked) || time.Now().After(late) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// run mounts a volume and serves it until it is unmounted.
+func (m *mounting) run(source, dir string) int {
+	level := slog.LevelInfo
+	if m.verbose {
+		level = slog.LevelDebug
+	}
+	said := &errorOutput{w: os.Stderr}
+	log, err := daemon.NewLog(said, "text", level)
+	if err != nil {
+		return fail("mount", err)
+	}
+	signal.Ignore(syscall.SIGPIPE)
+	defer log.Close(lastWords)
+	fail := func(err error) int {
+		fmt.Fprintf(log, "tansy mount: %v\n", err)
+		return exitFailure
+	}
+	// In the background the working directory is another one, and what is shown should mean something anywhere.
+	if source, err = filepath.Abs(source); err != nil {
+		return fail(err)
+	}
+	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+		return fail(fmt.Errorf("%w (tansy mkfs makes a volume)", err))
+	}
+	const heap = overhead - slack + mount.MaxPending
+	tune(heap)
+	v := &volume{place: place{source, "/"}, log: log.Logger}
+	how := opening{
+		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache), discard: m.discard, deferred: !m.sync,
+	}
+	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
+		return fail(err)
+	}
+	at, err := mount.New(v.fs, dir, mount.Options{
+		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, Flags: m.flags, Log: log.Logger,
+	})
+	if err != nil {
+		return fail(errors.Join(err, v.close()))
+	}
+	if err := said.ready(); err != nil {
+		log.Warn("who started this in the background cannot be told that it is ready", "err", err)
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	if !m.background {
+		fmt.Printf("%s is mounted on %s\n\nUnmount with tansy umount %[2]s, Ctrl-C or SIGTERM.\n", source, dir)
+	}
+	daemon.Notify("READY=1\nSTATUS=mounted")
+	stop, end := context.WithCancel(context.Background())
+	gone := make(chan error, 1)
+	go watch(stop, watchEvery, func(err error) { gone <- err }, v.device.Check, v.fs.Lost)
+	var background sync.WaitGroup
+	background.Go(func() { lendCaches(stop, heap, []*volume{v}) })
+	background.Go(func() { daemon.Watchdog(stop, func() { alive([]*volume{v}) }) })
+	lost := untilUnmounted(at, signals, gone, log.Logger)
+	daemon.Notify("STOPPING=1\nSTATUS=closing the volume")
+	end()
+	background.Wait()
+	if lost != nil {
+		fail(lost)
+		return exitLost // and nothing of it can be made durable
+	}
+	if err := v.close(); err != nil {
+		return fail(err)
+	}
+	return exitOK
+}
+
+// untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A first
+// signal unmounts if nobody uses it; a second one takes it out of sight, and those who use it go on; a third one ends the process.
+func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, log *slog.Logger) error {
+	defer signal.Stop(signals)
+	for lazy := false; ; {
+		select {
+		case <-at.Done():
+			return nil
+		case err := <-gone:
+			at.Unmount(true) // who uses it gets errors when the process has ended
+			return err
+		case <-signals:
+		}
+		err := at.Unmount(lazy)
+		switch {
+		case err == nil && lazy:
+			log.Warn("unmounted, but still in use: the volume is closed when those who use it end")
+			signal.Stop(signals)
+		case err == nil:
+		case errors.Is(err, mount.ErrBusy):
+			lazy = true
+			log.Warn("not unmounted; a second signal takes the file system out of sight, and closes the volume when nobody uses it any more", "err", err)
+		default:
+			log.Error("cannot unmount", "err", err)
+		}
+	}
+}
+
+// mountHelper is what mount(8) calls as mount.tansy: SPEC DIR [-sfnv] [-o OPTIONS] [-t TYPE] [-N NAMESPACE].
+func mountHelper(args []string) int {
+	const failed, misused = 32, 1 // as mount(8) has them
+	var pos []string
+	pass := []string{"mount", "--background"}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		value := func() string {
+			if i++; i < len(args) {
+				return args[i]
+			}
+			return ""
+		}
+		switch {
+		case a == "-o":
+			pass = append(pass, "-o", value())
+		case a == "-t" || a == "-N":
+			value()
+		case strings.HasPrefix(a, "-"):
+			if strings.Trim(a, "-sfnv") != "" {
+				fmt.Fprintf(os.Stderr, "mount.tansy: %s is no option\n", a)
+				return misused
+			}
+			if strings.Contains(a, "f") { // as if
+				return exitOK
+			}
+			if strings.Contains(a, "s") {
+				pass = append(pass, "-o", "sloppy")
+			}
+		default:
+			pos = append(pos, a)
+		}
+	}
+	switch run(append(pass, pos...)) {
+	case exitOK:
+		return exitOK
+	case exitUsage:
+		return misused
+	}
+	return failed
+}
+
+func umount(args []string) int {
+	f := newFlags("umount", "DIR [flags]", `  tansy umount /mnt            and wait until the volume is closed
+  tansy umount --lazy /mnt     take it out of sight although it is in use
+
+umount(8) does the same, but does not wait for the volume.
+`)
+	lazy := f.Bool("lazy", false, "take a file system that is in use out of sight; the volume is closed when nobody uses it any more")
+	pos, code, done := parse(f, args, 1, 1)
+	if done {
+		return code
+	}
+	dir, err := filepath.Abs(pos[0])
+	if err == nil {
+		err = unmount(dir, *lazy)
+	}
+	if err != nil {
+		return fail("umount", err)
+	}
+	return exitOK
+}
+
+// unmount unmounts a volume and waits until it is closed.
+func unmount(dir string, lazy bool) error {
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // dir itself may hang, or be dead
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	at, ok := mount.At(string(table), dir)
+	if !ok || at.Type != mount.Type {
+		return fmt.Errorf("%s: no volume is mounted there", dir)
+	}
+	if err := mount.Unmount(dir, lazy); err != nil || lazy {
+		return err
+	}
+	return unlocked(time.Minute, func() error {
+		d, err := disk.OpenFile(at.Source, disk.FileOptions{ReadOnly: true})
+		if err == nil {
+			return d.Close()
+		}
+		if errors.Is(err, disk.ErrLocked) {
+			return fmt.Errorf("unmounted, but not closed yet: %w", err)
+		}
+		return nil // it is not ours to look at
+	})
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+// Package mounttest mounts volumes for tests, by a tansy process of their own: a test that waits for the kernel must
+// not be what the kernel waits for.
+package mounttest
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Build returns the program, or skips the test where nothing can be mounted.
+func Build(t *testing.T) (bin string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount here")
+	}
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
+		t.Skipf("there is no FUSE: %v", err)
+	} else {
+		f.Close()
+	}
+	bin = filepath.Join(t.TempDir(), "tansy")
+	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// Run runs the program and returns what it says. It must do what it was asked for.
+func Run(t *testing.T, bin string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(bin, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("tansy %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// Volume makes a volume.
+func Volume(t *testing.T, bin, size string) (image string) {
+	t.Helper()
+	image = filepath.Join(t.TempDir(), "v.img")
+	Run(t, bin, "mkfs", image, "--size", size)
+	return image
+}
+
+// A Log is what a process says on standard error.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A Mount is a volume that is mounted until the end of the test.
+type Mount struct {
+	Dir string
+	Cmd *exec.Cmd
+	Log Log
+
+	ended bool
+}
+
+// New mounts a volume, by `tansy mount` with more flags.
+func New(t *testing.T, bin, image string, flags ...string) *Mount {
+	t.Helper()
+	return On(t, bin, image, t.TempDir(), nil, flags...)
+}
+
+// On is New on a directory, by another user if who is not nil.
+func On(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...string) *Mount {
+	t.Helper()
+	m := &Mount{Dir: dir, Cmd: exec.Command(bin, append([]string{"mount", image, dir}, flags...)...)}
+	m.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	m.Cmd.Stderr = &m.Log
+	out, err := m.Cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		syscall.Unmount(dir, syscall.MNT_DETACH)
+		m.Kill()
+	})
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, " is mounted on ") {
+		m.Cmd.Wait()
+		m.ended = true
+		if text := strings.ToLower(m.Log.String()); strings.Contains(text, "operation not permitted") || strings.Contains(text, "/dev/fuse: permission denied") {
+			t.Skipf("this machine does not let who asks mount: %s", &m.Log)
+		}
+		t.Fatalf("%q, %v\n%s", line, err, &m.Log)
+	}
+	go io.Copy(io.Discard, r)
+	return m
+}
+
+// Kill ends the process with SIGKILL, and leaves a mount without a server.
+func (m *Mount) Kill() {
+	if !m.ended {
+		m.Cmd.Process.Kill()
+		m.Cmd.Wait()
+		m.ended = true
+	}
+}
+
+// Wait returns the exit code of the process.
+func (m *Mount) Wait() int {
+	m.Cmd.Wait()
+	m.ended = true
+	return m.Cmd.ProcessState.ExitCode()
+}
+
+// Unmount unmounts and waits until the volume is closed, which must go well, and be sound then.
+func (m *Mount) Unmount(t *testing.T, bin, image string) {
+	t.Helper()
+	Run(t, bin, "umount", m.Dir)
+	if code := m.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	Run(t, bin, "check", image, "--data")
+}

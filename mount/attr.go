@@ -1,0 +1,149 @@
+//go:build linux
+
+package mount
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"tansy/fs"
+)
+
+// How long the kernel may keep what it was told. All changes come through it, so names could be kept for ever, and
+// attributes but for the number of blocks, which goes down later than the size does.
+const (
+	entryTimeout = time.Hour
+	attrTimeout  = time.Minute
+)
+
+// errnos are the statuses that are not the errno of the same number.
+var errnos = map[fs.Errno]syscall.Errno{
+	fs.ErrNameTooLong: syscall.ENAMETOOLONG, fs.ErrNotEmpty: syscall.ENOTEMPTY, fs.ErrStale: syscall.ESTALE,
+	fs.ErrBadHandle: syscall.ESTALE, fs.ErrNotSync: syscall.EIO, fs.ErrBadCookie: syscall.EINVAL, fs.ErrNotSupp: syscall.EOPNOTSUPP,
+	fs.ErrTooSmall: syscall.EINVAL, fs.ErrServerFault: syscall.EIO, fs.ErrBadType: syscall.EINVAL, fs.ErrJukebox: syscall.EAGAIN,
+}
+
+// status is what the kernel is told of an error.
+func status(err error) fuse.Status {
+	var e fs.Errno
+	switch {
+	case err == nil:
+		return fuse.OK
+	case !errors.As(err, &e):
+		return fuse.EIO
+	case errnos[e] != 0:
+		return fuse.Status(errnos[e])
+	}
+	return fuse.Status(e)
+}
+
+var typeBits = map[fs.Type]uint32{
+	fs.Regular: unix.S_IFREG, fs.Directory: unix.S_IFDIR, fs.Block: unix.S_IFBLK, fs.Char: unix.S_IFCHR,
+	fs.Symlink: unix.S_IFLNK, fs.Socket: unix.S_IFSOCK, fs.FIFO: unix.S_IFIFO,
+}
+
+// attr fills in the attributes of a file as programs see them: without the name that it is hidden by, and the root
+// without the folder of hidden files.
+//
+// The kernel's seconds are signed. One before 1970 comes as a large number, is kept, and goes back as it came.
+func (f *fileSystem) attr(a *fs.Attr, out *fuse.Attr) {
+	nlink := a.Nlink
+	if _, hidden := f.nodes.isOpen(a.Ino); hidden != "" || a.Ino == f.root.Ino && f.hidden.made() {
+		nlink--
+	}
+	*out = fuse.Attr{
+		Ino: a.Ino, Size: a.Size, Blocks: a.Used / 512, Blksize: fs.BlockSize,
+		Atime: a.Atime.Sec, Mtime: a.Mtime.Sec, Ctime: a.Ctime.Sec,
+		Atimensec: a.Atime.Nsec, Mtimensec: a.Mtime.Nsec, Ctimensec: a.Ctime.Nsec,
+		Mode: typeBits[a.Type] | a.Mode, Nlink: nlink, Owner: fuse.Owner{Uid: a.UID, Gid: a.GID},
+		Rdev: uint32(unix.Mkdev(a.Major, a.Minor)),
+	}
+}
+
+// entry tells the kernel of a file.
+func (f *fileSystem) entry(h fs.Handle, a *fs.Attr, out *fuse.EntryOut) {
+	f.nodes.learn(h)
+	out.NodeId, out.Generation = h.Ino, h.Gen
+	out.SetEntryTimeout(entryTimeout)
+	out.SetAttrTimeout(attrTimeout)
+	f.attr(a, &out.Attr)
+}
+
+// GetAttr implements fuse.RawFileSystem.
+func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	h, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	a, err := f.volume.Getattr(h)
+	if err == fs.ErrStale {
+		if gone := f.nodes.gone(in.NodeId); gone != nil {
+			a, err = *gone, nil
+		}
+	}
+	if err != nil {
+		return status(err)
+	}
+	f.attr(&a, &out.Attr)
+	out.SetTimeout(attrTimeout)
+	return fuse.OK
+}
+
+// SetAttr implements fuse.RawFileSystem. The kernel has looked whether the caller may do this.
+func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	h, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	var s fs.SetAttr
+	if mode, ok := in.GetMode(); ok {
+		s.Mode = &mode
+	}
+	if uid, ok := in.GetUID(); ok {
+		s.UID = &uid
+	}
+	if gid, ok := in.GetGID(); ok {
+		s.GID = &gid
+	}
+	if size, ok := in.GetSize(); ok {
+		s.Size = &size
+	}
+	s.AtimeHow, s.Atime = setTime(in.Valid, fuse.FATTR_ATIME, fuse.FATTR_ATIME_NOW, in.Atime, in.Atimensec)
+	s.MtimeHow, s.Mtime = setTime(in.Valid, fuse.FATTR_MTIME, fuse.FATTR_MTIME_NOW, in.Mtime, in.Mtimensec)
+	w, err := f.volume.Setattr(superuser, h, &s, nil)
+	if err != nil {
+		return status(err)
+	}
+	f.attr(w.After, &out.Attr)
+	out.SetTimeout(attrTimeout)
+	return fuse.OK
+}
+
+// setTime is how a time is set, of which valid says whether it is, and whether it is the present.
+func setTime(valid, set, now uint32, sec uint64, nsec uint32) (fs.TimeHow, fs.Time) {
+	switch {
+	case valid&set == 0:
+		return fs.DontChange, fs.Time{}
+	case valid&now != 0:
+		return fs.ServerTime, fs.Time{}
+	}
+	return fs.ClientTime, fs.Time{Sec: sec, Nsec: nsec}
+}
+
+// StatFs implements fuse.RawFileSystem.
+func (f *fileSystem) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	s, err := f.volume.Space()
+	if err != nil {
+		return status(err)
+	}
+	*out = fuse.StatfsOut{
+		Bsize: fs.BlockSize, Frsize: fs.BlockSize, NameLen: fs.MaxName,
+		Blocks: s.TotalBytes / fs.BlockSize, Bfree: s.FreeBytes / fs.BlockSize, Bavail: s.FreeBytes / fs.BlockSize,
+		Files: s.TotalFiles, Ffree: s.FreeFiles,
+	}
+	return fuse.OK
+}

@@ -1,0 +1,252 @@
+//go:build linux
+
+package mount
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"tansy/check"
+	"tansy/disk"
+	"tansy/fs"
+)
+
+// kernel asks a file system as the kernel does, about files in the root directory.
+type kernel struct {
+	t *testing.T
+	*fileSystem
+}
+
+func newKernel(t *testing.T, d disk.Disk, deferred bool) (k kernel, v *fs.FS) {
+	t.Helper()
+	v, err := fs.Open(d, fs.Options{Deferred: deferred})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFileSystem(v, Options{Sync: !deferred, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kernel{t, f}, v
+}
+
+func (k kernel) ok(what string, st fuse.Status) {
+	k.t.Helper()
+	if st != fuse.OK {
+		k.t.Fatalf("%s: %v", what, st)
+	}
+}
+
+var atRoot = fuse.InHeader{NodeId: fuse.FUSE_ROOT_ID}
+
+func (k kernel) create(name string) (ino uint64) {
+	var out fuse.CreateOut
+	k.ok("create "+name, k.Create(nil, &fuse.CreateIn{InHeader: atRoot, Mode: 0o644}, name, &out))
+	return out.NodeId
+}
+
+func (k kernel) lookup(name string) (ino uint64) {
+	var out fuse.EntryOut
+	k.ok("lookup "+name, k.Lookup(nil, &atRoot, name, &out))
+	return out.NodeId
+}
+
+func (k kernel) open(ino uint64) {
+	k.ok("open", k.Open(nil, &fuse.OpenIn{InHeader: fuse.InHeader{NodeId: ino}}, &fuse.OpenOut{}))
+}
+
+func (k kernel) release(ino uint64) {
+	k.Release(nil, &fuse.ReleaseIn{InHeader: fuse.InHeader{NodeId: ino}})
+}
+
+func (k kernel) write(ino uint64, data string) {
+	n, st := k.Write(nil, &fuse.WriteIn{InHeader: fuse.InHeader{NodeId: ino}}, []byte(data))
+	if k.ok("write", st); int(n) != len(data) {
+		k.t.Fatalf("wrote %d bytes", n)
+	}
+}
+
+func (k kernel) read(ino uint64) string {
+	r, st := k.Read(nil, &fuse.ReadIn{InHeader: fuse.InHeader{NodeId: ino}, Size: 1000}, nil)
+	k.ok("read", st)
+	b, _ := r.Bytes(nil)
+	return string(b)
+}
+
+func (k kernel) rename(name, to string) {
+	k.ok("rename", k.Rename(nil, &fuse.RenameIn{InHeader: atRoot, Newdir: fuse.FUSE_ROOT_ID}, name, to))
+}
+
+func (k kernel) unlink(name string) { k.ok("unlink", k.Unlink(nil, &atRoot, name)) }
+
+func (k kernel) link(ino uint64, name string) {
+	k.ok("link", k.Link(nil, &fuse.LinkIn{InHeader: atRoot, Oldnodeid: ino}, name, &fuse.EntryOut{}))
+}
+
+func (k kernel) fsync() { k.ok("fsync", k.Fsync(nil, &fuse.FsyncIn{})) }
+
+// picture is what programs see: names, contents, and numbers of links.
+func (k kernel) picture() string {
+	k.t.Helper()
+	list := fuse.NewDirEntryList(make([]byte, 1<<16), 0)
+	k.ok("readdir", k.ReadDir(nil, &fuse.ReadIn{InHeader: atRoot, Size: 1 << 16}, list))
+	entries, err := fuse.ParseDirEntries(list.Bytes())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range entries {
+		if strings.Trim(e.Name, ".") == "" {
+			continue
+		}
+		ino := k.lookup(e.Name)
+		var a fuse.AttrOut
+		k.ok("getattr", k.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: ino}}, &a))
+		lines = append(lines, fmt.Sprintf("%s: %q, %d links", e.Name, k.read(ino), a.Nlink))
+		k.Forget(ino, 1)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// steps take names from files that are open, in each way, one call at a time.
+func steps() []func(k kernel) {
+	var f, g, h uint64
+	return []func(k kernel){
+		func(k kernel) { f = k.create("f") },
+		func(k kernel) { k.write(f, "first") },
+		func(k kernel) { g = k.create("g") },
+		func(k kernel) { k.write(g, "second") },
+		func(k kernel) { k.rename("g", "f") }, // f is open
+		func(k kernel) { k.write(f, "still there") },
+		func(k kernel) { k.fsync() },
+		func(k kernel) { k.link(g, "two") },
+		func(k kernel) { k.unlink("f") }, // not the last name
+		func(k kernel) { k.unlink("two") },
+		func(k kernel) { k.release(f) },
+		func(k kernel) { h = k.create("h") },
+		func(k kernel) { k.write(h, "third") },
+		func(k kernel) { k.rename("h", "i") },
+		func(k kernel) { k.fsync() },
+		func(k kernel) { k.release(g) },
+		func(k kernel) { k.create("j") },
+		func(k kernel) { k.rename("j", "i") },
+		func(k kernel) { k.fsync() },
+		func(k kernel) { k.release(h) },
+		func(k kernel) { k.fsync() },
+	}
+}
+
+// The machine crashes after every device operation while open files lose their names. Programs then see what they saw after one
+// of the calls, none before the last that was durable, and nothing is left of what had lost its names.
+func TestCrash(t *testing.T) {
+	for _, deferred := range []bool{false, true} {
+		sim := disk.NewSim(6000)
+		if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
+			t.Fatal(err)
+		}
+		k, v := newKernel(t, sim, deferred)
+		if err := v.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		sim.Record()
+		pictures, begun, ended := []string{k.picture()}, []uint64{}, []uint64{}
+		durable := []bool{}
+		first := sim.Ops()
+		syncs := 0
+		for _, step := range steps() {
+			begun = append(begun, sim.Ops())
+			before := v.Stats().Transactions.Commits
+			step(k)
+			ended = append(ended, sim.Ops())
+			durable = append(durable, !deferred || v.Stats().Transactions.Commits == before) // only fsync commits nothing
+			if durable[len(durable)-1] {
+				syncs++
+			}
+			pictures = append(pictures, k.picture())
+		}
+		if syncs < 4 {
+			t.Fatalf("%d calls are durable", syncs)
+		}
+		end := sim.Ops()
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		for n := first; n <= end; n++ {
+			low, high := 0, 0
+			for i := range ended {
+				if ended[i] <= n && durable[i] {
+					low = i + 1
+				}
+				if begun[i] <= n {
+					high = i + 1
+				}
+			}
+			for image := range sim.At(n).Crashes(4, random.Uint64(), true) {
+				k, v := newKernel(t, image, false)
+				if got := k.picture(); !slices.Contains(pictures[low:high+1], got) {
+					t.Errorf("deferred %v, crash after %d operations: programs see\n%s\nwhich is not what they saw after call %d, nor up to call %d:\n%s",
+						deferred, n, got, low, high, strings.Join(pictures[low:high+1], "\n\n"))
+				}
+				l, err := v.Readdir(superuser, k.hidden.folder, 0, 0, false, 10000, func(int) int { return 1 })
+				if err != nil || len(l.Entries) != 2 {
+					t.Errorf("the folder of open files has %d entries, %v", len(l.Entries), err)
+				}
+				if err := v.Close(); err != nil {
+					t.Fatal(err)
+				}
+				r, err := check.Volume(image, check.Options{Data: true})
+				if err != nil || !r.Clean() {
+					t.Fatalf("check: %v, %v", err, r.Problems)
+				}
+			}
+		}
+	}
+}
+
+// What programs put where open files without names live, by NFS, is not taken for such files.
+func TestFolderOfOthers(t *testing.T) {
+	d := disk.NewMem(6000)
+	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fs.Open(d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	folder, err := v.Mkdir(superuser, v.Root(), []byte(hiddenFolder), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Log: slog.New(slog.DiscardHandler)}
+	if _, err := newFileSystem(v, o); err == nil || !strings.Contains(err.Error(), "renamed") {
+		t.Errorf("a folder of mode 0755: %v", err)
+	}
+	mode := uint32(0o700)
+	if _, err := v.Setattr(superuser, folder.Handle, &fs.SetAttr{Mode: &mode}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"mine", "0123456789abcdef", "0123456789abcdeF"} {
+		if _, err := v.Create(superuser, folder.Handle, []byte(name), fs.Guarded, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := v.Mkdir(superuser, folder.Handle, []byte("fedcba9876543210"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newFileSystem(v, o); err != nil {
+		t.Fatal(err)
+	}
+	l, err := v.Readdir(superuser, folder.Handle, 0, 0, false, 10000, func(int) int { return 1 })
+	if err != nil || len(l.Entries) != 5 {
+		t.Errorf("%d entries, %v", len(l.Entries), err)
+	}
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package mount
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"tansy/fs"
+)
+
+// Open implements fuse.RawFileSystem. What the kernel has of the contents is right.
+func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	return status(f.nodes.open(in.NodeId))
+}
+
+// Release implements fuse.RawFileSystem.
+func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.close(in.NodeId) }
+
+// contents are what Read returns; the memory is used again when the kernel has them.
+type contents []byte
+
+func (c contents) Bytes([]byte) ([]byte, fuse.Status) { return c, fuse.OK }
+func (c contents) Slices() ([][]byte, fuse.Status)    { return [][]byte{c}, fuse.OK }
+func (c contents) Size() int                          { return len(c) }
+func (c contents) Done()                              { fs.Recycle(c) }
+
+// Read implements fuse.RawFileSystem.
+func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
+	h, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return nil, status(err)
+	}
+	data, _, _, err := f.volume.Read(superuser, h, in.Offset, in.Size)
+	if err != nil {
+		return nil, status(err)
+	}
+	return contents(data), fuse.OK
+}
+
+// Write implements fuse.RawFileSystem. It is one transaction, if one of the journal's can hold it.
+func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, _ fuse.Status) {
+	h, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return 0, status(err)
+	}
+	for len(data) > 0 {
+		n, _, _, err := f.volume.Write(superuser, h, in.Offset+uint64(written), data, f.stability)
+		if err != nil && written > 0 {
+			break // the kernel comes again for the rest, and is told
+		}
+		if err != nil {
+			return 0, status(err)
+		}
+		written, data = written+n, data[n:]
+	}
+	return written, fuse.OK
+}
+
+// Flush implements fuse.RawFileSystem: closing a file makes nothing durable. The kernel does not ask again.
+func (f *fileSystem) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.ENOSYS }
+
+// Fsync implements fuse.RawFileSystem: all that was done before, to whatever file, is durable when it returns.
+func (f *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+	return status(f.volume.Sync())
+}
+
+// FsyncDir implements fuse.RawFileSystem.
+func (f *fileSystem) FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+	return status(f.volume.Sync())
+}

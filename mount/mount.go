@@ -1,0 +1,257 @@
+//go:build linux
+
+package mount
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"tansy/fs"
+)
+
+// Volume is what a mount needs of one; fs.FS is it, opened with Deferred.
+type Volume interface {
+	fs.FileSystem
+	Space() (fs.Stat, error)
+	Sync() error
+}
+
+// Options say how to mount.
+type Options struct {
+	Source     string   // what mount(8) and df(1) show
+	ReadOnly   bool     // the volume was opened so
+	Sync       bool     // the volume was not opened with Deferred: every change is durable when it returns
+	AllowOther bool     // others than who mounts it may use it
+	Flags      []string // of the mount, as mount(8) names them, see Flag
+	Log        *slog.Logger
+}
+
+// flags are what mount(2) has for the options of mount(8) that any file system takes. Those that do nothing here
+// are 0: no reading changes an atime, and what is written goes to the volume at once.
+var flags = map[string]uintptr{
+	"nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC, "suid": 0, "dev": 0, "exec": 0,
+	"noatime": 0, "nodiratime": 0, "relatime": 0, "norelatime": 0, "strictatime": 0, "nostrictatime": 0, "atime": 0, "diratime": 0, "lazytime": 0, "nolazytime": 0,
+	"async": 0, "default_permissions": 0,
+}
+
+// Flag tells whether there is such an option for Options.Flags.
+func Flag(name string) bool { _, ok := flags[name]; return ok }
+
+// maxIO is the largest READ and WRITE that the kernel sends, in bytes.
+const maxIO = 1 << 20
+
+// MaxPending bounds the memory for what the kernel has asked for and is not answered yet, in bytes.
+const MaxPending = 32 << 20
+
+// fileSystem answers the kernel. What is not here is answered with ENOSYS, which the kernel takes for: not supported,
+// or as it says itself (locks, SEEK_DATA, copy_file_range).
+type fileSystem struct {
+	fuse.RawFileSystem
+	volume    Volume
+	root      fs.Handle
+	stability fs.Stability
+	nodes     *nodes
+	hidden    *hiding
+	log       *slog.Logger
+}
+
+// Mount is a volume that is mounted.
+type Mount struct {
+	dir  string
+	done chan struct{}
+}
+
+// New mounts a volume on a directory. The file system can be used when it returns.
+func New(v Volume, dir string, o Options) (*Mount, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := usable(dir); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	f, err := newFileSystem(v, o)
+	if err != nil {
+		return nil, err
+	}
+	server, err := fuse.NewServer(f, dir, o.fuse())
+	if err != nil {
+		return nil, fmt.Errorf("mount on %s: %w", dir, err)
+	}
+	m := &Mount{dir, make(chan struct{})}
+	go func() {
+		defer close(m.done)
+		server.Serve()
+	}()
+	if err := readAhead(dir); err != nil && os.Geteuid() == 0 {
+		o.Log.Warn("the kernel reads no more ahead than it does by itself", "err", err)
+	}
+	return m, nil
+}
+
+// readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
+// that is read in order from the device is read several times as fast. Only root can say so.
+func readAhead(dir string) error {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	m, ok := At(string(table), dir)
+	if !ok {
+		return fmt.Errorf("%s is not mounted", dir)
+	}
+	return os.WriteFile("/sys/class/bdi/"+m.Device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
+}
+
+// Mounted is a line of the table of mounts.
+type Mounted struct{ Device, Type, Source string }
+
+// At is what is mounted on a directory, by the table in /proc/self/mountinfo.
+func At(table, dir string) (m Mounted, ok bool) {
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(table) {
+		before, after, _ := strings.Cut(line, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if len(b) > 4 && len(a) > 1 && unescape.Replace(b[4]) == dir { // the last one is on top
+			m, ok = Mounted{b[2], a[0], unescape.Replace(a[1])}, true
+		}
+	}
+	return m, ok
+}
+
+// Type is that of volumes in the table of mounts.
+const Type = "fuse.tansy"
+
+// newFileSystem returns what answers for a volume.
+func newFileSystem(v Volume, o Options) (*fileSystem, error) {
+	f := &fileSystem{RawFileSystem: fuse.NewDefaultRawFileSystem(), volume: v, root: v.Root(), log: o.Log}
+	if f.root.Ino != fuse.FUSE_ROOT_ID {
+		return nil, fmt.Errorf("the root directory is inode %d, not %d", f.root.Ino, fuse.FUSE_ROOT_ID)
+	}
+	if o.Sync {
+		f.stability = fs.FileSync
+	}
+	f.nodes = newNodes(f.root)
+	var err error
+	f.hidden, err = newHiding(v, o.ReadOnly, o.Log)
+	return f, err
+}
+
+// usable says what is wrong with a directory as a place to mount on, and with FUSE on this machine.
+func usable(dir string) error {
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, unix.ENOTCONN):
+		return fmt.Errorf("%s is a mount whose server has ended: tansy umount %[1]s, first", dir)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s is no directory", dir)
+	}
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		return fmt.Errorf("this machine has no FUSE (%w): modprobe fuse", err)
+	}
+	return nil
+}
+
+// fuse are the options for the library and the kernel.
+func (o *Options) fuse() *fuse.MountOptions {
+	m := &fuse.MountOptions{
+		Name: "tansy", FsName: o.Source, AllowOther: o.AllowOther,
+		Options:  []string{"default_permissions"},
+		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 32, MaxInflightRequestBytes: MaxPending,
+		ExplicitDataCacheControl: true, // nobody else changes contents
+		EnableSymlinkCaching:     true,
+		DisableXAttrs:            true,
+		DisableSplice:            true, // what is read is in memory
+		ExtraCapabilities:        fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT,
+		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	if os.Geteuid() == 0 {
+		m.DirectMountStrict = true
+		m.DirectMountFlags = unix.MS_MGC_VAL // which means none: 0 would mean the library's own choice
+		if o.ReadOnly {
+			m.DirectMountFlags |= unix.MS_RDONLY
+		}
+		for _, name := range o.Flags {
+			m.DirectMountFlags |= flags[name]
+		}
+		return m
+	}
+	if o.ReadOnly {
+		m.Options = append(m.Options, "ro")
+	}
+	for _, name := range o.Flags {
+		if flags[name] != 0 { // fusermount3 sets nosuid and nodev itself
+			m.Options = append(m.Options, name)
+		}
+	}
+	return m
+}
+
+// Done is closed when the file system is unmounted and nobody uses it any more.
+func (m *Mount) Done() <-chan struct{} { return m.done }
+
+// Unmount is Unmount of the directory that it is mounted on.
+func (m *Mount) Unmount(lazy bool) error { return Unmount(m.dir, lazy) }
+
+// ErrBusy is wrapped by Unmount's error when the file system is in use.
+var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")
+
+// Unmount takes a file system off a directory. A lazy one is not seen any more from then on, but is used further by
+// those that use it.
+func Unmount(dir string, lazy bool) error {
+	if os.Geteuid() != 0 {
+		return unmountAsUser(dir, lazy)
+	}
+	how := unix.UMOUNT_NOFOLLOW
+	if lazy {
+		how |= unix.MNT_DETACH
+	}
+	err := unix.Unmount(dir, how)
+	switch err {
+	case nil:
+		return nil
+	case unix.EBUSY:
+		return fmt.Errorf("%s: %w", dir, ErrBusy)
+	case unix.EINVAL:
+		return fmt.Errorf("%s: nothing is mounted there", dir)
+	}
+	return fmt.Errorf("unmount %s: %w", dir, err)
+}
+
+// unmountAsUser asks the helper that is set-user-ID.
+func unmountAsUser(dir string, lazy bool) error {
+	args := []string{"-u", dir}
+	if lazy {
+		args = slices.Insert(args, 1, "-z")
+	}
+	var said bytes.Buffer
+	c := exec.Command("fusermount3", args...)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	c.Stderr = &said
+	err := c.Run()
+	switch text := strings.TrimSpace(said.String()); {
+	case err == nil:
+		return nil
+	case strings.Contains(text, "busy"):
+		return fmt.Errorf("%s: %w", dir, ErrBusy)
+	case text != "":
+		return errors.New(text)
+	}
+	return fmt.Errorf("fusermount3: %w", err)
+}

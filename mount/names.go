@@ -1,0 +1,242 @@
+//go:build linux
+
+package mount
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"tansy/fs"
+)
+
+// superuser is in whose name the volume is asked: the kernel has checked the permissions.
+var superuser = &fs.Cred{}
+
+// isHidden tells whether a name is that of the folder of hidden files, which programs may not have.
+func (f *fileSystem) isHidden(dir uint64, name string) bool {
+	return dir == f.root.Ino && name == hiddenFolder
+}
+
+// Lookup implements fuse.RawFileSystem. The kernel also keeps that there is no such name.
+func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	dir, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	n, err := f.volume.Lookup(superuser, dir, []byte(name))
+	if err == fs.ErrNoEnt || err == nil && f.isHidden(in.NodeId, name) {
+		out.SetEntryTimeout(entryTimeout)
+		return fuse.OK
+	}
+	if err != nil {
+		return status(err)
+	}
+	f.entry(n.Handle, &n.Attr, out)
+	return fuse.OK
+}
+
+// Forget implements fuse.RawFileSystem.
+func (f *fileSystem) Forget(ino, times uint64) {
+	if ino != f.root.Ino {
+		f.nodes.forget(ino, times)
+	}
+}
+
+// privileged are the bits of a mode that end with a change of owner, and giving a new file to its owner is one.
+const privileged = unix.S_ISUID | unix.S_ISGID
+
+// create makes a file of the caller in directory in.NodeId, by a procedure that is told in whose name, and with which
+// attributes. The group is the caller's, or that of a directory with setgid.
+func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)) (fs.Node, error) {
+	if f.isHidden(in.NodeId, name) {
+		return fs.Node{}, fs.ErrAcces
+	}
+	dir, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return fs.Node{}, err
+	}
+	mode &= 0o7777
+	c, s := &fs.Cred{GID: in.Gid}, &fs.SetAttr{Mode: &mode}
+	if in.Uid != 0 {
+		s.UID = &in.Uid
+	}
+	n, err := by(c, dir, s)
+	if err == nil && in.Uid != 0 && mode&privileged != 0 && n.Attr.Mode != mode && n.Attr.Type != fs.Directory && n.Attr.Type != fs.Symlink {
+		var w fs.WCC
+		if w, err = f.volume.Setattr(superuser, n.Handle, &fs.SetAttr{Mode: &mode}, nil); err == nil {
+			n.Attr = *w.After
+		}
+	}
+	return n, err
+}
+
+// Mknod implements fuse.RawFileSystem.
+func (f *fileSystem) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+		if in.Mode&unix.S_IFMT == unix.S_IFREG {
+			return f.volume.Create(c, dir, []byte(name), fs.Guarded, s, 0)
+		}
+		for t, bits := range typeBits {
+			if bits == in.Mode&unix.S_IFMT {
+				return f.volume.Mknod(c, dir, []byte(name), t, s, unix.Major(uint64(in.Rdev)), unix.Minor(uint64(in.Rdev)))
+			}
+		}
+		return fs.Node{}, fs.ErrInval
+	})
+	return f.made(n, err, out)
+}
+
+// made tells the kernel what became of making a file.
+func (f *fileSystem) made(n fs.Node, err error, out *fuse.EntryOut) fuse.Status {
+	if err != nil {
+		return status(err)
+	}
+	f.entry(n.Handle, &n.Attr, out)
+	return fuse.OK
+}
+
+// Mkdir implements fuse.RawFileSystem.
+func (f *fileSystem) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
+	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+		return f.volume.Mkdir(c, dir, []byte(name), s)
+	})
+	return f.made(n, err, out)
+}
+
+// Symlink implements fuse.RawFileSystem.
+func (f *fileSystem) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
+	n, err := f.create(in, name, 0o777, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+		return f.volume.Symlink(c, dir, []byte(name), s, []byte(target))
+	})
+	return f.made(n, err, out)
+}
+
+// Readlink implements fuse.RawFileSystem.
+func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fuse.Status) {
+	h, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return nil, status(err)
+	}
+	target, _, err := f.volume.Readlink(superuser, h)
+	return target, status(err)
+}
+
+// Create implements fuse.RawFileSystem: a new file, opened.
+func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
+	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+		return f.volume.Create(c, dir, []byte(name), fs.Guarded, s, 0)
+	})
+	if st := f.made(n, err, &out.EntryOut); st != fuse.OK {
+		return st
+	}
+	f.nodes.with(n.Handle.Ino, func(x *node) { x.opens++ })
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	return fuse.OK
+}
+
+// Tmpfile implements fuse.RawFileSystem: a new file without a name, opened (O_TMPFILE). It is hidden from the start.
+func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
+	if !f.hidden.made() {
+		return status(fs.ErrNoSpc)
+	}
+	hidden := f.hidden.name()
+	n, err := f.create(&in.InHeader, "", in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
+		d, err := f.volume.Getattr(dir)
+		if err != nil {
+			return fs.Node{}, err
+		}
+		if d.Mode&unix.S_ISGID != 0 {
+			c.GID = d.GID
+		}
+		return f.volume.Create(c, f.hidden.folder, []byte(hidden), fs.Guarded, s, 0)
+	})
+	if err != nil {
+		return status(err)
+	}
+	f.nodes.learn(n.Handle)
+	f.nodes.with(n.Handle.Ino, func(x *node) { x.opens, x.hidden = 1, hidden })
+	f.entry(n.Handle, &n.Attr, &out.EntryOut)
+	f.nodes.forget(n.Handle.Ino, 1) // it was learnt twice
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	return fuse.OK
+}
+
+// Link implements fuse.RawFileSystem.
+func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
+	if f.isHidden(in.NodeId, name) {
+		return status(fs.ErrAcces)
+	}
+	file, err := f.nodes.handle(in.Oldnodeid)
+	if err != nil {
+		return status(err)
+	}
+	dir, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	defer f.nodes.lockNames(file.Ino)()
+	a, _, err := f.volume.Link(superuser, file, dir, []byte(name))
+	if err != nil {
+		return status(err)
+	}
+	f.entry(file, a, out)
+	return fuse.OK
+}
+
+// Unlink implements fuse.RawFileSystem.
+func (f *fileSystem) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return f.take(in, name, f.volume.Remove)
+}
+
+// Rmdir implements fuse.RawFileSystem.
+func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	return f.take(in, name, f.volume.Rmdir)
+}
+
+func (f *fileSystem) take(in *fuse.InHeader, name string, by func(*fs.Cred, fs.Handle, []byte) (fs.WCC, error)) fuse.Status {
+	if f.isHidden(in.NodeId, name) {
+		return status(fs.ErrNoEnt)
+	}
+	dir, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	return status(f.losing(dir, []byte(name), func() error {
+		_, err := by(superuser, dir, []byte(name))
+		return err
+	}))
+}
+
+// Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first
+// whether there is one to be replaced is to be sure (RENAME_NOREPLACE).
+func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
+	if in.Flags&^unix.RENAME_NOREPLACE != 0 {
+		return fuse.EINVAL
+	}
+	if f.isHidden(in.NodeId, name) {
+		return status(fs.ErrNoEnt)
+	}
+	if f.isHidden(in.Newdir, newName) {
+		return status(fs.ErrAcces)
+	}
+	from, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	to, err := f.nodes.handle(in.Newdir)
+	if err != nil {
+		return status(err)
+	}
+	if in.Flags&unix.RENAME_NOREPLACE != 0 {
+		if _, err := f.volume.Lookup(superuser, to, []byte(newName)); err != fs.ErrNoEnt {
+			if err == nil {
+				err = fs.ErrExist
+			}
+			return status(err)
+		}
+	}
+	return status(f.losing(to, []byte(newName), func() error {
+		_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
+		return err
+	}))
+}

@@ -1,0 +1,219 @@
+//go:build linux
+
+package mount
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tansy/internal/mounttest"
+)
+
+// fails runs the program, which must fail and say what.
+func fails(t *testing.T, what, bin string, args ...string) {
+	t.Helper()
+	out, err := exec.Command(bin, args...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), what) {
+		t.Errorf("tansy %s: %v, no %q in\n%s", strings.Join(args, " "), err, what, out)
+	}
+}
+
+// One volume has one server, and a volume or directory that is not there is said.
+func TestRefused(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	dir := t.TempDir()
+	fails(t, "in use", bin, "mount", image, dir)
+	fails(t, "in use", bin, "mount", image, dir, "--background")
+	fails(t, "in use", bin, "serve", "--volume", image, "--listen", "127.0.0.1:0")
+	fails(t, "tansy mkfs", bin, "mount", image+"2", dir)
+	fails(t, "no volume is mounted", bin, "umount", dir+"/nothing")
+	fails(t, "no volume is mounted", bin, "umount", dir)
+	fails(t, `"nonsense": tansy mount has no such option`, bin, "mount", image, dir, "-o", "ro,nonsense")
+	other := mounttest.Volume(t, bin, "64M")
+	fails(t, "no directory", bin, "mount", other, image)
+	fails(t, "no such file", bin, "mount", other, dir+"/nothing")
+	m.Kill()
+	fails(t, "tansy umount", bin, "mount", other, m.Dir)
+	mounttest.Run(t, bin, "umount", m.Dir)
+	m = mounttest.New(t, bin, image)
+	m.Unmount(t, bin, image)
+}
+
+// A first signal does not take the file system from those who use it.
+func TestBusy(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	f := openWith(t, filepath.Join(m.Dir, "f"), "data")
+	fails(t, "in use", bin, "umount", m.Dir)
+	signal := func(until func() bool) {
+		t.Helper()
+		must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
+		for !until() {
+			unix.Stat(m.Dir, new(unix.Stat_t))
+		}
+	}
+	var here unix.Stat_t
+	must(t, unix.Stat(m.Dir, &here))
+	signal(func() bool { return strings.Contains(m.Log.String(), "a second signal") })
+	at(t, f, "data", 1)
+	signal(func() bool {
+		var st unix.Stat_t
+		return unix.Stat(m.Dir, &st) == nil && st.Dev != here.Dev
+	})
+	at(t, f, "data", 1)
+	_, err := f.WriteAt([]byte("DATA"), 0)
+	must(t, err)
+	must(t, f.Close())
+	if code := m.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	m = mounttest.New(t, bin, image)
+	content(t, filepath.Join(m.Dir, "f"), "DATA")
+	must(t, m.Cmd.Process.Signal(syscall.SIGINT))
+	if code := m.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	mounttest.Run(t, bin, "check", image)
+}
+
+// A read-only mount changes nothing, also nothing on the volume.
+func TestReadOnly(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	must(t, os.WriteFile(filepath.Join(m.Dir, "f"), []byte("data"), 0o644))
+	m.Unmount(t, bin, image)
+	before, err := os.ReadFile(image)
+	must(t, err)
+	for _, flags := range [][]string{{"--read-only"}, {"-o", "ro,noatime,nodev"}} {
+		m := mounttest.New(t, bin, image, flags...)
+		content(t, filepath.Join(m.Dir, "f"), "data")
+		if err := os.Remove(filepath.Join(m.Dir, "f")); !errors.Is(err, unix.EROFS) {
+			t.Error(err)
+		}
+		m.Unmount(t, bin, image)
+	}
+	after, err := os.ReadFile(image)
+	must(t, err)
+	if string(before) != string(after) {
+		t.Error("the image is another one")
+	}
+}
+
+// With --sync a change is durable when it returns: after a kill nothing is missing that was done.
+func TestSync(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image, "--sync")
+	must(t, os.Mkdir(filepath.Join(m.Dir, "d"), 0o755))
+	must(t, os.WriteFile(filepath.Join(m.Dir, "f"), []byte("data"), 0o644))
+	must(t, os.Rename(filepath.Join(m.Dir, "f"), filepath.Join(m.Dir, "d/g")))
+	m.Kill()
+	mounttest.Run(t, bin, "umount", m.Dir)
+	m = mounttest.New(t, bin, image)
+	content(t, filepath.Join(m.Dir, "d/g"), "data")
+	m.Unmount(t, bin, image)
+}
+
+// mount(8) and umount(8) know the type by a link to the program.
+func TestHelper(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	helper, dir := filepath.Join(t.TempDir(), "mount.tansy"), t.TempDir()
+	must(t, os.Symlink(bin, helper))
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	mounttest.Run(t, helper, image, dir, "-v", "-o", "rw,nosuid,noatime,allow_other,x-systemd.automount,nofail,cache=16M")
+	table, err := os.ReadFile("/proc/self/mounts")
+	must(t, err)
+	if line := image + " " + dir + " fuse.tansy rw,nosuid,"; !strings.Contains(string(table), line) {
+		t.Errorf("no %q in\n%s", line, table)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "f"), []byte("data"), 0o644))
+	if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	mounttest.Run(t, helper, "-o", "ro", image, dir) // at once: it waits until the volume is closed
+	content(t, filepath.Join(dir, "f"), "data")
+	mounttest.Run(t, bin, "umount", dir)
+	fails(t, "no such option", helper, image, dir, "-o", "nonsense")
+	mounttest.Run(t, helper, "-s", image, dir, "-o", "nonsense")
+	mounttest.Run(t, bin, "umount", dir)
+	mounttest.Run(t, bin, "check", image)
+}
+
+// Somebody else than root mounts through fusermount3; others do not get in.
+func TestOrdinaryUser(t *testing.T) {
+	if _, err := exec.LookPath("fusermount3"); err != nil {
+		t.Skip(err)
+	}
+	nobody, err := user.Lookup("nobody") // fusermount3 wants a user with a name
+	if err != nil {
+		t.Skip(err)
+	}
+	uid, _ := strconv.Atoi(nobody.Uid)
+	gid, _ := strconv.Atoi(nobody.Gid)
+	owner := nobody.Uid + ":" + nobody.Gid
+	who := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	bin := mounttest.Build(t)
+	folder, err := os.MkdirTemp("", "mount") // where others may go
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	must(t, os.Chmod(folder, 0o755))
+	image, dir, tool := filepath.Join(folder, "v.img"), filepath.Join(folder, "dir"), filepath.Join(folder, "tansy")
+	mounttest.Run(t, bin, "mkfs", image, "--size", "64M", "--owner", owner)
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.Chown(dir, uid, gid))
+	must(t, os.Chown(image, uid, gid))
+	program, err := os.ReadFile(bin)
+	must(t, err)
+	must(t, os.WriteFile(tool, program, 0o755))
+	m := mounttest.On(t, tool, image, dir, who)
+	if _, err := os.ReadDir(dir); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("root got in: %v", err)
+	}
+	as := func(script string) {
+		t.Helper()
+		c := exec.Command("sh", "-e", "-c", script)
+		c.Dir, c.SysProcAttr = "/", &syscall.SysProcAttr{Credential: who}
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
+	}
+	as("cd " + dir + "; mkdir d; echo x >d/f; [ $(stat -c %u:%g d/f) = " + owner + " ]; exec 3<d/f; rm d/f; [ $(cat <&3) = x ]; ! chown 0 d 2>&-")
+	as(tool + " umount " + dir)
+	if code := m.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	mounttest.Run(t, bin, "check", image)
+}
+
+// A volume that is deleted while it is mounted ends the mount, and who uses it gets errors.
+func TestLost(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	f := openWith(t, filepath.Join(m.Dir, "f"), "data")
+	must(t, os.Remove(image))
+	if code := m.Wait(); code != 3 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	if _, err := f.WriteString("more"); err == nil {
+		t.Error("written to a volume that is gone")
+	}
+	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) != 0 {
+		t.Errorf("what was below the mount: %v, %v", entries, err)
+	}
+}
