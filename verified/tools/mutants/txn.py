@@ -107,4 +107,11 @@
     ("serial", "vacuity: crash", "    reveal s.j.Inv(); reveal OkSet();\n", "    reveal s.j.Inv(); reveal OkSet(); assert false;\n", "*.Crash"),
     ("serial", "vacuity: place", "    assert 0 < n < |s.j.vs| && Leads", "    assert false;\n    assert 0 < n < |s.j.vs| && Leads", "*.PlaceOfCommit"),
     ("serial", "serial: a commit leads on from another state", "&& Leads(s.kinds, l, s.j.vs[n - 1], s.j.vs[n])\n    ensures", "&& Leads(s.kinds, l, s.j.vs[0], s.j.vs[n])\n    ensures", "*.PlaceOfCommit"),
+    ("bridge", "bridge: reads that found something else", "requires Is(kinds, data, st) && Finds(kinds, l, st)\n", "requires Is(kinds, data, st)\n", "*.Contract"),
+    ("bridge", "bridge: data is another state", " && data[a] == Cell(st, kinds, Key(a.blkno, a.off))\n", "\n", "*.WrittenSo"),
+    ("bridge", "bridge: writes are not seen", "Written(l[..|l|-1], data)[AddrOf(e.k) := e.o]", "Written(l[..|l|-1], data)", "*.WrittenSo"),
+    ("bridge", "bridge: a read may return anything", " && Written(l[..i], data)[AddrOf(l[i].k)] == l[i].o\n  }\n", "\n  }\n", "*.Read"),
+    ("bridge", "bridge: calls in another order", "j.data == Written(l[..i], data) }", "j.data == Written(l, data) }", "*.Write"),
+    ("bridge", "bridge: the end is not what was committed", "requires Is(kinds, data, st) && Leads(kinds, l, st, st1)\n", "requires Is(kinds, data, st) && Finds(kinds, l, st)\n", "*.AtCommit"),
+    ("bridge", "vacuity: bridge", "    Contract(kinds, l, data, st);\n", "    Contract(kinds, l, data, st); assert false;\n", "*.AtCommit"),
 ]
