@@ -437,9 +437,17 @@ module CommitM {
     if n > need { need := n; }
     st := OK;
   }
+  // what is recorded stays true when others commit
+  lemma Lasts(kinds: Kinds, logs: Logs, vs: seq<Vol>)
+    requires Serial(kinds, logs, vs)
+    ensures forall ws {:trigger Serial(kinds, logs, ws)} :: |vs| <= |ws| && (forall i :: 0 <= i < |vs| ==> ws[i] == vs[i]) ==> Serial(kinds, logs, ws)
+  {
+    forall ws | |vs| <= |ws| && forall i :: 0 <= i < |vs| ==> ws[i] == vs[i] ensures Serial(kinds, logs, ws) { SerialLonger(kinds, logs, vs, ws); }
+  }
   // The whole of it: on return with st = OK, everything stable that the transaction has seen is
   // durable, and if it is stable itself, its own effect too. IOERR here may also mean that it
   // took effect in memory; whether the device has it, only the next recovery tells.
+  // (What others commit while WaitDurable waits it does not know as transactions': hence no NoOthers.)
   method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
@@ -458,9 +466,7 @@ module CommitM {
     st, need, at := Finish(t, stable);
     if st == OK && need > 0 {
       TYield(t.s, t.own);
-      forall ws | |t.s.j.vs| <= |ws| && forall i :: 0 <= i < |t.s.j.vs| ==> ws[i] == t.s.j.vs[i] ensures Serial(t.s.kinds, t.s.logs, ws) {
-        SerialLonger(t.s.kinds, t.s.logs, t.s.j.vs, ws);
-      }
+      Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
       var ok := WaitDurable(t.s.j, need);
       TYield(t.s, t.own);
       if !ok { st := IOERR; }

@@ -84,7 +84,7 @@
     ("system", "history: others may forget commits", "(forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs && logs[n] == old(logs)[n]) &&\n", "", "commit:*.Finish"),
     ("system", "history: others may commit without a record", " && Remembers() && NoOthers() &&", " && Remembers() &&", "commit:*.Drop"),
     ("system", "history: records of what was not so", " &&\n      Serial(kinds, logs, j.vs)", "", "commit:*.Point"),
-    ("system", "history: opened over commits of nobody", "j.Inv() && |j.vs| == 1", "j.Inv()", "*.Open"),
+    ("system", "history: opened over commits of nobody", "(|j.vs| == 1 ==> Complete(s.logs, j.vs))", "Complete(s.logs, j.vs)", "*.Open"),
     ("history", "history: reads may find anything", "predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) { Finds(kinds, l, st0) && ", "predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) { ", "*.FindsCat"),
     ("history", "history: what is left need not be what was written", " && Put(kinds, st0, st1, Writes(l), 0x1_0000_0000_0000_0000) }", " }", "*.FindsCat"),
     ("history", "history: reads that are not one's own writes", " && DidRead(l[..i], r, l[i])", "", "*.DidThere"),
