@@ -12,6 +12,7 @@ module CommitM {
   import opened ByteSlice
   import opened TxnSpec
   import opened ObjectsM
+  import opened History
   import opened LockS
   import opened LogSpec
   import opened LogS
@@ -25,16 +26,6 @@ module CommitM {
   import opened TxnSysM
   import opened TxnM
 
-  type Vol = map<int, seq<byte>>
-  type Objs = map<uint64, Object>
-
-  // st1 is st0 with the objects of m below lim replaced, and nothing else: not in their
-  // blocks, and not in those that hold no objects
-  predicate Put(kinds: Kinds, st0: Vol, st1: Vol, m: Objs, lim: int) {
-    (forall k: uint64 {:trigger Cell(st1, kinds, k)} :: OkKey(kinds, k) ==>
-      Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)) &&
-    st1.Keys == st0.Keys && forall a :: a in st0 && !(0 <= a < 0x1_0000_0000_0000 && a as uint64 in kinds) ==> st1[a] == st0[a]
-  }
   // What a commit of o's objects changes, nobody else holds.
   lemma Guarantee(t: Table, kinds: Kinds, st0: Vol, st1: Vol, m: Objs, o: Owner, p: Owner, k: uint64)
     requires t.Valid() && Put(kinds, st0, st1, m, 0x1_0000_0000_0000_0000) && forall x :: x in m ==> t.Owns(o, x)
@@ -234,10 +225,10 @@ module CommitM {
   // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
     requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
-    ensures NoEffect(t) && t.s.Remembers()
+    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers()
   {
     TYield(t.s, t.own);
     ghost var h := iset k | t.s.tbl.Holds(t.own, k);
@@ -262,7 +253,8 @@ module CommitM {
     t.buf.Clear();
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
-    t.top := 0; t.seen := 0; t.pend := 0; t.appended := false;
+    t.top := 0; t.seen := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[];
+    DidNone(t.s.kinds);
   }
   // no object that the transaction holds was written by a stable commit beyond n
   predicate Covers(t: Txn, n: int) reads t, t.s, t.s.tbl {
@@ -272,12 +264,14 @@ module CommitM {
   // something is not there, may be sent when commit `need` is durable.
   method Abort(t: Txn) returns (need: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
-    ensures NoEffect(t) && t.s.Remembers()
+    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers()
+    ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
   {
     need := t.seen;
+    DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
     forall k | t.s.tbl.Holds(t.own, k) && k in t.s.stab ensures t.s.stab[k] <= need { t.Known(k); }
     Drop(t, 0);
   }
@@ -300,13 +294,13 @@ module CommitM {
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
     ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
-    ensures t.s.Remembers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-    ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| &&
+    ensures t.s.Remembers() && t.s.NoOthers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+    ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
       forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
   {
@@ -323,7 +317,7 @@ module CommitM {
   // Waits until there may be room for it in the log. The mutex is held, before and after.
   method AwaitRoom(t: Txn)
     requires t.Inv() && t.s.j.mu.held
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs
     ensures t.Inv() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Kept(t.own)
   {
     AskSpace(t.s.j);
@@ -332,12 +326,13 @@ module CommitM {
   // [L] the step itself
   method Point(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t`pend, t`appended
+    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended
     ensures t.Inv() && t.s.j.Mono() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
-    ensures t.s.Remembers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
-    ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 &&
+    ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
+    ensures st != AOk ==> t.s.logs == old(t.s.logs)
+    ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
   {
@@ -351,6 +346,10 @@ module CommitM {
     st, n := Append(j, t.tx);
     if st == AOk {
       t.appended := true;
+      DidThere(t.s.kinds, t.log, t.found, t.buf.m, st0);
+      SerialMore(t.s.kinds, t.s.logs, old(j.vs), t.log, j.Cur());
+      assert j.vs == old(j.vs) + [j.Cur()];
+      t.s.logs := t.s.logs[n as int := t.log];
       if stable { t.s.stab := Raised(t.s.stab, t.buf.m, n); t.pend := n as int; }
       forall p: Owner, k | p != t.own && t.s.tbl.Holds(p, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
         Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, p, k);
@@ -361,14 +360,14 @@ module CommitM {
   method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool) returns (st: uint32, n: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t`pend, t`appended, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
-    ensures st == OK ==> |old(t.s.j.vs)| <= n as int
+    ensures st == OK ==> |old(t.s.j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
     ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
-    ensures t.s.Remembers()
+    ensures t.s.Remembers() && t.s.NoOthers()
     decreases *
   {
     var j := t.s.j;
@@ -378,9 +377,9 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-      invariant t.s.Remembers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
+      invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
-      invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int
+      invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
       decreases *
     {
       TYield(t.s, t.own);
@@ -395,24 +394,29 @@ module CommitM {
     return READONLY, 0;
   }
 
+  // commit n is that of a transaction that did l
+  predicate Recorded(s: Sys, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }
   // Ends the transaction: with st = OK all its writes took effect at one instant, at the
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
       (stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))
     ensures st == OK && stable ==> forall k :: k in old(t.buf.m) ==> k in t.s.stab && at <= t.s.stab[k] as int
+    ensures st == OK && old(t.buf.m) != map[] ==> Recorded(t.s, at, old(t.log))
+    ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
     ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
-    ensures t.s.Remembers()
+    ensures t.s.Remembers() && t.s.NoOthers()
     decreases *
   {
     need := t.seen;
+    DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
     forall k | t.s.tbl.Holds(t.own, k) && k in t.s.stab ensures t.s.stab[k] <= need { t.Known(k); }
     at := 0;
     var w := t.buf.Len();
@@ -433,17 +437,26 @@ module CommitM {
     if n > need { need := n; }
     st := OK;
   }
+  // what is recorded stays true when others commit
+  lemma Lasts(kinds: Kinds, logs: Logs, vs: seq<Vol>)
+    requires Serial(kinds, logs, vs)
+    ensures forall ws {:trigger Serial(kinds, logs, ws)} :: |vs| <= |ws| && (forall i :: 0 <= i < |vs| ==> ws[i] == vs[i]) ==> Serial(kinds, logs, ws)
+  {
+    forall ws | |vs| <= |ws| && forall i :: 0 <= i < |vs| ==> ws[i] == vs[i] ensures Serial(kinds, logs, ws) { SerialLonger(kinds, logs, vs, ws); }
+  }
   // The whole of it: on return with st = OK, everything stable that the transaction has seen is
   // durable, and if it is stable itself, its own effect too. IOERR here may also mean that it
   // took effect in memory; whether the device has it, only the next recovery tells.
+  // (What others commit while WaitDurable waits it does not know as transactions': hence no NoOthers.)
   method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
       Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
-      (stable ==> at <= t.s.j.lb)
+      (stable ==> at <= t.s.j.lb) && Recorded(t.s, at, old(t.log))
+    ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
     ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
     ensures st == OK ==> forall k {:trigger k in old(t.s.stab)} :: k in old(t.s.stab) && old(t.s.tbl.Holds(t.own, k)) ==> old(t.s.stab)[k] as int <= t.s.j.lb
     ensures t.s.Remembers()
@@ -453,6 +466,7 @@ module CommitM {
     st, need, at := Finish(t, stable);
     if st == OK && need > 0 {
       TYield(t.s, t.own);
+      Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
       var ok := WaitDurable(t.s.j, need);
       TYield(t.s, t.own);
       if !ok { st := IOERR; }

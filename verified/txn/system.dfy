@@ -7,7 +7,7 @@
 // every step that locks, commits, or releases is verified to leave all that others hold as it
 // was (Txn.Grab in txn.dfy, Point and LetGo in commit.dfy). No other step changes the newest
 // state or the lock table. Steps are marked as the journal's are: [L] under its mutex, [F] without it.
-include "objects.dfy"
+include "history.dfy"
 include "../trusted/locks.s.dfy"
 include "../journal/threads.dfy"
 
@@ -16,50 +16,45 @@ module TxnSysM {
   import opened ByteSlice
   import opened TxnSpec
   import opened ObjectsM
+  import opened History
   import opened LockS
   import opened DiskS
   import opened LogS
   import opened JournalM
   import opened JournalReader
 
-  // the objects of a volume: each block holds objects of one kind
-  type Kinds = map<uint64, Kind>
-  predicate OkKey(kinds: Kinds, k: uint64) {
-    KeyBlk(k) in kinds && OffOk(kinds[KeyBlk(k)], KeyOff(k))
-  }
-  // the value of an object in a state of the volume
-  function Cell(st: map<int, seq<byte>>, kinds: Kinds, k: uint64): Object {
-    var a := KeyBlk(k);
-    if a in kinds && a as int in st then Val(st[a as int], kinds[a], KeyOff(k)) else ObjBit(false)
-  }
-
   class Sys {
     const j: Journal
     const tbl: Table
     ghost var kinds: Kinds       // never changes
     ghost var stab: map<uint64, uint64>   // per object, the last stable commit that wrote it
+    ghost var logs: Logs         // what each transaction did that has committed, by the number of its commit
     constructor (j0: Journal, t: Table)
-      ensures j == j0 && tbl == t && kinds == map[] && stab == map[]
-    { j := j0; tbl := t; kinds := map[]; stab := map[]; }
+      ensures j == j0 && tbl == t && kinds == map[] && stab == map[] && logs == map[]
+    { j := j0; tbl := t; kinds := map[]; stab := map[]; logs := map[]; }
 
     predicate Inv() reads this, j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
       (forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|) &&
-      forall k: uint64 {:trigger k in stab} :: k in stab ==> 0 < stab[k] as int < |j.vs| && (k in tbl.ex || Learned(k))
+      (forall k: uint64 {:trigger k in stab} :: k in stab ==> 0 < stab[k] as int < |j.vs| && (k in tbl.ex || Learned(k))) &&
+      Serial(kinds, logs, j.vs)
     }
     // Who locks object k learns of the last stable commit that wrote it. So it is but for those
     // objects whose writer has not let go of them.
     predicate Learned(k: uint64) reads this, tbl { k in stab ==> k in tbl.last && stab[k] <= tbl.last[k] }
     function Now(k: uint64): Object requires |j.vs| > 0 reads this, j { Cell(j.Cur(), kinds, k) }
-    // what is noted stays noted, and never falls; nor does the last stable commit of an object
+    // what is noted stays noted, and never falls; nor does the last stable commit of an object; nor is a commit forgotten
     twostate predicate Remembers() reads this, tbl {
+      (forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs && logs[n] == old(logs)[n]) &&
       (forall k: uint64 {:trigger k in tbl.last} {:trigger k in old(tbl.last)} :: k in old(tbl.last) ==> k in tbl.last && old(tbl.last)[k] <= tbl.last[k]) &&
       forall k: uint64 {:trigger k in stab} {:trigger k in old(stab)} :: k in old(stab) ==> k in stab && old(stab)[k] <= stab[k]
     }
+    // if all commits were those of transactions, they still are
+    twostate predicate NoOthers() reads this, j { old(Complete(logs, j.vs)) ==> Complete(logs, j.vs) }
     // what the other threads leave alone
     twostate predicate Kept(o: Owner) reads this, j, tbl {
-      |old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) && Remembers() &&
+      |old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) && Remembers() && NoOthers() &&
       (forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&
       (forall k :: tbl.Owns(o, k) <==> old(tbl.Owns(o, k))) &&
       (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
@@ -71,24 +66,25 @@ module TxnSysM {
   method Open(j: Journal, ghost ks: Kinds) returns (s: Sys)
     requires j.Inv()
     requires forall a: uint64 {:trigger a in ks} :: a in ks ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000
-    ensures fresh(s) && fresh(s.tbl) && s.Inv() && s.j == j && s.kinds == ks
+    ensures fresh(s) && fresh(s.tbl) && s.Inv() && s.j == j && s.kinds == ks && (|j.vs| == 1 ==> Complete(s.logs, j.vs))
   {
     var t := NewTable();
     s := new Sys(j, t);
     s.kinds := ks;
+    SerialNone(ks, j.vs);
   }
 
   // the other threads run
   method TYield(s: Sys, ghost o: Owner)
     requires s.Inv()
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {}
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
   method Peek(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     ensures t <= s.j.trims
@@ -102,7 +98,7 @@ module TxnSysM {
   // What the device holds at block a and the n-1 behind it, and how many of these, m, are what they should be; or block bad is not.
   method Device(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList, m: uint64, bad: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures ok ==> m <= n && n as int == |l.blks| && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
   {
@@ -141,7 +137,7 @@ module TxnSysM {
   // blocks behind it are read with it, as far as they are undamaged.
   method Fetch(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
@@ -161,7 +157,7 @@ module TxnSysM {
   // The latest value of block a, from memory or the device; null when the device failed.
   method Latest(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     decreases *
@@ -181,7 +177,7 @@ module TxnSysM {
   // Brings the n blocks from a on to memory with one read, if the first is not there.
   method Ahead(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64)
     requires s.Inv() && !s.j.mu.held
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
   {
     if n == 0 || a < s.j.home || s.j.sz <= a { return; }

@@ -14,6 +14,7 @@ module TxnM {
   import opened TxnSpec
   import opened Bits
   import opened ObjectsM
+  import opened History
   import opened LockS
   import opened LogS
   import opened JournalM
@@ -36,23 +37,30 @@ module TxnM {
     var top: uint64     // no lock held lies above it
     ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
     ghost var appended: bool   // it has taken its one commit point
+    ghost var log: Log         // what it did so far
+    ghost var found: Objs      // what it found in objects that it read before it wrote them
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
-    { s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; seen := 0; new; assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k); }
+    {
+      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; log := []; found := map[]; seen := 0; new;
+      assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k);
+      DidNone(s.kinds);
+    }
 
     predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
       s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
       (forall k {:trigger k in s.stab} :: s.tbl.Owns(own, k) ==> s.Learned(k) || s.stab[k] as int <= pend) &&
+      Did(s.kinds, log, found, buf.m) && (!appended ==> forall k {:trigger k in found} :: k in found ==> s.tbl.Holds(own, k) && s.Now(k) == found[k]) &&
       (forall k {:trigger k in buf.m} :: k in buf.m ==>
         OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
     }
     predicate Idle() reads this, s, s.tbl, buf {
-      buf.m == map[] && pend == 0 && !appended && (forall k :: !s.tbl.Holds(own, k))
+      buf.m == map[] && log == [] && found == map[] && pend == 0 && !appended && (forall k :: !s.tbl.Holds(own, k))
     }
     // The transaction has seen the last stable commit of every object that it holds.
     lemma Known(k: uint64)
@@ -65,7 +73,7 @@ module TxnM {
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
     twostate predicate Steady() reads this, s, s.j, s.tbl {
-      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && s.Remembers() &&
+      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && s.Remembers() && s.NoOthers() &&
       (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
       (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
     }
@@ -79,10 +87,10 @@ module TxnM {
     // Locks an object, or says that it would have to wait out of order.
     method Lock(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
-      ensures Took(k, ok)
+      ensures Took(k, ok) && log == old(log)
     {
       TYield(s, own);
       ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
@@ -97,7 +105,7 @@ module TxnM {
     method Grab(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && OkKey(s.kinds, k)
       modifies this, s.tbl
-      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended)
+      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && log == old(log) && found == old(found)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
@@ -117,59 +125,78 @@ module TxnM {
       { if !(ok && x == k) { assert x in h; } }
     }
 
+    // It has read o in object k.
+    ghost method Note(k: uint64, o: Object)
+      requires Inv() && !appended && s.tbl.Holds(own, k) && o == View(k)
+      modifies this`log, this`found
+      ensures Inv() && log == old(log) + [OpRead(k, o)]
+    {
+      DidOne(s.kinds, log, found, buf.m, k, o);
+      if k !in buf.m { found := found[k := o]; }
+      log := log + [OpRead(k, o)];
+    }
+
     // a whole block; null unless st is OK
     method ReadBlock(a: uint64, excl: bool) returns (st: uint32, b: Blk?)
-      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
+      ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
       decreases *
     {
       var k := Key(a, 0);
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, null; }
       b := buf.GetBlk(k);
-      if b != null { return OK, b; }
+      if b != null { Note(k, ObjData(b.v)); return OK, b; }
       b := Latest(s, own, hold, a);
       if b == null { return IOERR, null; }
+      Note(k, ObjData(b.v));
       return OK, b;
     }
 
     // A wish: the n blocks from a on are about to be read.
     method Ahead(a: uint64, n: uint64)
       requires Inv() && !s.j.mu.held
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures log == old(log)
     {
       TxnSysM.Ahead(s, own, hold, a, n);
     }
 
     // an object of 256 bytes; null unless st is OK
     method ReadInode(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
-      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
+      ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjData(b.data))] else old(log)
       decreases *
     {
       var k := Key(a, off);
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, null; }
       b := buf.GetBytes(k);
-      if b != null { return OK, b; }
+      if b != null { Note(k, ObjData(b.data)); return OK, b; }
       var v := Latest(s, own, hold, a);
       if v == null { return IOERR, null; }
+      ghost var o := ObjData(v.v[off as int / 8 .. off as int / 8 + 256]);
+      assert View(k) == o;
+      Note(k, o);
       var c := NewBytes(256);
       c.CopyBlk(0, v, off / 8, 256);
-      assert c.data == v.v[off as int / 8 .. off as int / 8 + 256];
+      assert c.data == o.bs;
       return OK, c;
     }
 
     method ReadBit(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
-      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab
+      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
+      ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjBit(b))] else old(log)
       decreases *
     {
       var k := Key(a, off);
@@ -177,52 +204,62 @@ module TxnM {
       if !ok { return CONFLICT, false; }
       var found;
       found, b := buf.GetBit(k);
-      if found { return OK, b; }
+      if found { Note(k, ObjBit(b)); return OK, b; }
       var v := Latest(s, own, hold, a);
       if v == null { return IOERR, false; }
       var c := v.Get(off / 8);
+      Note(k, ObjBit(BitOf(c, off % 8)));
       return OK, BitOf(c, off % 8);
     }
 
     // takes b over unless it fails
     method WriteBlock(a: uint64, b: Bytes) returns (st: uint32)
-      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, buf, b
+      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs, buf, b
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
       ensures st != OK ==> buf.m == old(buf.m)
+      ensures log == if st == OK then old(log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(log)
     {
       var k := Key(a, 0);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
       var v := Freeze(b);
+      DidWrite(s.kinds, log, found, buf.m, k, ObjData(v.v));
       buf.PutBlk(k, v);
+      log := log + [OpWrite(k, ObjData(v.v))];
       return OK;
     }
     method WriteInode(a: uint64, off: uint64, b: Bytes) returns (st: uint32)
-      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, buf
+      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
       ensures st != OK ==> buf.m == old(buf.m)
+      ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(log)
     {
       var k := Key(a, off);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
+      DidWrite(s.kinds, log, found, buf.m, k, ObjData(b.data));
       buf.PutBytes(k, b);
+      log := log + [OpWrite(k, ObjData(b.data))];
       return OK;
     }
     method WriteBit(a: uint64, off: uint64, b: bool) returns (st: uint32)
-      requires Inv() && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, buf
+      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
       ensures st != OK ==> buf.m == old(buf.m)
+      ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjBit(b))] else old(log)
     {
       var k := Key(a, off);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
+      DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));
       buf.PutBit(k, b);
+      log := log + [OpWrite(k, ObjBit(b))];
       return OK;
     }
   }
