@@ -227,7 +227,7 @@ module RenameOps {
     ensures st == 0 || (st == NOSPC && !found)
     ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found, dst, freed)
     ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms && (found ==> dst in ms && dst in d.fs.metas)
-    ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, d.fs.metas[dst].shrink, freed) else ms
+    ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
     ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), fino)
     ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), tino)
@@ -402,7 +402,7 @@ module RenameOps {
     freed := fr;
     if st != 0 { return; }
     ghost var m2 := d.fs.metas;
-    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns, if found then d.fs.metas[dst].shrink else 0, freed);
+    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns, if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
     Before(d.fs.geo, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
@@ -425,7 +425,7 @@ module RenameOps {
     ensures T.TreeOk(geo, ms, v.dirs)
   {
     T.Basics(geo, v.ms, v.dirs);
-    var m1 := v.ms[a.td := WithSizeNent(v.ms[a.td], ms[a.td].size, ms[a.td].nent)];
+    var m1 := v.ms[a.td := WithSizeNent(v.ms[a.td], ms[a.td].size, ms[a.td].nent, ms[a.td].used)];
     T.SetAttr(geo, v.ms, v.dirs, a.td, m1[a.td]);
     T.Basics(geo, m1, v.dirs);
     T.SetAttr(geo, m1, v.dirs, a.fd, ms[a.fd]);
