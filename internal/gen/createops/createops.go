@@ -155,37 +155,40 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _734_ok bool = false
 	var _ = _734_ok
 	st = uint32(0)
-	var _735_t *attributeops.Sattr
-	var _ = _735_t
-	var _out1028 *attributeops.Sattr
+	var _out1028 bool
 	var _ = _out1028
-	_out1028 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_735_t = _out1028
-	var _out1029 bool
+	var _out1029 uint64
 	var _ = _out1029
-	var _out1030 uint64
-	var _ = _out1030
-	_out1029, _out1030 = d.AllocInode(txn, dino, ty)
-	_734_ok = _out1029
-	ino = _out1030
+	_out1028, _out1029 = d.AllocInode(txn, dino, ty)
+	_734_ok = _out1028
+	ino = _out1029
 	if !_734_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _736_ip *dbytes.Bytes
-	var _ = _736_ip
-	var _out1031 *dbytes.Bytes
-	var _ = _out1031
-	_out1031 = d.Fs.GetInode(txn, ino, true)
-	_736_ip = _out1031
-	attributeops.Companion_Default___.InitAttr(c, dir, _736_ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, _736_ip, _735_t, s, ns)
-	if ty == permissions.Companion_Default___.DIR() {
-		attributeops.Companion_Default___.InheritSetgid(dir, _736_ip)
-		inodeformat.Companion_Default___.SetParent(_736_ip, dino)
-	}
-	d.PutInode(txn, ino, _736_ip)
+	var _735_ip *dbytes.Bytes
+	var _ = _735_ip
+	var _out1030 *dbytes.Bytes
+	var _ = _out1030
+	_out1030 = d.Fs.GetInode(txn, ino, true)
+	_735_ip = _out1030
+	Companion_Default___.FirstAttrs(c, dino, dir, _735_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _735_ip)
 	return st, ino
+}
+func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
+	var _736_t *attributeops.Sattr
+	var _ = _736_t
+	var _out1031 *attributeops.Sattr
+	var _ = _out1031
+	_out1031 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_736_t = _out1031
+	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _736_t, s, ns)
+	if ty == permissions.Companion_Default___.DIR() {
+		attributeops.Companion_Default___.InheritSetgid(dir, ip)
+		inodeformat.Companion_Default___.SetParent(ip, dino)
+	}
 }
 func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, hint uint64, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0

@@ -347,76 +347,102 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	st = uint32(0)
 	var _out1188 *dbytes.Bytes
 	var _ = _out1188
 	_out1188 = dbytes.NewBytes(uint64(0))
 	fafter = _out1188
 	tafter = fafter
+	var _out1189 uint32
+	var _ = _out1189
+	_out1189 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1189
+	if st != uint32(0) {
+		return st, fafter, tafter
+	}
+	var _out1190 *dbytes.Bytes
+	var _ = _out1190
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1190, _out1191 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1190
+	tafter = _out1191
+	return st, fafter, tafter
+}
+func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
+	var st uint32 = 0
+	var _ = st
+	st = uint32(0)
 	if sub {
-		var _out1189 uint32
-		var _ = _out1189
-		_out1189 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1189
+		var _out1192 uint32
+		var _ = _out1192
+		_out1192 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1192
 		if st != uint32(0) {
-			return st, fafter, tafter
+			return st
 		}
 	}
 	if dir && fino != tino {
 		var _807_ip *dbytes.Bytes
 		var _ = _807_ip
-		var _out1190 *dbytes.Bytes
-		var _ = _out1190
-		_out1190 = d.Fs.GetInode(txn, src, true)
-		_807_ip = _out1190
+		var _out1193 *dbytes.Bytes
+		var _ = _out1193
+		_out1193 = d.Fs.GetInode(txn, src, true)
+		_807_ip = _out1193
 		inodeformat.Companion_Default___.SetParent(_807_ip, tino)
 		d.PutInode(txn, src, _807_ip)
-		var _out1191 uint32
-		var _ = _out1191
-		_out1191 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1191
+		var _out1194 uint32
+		var _ = _out1194
+		_out1194 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1194
 		if st != uint32(0) {
-			return st, fafter, tafter
+			return st
 		}
-		var _out1192 uint32
-		var _ = _out1192
-		_out1192 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1192
+		var _out1195 uint32
+		var _ = _out1195
+		_out1195 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1195
 		if st != uint32(0) {
-			return st, fafter, tafter
+			return st
 		}
 	}
+	return st
+}
+func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, s uint64, ns uint32) (*dbytes.Bytes, *dbytes.Bytes) {
+	var fafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = fafter
+	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = tafter
 	var _808_ip *dbytes.Bytes
 	var _ = _808_ip
-	var _out1193 *dbytes.Bytes
-	var _ = _out1193
-	_out1193 = d.Fs.GetInode(txn, src, true)
-	_808_ip = _out1193
+	var _out1196 *dbytes.Bytes
+	var _ = _out1196
+	_out1196 = d.Fs.GetInode(txn, src, true)
+	_808_ip = _out1196
 	var _809_ts uint64
 	var _ = _809_ts
 	var _810_tns uint32
 	var _ = _810_tns
-	var _out1194 uint64
-	var _ = _out1194
-	var _out1195 uint32
-	var _ = _out1195
-	_out1194, _out1195 = attributechanges.Companion_Default___.Stamp(_808_ip, s, ns)
-	_809_ts = _out1194
-	_810_tns = _out1195
+	var _out1197 uint64
+	var _ = _out1197
+	var _out1198 uint32
+	var _ = _out1198
+	_out1197, _out1198 = attributechanges.Companion_Default___.Stamp(_808_ip, s, ns)
+	_809_ts = _out1197
+	_810_tns = _out1198
 	inodeformat.Companion_Default___.SetCtime(_808_ip, _809_ts, _810_tns)
 	d.PutInode(txn, src, _808_ip)
-	var _out1196 *dbytes.Bytes
-	var _ = _out1196
-	_out1196 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1196
+	var _out1199 *dbytes.Bytes
+	var _ = _out1199
+	_out1199 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1199
 	tafter = fafter
 	if fino != tino {
-		var _out1197 *dbytes.Bytes
-		var _ = _out1197
-		_out1197 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1197
+		var _out1200 *dbytes.Bytes
+		var _ = _out1200
+		_out1200 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1200
 	}
-	return st, fafter, tafter
+	return fafter, tafter
 }
 func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -425,22 +451,22 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1198 uint32
-	var _ = _out1198
-	var _out1199 *dbytes.Bytes
-	var _ = _out1199
-	_out1198, _out1199 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1198
-	fdir = _out1199
+	var _out1201 uint32
+	var _ = _out1201
+	var _out1202 *dbytes.Bytes
+	var _ = _out1202
+	_out1201, _out1202 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1201
+	fdir = _out1202
 	var _811_tst uint32 = 0
 	var _ = _811_tst
-	var _out1200 uint32
-	var _ = _out1200
-	var _out1201 *dbytes.Bytes
-	var _ = _out1201
-	_out1200, _out1201 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_811_tst = _out1200
-	tdir = _out1201
+	var _out1203 uint32
+	var _ = _out1203
+	var _out1204 *dbytes.Bytes
+	var _ = _out1204
+	_out1203, _out1204 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_811_tst = _out1203
+	tdir = _out1204
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -452,23 +478,23 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _812_fdots
 	var _813_tdots uint32 = 0
 	var _ = _813_tdots
-	var _out1202 uint32
-	var _ = _out1202
-	var _out1203 uint32
-	var _ = _out1203
-	_out1202, _out1203 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1202
-	_812_fdots = _out1203
+	var _out1205 uint32
+	var _ = _out1205
+	var _out1206 uint32
+	var _ = _out1206
+	_out1205, _out1206 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1205
+	_812_fdots = _out1206
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1204 uint32
-	var _ = _out1204
-	var _out1205 uint32
-	var _ = _out1205
-	_out1204, _out1205 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1204
-	_813_tdots = _out1205
+	var _out1207 uint32
+	var _ = _out1207
+	var _out1208 uint32
+	var _ = _out1208
+	_out1207, _out1208 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1207
+	_813_tdots = _out1208
 	if st == uint32(0) && (_812_fdots != uint32(0) || _813_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
@@ -488,16 +514,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1206 uint32
-	var _ = _out1206
-	var _out1207 *dbytes.Bytes
-	var _ = _out1207
-	var _out1208 *dbytes.Bytes
-	var _ = _out1208
-	_out1206, _out1207, _out1208 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1206
-	fbefore = _out1207
-	tbefore = _out1208
+	var _out1209 uint32
+	var _ = _out1209
+	var _out1210 *dbytes.Bytes
+	var _ = _out1210
+	var _out1211 *dbytes.Bytes
+	var _ = _out1211
+	_out1209, _out1210, _out1211 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1209
+	fbefore = _out1210
+	tbefore = _out1211
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -511,25 +537,25 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _817_dst
 	var _818_dir bool = false
 	var _ = _818_dir
-	var _out1209 uint32
-	var _ = _out1209
-	var _out1210 bool
-	var _ = _out1210
-	var _out1211 uint64
-	var _ = _out1211
-	var _out1212 bool
+	var _out1212 uint32
 	var _ = _out1212
 	var _out1213 bool
 	var _ = _out1213
 	var _out1214 uint64
 	var _ = _out1214
-	_out1209, _out1210, _out1211, _out1212, _out1213, _out1214 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1209
-	_814_done = _out1210
-	_816_src = _out1211
-	_818_dir = _out1212
-	_815_found = _out1213
-	_817_dst = _out1214
+	var _out1215 bool
+	var _ = _out1215
+	var _out1216 bool
+	var _ = _out1216
+	var _out1217 uint64
+	var _ = _out1217
+	_out1212, _out1213, _out1214, _out1215, _out1216, _out1217 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1212
+	_814_done = _out1213
+	_816_src = _out1214
+	_818_dir = _out1215
+	_815_found = _out1216
+	_817_dst = _out1217
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
@@ -539,29 +565,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	}
 	var _819_fr bool = false
 	var _ = _819_fr
-	var _out1215 uint32
-	var _ = _out1215
-	var _out1216 bool
-	var _ = _out1216
-	var _out1217 bool
-	var _ = _out1217
-	_out1215, _out1216, _out1217 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _816_src, _815_found, _817_dst, s, ns)
-	st = _out1215
-	_819_fr = _out1216
-	later = _out1217
+	var _out1218 uint32
+	var _ = _out1218
+	var _out1219 bool
+	var _ = _out1219
+	var _out1220 bool
+	var _ = _out1220
+	_out1218, _out1219, _out1220 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _816_src, _815_found, _817_dst, s, ns)
+	st = _out1218
+	_819_fr = _out1219
+	later = _out1220
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1218 uint32
-	var _ = _out1218
-	var _out1219 *dbytes.Bytes
-	var _ = _out1219
-	var _out1220 *dbytes.Bytes
-	var _ = _out1220
-	_out1218, _out1219, _out1220 = Companion_Default___.Finish(txn, d, fino, tino, _816_src, _818_dir, _815_found && _818_dir, s, ns)
-	st = _out1218
-	fafter = _out1219
-	tafter = _out1220
+	var _out1221 uint32
+	var _ = _out1221
+	var _out1222 *dbytes.Bytes
+	var _ = _out1222
+	var _out1223 *dbytes.Bytes
+	var _ = _out1223
+	_out1221, _out1222, _out1223 = Companion_Default___.Finish(txn, d, fino, tino, _816_src, _818_dir, _815_found && _818_dir, s, ns)
+	st = _out1221
+	fafter = _out1222
+	tafter = _out1223
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -71,42 +71,42 @@ func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.Dir
 	if _827_g.Dtor_ibm() <= a && a < _827_g.Dtor_itab() {
 		var _829_bit bool
 		var _ = _829_bit
-		var _out1230 bool
-		var _ = _out1230
-		_out1230 = txn.ReadBit(a, uint64(0), true)
-		_829_bit = _out1230
+		var _out1233 bool
+		var _ = _out1233
+		_out1233 = txn.ReadBit(a, uint64(0), true)
+		_829_bit = _out1233
 		txn.WriteBit(a, uint64(0), _829_bit)
 	} else if _827_g.Dtor_itab() <= a && a < _827_g.Dtor_data0() {
 		var _830_ino *dbytes.Bytes
 		var _ = _830_ino
-		var _out1231 *dbytes.Bytes
-		var _ = _out1231
-		_out1231 = txn.ReadInode(a, uint64(0), true)
-		_830_ino = _out1231
+		var _out1234 *dbytes.Bytes
+		var _ = _out1234
+		_out1234 = txn.ReadInode(a, uint64(0), true)
+		_830_ino = _out1234
 		txn.WriteInode(a, uint64(0), _830_ino)
 	} else if _827_g.Dtor_data0() <= a && a < _827_g.Dtor_data1() {
 		var _831_unused bool
 		var _ = _831_unused
-		var _out1232 bool
-		var _ = _out1232
-		_out1232 = _828_s.FreeBit(txn, a)
-		_831_unused = _out1232
+		var _out1235 bool
+		var _ = _out1235
+		_out1235 = _828_s.FreeBit(txn, a)
+		_831_unused = _out1235
 		if _831_unused {
 			wrote = false
 			return wrote
 		}
 		var _832_b *dbytes.Blk
 		var _ = _832_b
-		var _out1233 *dbytes.Blk
-		var _ = _out1233
-		_out1233 = txn.ReadBlock(a, true)
-		_832_b = _out1233
+		var _out1236 *dbytes.Blk
+		var _ = _out1236
+		_out1236 = txn.ReadBlock(a, true)
+		_832_b = _out1236
 		var _833_y *dbytes.Bytes
 		var _ = _833_y
-		var _out1234 *dbytes.Bytes
-		var _ = _out1234
-		_out1234 = _832_b.Thaw()
-		_833_y = _out1234
+		var _out1237 *dbytes.Bytes
+		var _ = _out1237
+		_out1237 = _832_b.Thaw()
+		_833_y = _out1237
 		txn.WriteBlock(a, _833_y)
 	} else {
 		wrote = false

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1235 *dbytes.Bytes
-		var _ = _out1235
-		_out1235 = dbytes.NewBytes(uint64(0))
-		gs = _out1235
+		var _out1238 *dbytes.Bytes
+		var _ = _out1238
+		_out1238 = dbytes.NewBytes(uint64(0))
+		gs = _out1238
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -86,10 +86,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	_834_n = gids.Len() / uint64(4)
 	var _835_out *dbytes.Bytes
 	var _ = _835_out
-	var _out1236 *dbytes.Bytes
-	var _ = _out1236
-	_out1236 = dbytes.NewBytes(uint64(4) * _834_n)
-	_835_out = _out1236
+	var _out1239 *dbytes.Bytes
+	var _ = _out1239
+	_out1239 = dbytes.NewBytes(uint64(4) * _834_n)
+	_835_out = _out1239
 	var _836_i uint64
 	var _ = _836_i
 	_836_i = uint64(0)

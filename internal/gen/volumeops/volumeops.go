@@ -82,13 +82,13 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1221 uint32
-	var _ = _out1221
-	var _out1222 *dbytes.Bytes
-	var _ = _out1222
-	_out1221, _out1222 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1221
-	after = _out1222
+	var _out1224 uint32
+	var _ = _out1224
+	var _out1225 *dbytes.Bytes
+	var _ = _out1225
+	_out1224, _out1225 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1224
+	after = _out1225
 	var _820_all uint64
 	var _ = _820_all
 	_820_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1223 uint32
-	var _ = _out1223
-	var _out1224 *dbytes.Bytes
-	var _ = _out1224
-	_out1223, _out1224 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1223
-	after = _out1224
+	var _out1226 uint32
+	var _ = _out1226
+	var _out1227 *dbytes.Bytes
+	var _ = _out1227
+	_out1226, _out1227 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1226
+	after = _out1227
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1225 uint32
-	var _ = _out1225
-	var _out1226 *dbytes.Bytes
-	var _ = _out1226
-	_out1225, _out1226 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1225
-	after = _out1226
+	var _out1228 uint32
+	var _ = _out1228
+	var _out1229 *dbytes.Bytes
+	var _ = _out1229
+	_out1228, _out1229 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1228
+	after = _out1229
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -153,22 +153,22 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	after = (*dbytes.Bytes)(nil)
 	var _824_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _824_ip
-	var _out1227 uint32
-	var _ = _out1227
-	var _out1228 *dbytes.Bytes
-	var _ = _out1228
-	_out1227, _out1228 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1227
-	_824_ip = _out1228
+	var _out1230 uint32
+	var _ = _out1230
+	var _out1231 *dbytes.Bytes
+	var _ = _out1231
+	_out1230, _out1231 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1230
+	_824_ip = _out1231
 	if st != uint32(0) {
 		return st, after
 	}
 	var _825_ty uint32
 	var _ = _825_ty
-	var _out1229 uint32
-	var _ = _out1229
-	_out1229 = inodeformat.Companion_Default___.GetTy(_824_ip)
-	_825_ty = _out1229
+	var _out1232 uint32
+	var _ = _out1232
+	_out1232 = inodeformat.Companion_Default___.GetTy(_824_ip)
+	_825_ty = _out1232
 	if _825_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after

@@ -86,11 +86,22 @@ module CreateOps {
   {
     var ok: bool;
     st := 0;
-    ghost var ms := d.fs.metas;
-    var t := Without(a, false, c.uid != 0);
+    ghost var g := d.fs.metas;
     ok, ino := d.AllocInode(txn, dino, ty);
     if !ok { st := NOSPC; return; }
     var ip := d.fs.GetInode(txn, ino, true);
+    FirstAttrs(c, dino, dir, ip, ty, g[ino].gen + 1, a, mode, s, ns);
+    d.PutInode(txn, ino, ip);
+  }
+
+  // ip, an inode just taken in directory dino, which is dir, gets its first attributes.
+  method FirstAttrs(c: Cred, dino: uint64, dir: Bytes, ip: Bytes, ty: uint32, ghost g: uint64, a: Sattr, mode: uint32, s: uint64, ns: uint32)
+    modifies ip
+    requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && M(ip.data) == NewMeta(ty, g)
+    ensures Keeps(old(ip.data), ip.data)
+    ensures M(ip.data) == Born(WhoOf(c), M(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
+  {
+    var t := Without(a, false, c.uid != 0);
     ghost var w, dm, sa, now := WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
     ghost var m0 := M(ip.data);
     InitAttr(c, dir, ip, mode, s, ns);
@@ -109,9 +120,6 @@ module CreateOps {
       InheritSetgid(dir, ip);
       SetParent(ip, dino);
     }
-    d.PutInode(txn, ino, ip);
-    ghost var g := ms[ino].gen + 1;
-    assert m0 == NewMeta(ty, g);
     assert M(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
   }
 
