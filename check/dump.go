@@ -180,7 +180,7 @@ func (p *Dumper) Inode(w io.Writer, ino uint64) error {
 	fmt.Fprintf(w, "links       %d\n", n.nlink)
 	fmt.Fprintf(w, "generation  %d\n", n.gen)
 	fmt.Fprintf(w, "size        %d bytes\n", n.size)
-	fmt.Fprintf(w, "used        %d blocks\n", n.used)
+	fmt.Fprintf(w, "used        %d blocks of data\n", n.used)
 	fmt.Fprintf(w, "atime       %s\nmtime       %s\nctime       %s\n", stamp(n.atime, n.atimens), stamp(n.mtime, n.mtimens), stamp(n.ctime, n.ctimens))
 	if n.major|n.minor != 0 {
 		fmt.Fprintf(w, "device      %d, %d\n", n.major, n.minor)

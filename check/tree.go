@@ -76,7 +76,7 @@ const (
 
 // tree checks the block tree of an inode.
 func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
-	blocks := uint64(0)
+	blocks := uint64(0) // of data
 	end := max(n.size, n.shrink)
 	last := uint64(0) // the block with the file's last bytes, if they do not fill it
 	final := n.size == 0
@@ -91,7 +91,9 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 			state = treeDamaged
 			return false, nil
 		}
-		blocks++
+		if level == 0 {
+			blocks++
+		}
 		if k*disk.BlockSize >= end {
 			c.problem(ino, b, "block %d of the file (level %d) lies beyond its end (size %d, shrink %d)", k, level, n.size, n.shrink)
 		}
@@ -110,7 +112,7 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 		return state, err
 	}
 	if state == treeGood && blocks != n.used || state == treePart && blocks > n.used {
-		c.problem(ino, 0, "the file has %d blocks, but its inode says %d", blocks, n.used)
+		c.problem(ino, 0, "the file has %d blocks of data, but its inode says %d", blocks, n.used)
 	}
 	if state == treeGood && !final && (n.ty == typeDir || n.ty == typeLnk) {
 		c.problem(ino, 0, "the last block of the file (size %d, type %d) is missing", n.size, n.ty)

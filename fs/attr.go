@@ -3,6 +3,7 @@ package fs
 import (
 	"encoding/binary"
 
+	"tansy/internal/gen/attributechanges"
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/permissions"
 )
@@ -20,7 +21,7 @@ func decode(ino uint64, ip *buf) *Attr {
 	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(p[off:]) }
 	return &Attr{
 		Type: Type(u32(0)), Mode: u32(4) & 0o7777, Nlink: u32(8), UID: u32(12), GID: u32(16),
-		Major: u32(20), Minor: u32(24), Size: u64(32), Used: u64(40) * BlockSize, Ino: ino, Gen: u64(48),
+		Major: u32(20), Minor: u32(24), Size: u64(32), Used: attributechanges.Companion_Default___.Used(ip), Ino: ino, Gen: u64(48),
 		Atime: Time{u64(56), u32(80)}, Mtime: Time{u64(64), u32(84)}, Ctime: Time{u64(72), u32(88)},
 	}
 }

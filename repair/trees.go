@@ -62,29 +62,35 @@ func (r *round) trees() {
 	for _, suspects := range []bool{false, true} {
 		for _, ino := range inos {
 			if n := r.nodes[ino]; n.suspect == suspects && ino != orphansIno {
-				t := tree{r: r, ino: ino, shared: shared, budget: r.v.inode(ino).q(fUsed)}
+				t := tree{r: r, ino: ino, shared: shared, budget: most(r.v.inode(ino).q(fUsed))}
 				t.run()
 			}
 		}
 	}
 }
 
+// most is how many blocks a tree can have with so many of data: each has at most three above it.
+func most(data uint64) uint64 { return min(data, 1<<60) * 4 }
+
 // judge walks over a tree and says whether it contradicts itself.
 func (r *round) judge(ino uint64, shared bitset) (suspect bool) {
 	v := r.v
 	n := v.inode(ino)
 	used, end := n.q(fUsed), max(n.q(fSize), n.q(fShrink))
-	count := uint64(0)
+	all, count := uint64(0), uint64(0) // count: of data
 	var down func(b uint64, level int, k uint64)
 	down = func(b uint64, level int, k uint64) {
-		if b == 0 || count > used { // the rest would only be more of the same
+		if b == 0 || count > used || all > most(used) { // the rest would only be more of the same
 			return
 		}
 		if !v.inData(b) || k*disk.BlockSize >= end {
 			suspect = true
 			return
 		}
-		count++
+		all++
+		if level == 0 {
+			count++
+		}
 		if !r.wanted.add(b) {
 			shared.add(b)
 		}
@@ -114,7 +120,7 @@ type tree struct {
 	ino    uint64
 	shared bitset // blocks that more than one pointer leads to
 	budget uint64 // blocks that may be copied for it
-	blocks uint64 // found
+	blocks uint64 // of data, found
 	end    uint64 // bytes up to the end of the last of them
 	last   uint64 // the last one with data
 	size   uint64 // of the file
@@ -134,7 +140,7 @@ func (t *tree) run() {
 		r.treesLost = true
 	}
 	if used := n.q(fUsed); used != t.blocks && (!t.part || used < t.blocks) {
-		r.fix64(t.ino, fUsed, t.blocks, "the count of blocks becomes what there is")
+		r.fix64(t.ino, fUsed, t.blocks, "the count of blocks of data becomes what there is")
 	}
 	t.fit()
 }
@@ -187,7 +193,9 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 	if t.shared.has(b) {
 		r.owner[b] = t.ino
 	}
-	t.blocks++
+	if level == 0 {
+		t.blocks++
+	}
 	t.end = max(t.end, (k+1)*disk.BlockSize)
 	if level == 0 {
 		t.last = b

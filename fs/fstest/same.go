@@ -80,6 +80,9 @@ func (c *Comparer) sameAttr(a, b *fs.Attr) error {
 		return nil
 	}
 	x, y := *a, *b
+	if err := c.sameUsed(a, b); err != nil {
+		return err
+	}
 	if x.Type == fs.Directory {
 		x.Size, y.Size = 0, 0
 	}
@@ -91,6 +94,24 @@ func (c *Comparer) sameAttr(a, b *fs.Attr) error {
 	}
 	if x != y {
 		return fmt.Errorf("attributes:\n    %+v\n    %+v", x, y)
+	}
+	return nil
+}
+
+// sameUsed checks what is specified of Used: of a file, the room of the blocks that it has, and after a
+// cut up to that of those that were cut off, but not more than the size has. What a file has only the model tells exactly.
+func (c *Comparer) sameUsed(a, b *fs.Attr) error {
+	whole := (b.Size + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize
+	least, most := uint64(0), whole
+	m, ok := c.a.(interface{ Waiting(ino uint64) uint64 })
+	switch {
+	case b.Type == fs.Symlink:
+		least = fs.BlockSize
+	case b.Type == fs.Regular && ok:
+		least, most = a.Used, min(whole, a.Used+m.Waiting(a.Ino)*fs.BlockSize)
+	}
+	if b.Used%fs.BlockSize != 0 || b.Used < least || b.Used > most {
+		return fmt.Errorf("used is %d, not %d to %d, of %d bytes", b.Used, least, most, b.Size)
 	}
 	return nil
 }

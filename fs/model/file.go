@@ -96,6 +96,7 @@ func (m *Model) resize(n *inode, size uint64) {
 		if start >= size {
 			delete(n.pages, i)
 			m.pages--
+			n.gone++
 		} else if start+fs.BlockSize > size {
 			cut := *p
 			clear(cut[size-start:])

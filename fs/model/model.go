@@ -53,6 +53,7 @@ type inode struct {
 	attr   fs.Attr
 	verf   uint64            // of the EXCLUSIVE create, or 0
 	pages  map[uint64]*page  // regular file; a missing page is a hole
+	gone   uint64            // pages that were ever cut off: so many may wait to be freed
 	target []byte            // symbolic link
 	parent *inode            // directory
 	names  map[string]*entry // directory
@@ -179,6 +180,18 @@ func (n *inode) snap() *fs.Attr {
 		a.Used = fs.BlockSize
 	}
 	return &a
+}
+
+// Waiting returns how many blocks of a file a server may still have to free, at most: after a cut
+// it does so in its own time, and until then they may count in Used. Of an inode that is not there it
+// knows nothing.
+func (m *Model) Waiting(ino uint64) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.inodes[ino]; n != nil {
+		return n.gone
+	}
+	return fs.MaxSize / fs.BlockSize
 }
 
 // wcc pairs attributes taken before with those of now. n may be nil.

@@ -242,9 +242,7 @@ func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 	var _ = _out501
 	_out501 = Companion_Default___.GetUsed(b)
 	_316_u = _out501
-	if _316_u < uint64(18446744073709551615) {
-		Companion_Default___.SetUsed(b, _316_u+uint64(1))
-	}
+	Companion_Default___.SetUsed(b, _316_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _317_u uint64
@@ -253,9 +251,7 @@ func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _ = _out502
 	_out502 = Companion_Default___.GetUsed(b)
 	_317_u = _out502
-	if uint64(0) < _317_u {
-		Companion_Default___.SetUsed(b, _317_u-uint64(1))
-	}
+	Companion_Default___.SetUsed(b, _317_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -1,9 +1,9 @@
 // Block trees over the inodes and blocks of blockstore.dfy: find, hang, overwrite.
 //
 // A method that takes ip, the caller's copy of the inode, keeps ip current. The
-// number of blocks held is counted only there: the caller stores ip at its end.
+// number of blocks of data is counted only there: the caller stores ip at its end.
 include "blocktreespec.dfy"
-include "allocatedrange.dfy"
+include "counted.dfy"
 module BlockTree {
   import opened Machine
   import opened ByteSpec
@@ -17,6 +17,7 @@ module BlockTree {
   import opened Positions
   import opened BlockTreeSpec
   import opened AllocatedRange
+  import opened CountedBlocks
 
   class BlockTreeFs {
     const fs: BlockFs
@@ -42,15 +43,17 @@ module BlockTree {
       && RootsOk(fs.geo, bm, fs.inodes)
     }
 
-    // ip is the (current) serialized inode
+    // ip is the (current) serialized inode, and its count is right; that of the stored one may not be
     predicate IsInode(ino: uint64, ip: Bytes) reads this, fs, ip {
-      OkIno(fs.geo, ino) && |ip.data| == 256 && ino in fs.inodes && Parse(ip.data) == fs.inodes[ino]
+      OkIno(fs.geo, ino) && |ip.data| == 256 && ino in fs.inodes && Parse(ip.data).blks == fs.inodes[ino].blks &&
+      SameMeta(M(ip.data), fs.inodes[ino].meta) && Counted(bm, ino, M(ip.data).used as int)
     }
+    predicate SameMeta(m: Meta, n: Meta) { m == WithUsed(n, m.used) }
 
-    // only the slots of ino changed
+    // only the slots and the count of ino changed
     twostate predicate OnlySlots(ino: uint64) reads fs {
       ino in old(fs.inodes) && ino in fs.inodes && fs.inodes == old(fs.inodes)[ino := fs.inodes[ino]] &&
-      fs.inodes[ino].meta == old(fs.inodes)[ino].meta
+      SameMeta(fs.inodes[ino].meta, old(fs.inodes)[ino].meta)
     }
 
     lemma BlkOf(p: Pos)
@@ -123,8 +126,9 @@ module BlockTree {
       fs.Dom();
       ok, bn := fs.AllocBlock(txn, near, b);
       if !ok { return; }
+      CountAlloc(old(bm), p, bn, M(ip.data).used as int);
       SetSlot(ip, k, bn);
-      IncUsed(ip);
+      if k < 12 { IncUsed(ip); }
       fs.WriteInode(txn, ino, ip);
       fs.Dom();
       OwnerAlloc(fs.geo, old(bm), owner, old(fs.used), p, bn);
@@ -137,13 +141,13 @@ module BlockTree {
     }
 
     // hang a fresh block with contents b (taken over) below the indirect block
-    // pn, whose content t the caller stores later
-    method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
+    // pn, whose content t the caller stores later; leaf: it is a block of data
+    method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies this, fs, fs.jrnl, ip, t, b
       requires ValidBut(pn, t) && txn.jrnl == fs.jrnl && IsInode(ino, ip) && t != ip && b != ip && b != t && |b.data| == 4096
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && bm[Pos(ino, k, lev, j)] == 0
       requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
-      requires IsData(Pos(ino, k, lev, j)) || b.data == Zeros(4096)
+      requires leaf == IsData(Pos(ino, k, lev, j)) && (leaf || b.data == Zeros(4096))
       ensures ok ==> ValidBut(pn, t) && IsInode(ino, ip) && fs.inodes == old(fs.inodes)
       ensures ok ==> data == (if IsData(Pos(ino, k, lev, j)) then old(data)[Pos(ino, k, lev, j) := old(b.data)] else old(data))
       ensures ok ==> bn != 0 && OkBlk(fs.geo, bn) && bm == old(bm)[Pos(ino, k, lev, j) := bn]
@@ -157,8 +161,9 @@ module BlockTree {
       ok, bn := fs.AllocBlock(txn, near, b);
       if !ok { return; }
       assert pn != bn by { reveal OwnerOk(); assert OkPos(Parent(p)); }
+      CountAlloc(old(bm), p, bn, M(ip.data).used as int);
       Put64(t, 8 * (j % 512), bn);
-      IncUsed(ip);
+      if leaf { IncUsed(ip); }
       fs.Dom();
       ghost var vb' := fs.blocks[pn := t.data];
       assert Linked(fs.geo, vb[bn := c], vb', pn, j % 512, bn);
@@ -230,7 +235,7 @@ module BlockTree {
         var t := pb.Thaw();
         var z := NewBytes(4096);
         assert fs.blocks[pn := t.data] == fs.blocks;
-        ok, bn := AddChild(txn, ip, t, pn, ino, k, lev, j, pn, z);
+        ok, bn := AddChild(txn, ip, t, pn, ino, k, lev, j, false, pn, z);
         if !ok { return; }
         CloseParent(txn, pn, t);
         GrewOne(b1, p, bn, NODATA, n);

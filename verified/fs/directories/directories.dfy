@@ -80,7 +80,7 @@ module Directories {
     twostate predicate OnlyDir(d: uint64)
       reads this, fs
     { d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]] &&
-      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent) && old(fs.metas[d]).size <= fs.metas[d].size &&
+      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent, fs.metas[d].used) && old(fs.metas[d]).size <= fs.metas[d].size &&
       d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] &&
       d in fs.held && fs.held == old(fs.held)[d := fs.held[d]] }
 
@@ -99,7 +99,7 @@ module Directories {
       ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n <= 0x800_0000
     {
       ip := fs.GetInode(txn, d, excl);
-      assert fs.fs.IsInode(d, ip);
+      fs.Stored(d, ip);
       n := GetSize(ip);
       assert |fs.files[d]| % 4096 == 0 by { reveal DirOk(); }
       n := n / 4096;
@@ -181,7 +181,7 @@ module Directories {
       modifies fs, fs.fs, fs.fs.fs, fs.jrnl
       requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
       ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
-      ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent)
+      ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent, old(fs.metas)[d].used)
       ensures ok ==> fs.metas[d].nent as int == old(fs.metas)[d].nent as int + (if down then -1 else 1)
       ensures down ==> ok
     {
@@ -201,13 +201,18 @@ module Directories {
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) && ats == old(ats)[d := at]
-      ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==> ok && fs.metas[d].size == old(fs.metas)[d].size
+      ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==> ok && fs.metas[d].size == old(fs.metas)[d].size && fs.metas[d].used == old(fs.metas)[d].used
     {
       var len := s.Len();
       ghost var src := s.data;
       ghost var g := WriteSpec(fs.files[d], off as int, src);
       assert src[0 .. len as int] == src;
       assert OkIno(fs.geo, d);
+      fs.Bytes(d);
+      if Settled(fs.files[d], off as int, |src|) {
+        SettledHeld(fs.files[d], fs.held[d], off as int, |src|);
+        assert C.Blocks(off as int, |src|) - fs.held[d] == {};
+      }
       ok := fs.Write(txn, d, off, s, 0, len);
       if !ok { return; }
       if count {
@@ -465,7 +470,7 @@ module Directories {
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
-      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.ty == n.ty && m.nent == n.nent
+      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
       ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := M(ip.data)]
     { fs.PutInode(txn, ino, ip); }
@@ -477,7 +482,8 @@ module Directories {
       ensures ok ==> ino in old(fs.metas) && ino in fs.metas
       ensures ok && len == 0 ==> fs.metas == old(fs.metas) && fs.held == old(fs.held)
       ensures ok && len != 0 ==> ino in old(fs.held) && fs.held == old(fs.held)[ino := old(fs.held)[ino] + C.Blocks(off as int, len as int)]
-      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) && fs.metas == old(fs.metas)[ino := WithSize(old(fs.metas)[ino], |fs.files[ino]| as uint64)]
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) && fs.metas == old(fs.metas)[ino := WithSizeUsed(old(fs.metas)[ino], |fs.files[ino]| as uint64, fs.metas[ino].used)]
+      ensures ok && len != 0 ==> fs.metas[ino].used as int == old(fs.metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(fs.held)[ino]|
       ensures ino in old(fs.metas) && ino in old(fs.held) && len != 0 && MayWrite(old(fs.metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(fs.held)[ino] ==> ok
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
@@ -501,7 +507,7 @@ module Directories {
       modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
       ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held)
-      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithShrink(old(fs.metas)[ino], fs.metas[ino].shrink)
+      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithLeftover(old(fs.metas)[ino], LeftoverOf(fs.metas[ino])) && fs.metas[ino].used <= old(fs.metas)[ino].used
       ensures done <==> fs.metas[ino].shrink == 0
       ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)
     { done := fs.FreeSome(txn, ino, max); }

@@ -17,7 +17,7 @@ module AttributeChanges {
   function WithAttr(m: Meta, a: N.Attr): Meta
   {
     Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.s, a.mtime.s, a.ctime.s, a.atime.ns, a.mtime.ns, a.ctime.ns,
-      m.verf, m.parent, m.next, m.shrink, m.nent)
+      m.verf, m.parent, m.next, m.shrink, m.nent, m.used)
   }
 
   // the time of a change made when the clock showed s, ns
@@ -35,6 +35,20 @@ module AttributeChanges {
     if cns < 999_999_999 { ts, tns := cs, cns + 1; }
     else if cs < 0xffff_ffff_ffff_ffff { ts, tns := cs + 1, 0; }
     else { ts, tns := cs, cns; }
+  }
+
+  // what a reply says of the room that the file takes
+  function UsedOf(m: Meta): int { var all := (m.size as int + 4095) / 4096; 4096 * (if m.used as int < all then m.used as int else all) }
+  method Used(ip: Bytes) returns (x: uint64)
+    requires |ip.data| == 256
+    ensures M(ip.data).size <= 549755813888 ==> x as int == UsedOf(M(ip.data))
+  {
+    var size := GetSize(ip);
+    var n := GetUsed(ip);
+    if 549755813888 < size { return 0; }     // never so in a sound volume
+    var all := (size + 4095) / 4096;
+    if all < n { n := all; }
+    x := 4096 * n;
   }
 
   // what is left to be freed (Meta.shrink) after a file with these attributes was cut to sz
@@ -55,12 +69,12 @@ module AttributeChanges {
   }
 
   // After a file was cut: sh is left to be freed; done when nothing is, else the file is on the orphan list.
-  function Released(ms: Metas, ino: uint64, sh: uint64, done: bool): Metas
+  function Released(ms: Metas, ino: uint64, sh: Leftover, done: bool): Metas
     requires ino in ms && 2 in ms
-  { var r := ms[ino := WithShrink(ms[ino], sh)]; if done then r else Orphaned(r, ino) }
+  { var r := ms[ino := WithLeftover(ms[ino], sh)]; if done then r else Orphaned(r, ino) }
 
   // ino set to size sz: sh and done as for Released
-  function ResizedAll(ms: Metas, ino: uint64, sz: uint64, sh: uint64, done: bool): Metas
+  function ResizedAll(ms: Metas, ino: uint64, sz: uint64, sh: Leftover, done: bool): Metas
     requires ino in ms && 2 in ms
   { var r := ms[ino := Resized(ms[ino], sz)]; if sz < ms[ino].size then Released(r, ino, sh, done) else r }
 
@@ -68,13 +82,13 @@ module AttributeChanges {
   // inode is free again, or it waits on the orphan list until the blocks are freed.
   predicate LastLink(m: Meta) { m.ty == 2 || m.nlink <= 1 }
   function Unlinked(m: Meta, s: uint64, ns: uint32): Meta { Resized(Relinked(m, 0, s, ns), 0) }
-  function Dropped(ms: Metas, ino: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool): Metas
+  function Dropped(ms: Metas, ino: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool): Metas
     requires ino in ms && 2 in ms
   {
     var m := ms[ino];
     if !LastLink(m) then ms[ino := Relinked(m, m.nlink - 1, s, ns)]
     else if freed then ms[ino := NewMeta(0, m.gen)]
-    else Orphaned(ms[ino := WithShrink(Unlinked(m, s, ns), sh)], ino)
+    else Orphaned(ms[ino := WithLeftover(Unlinked(m, s, ns), sh)], ino)
   }
 
   // h, the first file of the orphan list, leaves it, and is free if it has no links
@@ -87,14 +101,14 @@ module AttributeChanges {
 
   // One step of the background: sh is what is left to be freed of the first file of the orphan
   // list; when that is nothing it leaves the list, and is free if it has no links.
-  function Stepped(ms: Metas, sh: uint64): Metas
+  function Stepped(ms: Metas, sh: Leftover): Metas
     requires 2 in ms && ms[2].next in ms
   {
     var h := ms[2].next;
     var m := ms[h];
-    if sh != 0 || m.flags as int % 2 == 0 then ms[h := WithShrink(m, sh)]
+    if sh.shrink != 0 || m.flags as int % 2 == 0 then ms[h := WithLeftover(m, sh)]
     else
-      var r := ms[h := WithShrink(WithList(m, m.flags - 1, 0), 0)][2 := WithList(ms[2], ms[2].flags, m.next)];
+      var r := ms[h := WithLeftover(WithList(m, m.flags - 1, 0), sh)][2 := WithList(ms[2], ms[2].flags, m.next)];
       if m.nlink == 0 then r[h := NewMeta(0, m.gen)] else r
   }
 }

@@ -27,6 +27,7 @@ module ByteFiles {
   import opened Shrinking
   import opened AttributeChanges
   import opened AllocatedRange
+  import opened CountedBlocks
   import opened HeldBlocks
   import C = NfsCommon
   import N = NfsState
@@ -145,6 +146,17 @@ module ByteFiles {
       HeldBytes(fs, i, files[i], metas[i].shrink as int, held[i]);
     }
 
+    // the count of an inode: never less than its blocks, and no more when nothing waits to be freed
+    lemma Count(i: uint64)
+      requires Valid() && OkIno(geo, i)
+      ensures i in metas && i in held && |held[i]| <= metas[i].used as int && (metas[i].shrink == 0 ==> |held[i]| == metas[i].used as int)
+    { HeldCount(geo, fs.bm, metas, held, i); }
+    // an inode as it is stored
+    lemma Stored(ino: uint64, ip: Bytes)
+      requires Valid() && OkIno(geo, ino) && |ip.data| == 256 && ino in fs.fs.inodes && Parse(ip.data) == fs.fs.inodes[ino]
+      ensures fs.IsInode(ino, ip)
+    { HeldOf(geo, fs.bm, metas, held, ino); }
+
     // where no space is needed
     lemma Enough(i: uint64, off: uint64, len: uint64)
       requires Valid() && OkIno(geo, i)
@@ -167,11 +179,11 @@ module ByteFiles {
       ip := fs.fs.ReadInode(txn, ino, excl);
     }
 
-    // store changed attributes (not size, shrink, slots; the type stays)
+    // store changed attributes (not size, shrink, used, slots; the type stays)
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
-      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).ty == metas[ino].ty
+      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
       ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := M(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
@@ -194,7 +206,7 @@ module ByteFiles {
     {
       var ip := fs.fs.ReadInode(txn, ino, false);
       ghost var f := files[ino];
-      assert fs.IsInode(ino, ip);
+      Stored(ino, ip);
       var size := GetSize(ip);
       if off >= size { b := NewBytes(0); return; }
       var n := Min(len, size - off);
@@ -238,18 +250,18 @@ module ByteFiles {
       ensures ok ==> ino in old(metas) && ino in old(files) && ino in metas
       ensures ok && len == 0 ==> metas == old(metas) && held == old(held)
       ensures ok && len != 0 ==> ino in old(held) && held == old(held)[ino := old(held)[ino] + C.Blocks(off as int, len as int)]
-      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSize(old(metas)[ino], |files[ino]| as uint64)]
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, metas[ino].used)]
+      ensures ok && len != 0 ==> metas[ino].used as int == old(metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(held)[ino]|
       ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
       ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
     {
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }
       var ip := fs.fs.ReadInode(txn, ino, true);
-      assert fs.IsInode(ino, ip);
+      Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       if shrink != 0 && off + len > size { return false; }
-      var used := GetUsed(ip);
       ghost var f := files[ino];
       ghost var d0 := fs.data;
       ghost var i0 := fs.fs.inodes;
@@ -258,9 +270,8 @@ module ByteFiles {
       ok := Store(fs, txn, ip, ino, off, src, so, len);
       if !ok { return; }
       ok := true;
-      var used' := GetUsed(ip);
       if off + len > size { SetFileSize(ip, off + len); }
-      if off + len > size || used' != used { fs.SetMeta(txn, ip, ino); }
+      fs.SetMeta(txn, ip, ino);
       ghost var s := src.data[so as int .. so as int + len as int];
       FileWrite(d0, fs.data, ino, f, off as int, s, shrink as int);
       files := files[ino := WriteSpec(f, off as int, s)];
@@ -270,7 +281,7 @@ module ByteFiles {
       metas := metas[ino := fs.fs.inodes[ino].meta];
       assert Others(d0, fs.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
-      assert fs.fs.inodes[ino].meta == WithSize(old(metas)[ino], |files[ino]| as uint64);
+      assert fs.fs.inodes[ino].meta == WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, fs.fs.inodes[ino].meta.used);
     }
 
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
@@ -284,7 +295,7 @@ module ByteFiles {
     {
       if sz > 549755813888 { return false; }
       var ip := fs.fs.ReadInode(txn, ino, true);
-      assert fs.IsInode(ino, ip);
+      Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       ghost var f := files[ino];
@@ -328,12 +339,12 @@ module ByteFiles {
       modifies this, fs, fs.fs, jrnl
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures Valid() && files == old(files) && held == old(held)
-      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithShrink(old(metas)[ino], metas[ino].shrink)
+      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
       ensures done <==> metas[ino].shrink == 0
       ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
     {
       var ip := fs.fs.ReadInode(txn, ino, true);
-      assert fs.IsInode(ino, ip);
+      Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       if shrink == 0 { return true; }
@@ -373,7 +384,7 @@ module ByteFiles {
       ok, ino := fs.fs.FindInode(txn, near);
       if !ok { return; }
       var ip := fs.fs.ReadInode(txn, ino, true);
-      assert fs.IsInode(ino, ip);
+      Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
@@ -390,7 +401,7 @@ module ByteFiles {
       ensures ok && Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
     {
       var ip := fs.fs.ReadInode(txn, ino, true);
-      assert fs.IsInode(ino, ip);
+      Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);

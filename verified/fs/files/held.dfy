@@ -2,8 +2,9 @@
 // the bytes, and what the steps on the block trees do to it.
 //
 // Blocks of data alone count, and only those before the end of the file: what was cut
-// off is not the file's any more, though it may wait to be freed.
-include "../blocks/allocatedrange.dfy"
+// off is not the file's any more, though it may wait to be freed. The inode counts these too
+// (used), and so has the number of `held` when nothing waits.
+include "../blocks/counted.dfy"
 include "../spec/nfs3.s.dfy"
 module HeldBlocks {
   import opened Machine
@@ -12,17 +13,17 @@ module HeldBlocks {
   import opened Positions
   import opened BlockTreeSpec
   import opened AllocatedRange
+  import opened CountedBlocks
   import C = NfsCommon
 
   type Helds = map<uint64, set<int>>
 
-  predicate There(bm: BlkMap, ino: uint64, b: int)
-  { 0 <= b < NODATA && PosOf(ino, b as uint64) in bm && bm[PosOf(ino, b as uint64)] != 0 }
   // h: the blocks of a file of n bytes
   predicate IsHeld(bm: BlkMap, ino: uint64, n: int, h: set<int>)
   { forall b: int {:trigger b in h} {:trigger There(bm, ino, b)} :: b in h <==> 4096 * b < n && There(bm, ino, b) }
   predicate {:opaque} HeldOk(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds)
-  { forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i]) }
+  { forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: 
+      i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i]) && Counted(bm, i, metas[i].used as int) }
 
   // all blocks that the bytes lie in are there: overwriting them needs no space
   predicate Mapped(bm: BlkMap, ino: uint64, off: uint64, len: uint64)
@@ -33,8 +34,29 @@ module HeldBlocks {
 
   lemma HeldOf(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
     requires HeldOk(g, bm, metas, held) && OkIno(g, ino)
-    ensures ino in metas && ino in held && IsHeld(bm, ino, metas[ino].size as int, held[ino])
+    ensures ino in metas && ino in held && IsHeld(bm, ino, metas[ino].size as int, held[ino]) && Counted(bm, ino, metas[ino].used as int)
   { reveal HeldOk(); }
+
+  // What the count tells of these blocks: there are no more, and no fewer when nothing waits to be freed.
+  lemma HeldCount(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino)
+    ensures ino in metas && ino in held && |held[ino]| <= metas[ino].used as int && (metas[ino].shrink == 0 ==> |held[ino]| == metas[ino].used as int)
+  {
+    HeldOf(g, bm, metas, held, ino);
+    var h, m := held[ino], metas[ino];
+    var s := CountOf(bm, ino, m.used as int);
+    forall b: int | b in h ensures b in s { assert There(bm, ino, b); }
+    Subset(h, s);
+    if m.shrink == 0 {
+      forall b: int | b in s ensures b in h
+      {
+        assert There(bm, ino, b);
+        FirstOf(ino, b as uint64);
+        assert b < Limit(m) by { reveal ReachOk(); }
+      }
+      assert h == s;
+    }
+  }
 
   // what the file has of these blocks is there
   lemma HeldMapped(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, off: uint64, len: uint64)
@@ -52,17 +74,21 @@ module HeldBlocks {
   predicate Untouched(bm0: BlkMap, bm: BlkMap, ino: uint64)
   { forall i: uint64, b: int {:trigger There(bm, i, b)} | i != ino :: There(bm, i, b) <==> There(bm0, i, b) }
   lemma HeldStep(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, h: set<int>)
-    requires HeldOk(g, bm0, metas, held) && Untouched(bm0, bm, ino) && IsHeld(bm, ino, m.size as int, h)
+    requires HeldOk(g, bm0, metas, held) && Untouched(bm0, bm, ino) && IsHeld(bm, ino, m.size as int, h) && Counted(bm, ino, m.used as int)
     ensures HeldOk(g, bm, metas[ino := m], held[ino := h])
   {
     reveal HeldOk();
-    forall i: uint64 | OkIno(g, i) && i != ino ensures i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i])
-    { forall b: int ensures b in held[i] <==> 4096 * b < metas[i].size as int && There(bm, i, b) { assert There(bm, i, b) <==> There(bm0, i, b); } }
+    forall i: uint64 | OkIno(g, i) && i != ino
+      ensures i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i]) && Counted(bm, i, metas[i].used as int)
+    {
+      forall b: int ensures b in held[i] <==> 4096 * b < metas[i].size as int && There(bm, i, b) { assert There(bm, i, b) <==> There(bm0, i, b); }
+      CountSame(bm0, bm, i, metas[i].used as int);
+    }
   }
 
   // other attributes
   lemma HeldSame(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
-    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && m.size == metas[ino].size
+    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && m.size == metas[ino].size && m.used == metas[ino].used
     ensures HeldOk(g, bm, metas[ino := m], held)
   {
     HeldOf(g, bm, metas, held, ino);
@@ -76,7 +102,9 @@ module HeldBlocks {
     requires 0 < len && off as int + len as int <= 549755813888
     requires Grew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) && Mapped(bm, ino, off, len)
     requires var end := off as int + len as int; if end <= metas[ino].size as int then m.size == metas[ino].size else m.size as int == end && metas[ino].shrink == 0
+    requires Counted(bm, ino, m.used as int)
     ensures HeldOk(g, bm, metas[ino := m], held[ino := held[ino] + C.Blocks(off as int, len as int)])
+    ensures m.used as int == metas[ino].used as int + |C.Blocks(off as int, len as int) - held[ino]|
   {
     HeldOf(g, bm0, metas, held, ino);
     var h, n := held[ino] + C.Blocks(off as int, len as int), metas[ino].size as int;
@@ -95,6 +123,36 @@ module HeldBlocks {
     }
     UntouchedGrew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096);
     HeldStep(g, bm0, bm, metas, held, ino, m, h);
+    CountWritten(g, bm0, bm, metas, held, ino, m, off, len);
+  }
+  // the blocks that were given out are those that the file had not
+  lemma CountWritten(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, off: uint64, len: uint64)
+    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && ReachOk(g, bm0, metas) && OkIno(g, ino) && ino in metas && ino in held
+    requires Grew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) && Mapped(bm, ino, off, len)
+    requires 0 < len && off as int + len as int <= 549755813888 && (off as int + len as int <= metas[ino].size as int || metas[ino].shrink == 0)
+    requires Counted(bm, ino, m.used as int)
+    ensures m.used as int == metas[ino].used as int + |C.Blocks(off as int, len as int) - held[ino]|
+  {
+    HeldOf(g, bm0, metas, held, ino);
+    var more := C.Blocks(off as int, len as int) - held[ino];
+    var s0 := CountOf(bm0, ino, metas[ino].used as int);
+    var s := CountOf(bm, ino, m.used as int);
+    forall b: int ensures b in s <==> b in s0 || b in more
+    {
+      if 0 <= b < NODATA {
+        var p := PosOf(ino, b as uint64);
+        FirstOf(ino, b as uint64);
+        PosOfOk(ino, b as uint64);
+        assert There(bm0, ino, b) <==> bm0[p] != 0;
+        assert There(bm, ino, b) <==> bm[p] != 0;
+        reveal Grew();
+        if bm0[p] != bm[p] { assert b in C.Blocks(off as int, len as int); }
+      }
+      if b in more { assert There(bm, ino, b); }
+    }
+    forall b: int | b in more ensures b !in s0
+    { if b in s0 { assert There(bm0, ino, b); FirstOf(ino, b as uint64); assert metas[ino].shrink == 0 ==> b < Limit(metas[ino]) by { reveal ReachOk(); } } }
+    assert s == s0 + more;
   }
   lemma UntouchedGrew(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
     requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, n)
@@ -108,7 +166,7 @@ module HeldBlocks {
   // the file was cut to m.size, or grew to it
   lemma HeldResized(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
     requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino) && ino in metas && ino in held
-    requires metas[ino].size < m.size ==> metas[ino].shrink == 0
+    requires m.used == metas[ino].used && (metas[ino].size < m.size ==> metas[ino].shrink == 0)
     ensures HeldOk(g, bm, metas[ino := m], held[ino := C.HeldBelow(held[ino], m.size as int)])
   {
     HeldOf(g, bm, metas, held, ino);
@@ -126,8 +184,8 @@ module HeldBlocks {
   // blocks behind the end were freed
   lemma HeldFreed(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, lo: int)
     requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && OkIno(g, ino) && ino in metas
-    requires Shrank(bm0, bm, ino, lo) && m.size == metas[ino].size && m.size as int <= 4096 * lo
-    ensures HeldOk(g, bm, metas[ino := m], held)
+    requires Shrank(bm0, bm, ino, lo) && m.size == metas[ino].size && m.size as int <= 4096 * lo && Counted(bm, ino, m.used as int)
+    ensures HeldOk(g, bm, metas[ino := m], held) && m.used <= metas[ino].used
   {
     HeldOf(g, bm0, metas, held, ino);
     var h := held[ino];
@@ -138,6 +196,8 @@ module HeldBlocks {
     { assert There(bm0, ino, b) ==> 0 <= b < NODATA; }
     HeldStep(g, bm0, bm, metas, held, ino, m, h);
     assert held[ino := h] == held;
+    forall b: int | There(bm, ino, b) ensures There(bm0, ino, b) { PosOfOk(ino, b as uint64); FirstOf(ino, b as uint64); }
+    CountFewer(bm0, bm, ino, metas[ino].used as int, m.used as int);
   }
 
   // no block lies behind the end
@@ -145,9 +205,9 @@ module HeldBlocks {
     requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && ino in held
     ensures held[ino := C.HeldBelow(held[ino], metas[ino].size as int)] == held
   { HeldOf(g, bm, metas, held, ino); assert C.HeldBelow(held[ino], metas[ino].size as int) == held[ino]; }
-  // a file of no bytes has no blocks
+  // a file of no bytes, of which nothing waits to be freed, has no blocks, and counts none
   lemma HeldNone(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
-    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && metas[ino].size == 0
-    ensures ino in held && held[ino] == {}
-  { HeldOf(g, bm, metas, held, ino); forall b: int ensures b !in held[ino] { if b in held[ino] { assert There(bm, ino, b); } } }
+    requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino) && ino in metas && metas[ino].size == 0 && metas[ino].shrink == 0
+    ensures ino in held && held[ino] == {} && metas[ino].used == 0
+  { HeldCount(g, bm, metas, held, ino); HeldOf(g, bm, metas, held, ino); forall b: int ensures b !in held[ino] { if b in held[ino] { assert There(bm, ino, b); } } }
 }

@@ -154,7 +154,7 @@ module Shrinking {
         assert x.data[p] == Zeros(4096) by { reveal DataOk(); assert OkPos(p); }
         CutHole(x.data, ino, l);
       } else {
-        CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
+        CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j, true);
         ShrankOne(b1, p, lo as int);
         ShrankMore(b0, b1, x.bm, ino, lo as int, lo as int);
         CutBlock(d1, ino, l);
@@ -210,7 +210,7 @@ module Shrinking {
     while lo < m && 0 < left
       invariant lo <= m <= n && left <= max
       invariant x.Valid() && DataDom(x.data) && x.IsInode(ino, ip)
-      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.SameMeta(x.fs.inodes[ino].meta, i0[ino].meta)
       invariant Shrank(b0, x.bm, ino, lo as int) && Within(x.bm, ino, m as int)
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m

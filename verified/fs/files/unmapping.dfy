@@ -20,6 +20,7 @@ module Unmapping {
   import opened BlockTree
   import opened ByteMap
   import opened AllocatedRange
+  import opened CountedBlocks
 
   // no entry at all
   predicate Barren(bs: Blocks, bn: uint64) { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
@@ -164,8 +165,9 @@ module Unmapping {
     x.BlkOf(p);
     x.fs.Dom();
     var bn := x.Resolve(txn, ip, ino, k, 0, 0, true);
+    CountFree(old(x.bm), p, M(ip.data).used as int);
     SetSlot(ip, k, 0);
-    DecUsed(ip);
+    if k < 12 { DecUsed(ip); }
     x.fs.WriteInode(txn, ino, ip);
     x.fs.SetUsedBit(txn, bn, false);
     x.fs.Dom();
@@ -176,13 +178,13 @@ module Unmapping {
     if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
   }
 
-  // take away the block bn at entry j%512 of the indirect block pn with contents t
-  method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64)
+  // take away the block bn at entry j%512 of the indirect block pn with contents t; leaf: it is a block of data
+  method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool)
     modifies x, x.fs, x.fs.jrnl, ip, t
     requires x.ValidBut(pn, t) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && t != ip
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.bm[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
-    requires IsData(Pos(ino, k, lev, j)) || Barren(x.fs.blocks[pn := t.data], bn)
+    requires leaf == IsData(Pos(ino, k, lev, j)) && (leaf || Barren(x.fs.blocks[pn := t.data], bn))
     ensures x.ValidBut(pn, t) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
     ensures var p := Pos(ino, k, lev, j); x.bm == old(x.bm)[p := 0] && x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
   {
@@ -190,8 +192,9 @@ module Unmapping {
     ghost var vb := x.fs.blocks[pn := t.data];
     assert OkBlk(x.fs.geo, bn) by { reveal OwnerOk(); }
     x.fs.Dom();
+    CountFree(old(x.bm), p, M(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
-    DecUsed(ip);
+    if leaf { DecUsed(ip); }
     x.fs.SetUsedBit(txn, bn, false);
     x.fs.Dom();
     ghost var vb' := x.fs.blocks[pn := t.data];
@@ -228,7 +231,7 @@ module Unmapping {
     var bn := pb.U64(8 * (j % 512));
     var t := pb.Thaw();
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
-    CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j);
+    CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j, false);
     x.CloseParent(txn, pn, t);
   }
 

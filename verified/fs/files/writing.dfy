@@ -151,7 +151,7 @@ module Writing {
     while m < len
       invariant m <= len && fresh(t) && t != ip
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
-      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.SameMeta(x.fs.inodes[ino].meta, i0[ino].meta)
       invariant pn != 0 && q in x.bm && x.bm[q] == pn
       invariant Grew(b0, x.bm, ino, lo, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
@@ -177,7 +177,7 @@ module Writing {
         var left := t.U64(8 * (j % 512 - 1));
         if left != 0 { near := left; }
       }
-      ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, near, b);
+      ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, true, near, b);
       if !ok { return; }
       if bulk && c == 4096 { txn.Bulk(bn); }
       FirstOf(ino, n);
@@ -231,7 +231,7 @@ module Writing {
     while done < len
       invariant done <= len
       invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
-      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.fs.inodes[ino].meta == i0[ino].meta
+      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.SameMeta(x.fs.inodes[ino].meta, i0[ino].meta)
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
       invariant Grew(b0, x.bm, ino, lo, top)
       invariant Mapped(b0, ino, off, len) ==> x.bm == b0

@@ -5,7 +5,7 @@
 //   4 mode u32   8 nlink u32  12 uid u32  16 gid u32  20 major u32  24 minor u32
 //  28 flags u32  bit 0: on the orphan list
 //  32 size u64   bytes
-//  40 used u64   blocks held, indirect ones too; informative, not part of the abstract value
+//  40 used u64   blocks of data in the tree, those that were cut off and still have to be freed as well
 //  48 gen u64    generation: a new one each time the inode is allocated
 //  56 atime 64 mtime 72 ctime u64 (seconds)  80 atimens 84 mtimens 88 ctimens u32 (nanoseconds)  92 zero
 //  96 verf u64   verifier of an exclusive CREATE
@@ -23,7 +23,7 @@ module InodeFormat {
 
   datatype Meta = Meta(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, major: uint32, minor: uint32, flags: uint32,
     size: uint64, gen: uint64, atime: uint64, mtime: uint64, ctime: uint64, atimens: uint32, mtimens: uint32, ctimens: uint32,
-    verf: uint64, parent: uint64, next: uint64, shrink: uint64, nent: uint64)
+    verf: uint64, parent: uint64, next: uint64, shrink: uint64, nent: uint64, used: uint64)
   datatype Inode = Inode(meta: Meta, blks: seq<uint64>)
 
   function Slots(s: seq<byte>, n: nat): (r: seq<uint64>)
@@ -37,7 +37,7 @@ module InodeFormat {
   {
     Meta(U32At(s, 0), U32At(s, 4), U32At(s, 8), U32At(s, 12), U32At(s, 16), U32At(s, 20), U32At(s, 24), U32At(s, 28),
       U64At(s, 32), U64At(s, 48), U64At(s, 56), U64At(s, 64), U64At(s, 72), U32At(s, 80), U32At(s, 84), U32At(s, 88),
-      U64At(s, 96), U64At(s, 104), U64At(s, 112), U64At(s, 120), U64At(s, 128))
+      U64At(s, 96), U64At(s, 104), U64At(s, 112), U64At(s, 120), U64At(s, 128), U64At(s, 40))
   }
 
   function {:opaque} Parse(s: seq<byte>): (i: Inode)
@@ -48,9 +48,14 @@ module InodeFormat {
 
   // a Meta with some fields replaced (functions: datatype updates in two-state contexts trip Dafny 2.3.0)
   function WithSize(m: Meta, sz: uint64): Meta { m.(size := sz) }
+  function WithSizeUsed(m: Meta, sz: uint64, u: uint64): Meta { m.(size := sz, used := u) }
+  function WithUsed(m: Meta, u: uint64): Meta { m.(used := u) }
   function WithSizeShrink(m: Meta, sz: uint64, sh: uint64): Meta { m.(size := sz, shrink := sh) }
-  function WithSizeNent(m: Meta, sz: uint64, n: uint64): Meta { m.(size := sz, nent := n) }
-  function WithShrink(m: Meta, sh: uint64): Meta { m.(shrink := sh) }
+  function WithSizeNent(m: Meta, sz: uint64, n: uint64, u: uint64): Meta { m.(size := sz, nent := n, used := u) }
+  // what is left of a file to be freed, and how many blocks it has until then
+  datatype Leftover = Leftover(shrink: uint64, used: uint64)
+  function LeftoverOf(m: Meta): Leftover { Leftover(m.shrink, m.used) }
+  function WithLeftover(m: Meta, l: Leftover): Meta { m.(shrink := l.shrink, used := l.used) }
   function WithNlink(m: Meta, nl: uint32): Meta { m.(nlink := nl) }
   function WithTouch(m: Meta, s: uint64, ns: uint32): Meta { m.(mtime := s, mtimens := ns, ctime := s, ctimens := ns) }
   function WithCtime(m: Meta, s: uint64, ns: uint32): Meta { m.(ctime := s, ctimens := ns) }
@@ -60,7 +65,7 @@ module InodeFormat {
   function WithRdev(m: Meta, a: uint32, b: uint32): Meta { m.(major := a, minor := b) }
   function WithMode(m: Meta, x: uint32): Meta { m.(mode := x) }
   // the attributes of an inode just allocated (ty != 0) or just freed (ty == 0)
-  function NewMeta(t: uint32, g: uint64): Meta { Meta(t, 0,0,0,0,0,0,0, 0, g, 0,0,0,0,0,0,0,0,0,0,0) }
+  function NewMeta(t: uint32, g: uint64): Meta { Meta(t, 0,0,0,0,0,0,0, 0, g, 0,0,0,0,0,0,0,0,0,0,0,0) }
 
   lemma ParseZeros()
     ensures Parse(Zeros(256)).meta == NewMeta(0, 0)
@@ -90,7 +95,7 @@ module InodeFormat {
     requires |b.data| == 256
     ensures s == M(b.data).ctime && ns == M(b.data).ctimens
   { reveal Parse(); s := b.U64(72); ns := b.U32(88); }
-  method GetUsed(b: Bytes) returns (x: uint64) requires |b.data| == 256 { x := b.U64(40); }
+  method GetUsed(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).used { reveal Parse(); x := b.U64(40); }
   method GetSlot(b: Bytes, k: uint64) returns (x: uint64)
     requires |b.data| == 256 && k < 15
     ensures x == Parse(b.data).blks[k]
@@ -220,19 +225,22 @@ module InodeFormat {
   method SetUsed(b: Bytes, x: uint64)
     modifies b
     requires |b.data| == 256
-    ensures |b.data| == 256 && Parse(b.data) == Parse(old(b.data))
+    ensures |b.data| == 256
+    ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(used := x)))
   { reveal Parse(); Put64(b, 40, x); assert Slots(b.data, 15) == Slots(old(b.data), 15); }
-  // one block more, one block less (the count is informative: it never overflows in a sound volume)
+  // one block more, one block less
   method IncUsed(b: Bytes)
     modifies b
-    requires |b.data| == 256
-    ensures |b.data| == 256 && Parse(b.data) == Parse(old(b.data))
-  { var u := GetUsed(b); if u < 0xffff_ffff_ffff_ffff { SetUsed(b, u + 1); } }
+    requires |b.data| == 256 && M(b.data).used < 0xffff_ffff_ffff_ffff
+    ensures |b.data| == 256
+    ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(used := i.meta.used + 1)))
+  { var u := GetUsed(b); SetUsed(b, u + 1); }
   method DecUsed(b: Bytes)
     modifies b
-    requires |b.data| == 256
-    ensures |b.data| == 256 && Parse(b.data) == Parse(old(b.data))
-  { var u := GetUsed(b); if 0 < u { SetUsed(b, u - 1); } }
+    requires |b.data| == 256 && 0 < M(b.data).used
+    ensures |b.data| == 256
+    ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(used := i.meta.used - 1)))
+  { var u := GetUsed(b); SetUsed(b, u - 1); }
   method SetSlot(b: Bytes, k: uint64, x: uint64)
     modifies b
     requires |b.data| == 256 && k < 15

@@ -20,6 +20,7 @@ module FirstInodes {
   import opened ByteFiles
   import opened AllocatedRange
   import opened HeldBlocks
+  import opened CountedBlocks
 
   predicate ZeroDisk(geo: Geo, d: map<Addr, Object>) {
     forall a: Addr {:trigger d[a]} | a in d && a.blkno < geo.data0 ::
@@ -68,7 +69,10 @@ module FirstInodes {
     assert LinksOk(bm, blocks) by { reveal LinksOk(); }
     assert DataOk(bm, blocks, data) by { reveal DataOk(); }
     assert ReachOk(geo, bm, metas) by { reveal ReachOk(); }
-    assert HeldOk(geo, bm, metas, held) by { reveal HeldOk(); }
+    assert HeldOk(geo, bm, metas, held) by {
+      reveal HeldOk();
+      forall i: uint64 ensures Counted(bm, i, 0) { assert AllThere(bm, i, bare); CountIs(bm, i, bare); }
+    }
     forall i: uint64 | OkIno(geo, i) ensures FileMatch(data, i, [], 0) { reveal FileMatch(); }
     var bf := new BlockFs.Recover(geo, jrnl);
     bf.inodes, bf.blocks, bf.used := inodes, blocks, used;
@@ -79,7 +83,7 @@ module FirstInodes {
   }
 
   function RootMeta(mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32): Meta
-  { Meta(2, mode, 2, uid, gid, 0, 0, 0, 0, 1, s, s, s, ns, ns, ns, 0, 1, 0, 0, 0) }
+  { Meta(2, mode, 2, uid, gid, 0, 0, 0, 0, 1, s, s, s, ns, ns, ns, 0, 1, 0, 0, 0, 0) }
 
   // make the root directory (empty) and the reserved inode, made at time s, ns.
   // Type 8 is none of RFC 1813's, so that no request reaches the reserved inode.
@@ -95,8 +99,10 @@ module FirstInodes {
     assert OkIno(geo, 1) && OkIno(geo, 2);
     ParseZeros();
     var z := f.fs.fs.ReadInode(txn, 2, true);
+    f.Stored(2, z);
     f.Blank(txn, z, 2, 8, 1);
     z := f.fs.fs.ReadInode(txn, 1, true);
+    f.Stored(1, z);
     f.Blank(txn, z, 1, 2, 1);
     var ip := f.GetInode(txn, 1, true);
     SetMode(ip, mode);

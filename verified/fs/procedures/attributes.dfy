@@ -245,8 +245,9 @@ module AttributeOps {
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in d.fs.metas && ORPHANS in old(d.fs.metas)
     ensures st == 0 ==> ino in old(d.fs.files) && d.fs.files == old(d.fs.files)[ino := SizeSpec(old(d.fs.files)[ino], size as int)]
     ensures st == 0 ==> ino in old(d.fs.held) && d.fs.held == old(d.fs.held)[ino := C.HeldBelow(old(d.fs.held)[ino], size as int)]
-    ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, d.fs.metas[ino].shrink, !later) && (later ==> size < old(d.fs.metas)[ino].size)
+    ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, LeftoverOf(d.fs.metas[ino]), !later) && (later ==> size < old(d.fs.metas)[ino].size)
     ensures st == 0 && !later && size < old(d.fs.metas)[ino].size ==> d.fs.metas[ino].shrink == 0
+    ensures st == 0 ==> d.fs.metas[ino].used <= old(d.fs.metas)[ino].used && |d.fs.held[ino]| <= d.fs.metas[ino].used as int
   {
     assert OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS);
     later := false;
@@ -261,18 +262,21 @@ module AttributeOps {
       var done := Release(txn, d, ino, was - size);
       later := !done;
     }
+    d.fs.Count(ino);
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: uint64, done: bool)
+  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
-    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)] && held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
+    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)] && held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
+    requires sa.size.Some? && sa.size.x < ms[i].size ==> |C.HeldBelow(held[i], sa.size.x as int)| <= sh.used as int <= ms[i].used as int
     requires sa.size.None? ==> files' == files && held' == held
+    requires |files[i]| == ms[i].size as int
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
       i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, N.Stamp(now, MetaAttr(r[i]).ctime))), 0)]
     ensures NameTree.TreeOk(g, ms', dirs)
     ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
-      Abs(g, ms', files', held', dirs, ats) == C.Put(p, i, C.SetNode(c, p.nodes[i], sa, now))
+      C.Set(p, Abs(g, ms', files', held', dirs, ats), c, i, sa, now)
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
@@ -331,13 +335,13 @@ module AttributeOps {
   {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
     after, later := null, false;
-    ghost var sh: uint64 := 0;
+    ghost var sh := Leftover(0, 0);
     assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
     if a.hasSize {
       assert ino !in d.dirs;
       st, later := Resize(txn, d, ino, a.size);
       if st != 0 { return; }
-      sh := d.fs.metas[ino].shrink;
+      sh := LeftoverOf(d.fs.metas[ino]);
     }
     st := 0;
     var np := d.fs.GetInode(txn, ino, true);
@@ -350,7 +354,7 @@ module AttributeOps {
     Node(d, ino, gen);
   }
   predicate Changed(f: N.FS, post: N.FS, c: P.Caller, i: uint64, s: N.Sattr, now: N.Time)
-  { i in f.nodes && (s.size.Some? ==> f.nodes[i].body.File?) && post == C.Put(f, i, C.SetNode(c, f.nodes[i], s, now)) }
+  { i in f.nodes && (s.size.Some? ==> f.nodes[i].body.File?) && C.Set(f, post, c, i, s, now) }
 
   method Setattr(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)

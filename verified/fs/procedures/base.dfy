@@ -70,7 +70,7 @@ module ProcedureBase {
   {
     |a| == 256 && |b| == 256 && Parse(a).blks == Parse(b).blks &&
     var m, n := M(a), M(b);
-    m.ty == n.ty && m.size == n.size && m.shrink == n.shrink && m.nent == n.nent
+    m.ty == n.ty && m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.nent == n.nent
   }
 
   // the handle (ino, gen) names an object in use
@@ -223,11 +223,12 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
-    ensures d.fs.metas == Released(old(d.fs.metas), ino, d.fs.metas[ino].shrink, done) && (done ==> d.fs.metas[ino].shrink == 0)
+    ensures d.fs.metas == Released(old(d.fs.metas), ino, LeftoverOf(d.fs.metas[ino]), done) && (done ==> d.fs.metas[ino].shrink == 0)
+    ensures d.fs.metas[ino].used <= old(d.fs.metas)[ino].used
   {
     assert OkIno(d.fs.geo, ORPHANS);
     ghost var ms := d.fs.metas;
-    assert ms[ino := WithShrink(ms[ino], ms[ino].shrink)] == ms;
+    assert ms[ino := WithLeftover(ms[ino], LeftoverOf(ms[ino]))] == ms;
     done := false;
     if cut <= SMALL { done := d.FreeSome(txn, ino, FREENOW); }
     if !done { AddOrphan(txn, d, ino); }
@@ -242,7 +243,7 @@ module ProcedureBase {
     requires ino in d.dirs ==> d.dirs[ino] == map[]
     requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
     ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) && ino in d.fs.metas
-    ensures st == 0 ==> d.fs.metas == Dropped(old(d.fs.metas), ino, s, ns, d.fs.metas[ino].shrink, freed)
+    ensures st == 0 ==> d.fs.metas == Dropped(old(d.fs.metas), ino, s, ns, LeftoverOf(d.fs.metas[ino]), freed)
     ensures st == 0 ==> d.fs.files == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.files)[ino := []] else old(d.fs.files))
     ensures st == 0 ==> d.fs.held == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.held)[ino := {}] else old(d.fs.held))
     ensures st == 0 && freed ==> LastLink(old(d.fs.metas)[ino]) && old(d.fs.metas)[ino].flags % 2 == 0
@@ -284,12 +285,12 @@ module ProcedureBase {
   }
 
   // One step of the background: free up to max blocks of the first file of the
-  // orphan list. more: the list is not empty yet. Nothing that a client can see
-  // changes. st is 0 on a sound volume.
+  // orphan list. more: the list is not empty yet. A client can see nothing
+  // of it but fewer blocks. st is 0 on a sound volume.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
-    ensures st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures st == 0 && Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
   {
     assert OkIno(d.fs.geo, ORPHANS);
@@ -304,8 +305,8 @@ module ProcedureBase {
     if !OkIno(d.fs.geo, h) || h <= 2 { st := SERVERFAULT; return; }
     more := true;
     var done := d.FreeSome(txn, h, max);
-    ghost var sh := d.fs.metas[h].shrink;
-    assert d.fs.metas == ms[h := WithShrink(ms[h], sh)];
+    ghost var sh := LeftoverOf(d.fs.metas[h]);
+    assert d.fs.metas == ms[h := WithLeftover(ms[h], sh)];
     if !done {
       StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.ats, sh);
       return;
@@ -346,29 +347,33 @@ module ProcedureBase {
     }
     more := next != 0;
   }
-  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs, ats: Abstraction.Ats, sh: uint64)
-    requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next)
-    requires dirs' == (if sh == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs && x != ms[ORPHANS].next :: dirs[x] else dirs)
-    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') && Abstraction.Abs(g, Stepped(ms, sh), files, held, dirs', ats) == Abstraction.Abs(g, ms, files, held, dirs, ats)
+  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs, ats: Abstraction.Ats, sh: Leftover)
+    requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next) && sh.used <= ms[ms[ORPHANS].next].used
+    requires dirs' == (if sh.shrink == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs && x != ms[ORPHANS].next :: dirs[x] else dirs)
+    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') && N.Freed(Abstraction.Abs(g, ms, files, held, dirs, ats), Abstraction.Abs(g, Stepped(ms, sh), files, held, dirs', ats))
   {
     Orphans.StepOk(g, ms, dirs, dirs', sh);
     EntrySteps.StepHides(g, ms, files, held, dirs, dirs', ats, sh);
   }
 
-  // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it).
+  // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those of `held`.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
+    ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
+    ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|
   {
     done := true;
+    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ino);
     if !OkIno(d.fs.geo, ino) { return; }
     ghost var ms := d.fs.metas;
     NameTree.Basics(d.fs.geo, ms, d.dirs);
     assert NameTree.Fits(ino, ms[ino]);
     done := d.FreeSome(txn, ino, max);
     NameTree.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
-    Abstraction.HiddenStep(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
+    Abstraction.SameButFreed(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.ats);
+    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ino);
+    d.fs.Count(ino);
   }
 }

@@ -86,11 +86,22 @@ module CreateOps {
   {
     var ok: bool;
     st := 0;
-    ghost var ms := d.fs.metas;
-    var t := Without(a, false, c.uid != 0);
+    ghost var g := d.fs.metas;
     ok, ino := d.AllocInode(txn, dino, ty);
     if !ok { st := NOSPC; return; }
     var ip := d.fs.GetInode(txn, ino, true);
+    FirstAttrs(c, dino, dir, ip, ty, g[ino].gen + 1, a, mode, s, ns);
+    d.PutInode(txn, ino, ip);
+  }
+
+  // ip, an inode just taken in directory dino, which is dir, gets its first attributes.
+  method FirstAttrs(c: Cred, dino: uint64, dir: Bytes, ip: Bytes, ty: uint32, ghost g: uint64, a: Sattr, mode: uint32, s: uint64, ns: uint32)
+    modifies ip
+    requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && M(ip.data) == NewMeta(ty, g)
+    ensures Keeps(old(ip.data), ip.data)
+    ensures M(ip.data) == Born(WhoOf(c), M(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
+  {
+    var t := Without(a, false, c.uid != 0);
     ghost var w, dm, sa, now := WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
     ghost var m0 := M(ip.data);
     InitAttr(c, dir, ip, mode, s, ns);
@@ -109,9 +120,6 @@ module CreateOps {
       InheritSetgid(dir, ip);
       SetParent(ip, dino);
     }
-    d.PutInode(txn, ino, ip);
-    ghost var g := ms[ino].gen + 1;
-    assert m0 == NewMeta(ty, g);
     assert M(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
   }
 
@@ -149,7 +157,7 @@ module CreateOps {
     node := d.fs.GetInode(txn, ino, false);
   }
 
-  predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64) { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent }
+  predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64) { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent && n.blocks == 0 }
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b, blocks h)
   // entered in directory dino; ms, files, held, dirs, ats are from before.
@@ -166,7 +174,7 @@ module CreateOps {
     ensures Sound(d) && ino in AbsOf(d).nodes
     ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, ats), AbsOf(d), dino, name, N.Handle(ino, m.gen), AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
-    ensures if m.ty == 2 then EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino) else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
+    ensures if m.ty == 2 then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino) else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
     ghost var ms', files', held', dirs', ats' := MadeOk(d.fs.geo, ms, files, held, dirs, ats, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.ats[dino], s, ns);
     assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.ats == ats';
@@ -230,7 +238,7 @@ module CreateOps {
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
     ghost var m := Born(w, dm, 1, gen, mode, sa, dino, now);
-    BornIs(w, N.Node(MetaAttr(dm), N.File([], 0, {})), dm, 1, gen, mode, sa, dino, now);
+    BornIs(w, N.Node(MetaAttr(dm), N.File([], 0, {}), 0), dm, 1, gen, mode, sa, dino, now);
     if how == EXCLUSIVE {
       var ip := d.fs.GetInode(txn, ino, true);
       SetVerf(ip, verf);
@@ -282,7 +290,7 @@ module CreateOps {
     N.IsFile(pre, ino) && N.Live(post, N.Handle(ino, gen)) && na == N.FattrOf(ino, post.nodes[ino]) &&
     if how == 2 then verf != 0 && pre.nodes[ino].body.verf == verf && post == pre
     else if !sized then post == pre
-    else C.CanWriteData(c, pre.nodes[ino]) && post == C.Put(pre, ino, C.SetNode(c, pre.nodes[ino], N.OnlySize(size), now))
+    else C.CanWriteData(c, pre.nodes[ino]) && C.Set(pre, post, c, ino, N.OnlySize(size), now)
   }
   predicate ReuseErr(pre: N.FS, c: P.Caller, ino: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, st: uint32)
   {
@@ -321,7 +329,7 @@ module CreateOps {
     if st != 0 { return; }
     ghost var r := d.fs.metas;
     ghost var m := r[ino];
-    ghost var sh := m.shrink;
+    ghost var sh := LeftoverOf(m);
     node := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(node, s, ns);
     SetMtime(node, ts, tns);
@@ -451,7 +459,7 @@ module CreateOps {
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data))
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data), 1)
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st == 0 || st == NOSPC
@@ -465,11 +473,12 @@ module CreateOps {
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
     BornIs(w, dn, dm, 5, gen, 511, sa, dino, now);
-    ghost var m := WithSize(d.fs.metas[ino], |target.data| as uint64);
+    ghost var m := WithSizeUsed(d.fs.metas[ino], |target.data| as uint64, 1);
     var len: uint64 := target.Len();
     var ok := d.Write(txn, ino, 0, target, 0, len);
     if !ok { st := NOSPC; return; }
     assert d.fs.files[ino] == target.data;
+    assert C.Blocks(0, |target.data|) - {} == {0};
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := target.data] && d.fs.held == held[ino := d.fs.held[ino]];
     ghost var h := d.fs.held[ino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
@@ -513,5 +522,5 @@ module CreateOps {
   }
 
   function DevNode(a: N.Attr, ty: uint32, maj: uint32, min: uint32): N.Node
-  { N.Node(a, if ty == 3 || ty == 4 then N.Special(ty, maj, min) else N.Special(ty, 0, 0)) }
+  { N.Node(a, if ty == 3 || ty == 4 then N.Special(ty, maj, min) else N.Special(ty, 0, 0), 0) }
 }

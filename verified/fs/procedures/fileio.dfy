@@ -48,13 +48,14 @@ module FileOps {
   }
 
   // What WRITE makes of the attributes: k = not root.
-  function WrittenMeta(m: Meta, size: uint64, k: bool, s: uint64, ns: uint32): Meta
-  { WithMode(Touched(WithSize(m, size), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, s: uint64, ns: uint32)
+  function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
+  { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held && 0 <= off
-    ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], dirs)
+    requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|
+    ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
     ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
-      Abs(g, ms[i := WrittenMeta(ms[i], size, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], held[i := held[i] + C.Blocks(off, |bytes|)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
+      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], held[i := held[i] + C.Blocks(off, |bytes|)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
@@ -64,7 +65,7 @@ module FileOps {
     WriteIs(files[i], off, bytes);
     var mode := m.mode;
     assert P.KillPriv(mode) < 4096;
-    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, c.uid != 0, s, ns), f, held[i] + C.Blocks(off, |bytes|));
+    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, held[i] + C.Blocks(off, |bytes|));
   }
   lemma WriteIs(f: seq<byte>, off: int, s: seq<byte>)
     requires 0 <= off
@@ -124,8 +125,8 @@ module FileOps {
     }
     d.PutInode(txn, ino, np);
     after := np;
-    assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, c.uid != 0, s, ns)];
-    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, s, ns);
+    assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, c.uid != 0, s, ns)];
+    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
     Node(d, ino, gen);
   }
   predicate Stored(f: N.FS, post: N.FS, c: P.Caller, i: uint64, off: int, data: seq<byte>, now: N.Time)

@@ -17,6 +17,7 @@ module Remount {
   import opened ByteMap
   import R = AllocatedRange
   import H = HeldBlocks
+  import CountedBlocks
   import Crash
   import D = DirLayout
   import F = Directories
@@ -144,7 +145,7 @@ module Remount {
     H.HeldOf(g, v.bm, v.metas, v.held, i); H.HeldOf(g, w.bm, w.metas, w.held, i);
     forall b: int ensures b in v.held[i] <==> b in w.held[i] {
       if 0 <= b < 134480396 { PosOfOk(i, b as uint64); }
-      assert H.There(v.bm, i, b) <==> H.There(w.bm, i, b);
+      assert CountedBlocks.There(v.bm, i, b) <==> CountedBlocks.There(w.bm, i, b);
     }
   }
   // the bytes of a directory stand for one map, and say where its names lie

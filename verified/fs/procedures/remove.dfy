@@ -113,7 +113,7 @@ module RemoveOps {
     var freed: bool;
     st, freed, later := DropLink(txn, d, ino, s, ns);
     if st != 0 { return; }
-    ghost var sh, ms2 := d.fs.metas[ino].shrink, d.fs.metas;
+    ghost var sh, ms2 := LeftoverOf(d.fs.metas[ino]), d.fs.metas;
     assert ms2 == Dropped(ms[dino := x], ino, s, ns, sh, freed);
     EntrySteps.DropApart(ms, dino, x, x, ino, s, ns, sh, freed);
     assert freed ==> LastLink(m) && !NameTree.OnList(m);
@@ -199,7 +199,7 @@ module RemoveOps {
     ghost var dm := d.fs.metas[dino];
     ghost var m := Relinked(ms[ino], nl + 1, s, ns);
     assert d.fs.metas == ms[ino := m][dino := dm];
-    assert dm == Touched(WithSizeNent(ms[dino], dm.size, dm.nent), s, ns);
+    assert dm == Touched(WithSizeNent(ms[dino], dm.size, dm.nent, dm.used), s, ns);
     Named(g, ms, files, held, dirs, ats, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, dino, name.data, ino, dm, df, dh, at, s, ns);
     Node(d, dino, dgen);
     Node(d, ino, gen);
@@ -207,7 +207,7 @@ module RemoveOps {
   predicate Linked(pre: N.FS, post: N.FS, i: uint64, di: uint64, name: seq<byte>, now: N.Time)
   {
     N.IsDir(pre, di) && N.IsDir(post, di) && i in pre.nodes && pre.nodes[i].attr.nlink < 0x7fff_ffff && post.gens == pre.gens &&
-    post.nodes == pre.nodes[i := N.Node(C.SetNlinkCtime(pre.nodes[i].attr, pre.nodes[i].attr.nlink + 1, now), pre.nodes[i].body)][di := post.nodes[di]] &&
+    post.nodes == pre.nodes[i := N.Node(C.SetNlinkCtime(pre.nodes[i].attr, pre.nodes[i].attr.nlink + 1, now), pre.nodes[i].body, pre.nodes[i].blocks)][di := post.nodes[di]] &&
     C.DirStep(pre.nodes[di], post.nodes[di], pre.nodes[di].body.names[name := i], pre.nodes[di].attr.nlink as int, now)
   }
 }

@@ -227,7 +227,7 @@ module RenameOps {
     ensures st == 0 || (st == NOSPC && !found)
     ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found, dst, freed)
     ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms && (found ==> dst in ms && dst in d.fs.metas)
-    ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, d.fs.metas[dst].shrink, freed) else ms
+    ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
     ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), fino)
     ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), tino)
@@ -299,15 +299,27 @@ module RenameOps {
     ensures st == 0 ==> d.fs.metas == Finished(old(d.fs.metas), fino, tino, src, dir, sub, s, ns)
     ensures st == 0 ==> |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas && M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
   {
-    st := 0;
     fafter := NewBytes(0);
     tafter := fafter;
-    ghost var m0 := d.fs.metas;
+    st := Recount(txn, d, fino, tino, src, dir, sub);
+    if st != 0 { return; }
+    fafter, tafter := Stamps(txn, d, fino, tino, src, s, ns);
+  }
+  // the link counts, and ".."
+  method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
+    ensures var ms := old(d.fs.metas); var acr := dir && fino != tino;
+      st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr && ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
+    ensures st == 0 ==> d.fs.metas == Recounted(old(d.fs.metas), fino, tino, src, dir, sub)
+  {
+    st := 0;
     if sub {
       st := AddLink(txn, d, tino, false);
       if st != 0 { return; }
     }
-    ghost var m1 := d.fs.metas;
     if dir && fino != tino {
       var ip := d.fs.GetInode(txn, src, true);
       SetParent(ip, tino);
@@ -317,7 +329,15 @@ module RenameOps {
       st := AddLink(txn, d, tino, true);
       if st != 0 { return; }
     }
-    ghost var m2 := d.fs.metas;
+  }
+  // the time stamps
+  method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32) returns (fafter: Bytes, tafter: Bytes)
+    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) && d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
+    ensures |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas && M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+  {
     var ip := d.fs.GetInode(txn, src, true);
     var ts, tns := Stamp(ip, s, ns);
     SetCtime(ip, ts, tns);
@@ -328,9 +348,16 @@ module RenameOps {
   }
   function Finished(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32): Metas
     requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) && (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
+  { Stamped(Recounted(ms, fd, td, src, dir, sub), fd, td, src, s, ns) }
+  function Recounted(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool): Metas
+    requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) && (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
   {
     var a := if sub then ms[td := WithNlink(ms[td], ms[td].nlink - 1)] else ms;
-    var b := if dir && fd != td then a[src := WithParent(a[src], td)][fd := WithNlink(a[fd], a[fd].nlink - 1)][td := WithNlink(a[td], a[td].nlink + 1)] else a;
+    if dir && fd != td then a[src := WithParent(a[src], td)][fd := WithNlink(a[fd], a[fd].nlink - 1)][td := WithNlink(a[td], a[td].nlink + 1)] else a
+  }
+  function Stamped(b: Metas, fd: uint64, td: uint64, src: uint64, s: uint64, ns: uint32): Metas
+    requires fd in b && td in b && src in b
+  {
     var q := b[src := Marked(b[src], s, ns)];
     var r := q[fd := Touched(q[fd], s, ns)];
     if fd == td then r else r[td := Touched(r[td], s, ns)]
@@ -402,7 +429,7 @@ module RenameOps {
     freed := fr;
     if st != 0 { return; }
     ghost var m2 := d.fs.metas;
-    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns, if found then d.fs.metas[dst].shrink else 0, freed);
+    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns, if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
     Before(d.fs.geo, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
@@ -425,7 +452,7 @@ module RenameOps {
     ensures T.TreeOk(geo, ms, v.dirs)
   {
     T.Basics(geo, v.ms, v.dirs);
-    var m1 := v.ms[a.td := WithSizeNent(v.ms[a.td], ms[a.td].size, ms[a.td].nent)];
+    var m1 := v.ms[a.td := WithSizeNent(v.ms[a.td], ms[a.td].size, ms[a.td].nent, ms[a.td].used)];
     T.SetAttr(geo, v.ms, v.dirs, a.td, m1[a.td]);
     T.Basics(geo, m1, v.dirs);
     T.SetAttr(geo, m1, v.dirs, a.fd, ms[a.fd]);

@@ -19,7 +19,7 @@ module Soundness {
     requires Op.Sound(d)
     ensures N.Sound(Op.AbsOf(d))
   {
-    forall i: uint64 | OkIno(d.fs.geo, i) ensures i in d.fs.files && i in d.fs.held && N.Held(d.fs.files[i], d.fs.held[i]) { d.fs.Bytes(i); }
+    forall i: uint64 | OkIno(d.fs.geo, i) ensures i in d.fs.files && i in d.fs.held && N.Held(d.fs.files[i], d.fs.held[i]) && i in d.fs.metas && |d.fs.held[i]| <= d.fs.metas[i].used as int { d.fs.Bytes(i); d.fs.Count(i); }
     assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
     SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
   }
@@ -38,7 +38,7 @@ module Soundness {
   // What the layers below keep: sizes, blocks, types, and directories that stand for their maps.
   predicate Layers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
   {
-    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 && N.Held(files[i], held[i])) &&
+    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 && N.Held(files[i], held[i]) && |held[i]| <= ms[i].used as int) &&
     (forall d: uint64 {:trigger d in dirs} | d in dirs :: d in files && d in ats && D.DirOk(files[d], dirs[d], ats[d]))
   }
 

@@ -35,7 +35,7 @@ module Abstraction {
     else if m.ty == 5 then N.Symlink(f)
     else N.Special(m.ty, m.major, m.minor)
   }
-  function NodeOf(m: Meta, f: seq<byte>, h: set<int>, names: map<Name, uint64>, at: map<Name, int>): N.Node { N.Node(MetaAttr(m), BodyOf(m, f, h, names, at)) }
+  function NodeOf(m: Meta, f: seq<byte>, h: set<int>, names: map<Name, uint64>, at: map<Name, int>): N.Node { N.Node(MetaAttr(m), BodyOf(m, f, h, names, at), m.used as int) }
   function NodeAt(ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64): N.Node
     requires i in ms
   { NodeOf(ms[i], FileAt(files, i), HeldAt(held, i), DirAt(dirs, i), PlacesAt(ats, i)) }
@@ -49,7 +49,7 @@ module Abstraction {
   // the attributes in a reply, as the server reads them off an inode
   function FattrM(i: uint64, m: Meta): N.Fattr
   {
-    N.Fattr(m.ty, m.mode, m.nlink, m.uid, m.gid, m.size as int, m.major, m.minor, i,
+    N.Fattr(m.ty, m.mode, m.nlink, m.uid, m.gid, m.size as int, UsedOf(m), m.major, m.minor, i,
       N.Time(m.atime, m.atimens), N.Time(m.mtime, m.mtimens), N.Time(m.ctime, m.ctimens))
   }
 
@@ -87,6 +87,19 @@ module Abstraction {
     var a, b := Nodes(g, ms, files, held, dirs, ats), Nodes(g, ms', files', held', dirs', ats');
     forall i: uint64 ensures (i in a <==> i in b) && (i in a ==> a[i] == b[i]) { assert Shown(g, ms, i) <==> Shown(g, ms', i); }
     assert a == b;
+  }
+
+  // some have fewer blocks, and nothing else shows
+  lemma SameButFreed(g: Geo, ms: Metas, ms': Metas, files: Files, held: Helds, dirs: Dirs, dirs': Dirs, ats: Ats)
+    requires forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: (i in ms <==> i in ms') && (i in ms ==> ms'[i].gen == ms[i].gen)
+    requires forall i: uint64 {:trigger Shown(g, ms', i)} {:trigger Shown(g, ms, i)} :: (Shown(g, ms, i) <==> Shown(g, ms', i)) &&
+      (Shown(g, ms, i) ==> N.Shed(NodeAt(ms, files, held, dirs, ats, i), NodeAt(ms', files, held, dirs', ats, i)))
+    ensures N.Freed(Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files, held, dirs', ats))
+  {
+    reveal Abs();
+    assert Gens(g, ms') == Gens(g, ms);
+    var a, b := Nodes(g, ms, files, held, dirs, ats), Nodes(g, ms', files, held, dirs', ats);
+    forall i: uint64 ensures (i in a <==> i in b) && (i in a ==> N.Shed(a[i], b[i])) { assert Shown(g, ms, i) <==> Shown(g, ms', i); }
   }
 
   // inode i, in use, becomes another one with the same generation

@@ -28,7 +28,7 @@ module Creation {
   lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time)
     requires d.attr == MetaAttr(dm) && mode < 4096
     ensures var m := Born(c, dm, ty, gen, mode, s, dino, now); MetaAttr(m) == K.NewAttr(c, d, ty, mode, s, now) &&
-      m.ty == ty && m.gen == gen && m.size == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 && m.verf == 0 && m.major == 0 && m.minor == 0 &&
+      m.ty == ty && m.gen == gen && m.size == 0 && m.used == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 && m.verf == 0 && m.major == 0 && m.minor == 0 &&
       m.nlink == (if ty == 2 then 2 else 1) && m.mode < 4096 && (ty == 2 ==> m.parent == dino)
   {
     var f := FirstS(c, dm, ty, mode, now);
@@ -48,7 +48,7 @@ module Creation {
   predicate Entered(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
   {
     (sub ==> dm.nlink < 0x7fff_ffff) && dm.size <= m.size &&
-    m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink + 1 else dm.nlink), s, ns)
+    m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent, m.used), if sub then dm.nlink + 1 else dm.nlink), s, ns)
   }
 
   // The effect of all four: inode i, free before, is m with the bytes b and the blocks h, and directory d,

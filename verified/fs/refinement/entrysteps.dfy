@@ -58,7 +58,7 @@ module EntrySteps {
   }
 
   // An entry of inode i is gone, and with it a link (Dropped).
-  lemma DropShows(g: Geo, ms: Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs, dirs': Dirs, ats: Ats, i: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  lemma DropShows(g: Geo, ms: Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs, dirs': Dirs, ats: Ats, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && Alive(ms[i]) && (freed ==> LastLink(ms[i]))
     requires files' == (if LastLink(ms[i]) then files[i := []] else files) && held' == (if LastLink(ms[i]) then held[i := {}] else held)
     requires forall j: uint64 {:trigger j in dirs'} | j != i :: (j in dirs <==> j in dirs') && (j in dirs ==> dirs'[j] == dirs[j])
@@ -76,20 +76,20 @@ module EntrySteps {
     assert ms'[i].gen == ms[i].gen;
   }
 
-  // A step of the background (Stepped) does not show.
-  lemma StepHides(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, dirs': Dirs, ats: Ats, sh: uint64)
-    requires 2 in ms && ms[2].next in ms && 2 < ms[2].next && OkIno(g, ms[2].next)
-    requires dirs' == (if sh == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next :: dirs[x] else dirs)
-    ensures Abs(g, Stepped(ms, sh), files, held, dirs', ats) == Abs(g, ms, files, held, dirs, ats)
+  // Of a step of the background (Stepped) nothing shows but that blocks were freed.
+  lemma StepHides(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, dirs': Dirs, ats: Ats, sh: Leftover)
+    requires 2 in ms && ms[2].next in ms && 2 < ms[2].next && OkIno(g, ms[2].next) && sh.used <= ms[ms[2].next].used
+    requires dirs' == (if sh.shrink == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next :: dirs[x] else dirs)
+    ensures N.Freed(Abs(g, ms, files, held, dirs, ats), Abs(g, Stepped(ms, sh), files, held, dirs', ats))
   {
     var h, ms' := ms[2].next, Stepped(ms, sh);
-    forall i: uint64 ensures (Shown(g, ms, i) <==> Shown(g, ms', i)) && (Shown(g, ms, i) ==> NodeAt(ms', files, held, dirs', ats, i) == NodeAt(ms, files, held, dirs, ats, i))
+    forall i: uint64 ensures (Shown(g, ms, i) <==> Shown(g, ms', i)) && (Shown(g, ms, i) ==> N.Shed(NodeAt(ms, files, held, dirs, ats, i), NodeAt(ms', files, held, dirs', ats, i)))
     { if i != h && i in dirs { assert dirs' == dirs || i in dirs'; } }
-    Same(g, ms, ms', files, files, held, held, dirs, dirs', ats, ats);
+    SameButFreed(g, ms, ms', files, held, dirs, dirs', ats);
   }
 
   // The directory changes before or after: it is all the same.
-  lemma DropApart(ms: Metas, d: uint64, x: Meta, m: Meta, i: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  lemma DropApart(ms: Metas, d: uint64, x: Meta, m: Meta, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires i in ms && 2 in ms && d in ms && d != i && d != 2
     ensures Dropped(ms[d := x], i, s, ns, sh, freed)[d := m] == Dropped(ms, i, s, ns, sh, freed)[d := m]
     ensures Dropped(ms[d := x], i, s, ns, sh, freed)[d := x] == Dropped(ms[d := x], i, s, ns, sh, freed)

@@ -19,12 +19,12 @@ module Removal {
   predicate Left(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
   {
     (sub ==> 2 < dm.nlink) &&
-    m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent), if sub then dm.nlink - 1 else dm.nlink), s, ns)
+    m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent, m.used), if sub then dm.nlink - 1 else dm.nlink), s, ns)
   }
 
   // The entry n of d, of inode i, goes; the directory is then dm with the file df in the blocks dh, the entries e and the places at.
   lemma Gone(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, ms': Metas, files': Files, held': Helds, dirs': Dirs, ats': Ats,
-      d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>, at: map<Name, int>, s: uint64, ns: uint32, sh: uint64, freed: bool)
+      d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>, at: map<Name, int>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] && dirs[d][n] == i && i in ms && 2 in ms
     requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
@@ -57,7 +57,7 @@ module Removal {
     DropNodes(p.nodes, d, q1.nodes[d], i, now);
     assert q.nodes[d] == q1.nodes[d];
   }
-  lemma GoneTree(g: Geo, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta, e: map<Name, uint64>, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  lemma GoneTree(g: Geo, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta, e: map<Name, uint64>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] && dirs[d][n] == i && i in ms && 2 in ms && i != d
     requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
@@ -85,14 +85,14 @@ module Removal {
       d: uint64, n: Name, i: uint64, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64, ns: uint32)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(g, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && ms[i].nlink < 0x7fff_ffff
-    requires dm == Touched(WithSizeNent(ms[d], dm.size, dm.nent), s, ns)
+    requires dm == Touched(WithSizeNent(ms[d], dm.size, dm.nent, dm.used), s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(ats, d) :: x in at && at[x] == PlacesAt(ats, d)[x]
     requires ms' == ms[d := dm][i := Relinked(ms[i], ms[i].nlink + 1, s, ns)] || ms' == ms[i := Relinked(ms[i], ms[i].nlink + 1, s, ns)][d := dm]
     requires files' == files[d := df] && held' == held[d := dh] && dirs' == dirs[d := dirs[d][n := i]] && ats' == ats[d := at]
     ensures TreeOk(g, ms', dirs')
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
       N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && p.nodes[d].body.names == dirs[d] &&
-      q.nodes == p.nodes[i := N.Node(C.SetNlinkCtime(p.nodes[i].attr, ms[i].nlink + 1, N.Time(s, ns)), p.nodes[i].body)][d := q.nodes[d]] &&
+      q.nodes == p.nodes[i := N.Node(C.SetNlinkCtime(p.nodes[i].attr, ms[i].nlink + 1, N.Time(s, ns)), p.nodes[i].body, p.nodes[i].blocks)][d := q.nodes[d]] &&
       C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i], p.nodes[d].attr.nlink as int, N.Time(s, ns))
   {
     Basics(g, ms, dirs);

@@ -20,9 +20,9 @@ module Renaming {
   predicate Sized(ms: Metas, ms': Metas, fd: uint64, td: uint64)
   {
     fd in ms && td in ms && fd in ms' && td in ms' && ms' == ms[td := ms'[td]][fd := ms'[fd]] &&
-    ms'[td] == WithSizeNent(ms[td], ms'[td].size, ms'[td].nent) && ms'[fd] == WithSizeNent(ms[fd], ms'[fd].size, ms'[fd].nent)
+    ms'[td] == WithSizeNent(ms[td], ms'[td].size, ms'[td].nent, ms'[td].used) && ms'[fd] == WithSizeNent(ms[fd], ms'[fd].size, ms'[fd].nent, ms'[fd].used)
   }
-  datatype Act = Act(fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64, found: bool, dst: uint64, dir: bool, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  datatype Act = Act(fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64, found: bool, dst: uint64, dir: bool, s: uint64, ns: uint32, sh: Leftover, freed: bool)
   // no two of the inodes are one but that the directories may be
   predicate Apart(ms: Metas, a: Act)
   {
@@ -174,7 +174,7 @@ module Renaming {
     requires Renames(geo, v, ms, w, a) && a.found
     ensures Shown(geo, w.ms, a.dst) <==> !LastLink(ms[a.dst])
     ensures LastLink(ms[a.dst]) <==> NodeIn(v, a.dst).body.Dir? || NodeIn(v, a.dst).attr.nlink <= 1
-    ensures !LastLink(ms[a.dst]) ==> var n := NodeIn(v, a.dst); NodeIn(w, a.dst) == N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink - 1, Now(a)), n.body)
+    ensures !LastLink(ms[a.dst]) ==> var n := NodeIn(v, a.dst); NodeIn(w, a.dst) == N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink - 1, Now(a)), n.body, n.blocks)
   {
     FinalAt(ms, a, a.dst);
     assert ms[a.dst] == v.ms[a.dst];

@@ -28,12 +28,12 @@ module Resizing {
   { HiddenStep(g, ms, Orphaned(ms, i), files, held, dirs, ats); }
 
   // A regular file is set to size sz and then has the attributes a, the bytes f, the blocks h, and no verifier.
-  lemma ResizeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64, sz: uint64, sh: uint64, done: bool, a: N.Attr, f: seq<byte>, h: set<int>)
-    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms && (done && sz < ms[i].size ==> sh == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
+  lemma ResizeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64, sz: uint64, sh: Leftover, done: bool, a: N.Attr, f: seq<byte>, h: set<int>)
+    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms && (done && sz < ms[i].size ==> sh.shrink == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
     ensures i in ResizedAll(ms, i, sz, sh, done)
     ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)
     ensures var r, p := ResizedAll(ms, i, sz, sh, done), Abs(g, ms, files, held, dirs, ats);
-      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], held[i := h], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0, h))], p.gens)
+      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], held[i := h], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0, h), r[i].used as int)], p.gens)
   {
     Basics(g, ms, dirs);
     var m := ms[i];

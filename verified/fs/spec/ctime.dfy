@@ -1,7 +1,7 @@
 // What the specification says of ctime: whatever the clock does, each call that changes something of a file gives it
 // a later ctime than it had (Step), and so a later one than it ever had (NeverBack). Whoever sees a ctime that they have
 // seen before sees the same file, of the same bytes, entries, and attributes (SameCtime): that is what caches and the guard
-// of SETATTR rest on.
+// of SETATTR rest on. Only `used` may be less: the server frees blocks between calls (Frees).
 include "nfs3.s.dfy"
 module Ctime {
   import opened Machine
@@ -18,8 +18,8 @@ module Ctime {
   predicate Last(t: Time) { t.s == 0xffff_ffff_ffff_ffff && t.ns >= 999_999_999 }
   // file i of f, in the same use of its number, is also in g
   predicate Stays(f: FS, g: FS, i: uint64) { i in f.nodes && i in g.nodes && i in f.gens && i in g.gens && f.gens[i] == g.gens[i] }
-  // n became m: nothing changed, or the ctime is a later one
-  predicate Moves(n: Node, m: Node) { m == n || Earlier(n.attr.ctime, m.attr.ctime) || Last(m.attr.ctime) }
+  // n became m: nothing changed, but that blocks were freed, or the ctime is a later one
+  predicate Moves(n: Node, m: Node) { Shed(n, m) || Earlier(n.attr.ctime, m.attr.ctime) || Last(m.attr.ctime) }
   // a number keeps its generation or gets a higher one, as it does when it is given out
   predicate Rises(f: FS, g: FS, i: uint64)
   { i in f.gens ==> i in g.gens && f.gens[i] <= g.gens[i] && (i in g.nodes && i !in f.nodes ==> f.gens[i] < g.gens[i]) }
@@ -70,14 +70,14 @@ module Ctime {
     ensures MkdirOk(f, g, c, dh, name, s, now, h, na, w) ==> Step(f, g)
   {
     if MkdirOk(f, g, c, dh, name, s, now, h, na, w) {
-      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 2, 493, WithoutSize(s), now), g.nodes[h.ino].body), now, na, w);
+      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 2, 493, WithoutSize(s), now), g.nodes[h.ino].body, 0), now, na, w);
     }
   }
   lemma Symlinks(f: FS, g: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
     ensures SymlinkOk(f, g, c, dh, name, s, target, now, h, na, w) ==> Step(f, g)
   {
     if SymlinkOk(f, g, c, dh, name, s, target, now, h, na, w) {
-      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now), Symlink(target)), now, na, w);
+      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now), Symlink(target), 1), now, na, w);
     }
   }
   lemma Mknod(f: FS, g: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
@@ -85,7 +85,7 @@ module Ctime {
   {
     if MknodOk(f, g, c, dh, name, kind, s, maj, min, now, h, na, w) {
       Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], kind, 420, WithoutSize(s), now),
-        if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0)), now, na, w);
+        if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0), 0), now, na, w);
     }
   }
   lemma Link(f: FS, g: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
@@ -133,9 +133,15 @@ module Ctime {
     }
   }
 
+  // what the server does between calls
+  lemma Frees(f: FS, g: FS)
+    requires Freed(f, g)
+    ensures Step(f, g)
+  { }
+
   // ---- any number of calls ----
 
-  // the states of a volume, each one call after the one before
+  // the states of a volume, each one call after the one before, or a step of the server's own
   predicate History(vs: seq<FS>) { forall k: int {:trigger vs[k]} | 0 < k < |vs| :: Step(vs[k - 1], vs[k]) }
 
   // no ctime of a file is before one that it had earlier, and none is one that it had, unless nothing was changed since
@@ -154,6 +160,6 @@ module Ctime {
   lemma SameCtime(vs: seq<FS>, a: int, b: int, i: uint64)
     requires History(vs) && 0 <= a <= b < |vs| && Stays(vs[a], vs[b], i)
     requires vs[a].nodes[i].attr.ctime == vs[b].nodes[i].attr.ctime && !Last(vs[a].nodes[i].attr.ctime)
-    ensures vs[a].nodes[i] == vs[b].nodes[i]
+    ensures Shed(vs[a].nodes[i], vs[b].nodes[i])
   { NeverBack(vs, a, b, i); }
 }

@@ -54,7 +54,9 @@ module NfsState {
     | Dir(names: map<Name, uint64>, cookies: map<Name, int>, parent: uint64, bytes: uint64)
     | Symlink(target: seq<byte>)
     | Special(kind: uint32, major: uint32, minor: uint32)
-  datatype Node = Node(attr: Attr, body: Body)
+  // blocks: how many blocks of 4096 bytes of disk it takes for its bytes or entries: those of held, and after a cut
+  // those behind the end that are still to be freed
+  datatype Node = Node(attr: Attr, body: Body, blocks: int)
 
   // nodes: the files that exist, by inode number. gens: for every inode number of
   // the volume, how often it has been given out; kept when the file is removed. The root is inode 1.
@@ -121,9 +123,9 @@ module NfsState {
   predicate Bodies(f: FS)
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
-      i in f.gens && f.nodes[i].attr.mode < 4096 &&
+      i in f.gens && f.nodes[i].attr.mode < 4096 && 0 <= f.nodes[i].blocks &&
       match f.nodes[i].body
-      case File(d, v, h) => |d| <= 549755813888 && Held(d, h)
+      case File(d, v, h) => |d| <= 549755813888 && Held(d, h) && |h| <= f.nodes[i].blocks
       case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body)
       case Symlink(t) => 0 < |t| <= 4095
       case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
@@ -158,6 +160,13 @@ module NfsState {
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
   // there are, and calls the procedure again (fs/freer.go).
   ghost const SHRINKFIRST: uint32 := 20001
+  // What that changes, and what the server frees of itself between calls: some files have fewer blocks.
+  predicate Freed(pre: FS, post: FS)
+  {
+    post.gens == pre.gens && (forall i: uint64 {:trigger i in post.nodes} :: i in post.nodes <==> i in pre.nodes) &&
+    forall i: uint64 {:trigger post.nodes[i]} | i in post.nodes && i in pre.nodes :: Shed(pre.nodes[i], post.nodes[i])
+  }
+  predicate Shed(n: Node, m: Node) { m == Node(n.attr, n.body, m.blocks) && m.blocks <= n.blocks }
 
   // What any procedure may answer in any state, since it is not decided by the state: the device failed; others were in the
   // way too often ("come again"). One that changes something: the volume is served read-only, or became so when the device failed.
@@ -170,16 +179,20 @@ module NfsState {
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
 
-  // The attributes in replies (2.5, fattr3), of inode i. Two are left out: `fsid`, a constant of the volume, and `used`, the
-  // blocks the file takes: those of `held`, those that tell where these lie, and after a cut those that are still to be freed
-  // (some programs believe that a file with used 0 has no bytes but zeros; tests see to it, not this text).
-  datatype Fattr = Fattr(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, size: int,
+  // The attributes in replies (2.5, fattr3), of inode i. One is left out: `fsid`, a constant of the volume.
+  datatype Fattr = Fattr(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, size: int, used: int,
     major: uint32, minor: uint32, fileid: uint64, atime: Time, mtime: Time, ctime: Time)
   function FattrOf(i: uint64, n: Node): Fattr
   {
-    Fattr(Type(n), n.attr.mode, n.attr.nlink, n.attr.uid, n.attr.gid, Size(n),
+    Fattr(Type(n), n.attr.mode, n.attr.nlink, n.attr.uid, n.attr.gid, Size(n), Used(n),
       if n.body.Special? then n.body.major else 0, if n.body.Special? then n.body.minor else 0, i, n.attr.atime, n.attr.mtime, n.attr.ctime)
   }
+
+  // `used`: the bytes of its blocks, but not more than a file of this size takes without holes. So a cut shows at once, of a file
+  // without holes exactly; when nothing waits to be freed, it is that of `held`, and it is never less: a file with used 0 has no
+  // bytes but zeros, as some programs believe (space.dfy proves it). Blocks that tell where others lie do not count. Of a
+  // directory it is what its entries take; of a symbolic link, one block; of the others nothing.
+  function Used(n: Node): int { var all := (Size(n) + 4095) / 4096; 4096 * (if n.blocks < all then n.blocks else all) }
 
   // Weak cache consistency data (2.6, wcc_data): since a call is one transaction,
   // they are exactly the attributes before and after, and nobody's change is in between.
@@ -280,7 +293,7 @@ module NfsCommon {
   // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di, DirStep says.)
   // A directory d that became e: other entries and link count, mtime and ctime are
   // the stamp of the change. All entries that it had before and still has are where they were in
-  // listings (3.3.16: cookies stay valid). Its reported size may be another one.
+  // listings (3.3.16: cookies stay valid). Its reported size and its blocks may be others.
   predicate DirStep(d: Node, e: Node, names: map<Name, uint64>, nlink: int, now: Time)
     requires d.body.Dir?
   {
@@ -353,12 +366,24 @@ module NfsCommon {
   { Resized(d, if off + |s| > |d| then off else |d|)[..off] + s + (if off + |s| < |d| then d[off + |s| ..] else []) }
 
   // A file with s set. Growing takes no blocks, cutting gives up those behind the new end. Whoever made it EXCLUSIVE has the answer, and sets attributes next (3.3.8): its verifier has served.
-  function SetNode(c: Caller, n: Node, s: Sattr, now: Time): Node
+  function SetNode(c: Caller, n: Node, s: Sattr, now: Time, blocks: int): Node
     requires s.size.Some? ==> n.body.File?
   {
     Node(Applied(c, Type(n), n.attr, s, Stamp(now, n.attr.ctime)),
       if !n.body.File? then n.body else if s.size.None? then File(n.body.data, 0, n.body.held)
-      else File(Resized(n.body.data, s.size.x as int), 0, HeldBelow(n.body.held, s.size.x as int)))
+      else File(Resized(n.body.data, s.size.x as int), 0, HeldBelow(n.body.held, s.size.x as int)), blocks)
+  }
+  // blocks: those that it then has. Of those that a cut gives up, any number may still wait to be freed.
+  predicate Leaves(n: Node, s: Sattr, blocks: int)
+  {
+    if n.body.File? && s.size.Some? && s.size.x as int < |n.body.data| then |HeldBelow(n.body.held, s.size.x as int)| <= blocks <= n.blocks
+    else blocks == n.blocks
+  }
+  predicate Set(pre: FS, post: FS, c: Caller, i: uint64, s: Sattr, now: Time)
+    requires i in pre.nodes && (s.size.Some? ==> pre.nodes[i].body.File?)
+  {
+    i in post.nodes && var n, blocks := pre.nodes[i], post.nodes[i].blocks;
+    Leaves(n, s, blocks) && post == Put(pre, i, SetNode(c, n, s, now, blocks))
   }
 }
 
@@ -379,7 +404,7 @@ module NfsAttrs {
     Live(pre, h) && var n := pre.nodes[h.ino];
     (guard.Some? ==> guard.x == n.attr.ctime) && (s.size.Some? ==> n.body.File?) && ArgsOk(s) &&
     SetPerm(c, n.attr, s) && SetAcces(c, Type(n), n.attr, s) &&
-    post == (if s == NoSattr() then pre else Put(pre, h.ino, SetNode(c, n, s, now))) && WccOk(pre, post, h.ino, w)
+    (if s == NoSattr() then post == pre else Set(pre, post, c, h.ino, s, now)) && WccOk(pre, post, h.ino, w)
   }
   predicate SetattrErr(pre: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, st: uint32)
   {
@@ -445,7 +470,7 @@ module NfsData {
     var was := n.attr;
     var t := Stamp(now, was.ctime);
     Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t),
-      File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)))
+      File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)), n.blocks + |Blocks(off, |data|) - n.body.held|)
   }
   // How much was stored, and how stable it is (0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; what that means: see COMMIT): as was asked, or more.
   predicate WriteReply(asked: int, how: uint32, count: int, committed: uint32)
@@ -625,7 +650,7 @@ module NfsMake {
   function NewFile(c: Caller, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
   {
     var t := CreateAttr(how, s);
-    Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0, {}))
+    Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0, {}), 0)
   }
   predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names
@@ -633,7 +658,7 @@ module NfsMake {
     h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != 1 && var n := pre.nodes[h.ino];
     (if how == 2 then verf != 0 && n.body.verf == verf && post == pre
      else if s.size.None? then post == pre
-     else CanWriteData(c, n) && post == Put(pre, h.ino, SetNode(c, n, OnlySize(s.size.x), now))) &&
+     else CanWriteData(c, n) && Set(pre, post, c, h.ino, OnlySize(s.size.x), now)) &&
     Live(post, h) && na == FattrOf(h.ino, post.nodes[h.ino]) && WccOk(pre, post, di, w)
   }
   predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
@@ -659,7 +684,7 @@ module NfsMake {
     ArgsOk(t) && dir.attr.nlink < LINKMAX &&
     IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
     b.names == map[] && b.parent == dh.ino &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, 2, 493, t, now), b), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, 2, 493, t, now), b, 0), now, na, w)
   }
   predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, st: uint32)
   {
@@ -672,7 +697,7 @@ module NfsMake {
   {
     MayMake(pre, c, dh, name) && var dir, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
     0 < |target| <= TARGETMAX && ArgsOk(t) &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, 5, 511, t, now), Symlink(target)), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, 5, 511, t, now), Symlink(target), 1), now, na, w)
   }
   predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, st: uint32)
   {
@@ -687,7 +712,7 @@ module NfsMake {
     MayMake(pre, c, dh, name) && var dir, t := pre.nodes[dh.ino], WithoutSize(s);
     (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) &&
     Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, kind, 420, t, now),
-      if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0)), now, na, w)
+      if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0), 0), now, na, w)
   }
   predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, st: uint32)
   {
@@ -699,7 +724,7 @@ module NfsMake {
   predicate LinkOk(pre: FS, post: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
   {
     Live(pre, h) && MayMake(pre, c, dh, name) && var n, dir := pre.nodes[h.ino], pre.nodes[dh.ino];
-    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body);
+    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks);
     post.gens == pre.gens && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
     DirStep(dir, post.nodes[dh.ino], dir.body.names[name := h.ino], dir.attr.nlink as int, now) &&
     a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
@@ -722,7 +747,7 @@ module NfsUnlink {
   {
     var n := nodes[i];
     if n.body.Dir? || n.attr.nlink <= 1 then map x | x in nodes && x != i :: nodes[x]
-    else nodes[i := Node(SetNlinkCtime(n.attr, n.attr.nlink - 1, now), n.body)]
+    else nodes[i := Node(SetNlinkCtime(n.attr, n.attr.nlink - 1, now), n.body, n.blocks)]
   }
   // what REMOVE and RMDIR have in common: the entry is there and c may take it away
   predicate MayUnlink(f: FS, c: Caller, dh: Handle, name: Name)
@@ -852,7 +877,7 @@ module NfsRename {
       DirStep(t, post.nodes[td], t.body.names[tname := src], NewLinks(pre, td, tname) + one, now)
   }
   function MovedNode(n: Node, td: uint64, now: Time): Node
-  { Node(SetNlinkCtime(n.attr, n.attr.nlink, now), if n.body.Dir? then Dir(n.body.names, n.body.cookies, td, n.body.bytes) else n.body) }
+  { Node(SetNlinkCtime(n.attr, n.attr.nlink, now), if n.body.Dir? then Dir(n.body.names, n.body.cookies, td, n.body.bytes) else n.body, n.blocks) }
 
   predicate RenameErr(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
   {

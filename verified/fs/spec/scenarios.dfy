@@ -28,13 +28,13 @@ module ScenarioV {
 
   function Now(): Time { Time(9, 5) }
   function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0)) }
-  function N1(): Node { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6], map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096)) }
-  function N3(): Node { Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0})) }
-  function N4(): Node { Node(Of(493, 3, 10, 20), Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 8], 1, 4096)) }
+  function N1(): Node { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6], map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096), 1) }
+  function N3(): Node { Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0}), 1) }
+  function N4(): Node { Node(Of(493, 3, 10, 20), Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 8], 1, 4096), 1) }
   function V(): FS
   {
-    FS(map[1 := N1(), 3 := N3(), 4 := N4(), 5 := Node(Of(511, 1, 10, 20), Symlink([65, 66])), 6 := Node(Of(384, 1, 10, 20), Special(7, 0, 0)),
-      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0))], map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0])
+    FS(map[1 := N1(), 3 := N3(), 4 := N4(), 5 := Node(Of(511, 1, 10, 20), Symlink([65, 66]), 1), 6 := Node(Of(384, 1, 10, 20), Special(7, 0, 0), 0),
+      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0), 0)], map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0])
   }
   // V with another node i
   function With(i: uint64, n: Node): FS { FS(V().nodes[i := n], V().gens) }
@@ -44,7 +44,7 @@ module ScenarioV {
   // directory n with other entries, touched
   function Entries(n: Node, names: map<Name, uint64>, places: map<Name, int>, nlink: uint32): Node
     requires n.body.Dir?
-  { Node(SetMtimeCtime(n.attr, nlink, Now()), Dir(names, places, n.body.parent, n.body.bytes)) }
+  { Node(SetMtimeCtime(n.attr, nlink, Now()), Dir(names, places, n.body.parent, n.body.bytes), n.blocks) }
   function Mode(m: uint32): Sattr { Sattr(Some(m), None, None, None, DontChange, DontChange) }
 }
 
@@ -62,7 +62,7 @@ module ScenarioAttrs {
   { assert V().nodes[3] != With(3, N4()).nodes[3]; }
 
   lemma Getattr(a: Fattr)
-    ensures GetattrOk(V(), H(3), Fattr(1, 420, 2, 10, 20, 3, 0, 0, 3, Time(1, 0), Time(2, 0), Time(3, 0)))
+    ensures GetattrOk(V(), H(3), Fattr(1, 420, 2, 10, 20, 3, 4096, 0, 0, 3, Time(1, 0), Time(2, 0), Time(3, 0)))
     // the handle of an earlier use of the inode, and one of an inode nobody uses
     ensures GetattrErr(V(), Handle(3, 4), NFS3ERR_STALE) && GetattrErr(V(), Handle(8, 6), NFS3ERR_STALE)
     ensures !GetattrErr(V(), H(3), NFS3ERR_STALE) && !GetattrOk(V(), Handle(3, 4), a)
@@ -70,7 +70,7 @@ module ScenarioAttrs {
 
   lemma Setattr1(post: FS, w: Wcc)
     // the owner sets the mode: ctime moves, and the verifier of the CREATE has served; nothing else
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}))); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1)); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
     // others may not
     ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) && SetattrErr(V(), Eve(), H(3), Mode(511), None, NFS3ERR_PERM)
     // nothing to set: nothing moves
@@ -124,7 +124,7 @@ module ScenarioAttrs {
 }
 
 module ScenarioData {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsData import opened NfsList import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsData import NfsAttrs import opened NfsList import opened ScenarioV
 
   lemma Readlink(t: seq<byte>, a: Fattr)
     ensures ReadlinkOk(V(), H(5), [65, 66], F(V(), 5)) && !ReadlinkErr(V(), H(5), NFS3ERR_INVAL)
@@ -136,13 +136,13 @@ module ScenarioData {
     // behind the end; a wrong eof
     ensures ReadOk(V(), Eve(), H(3), 7, 4, [], true, F(V(), 3)) && !ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], false, F(V(), 3))
     // without permission bits the owner still reads, others do not
-    ensures var f := With(3, Node(Of(0, 2, 10, 20), N3().body)); !ReadErr(f, Ann(), H(3), NFS3ERR_ACCES) && ReadErr(f, Bob(), H(3), NFS3ERR_ACCES) && !ReadOk(f, Bob(), H(3), 0, 1, d, e, a)
+    ensures var f := With(3, Node(Of(0, 2, 10, 20), N3().body, N3().blocks)); !ReadErr(f, Ann(), H(3), NFS3ERR_ACCES) && ReadErr(f, Bob(), H(3), NFS3ERR_ACCES) && !ReadOk(f, Bob(), H(3), 0, 1, d, e, a)
     ensures ReadErr(V(), Root(), H(4), NFS3ERR_INVAL) && !ReadOk(V(), Root(), H(4), 0, 1, d, e, a)
   { assert [1, 2, 3][1..2] == [2]; assert [1, 2, 3][1..3] == [2, 3]; }
 
   lemma Writes(post: FS, w: Wcc)
     // the gap before the bytes is zeros; mtime and ctime are now
-    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77, {0}))
+    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77, {0}), 1)
     // in the middle; no other file changes
     ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77, {0}) && 4 in post.nodes && post.nodes[4] == N4()
     ensures WriteErr(V(), Eve(), H(3), 0, [8], NFS3ERR_ACCES) && !WriteOk(V(), post, Eve(), H(3), 0, [8], Now(), w)
@@ -168,16 +168,62 @@ module ScenarioData {
     // what was there stays; a hole between stays one
     ensures Written(Ann(), N3(), 8192, [8], Now()).body.held == {0, 2}
     // cut in the middle of a block, and at its end; growing takes none
-    ensures SetNode(Ann(), Sparse(), OnlySize(4097), Now()).body.held == {1} && SetNode(Ann(), Sparse(), OnlySize(4096), Now()).body.held == {}
-    ensures SetNode(Ann(), Sparse(), OnlySize(100000), Now()).body.held == {1, 3} && SetNode(Ann(), Sparse(), Mode(384), Now()).body.held == {1, 3}
+    ensures SetNode(Ann(), Sparse(), OnlySize(4097), Now(), 1).body.held == {1} && SetNode(Ann(), Sparse(), OnlySize(4096), Now(), 0).body.held == {}
+    ensures SetNode(Ann(), Sparse(), OnlySize(100000), Now(), 2).body.held == {1, 3} && SetNode(Ann(), Sparse(), Mode(384), Now(), 2).body.held == {1, 3}
   {
     assert Blocks(0, 4097) == {0, 1} && Blocks(4095, 1) == {0} && Blocks(4096, 1) == {1} && Blocks(8192, 1) == {2};
     assert {0} + {2} == {0, 2};
     assert HeldBelow({1, 3}, 4097) == {1} && HeldBelow({1, 3}, 4096) == {} && HeldBelow({1, 3}, 100000) == {1, 3};
   }
-  function Empty(): Node { Node(Of(420, 1, 10, 20), File([], 0, {})) }
+
+  lemma Takes(d: seq<byte>, post: FS, w: Wcc)
+    requires |d| == 4097
+    // new blocks count, those that were there do not
+    ensures Written(Ann(), Empty(), 0, d, Now()).blocks == 2 && Written(Ann(), N3(), 8192, [8], Now()).blocks == 2 && Written(Ann(), N3(), 4, [8], Now()).blocks == 1
+    ensures Written(Ann(), Sparse(), 8192, d, Now()).blocks == 3
+    // a cut gives up one, which may wait; it gives up no other, and takes none
+    ensures Leaves(Sparse(), OnlySize(8193), 1) && Leaves(Sparse(), OnlySize(8193), 2) && !Leaves(Sparse(), OnlySize(8193), 0) && !Leaves(Sparse(), OnlySize(8193), 3)
+    // the whole file; growing, the same size, and a mode change nothing
+    ensures Leaves(Sparse(), OnlySize(0), 0) && Leaves(Sparse(), OnlySize(0), 2) && !Leaves(Sparse(), OnlySize(0), -1)
+    ensures !Leaves(Sparse(), OnlySize(100000), 1) && Leaves(Sparse(), OnlySize(100000), 2) && !Leaves(Sparse(), OnlySize(16384), 1) && !Leaves(Sparse(), Mode(384), 1) && !Leaves(Sparse(), Mode(384), 3)
+    ensures NfsAttrs.SetattrOk(V(), post, Ann(), H(3), OnlySize(1), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].blocks == 1 && w.after.used == 4096
+    ensures NfsAttrs.SetattrOk(V(), post, Ann(), H(3), OnlySize(0), None, Now(), w) ==> w.before.used == 4096 && w.after.used == 0
+  {
+    assert Blocks(0, 4097) == {0, 1} && Blocks(8192, 1) == {2} && Blocks(4, 1) == {0} && Blocks(8192, 4097) == {2, 3};
+    assert {0, 1} - {} == {0, 1} && {2} - {0} == {2} && {0} - {0} == {} && {2, 3} - {1, 3} == {2};
+    assert HeldBelow({1, 3}, 8193) == {1} && HeldBelow({1, 3}, 0) == {} && HeldBelow({0}, 1) == {0} && HeldBelow({0}, 0) == {};
+  }
+  lemma UsedIs()
+    // by type, and of a file of holes; of one cut to its first block when its others wait, and to nothing
+    ensures Used(N3()) == 4096 && Used(N1()) == 4096 && Used(V().nodes[5]) == 4096 && Used(V().nodes[6]) == 0 && Used(V().nodes[7]) == 0
+    ensures Used(Sparse()) == 8192 && Used(Empty()) == 0 && Used(Node(Sparse().attr, File(Zeros(4096), 0, {}), 2)) == 4096 && Used(Node(Sparse().attr, File([], 0, {}), 2)) == 0
+  { }
+  lemma Background(f: FS)
+    requires f == With(3, Sparse())
+    // it frees, and does nothing else
+    ensures Freed(f, f) && Freed(f, FS(f.nodes[3 := Shedding(1)], f.gens)) && !Freed(f, FS(f.nodes[3 := Shedding(3)], f.gens))
+    ensures !Freed(f, FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens)) && !Freed(f, FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens))
+    ensures !Freed(f, V()) && !Freed(f, FS(map[], f.gens)) && !Freed(FS(map[], f.gens), f) && !Freed(f, FS(f.nodes, map[]))
+  {
+    var g := FS(f.nodes[3 := Shedding(3)], f.gens); assert 3 in g.nodes && g.nodes[3] == Shedding(3);
+    g := FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens); assert 3 in g.nodes && g.nodes[3].attr != Sparse().attr;
+    g := FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens); assert 3 in g.nodes && |N3().body.data| == 3 && g.nodes[3].body != Sparse().body;
+    assert 3 in V().nodes && V().nodes[3] == N3() && N3().attr != Sparse().attr;
+    assert 3 in f.nodes && 3 !in FS(map[], f.gens).nodes && 1 in f.gens;
+  }
+  lemma Fewest()
+    // no fewer than the file has, and not less than none
+    ensures !Bodies(With(3, Shedding(1))) && !Bodies(With(3, Shedding(-1))) && Bodies(With(3, Shedding(2))) && Bodies(With(3, Shedding(3))) && !Bodies(With(7, Node(V().nodes[7].attr, V().nodes[7].body, -1)))
+  {
+    Letters();
+    var g := With(3, Shedding(1)); assert 3 in g.nodes && |{1, 3}| == 2;
+    g := With(3, Shedding(-1)); assert 3 in g.nodes;
+    g := With(7, Node(V().nodes[7].attr, V().nodes[7].body, -1)); assert 7 in g.nodes;
+  }
+  function Shedding(n: int): Node { Node(Sparse().attr, Sparse().body, n) }
+  function Empty(): Node { Node(Of(420, 1, 10, 20), File([], 0, {}), 0) }
   // four blocks, of which two are holes
-  function Sparse(): Node { Node(Of(420, 1, 10, 20), File(Zeros(16384), 0, {1, 3})) }
+  function Sparse(): Node { Node(Of(420, 1, 10, 20), File(Zeros(16384), 0, {1, 3}), 2) }
 
   lemma Full(d: seq<byte>, st: uint32)
     requires |d| == 4096
@@ -239,7 +285,7 @@ module ScenarioData {
   }
   lemma ReaddirErrors(items: seq<Item>, eof: bool, a: Fattr)
     // who may search the directory and not read it; a file; a handle of another generation
-    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body)); ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, Count(4096), items, eof, a)
+    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body, N1().blocks)); ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, Count(4096), items, eof, a)
     ensures ReaddirErr(V(), Eve(), H(3), 0, 0, Count(4096), NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, Count(4096), items, eof, a)
     ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), items, eof, a)
     // who may read the directory is not refused
@@ -250,7 +296,7 @@ module ScenarioData {
     ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(216), Page1(), false, F(V(), 1)) && !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(215), Page1(), false, a)
     // two entries with attributes and handles, whether or not they are given
     ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
-    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks)); !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
     // behind the last one there is nothing that must fit but the result itself
     ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(104), [], true, F(V(), 1)) && !ReaddirOk(V(), Eve(), H(1), 13, 0, Count(103), [], true, a)
   {
@@ -265,7 +311,7 @@ module ScenarioData {
     ensures Small(V(), 0, Count(131)) && !Small(V(), 0, Count(132)) && ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259), NFS3ERR_TOOSMALL) && !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260), NFS3ERR_TOOSMALL)
     // in the middle; nothing is left after the cookie; not for who may not read the directory
     ensures Small(V(), 11, Count(0)) && !Small(V(), 11, Count(132))
-    ensures (Small(V(), 13, lim) <==> lim.room < 0) && !Small(With(1, Node(Of(505, 3, 0, 0), N1().body)), 0, lim)
+    ensures (Small(V(), 13, lim) <==> lim.room < 0) && !Small(With(1, Node(Of(505, 3, 0, 0), N1().body, N1().blocks)), 0, lim)
     // names are padded; it is the first that does not fit, and not a later one
     ensures var f := Longer(); Small(f, 11, Count(135)) && !Small(f, 11, Count(136)) && !Small(f, 2, Count(132))
   {
@@ -278,11 +324,11 @@ module ScenarioData {
   }
   // the root with a name of five bytes in the place of "s"
   function Longer(): FS
-  { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5], map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096))) }
+  { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5], map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096), 1)) }
   lemma Readdirplus(a: Fattr)
     ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
     // who may not search the directory gets the names, and neither attributes nor handles
-    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body)); ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, F(f, 1)) &&
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks)); ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, F(f, 1)) &&
       !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [], true, a)
     // who may search it gets them
     ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, a)
@@ -303,7 +349,7 @@ module ScenarioMake {
   // V after the new file n, inode 8, was entered in the root as "x"
   function Added(n: Node): FS
   { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20], if n.body.Dir? then 4 else 3)], V().gens[8 := 7]) }
-  function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b) }
+  function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b, if b.Symlink? then 1 else 0) }
 
   lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures var n := Fresh(420, 1, File([], 0, {})); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
@@ -316,16 +362,16 @@ module ScenarioMake {
   lemma Create2(post: FS, h: Handle, a: Fattr, w: Wcc)
     // UNCHECKED of a file that exists cuts it, and leaves its mode alone
     ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0, Now(), h, a, w) ==>
-      h == H(3) && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0, {}))
+      h == H(3) && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0, {}), post.nodes[3].blocks) && 0 <= post.nodes[3].blocks <= 1 && a.used == 0
     // in a setgid directory the group is the directory's, else the caller's
-    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 1, 420, NoSattr(), Now()).gid == 50 && NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
-  { Letters(); assert Resized([1, 2, 3], 0) == []; }
+    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 1, 420, NoSattr(), Now()).gid == 50 && NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
+  { Letters(); assert Resized([1, 2, 3], 0) == [] && HeldBelow({0}, 0) == {}; }
 
   lemma Create3(post: FS, h: Handle, a: Fattr, w: Wcc)
     // a handle of the inode's last use, or of another inode
     ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 6), a, w) && !CreateOk(V(), post, Ann(), H(1), L(97), 0, NoSattr(), 0, Now(), Handle(3, 4), a, w)
     // the client that made "a" has set attributes: its EXCLUSIVE call, come again, is another client's
-    ensures var n := SetNode(Ann(), N3(), Mode(384), Now()); var f := With(3, n); CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST) && !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
+    ensures var n := SetNode(Ann(), N3(), Mode(384), Now(), 1); var f := With(3, n); CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST) && !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
     // a setuid program (04755) is made with a size: it stays one
     ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, None, Some(0), DontChange, DontChange), Now()).mode == 2541
   { Letters(); }
@@ -338,7 +384,7 @@ module ScenarioMake {
     ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), h, a, w)
     ensures MkdirErr(V(), Ann(), H(1), [46], NoSattr(), NFS3ERR_EXIST)
     // a directory made in a setgid directory is setgid
-    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 2, 493, NoSattr(), Now()).mode == 1517
+    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 2, 493, NoSattr(), Now()).mode == 1517
   { Letters(); }
 
   lemma Symlinks(post: FS, h: Handle, a: Fattr, w: Wcc)
@@ -359,14 +405,14 @@ module ScenarioMake {
   function Ids(uid: Option<uint32>, gid: Option<uint32>): Sattr { Sattr(None, uid, gid, None, DontChange, DontChange) }
   // n with another owner and group
   function Given(n: Node, uid: uint32, gid: uint32): Node
-  { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body) }
+  { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body, n.blocks) }
   lemma CreateIds(post: FS, h: Handle, a: Fattr, w: Wcc)
     // eve names ann's group, or her uid: ignored, the file is eve's, and that is no error
     ensures var n := Fresh(420, 1, File([], 0, {})); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, Ids(None, Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
     ensures !CreateErr(V(), Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, NFS3ERR_PERM)
     // also a group that she is in, and in a setgid directory, where the group is the directory's
-    ensures NewAttr(Ann(), N1(), 1, 420, Ids(None, Some(30)), Now()).gid == 20 && NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body), 1, 420, Ids(None, Some(22)), Now()).gid == 50
+    ensures NewAttr(Ann(), N1(), 1, 420, Ids(None, Some(30)), Now()).gid == 20 && NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 1, 420, Ids(None, Some(22)), Now()).gid == 50
     // ... so that a setuid program (04755) stays one
     ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, Some(22), None, DontChange, DontChange), Now()).mode == 2541
     // root gives it away
@@ -404,12 +450,12 @@ module ScenarioMake {
     ensures st == NFS3ERR_ACCES ==> MknodErr(V(), Eve(), H(4), L(120), 7, NoSattr(), st) && LinkErr(V(), Eve(), H(3), H(4), L(120), st)
   { Letters(); }
   lemma TakenUnseen(st: uint32)
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); (CreateErr(f, Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_ACCES) && (MkdirErr(f, Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_ACCES) && (SymlinkErr(f, Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_ACCES)
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), st) <==> st == NFS3ERR_ACCES) && (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (CreateErr(f, Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_ACCES) && (MkdirErr(f, Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_ACCES) && (SymlinkErr(f, Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_ACCES)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), st) <==> st == NFS3ERR_ACCES) && (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
   { Letters(); }
 
   lemma Links(post: FS, a: Fattr, w: Wcc)
-    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens);
+    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body, N3().blocks); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens);
       LinkOk(V(), f, Eve(), H(3), H(1), L(120), Now(), F(f, 3), W(V(), f, 1))
     // a directory
     ensures LinkErr(V(), Root(), H(4), H(1), L(120), NFS3ERR_INVAL) && !LinkOk(V(), post, Root(), H(4), H(1), L(120), Now(), a, w)
@@ -423,7 +469,7 @@ module ScenarioGone {
 
   lemma Remove1(post: FS, w: Wcc)
     // one of two names: the file stays, with one link
-    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body)][1 := Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens);
+    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body, N3().blocks)][1 := Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens);
       RemoveOk(V(), f, Ann(), H(1), L(97), Now(), W(V(), f, 1))
     // the last name: the file is gone, and its handle stale
     ensures RemoveOk(V(), post, Ann(), H(1), L(115), Now(), w) ==> 5 !in post.nodes && L(115) !in post.nodes[1].body.names && GetattrErr(post, H(5), NFS3ERR_STALE) && post.nodes[1].attr.nlink == 3
@@ -432,7 +478,7 @@ module ScenarioGone {
   { Letters(); }
   lemma Remove2(post: FS, w: Wcc)
     // a sticky directory: eve may not remove ann's file, ann may
-    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body)); RemoveErr(f, Eve(), H(1), L(97), NFS3ERR_ACCES) && !RemoveOk(f, post, Eve(), H(1), L(97), Now(), w) && !RemoveErr(f, Ann(), H(1), L(97), NFS3ERR_ACCES)
+    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)); RemoveErr(f, Eve(), H(1), L(97), NFS3ERR_ACCES) && !RemoveOk(f, post, Eve(), H(1), L(97), Now(), w) && !RemoveErr(f, Ann(), H(1), L(97), NFS3ERR_ACCES)
     ensures RemoveErr(V(), Ann(), H(1), L(120), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOSPC)
   { Letters(); }
 
@@ -493,9 +539,9 @@ module ScenarioExact {
   }
 
   lemma Attrs(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}))); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1)); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // times: the client's, and the server's
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0, {0})));
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0, {0}), 1));
       SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // root gives the file away; a setuid and setgid program (06755) becomes an ordinary one by that
     ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange), Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
@@ -507,33 +553,33 @@ module ScenarioExact {
   { }
 
   lemma Datas(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77, {0}))); WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77, {0}), 1)); WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
     ensures WriteOk(V(), post, Ann(), H(3), 9, [], Now(), w) ==> post == V()
     // writing to a setuid program (04755) makes an ordinary one of it, unless root writes
-    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0, {0})); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
+    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0, {0}), 1); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
   { assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3]; assert N3().body.held + Blocks(1, 1) == {0}; }
 
   lemma Creates(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0, {})), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==> Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55, {})), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0, {})), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0, {}), 0), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==> Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55, {}), 0), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0, {}), 0), a, w)
   { Letters(); assert Zeros(2) == [0, 0]; }
   lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), h, a, w) ==> h.ino in post.nodes && post.nodes[h.ino].body.Dir? && post.nodes[h.ino].body.names == map[] && post.nodes[h.ino].body.parent == 1 &&
-      Came(post, h, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), post.nodes[h.ino].body), a, w)
-    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), h, a, w) ==> Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65])), a, w)
-    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5)), a, w)
+      Came(post, h, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), post.nodes[h.ino].body, 0), a, w)
+    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), h, a, w) ==> Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65]), 1), a, w)
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5), 0), a, w)
   { Letters(); }
 
   lemma Link(post: FS, a: Fattr, w: Wcc)
     ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==>
-      var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body);
+      var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
       1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
   { Letters(); }
 
   lemma Unlink(post: FS, w: Wcc)
     ensures RemoveOk(V(), post, Ann(), H(1), L(97), Now(), w) ==>
-      var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body);
+      var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
       1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens) && Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
     ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==>
       4 in post.nodes && post == FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := post.nodes[4]], V().gens) && Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && w == W(V(), post, 4)
@@ -546,11 +592,11 @@ module ScenarioExact {
   lemma Rename(post: FS, v: Wcc, w: Wcc)
     // "e" of "d" becomes "x" of the root
     ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==>
-      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0))][4 := post.nodes[4]][1 := post.nodes[1]], V().gens) &&
+      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0), 0)][4 := post.nodes[4]][1 := post.nodes[1]], V().gens) &&
       Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 7], 4) && v == W(V(), post, 4) && w == W(V(), post, 1)
     // "s" of the root becomes "b" of "d", which was a second name of "a"
     ensures RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(98), Now(), v, w) ==>
-      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body)][5 := Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]))][1 := post.nodes[1]][4 := post.nodes[4]], V().gens) &&
+      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks)][5 := Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 := post.nodes[4]], V().gens) &&
       Touched(N1(), post.nodes[1], map[L(97) := 3, L(100) := 4, L(112) := 6], 3) && Touched(N4(), post.nodes[4], map[L(98) := 5, L(101) := 7], 3)
   {
     Letters();
@@ -621,8 +667,8 @@ module ScenarioNever {
   lemma Attrs(post: FS, bits: uint32, a: Fattr, w: Wcc)
     // the attributes of another file; more bits than there are
     ensures GetattrOk(V(), H(3), a) ==> a == F(V(), 3)
-    ensures GetattrOk(V(), H(4), a) ==> a == Fattr(2, 493, 3, 10, 20, 4096, 0, 0, 4, Time(1, 0), Time(2, 0), Time(3, 0))
-    ensures var f := With(6, Node(Of(420, 1, 0, 0), Special(4, 1, 3))); GetattrOk(f, H(6), Fattr(4, 420, 1, 0, 0, 0, 1, 3, 6, Time(1, 0), Time(2, 0), Time(3, 0)))
+    ensures GetattrOk(V(), H(4), a) ==> a == Fattr(2, 493, 3, 10, 20, 4096, 4096, 0, 0, 4, Time(1, 0), Time(2, 0), Time(3, 0))
+    ensures var f := With(6, Node(Of(420, 1, 0, 0), Special(4, 1, 3), 0)); GetattrOk(f, H(6), Fattr(4, 420, 1, 0, 0, 0, 0, 1, 3, 6, Time(1, 0), Time(2, 0), Time(3, 0)))
     ensures AccessOk(V(), Eve(), H(3), bits, a) ==> bits == 1 && a == F(V(), 3)
     // a group that ann is not in; a size set by eve; a file too large; a nanosecond too many
     ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, Some(99), None, DontChange, DontChange), None, Now(), w)
@@ -645,7 +691,7 @@ module ScenarioNever {
     ensures LookupOk(V(), Eve(), H(4), L(98), h, a, da) ==> h == H(3) && a == F(V(), 3) && da == F(V(), 4)
     ensures LookupOk(V(), Eve(), H(4), [46], h, a, da) ==> h == H(4)
     // 0700: not for eve
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body)); !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, Count(4096), items, eof, a)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, Count(4096), items, eof, a)
     // a verifier that is not ours
     ensures !ReaddirOk(V(), Eve(), H(1), 11, 1, Count(4096), items, eof, a)
     // an entry twice, out of order, or at or before the cookie
@@ -680,8 +726,8 @@ module ScenarioNever {
     // a name that is there
     ensures !MkdirOk(V(), post, Ann(), H(1), L(97), NoSattr(), Now(), h, a, w) && !LinkOk(V(), post, Ann(), H(3), H(1), L(115), Now(), a, w)
     // too many links
-    ensures var f := With(3, Node(Of(420, 0x7fff_ffff, 10, 20), N3().body)); !LinkOk(f, post, Ann(), H(3), H(1), L(120), Now(), a, w) && LinkErr(f, Ann(), H(3), H(1), L(120), NFS3ERR_MLINK)
-    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body)); !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), h, a, w)
+    ensures var f := With(3, Node(Of(420, 0x7fff_ffff, 10, 20), N3().body, N3().blocks)); !LinkOk(f, post, Ann(), H(3), H(1), L(120), Now(), a, w) && LinkErr(f, Ann(), H(3), H(1), L(120), NFS3ERR_MLINK)
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks)); !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), h, a, w)
   { Letters(); }
 
   lemma Unlink(post: FS, v: Wcc, w: Wcc)
@@ -691,13 +737,13 @@ module ScenarioNever {
     // a name that is not there
     ensures !RemoveOk(V(), post, Root(), H(1), L(120), Now(), w) && !RenameOk(V(), post, Root(), H(1), L(120), H(1), L(121), Now(), v, w)
     // a sticky root: eve takes nothing of ann's, and replaces nothing of hers
-    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body)); !RenameOk(f, post, Eve(), H(1), L(97), H(1), L(120), Now(), v, w)
-    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body)][6 := Node(Of(384, 1, 12, 22), Special(7, 0, 0))], V().gens); !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
+    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)); !RenameOk(f, post, Eve(), H(1), L(97), H(1), L(120), Now(), v, w)
+    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)][6 := Node(Of(384, 1, 12, 22), Special(7, 0, 0), 0)], V().gens); !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
     // a directory that its mover may not write, and so not change ".." in
-    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body)], V().gens); !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
+    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body, N4().blocks)], V().gens); !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
     ensures !RenameOk(V(), post, Root(), H(1), [46], H(1), L(120), Now(), v, w)
     // no links left for another sub-directory
-    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body)); !RenameOk(f, post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w)
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks)); !RenameOk(f, post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w)
   { Letters(); }
 }
 
@@ -706,42 +752,42 @@ module ScenarioUnsound {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened ScenarioV
   import ScenarioAttrs
   function N7(): Node { V().nodes[7] }
-  function Root1(names: map<Name, uint64>, parent: uint64): FS { With(1, Node(N1().attr, Dir(names, N1().body.cookies, parent, 4096))) }
+  function Root1(names: map<Name, uint64>, parent: uint64): FS { With(1, Node(N1().attr, Dir(names, N1().body.cookies, parent, 4096), 1)) }
 
   lemma Trees(depth: map<uint64, int>)
     ensures !Tree(Root1(N1().body.names, 4), depth)
     // an entry "."; of an inode that is free; of the root
-    ensures !Tree(Root1(N1().body.names[[46] := 3], 1), depth) && !Tree(Root1(N1().body.names[L(120) := 8], 1), depth) && !Tree(With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0))), depth)
+    ensures !Tree(Root1(N1().body.names[[46] := 3], 1), depth) && !Tree(Root1(N1().body.names[L(120) := 8], 1), depth) && !Tree(With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0), 0)), depth)
     // ".." of "e" is the root
-    ensures !Tree(With(7, Node(N7().attr, Dir(map[], map[], 1, 0))), depth)
+    ensures !Tree(With(7, Node(N7().attr, Dir(map[], map[], 1, 0), 0)), depth)
     // "d" and "e" are in each other
-    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0))][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0))][1 := Node(N1().attr, Dir(map[], map[], 1, 0))], V().gens), depth)
+    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens), depth)
   {
     Letters();
     var f := Root1(N1().body.names[[46] := 3], 1); assert Entry(f, 1, [46]);
     f := Root1(N1().body.names[L(120) := 8], 1); assert Entry(f, 1, L(120));
-    f := With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0))); assert Entry(f, 7, L(120));
-    f := With(7, Node(N7().attr, Dir(map[], map[], 1, 0))); assert Entry(f, 4, L(101));
-    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0))][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0))][1 := Node(N1().attr, Dir(map[], map[], 1, 0))], V().gens);
+    f := With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0), 0)); assert Entry(f, 7, L(120));
+    f := With(7, Node(N7().attr, Dir(map[], map[], 1, 0), 0)); assert Entry(f, 4, L(101));
+    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens);
     assert Entry(f, 7, L(120)) && Entry(f, 4, L(101));
   }
   lemma Inside()
     // mode 010000; a target of no bytes; a FIFO of kind 5; no generation
-    ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body))) && !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([])))) && !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0)))) && !Bodies(With(99, N3()))
+    ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body, N3().blocks))) && !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([]), 1))) && !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0), 0))) && !Bodies(With(99, N3()))
     // a byte in a hole; a block behind the end, and one before the beginning
-    ensures var m := Of(420, 2, 10, 20); !Bodies(With(3, Node(m, File([1, 2, 3], 77, {})))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, 1})))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, -1}))))
+    ensures var m := Of(420, 2, 10, 20); !Bodies(With(3, Node(m, File([1, 2, 3], 77, {}), 0))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, 1}), 2))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, -1}), 2)))
     // cookies: too large, and just not; without one, of "..", the same twice
     ensures !Places(Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0)) && Places(Dir(map[L(98) := 3], map[L(98) := 0x7fff_ffff_ffff_ffff], 1, 0))
     ensures !Places(Dir(map[L(98) := 3], map[], 1, 0)) && !Places(Dir(map[L(98) := 3], map[L(98) := 2], 1, 0)) && !Places(Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0))
   {
     Letters();
-    var f := With(3, Node(Of(4096, 2, 10, 20), N3().body)); assert 3 in f.nodes;
-    f := With(5, Node(Of(511, 1, 10, 20), Symlink([]))); assert 5 in f.nodes;
-    f := With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0))); assert 6 in f.nodes;
+    var f := With(3, Node(Of(4096, 2, 10, 20), N3().body, N3().blocks)); assert 3 in f.nodes;
+    f := With(5, Node(Of(511, 1, 10, 20), Symlink([]), 1)); assert 5 in f.nodes;
+    f := With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0), 0)); assert 6 in f.nodes;
     f := With(99, N3()); assert 99 in f.nodes;
-    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {}))); assert 3 in f.nodes && f.nodes[3].body.data[0] == 1;
-    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, 1}))); assert 3 in f.nodes && 1 in f.nodes[3].body.held;
-    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, -1}))); assert 3 in f.nodes && -1 in f.nodes[3].body.held;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {}), 0)); assert 3 in f.nodes && f.nodes[3].body.data[0] == 1;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, 1}), 2)); assert 3 in f.nodes && 1 in f.nodes[3].body.held;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, -1}), 2)); assert 3 in f.nodes && -1 in f.nodes[3].body.held;
     var b := Dir(map[L(98) := 3], map[], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 2], 1, 0); assert L(98) in b.names;
@@ -751,7 +797,7 @@ module ScenarioUnsound {
   lemma Linked()
     ensures Counts(V())
     // "a" with a link too many; "e" with too few; a file without a name
-    ensures !Counts(With(3, Node(Of(420, 3, 10, 20), N3().body))) && !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body)))
+    ensures !Counts(With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks))) && !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
     ensures Sound(V())
   {
     Letters();
@@ -761,9 +807,9 @@ module ScenarioUnsound {
     assert |Names(V(), 3)| == 2;
     ScenarioAttrs.Sane();
     assert Tree(V(), map[1 := 0, 4 := 1, 7 := 2]);
-    var f := With(3, Node(Of(420, 3, 10, 20), N3().body)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
-    f := With(7, Node(Of(493, 1, 10, 20), N7().body)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
-    f := With(8, Node(Of(420, 0, 10, 20), N3().body)); assert Names(f, 8) == {}; assert 8 in f.nodes;
+    var f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
+    f := With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
+    f := With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)); assert Names(f, 8) == {}; assert 8 in f.nodes;
   }
 }
 

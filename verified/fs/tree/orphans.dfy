@@ -63,17 +63,17 @@ module Orphans {
 
   // One step of the background (Stepped in attributechanges.dfy): sh is left to be freed of
   // the head; when that is nothing it leaves the list, and is free if it has no links.
-  lemma StepOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, sh: uint64)
+  lemma StepOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, sh: Leftover)
     requires TreeOk(geo, ms, dirs) && 2 in ms && ms[2].next != 0 && ms[2].next in ms
-    requires dirs' == (if sh == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next :: dirs[x] else dirs)
+    requires dirs' == (if sh.shrink == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next :: dirs[x] else dirs)
     ensures TreeOk(geo, Stepped(ms, sh), dirs')
   {
     var w := Elim(geo, ms, dirs);
     HeadOk(geo, ms, dirs);
     var h := ms[2].next;
-    if sh != 0 { SetAttr(geo, ms, dirs, h, WithShrink(ms[h], sh)); return; }
+    if sh.shrink != 0 { SetAttr(geo, ms, dirs, h, WithLeftover(ms[h], sh)); return; }
     var m := ms[h];
-    var mid := ms[h := WithShrink(WithList(m, m.flags - 1, 0), 0)][2 := WithList(ms[2], ms[2].flags, m.next)];
+    var mid := ms[h := WithLeftover(WithList(m, m.flags - 1, 0), sh)][2 := WithList(ms[2], ms[2].flags, m.next)];
     var o := w.o[1..];
     assert h == w.o[0];
     assert Listed(geo, mid, o) by {

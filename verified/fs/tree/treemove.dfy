@@ -98,9 +98,15 @@ module TreeMove {
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     forall j: uint64 | Child(ms, dirs, j) ensures ms[j].parent != i { NoChild(geo, ms, dirs, w, i, j); }
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { Prune(ms, ms', dirs, dirs', w.subs, v.subs, w.depth, d, i); }
-    assert Listed(geo, ms', v.o) by { ListedSame(geo, ms, ms', w.o); }
+    ListStays(geo, ms, i, m, d, md, w.o);
     Intro(geo, ms', dirs', v);
   }
+  // neither inode comes on the list or leaves it
+  lemma ListStays(geo: Geo, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>)
+    requires Listed(geo, ms, o) && 2 in ms && i in ms && d in ms && i != 2
+    requires (OnList(m) <==> OnList(ms[i])) && (OnList(m) ==> m.next == ms[i].next) && (OnList(md) <==> OnList(ms[d])) && md.next == ms[d].next
+    ensures Listed(geo, ms[i := m][d := md], o)
+  { ListedSame(geo, ms, ms[i := m][d := md], o); }
   lemma Prune(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, d: uint64, i: uint64)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && d in dirs && InUse(ms, d) && Child(ms, dirs, i) && ms[i].parent == d && d != i
     requires forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: ms[j].parent != i

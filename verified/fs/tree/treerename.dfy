@@ -22,7 +22,7 @@ module TreeRename {
   }
 
   // the attributes after the replaced entry is gone, and after the links of the directories are set
-  function Replaced(ms: Metas, td: uint64, found: bool, dst: uint64, sub: bool, s: uint64, ns: uint32, sh: uint64, freed: bool): Metas
+  function Replaced(ms: Metas, td: uint64, found: bool, dst: uint64, sub: bool, s: uint64, ns: uint32, sh: Leftover, freed: bool): Metas
     requires td in ms && 2 in ms && (found ==> dst in ms && dst != td) && td != 2 && (found && sub ==> 0 < ms[td].nlink)
   {
     var a := if found then Dropped(ms, dst, s, ns, sh, freed) else ms;
@@ -47,7 +47,7 @@ module TreeRename {
   }
 
   // what had the name tn is gone, and so is the name
-  lemma ReplaceOk(geo: Geo, ms: Metas, dirs: Dirs, mid: Dirs, td: uint64, tn: Name, dst: uint64, src: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  lemma ReplaceOk(geo: Geo, ms: Metas, dirs: Dirs, mid: Dirs, td: uint64, tn: Name, dst: uint64, src: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && Has(dirs, td, tn) && dirs[td][tn] == dst && dst in ms && 2 in ms && td in ms
     requires (dst in dirs ==> dirs[dst] == map[]) && (freed ==> LastLink(ms[dst]) && !OnList(ms[dst]))
     requires mid == map d | d in dirs && !(freed && d == dst) :: Without(dirs, d, td, tn)
@@ -87,7 +87,7 @@ module TreeRename {
   }
 
   // the whole: ms are the attributes before, but for the sizes of the directories
-  lemma RenameOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64, found: bool, dst: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  lemma RenameOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64, found: bool, dst: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && RenamedTo(dirs, dirs', fd, fn, td, tn, src, found, dst, freed) && InUse(ms, td) && N.Proper(tn) && src in ms && 2 in ms && fd in ms
     requires found ==> dst != src && dst in ms && (dst in dirs <==> src in dirs) && (dst in dirs ==> dirs[dst] == map[])
     requires freed ==> found && dst in ms && LastLink(ms[dst]) && !OnList(ms[dst])

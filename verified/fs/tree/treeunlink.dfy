@@ -12,10 +12,10 @@ module TreeUnlink {
   import opened TreeMove
 
   // what is left of inode i when it waits on the orphan list
-  function Waits(ms: Metas, i: uint64, s: uint64, ns: uint32, sh: uint64): Meta
+  function Waits(ms: Metas, i: uint64, s: uint64, ns: uint32, sh: Leftover): Meta
     requires i in ms && 2 in ms
-  { var o := Orphaned(ms, i)[i]; WithList(WithShrink(Unlinked(ms[i], s, ns), sh), o.flags, o.next) }
-  lemma WaitsIs(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32, sh: uint64)
+  { var o := Orphaned(ms, i)[i]; WithList(WithLeftover(Unlinked(ms[i], s, ns), sh), o.flags, o.next) }
+  lemma WaitsIs(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32, sh: Leftover)
     requires TreeOk(geo, ms, dirs) && i in ms && 2 in ms && 2 < i && OkIno(geo, i) && Alive(ms[i]) && LastLink(ms[i])
     ensures TreeOk(geo, Orphaned(ms, i), dirs)
     ensures var m := Waits(ms, i, s, ns, sh); Orphaned(ms, i)[i := m] == Dropped(ms, i, s, ns, sh, false) && Gone(Orphaned(ms, i)[i], m) && Fits(i, m)
@@ -25,7 +25,7 @@ module TreeUnlink {
     PutOn(geo, ms, dirs, i);
   }
 
-  lemma DropFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool)
+  lemma DropFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && Less(dirs, d, n, e) && dirs[d][n] == i && i in ms && 2 in ms && ms[i].ty != 2
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
     ensures TreeOk(geo, Dropped(ms, i, s, ns, sh, freed), dirs[d := e])
@@ -45,7 +45,7 @@ module TreeUnlink {
   }
 
   // An empty directory; md: the attributes of d with one link less.
-  lemma DropSubdir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, s: uint64, ns: uint32, sh: uint64, freed: bool, md: Meta)
+  lemma DropSubdir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool, md: Meta)
     requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && dirs[d][n] == i && i in dirs && dirs[i] == map[] && i in ms && d in ms && 2 in ms
     requires freed ==> !OnList(ms[i])
     requires Linked(ms[d], md, -1) && Fits(d, md)
