@@ -54,7 +54,7 @@ var (
 	codes      = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
 	scrubs     = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
-	shares     = []string{"./oncrpc", "-run", "Memory|Turns|CallAmong"}
+	shares     = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
