@@ -14,7 +14,7 @@ import (
 //     is known yet. The rest is for those who have shown that they give it back soon.
 //   - One host, which is one address, gets three times what it leaves free, at most, of the
 //     whole as of each part. So there is something for the next host, and the one after it.
-//   - One connection gets a quarter.
+//   - One connection gets a part, such as a quarter.
 //   - Who does not get it waits. Waiters are served host by host, by what they asked for, and
 //     those of one host in order: nobody is overtaken by whom he could let pass only to his own
 //     loss. Those whose host or class has its part do not keep others waiting.
@@ -39,6 +39,7 @@ type parts [classes]int
 // memory is a number of bytes that calls hold, over all connections.
 type memory struct {
 	all   int
+	each  int // of them for one connection at most
 	parts parts
 
 	mu      sync.Mutex
@@ -91,7 +92,7 @@ type waiter struct {
 	ready   chan struct{} // closed when it is granted
 }
 
-func newMemory(bytes int, p parts) *memory { return &memory{all: bytes, parts: p} }
+func newMemory(bytes, each int, p parts) *memory { return &memory{all: bytes, each: each, parts: p} }
 
 // try takes what is claimed if it can be had at once, and returns how much that was, or 0.
 func (a *account) try(c claim) int {
@@ -286,7 +287,7 @@ func (m *memory) scarce(a *account, n int) *share {
 // lacks finds the share that has no room for n bytes more of a, and for which class; the
 // class is classes if there is room. The share is nil if it is that of the connection.
 func (m *memory) lacks(a *account, n int) (*share, class) {
-	if above(a.held, n, m.all/4) {
+	if above(a.held, n, m.each) {
 		return nil, a.class
 	}
 	for k := proven; k >= a.class; k-- {

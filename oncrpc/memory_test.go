@@ -23,7 +23,7 @@ func waiting(m *memory) int {
 
 // bench is a memory of 64 bytes: for proven ones, of which fresh ones may hold 56, and slow
 // ones 32. A host may hold 48, 42, and 24.
-func bench() *memory { return newMemory(64, parts{slow: 4, fresh: 7, proven: 8}) }
+func bench() *memory { return newMemory(64, 16, parts{slow: 4, fresh: 7, proven: 8}) }
 
 func opened(m *memory, h *share, k class) *account { return &account{m: m, host: h, class: k} }
 
@@ -224,7 +224,7 @@ func TestMemoryByHost(t *testing.T) {
 
 // TestMemoryPortions: of scarce memory a host that has little gets more at a time than one that has much.
 func TestMemoryPortions(t *testing.T) {
-	m := newMemory(6400, parts{slow: 4, fresh: 7, proven: 8})
+	m := newMemory(6400, 1600, parts{slow: 4, fresh: 7, proven: 8})
 	want := claim{n: 1400, short: 10}
 	h := new(share)
 	for range 2 {

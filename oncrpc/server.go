@@ -77,9 +77,9 @@ func NewServer(cfg Config) *Server {
 	cfg.Programs = withStats(cfg.Programs)
 	s := &Server{
 		cfg: cfg, began: time.Now(),
-		records:   newMemory(cfg.RecordBytes, parts{slow: 4, fresh: 7, proven: 8}),
-		copies:    newMemory(cfg.RecordBytes/2, parts{slow: 8, fresh: 8, proven: 8}),
-		calls:     newMemory(cfg.ReplyBytes, parts{slow: 6, fresh: 7, proven: 8}),
+		records:   newMemory(cfg.RecordBytes, cfg.RecordBytes/3, parts{slow: 4, fresh: 7, proven: 8}),
+		copies:    newMemory(cfg.RecordBytes/2, cfg.RecordBytes/2, parts{slow: 8, fresh: 8, proven: 8}),
+		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
 		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),

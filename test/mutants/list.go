@@ -212,7 +212,7 @@ var mutants = []mutant{
 	{what: "turns: data cost no more", file: "oncrpc/turns.go", old: "w.start, w.end = t.due(f, cost)", new: "w.start, w.end = t.due(f, room)", tests: shares},
 	{what: "turns: in the order in which they are asked for", file: "oncrpc/turns.go", old: "return q[i].end < q[k].end || q[i].end == q[k].end && q[i].order < q[k].order", new: "return q[i].order < q[k].order", tests: shares},
 	{what: "turns: a call that waits keeps its turn", file: "oncrpc/turns.go", old: "w.old && (", new: "false && (", tests: shares},
-	{what: "turns: those of busy processors end", file: "oncrpc/turns.go", old: "(stuck || ended-w.since >= others)", new: "true", tests: shares},
+	{what: "turns: those of busy processors end", file: "oncrpc/turns.go", old: "ended-w.since >= others", new: "ended-w.since >= 0*others", tests: shares},
 	{what: "turns: single calls overtake", file: "oncrpc/turns.go", old: "end >= t.waiting[0].end", new: "end < 0", tests: shares},
 	{what: "turns: single calls without end", file: "oncrpc/turns.go", old: "free += crumbs", new: "free = room", tests: shares},
 	{what: "turns: a call larger than all room waits for ever", file: "oncrpc/call.go", old: "min(cost, roomPerProcessor)", new: "cost", tests: shares},
