@@ -46,6 +46,7 @@ type options struct {
 	fileMB    int
 	entries   int
 	peers     int
+	attack    string
 	debug     bool
 	rpcDepth  int
 	against   string
@@ -128,6 +129,7 @@ func parseFlags() (o options, code int, done bool) {
 	f.IntVar(&o.entries, "entries", 100_000, "size of the largest directory")
 	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
 	f.IntVar(&o.peers, "peers", 1024, "at most so many peers in the attack workload")
+	f.StringVar(&o.attack, "attack", "", "only those `peers` of the attack workload whose name has this in it: flood, stream ...")
 	f.BoolVar(&o.debug, "debug", false, "print the address of the started server's profiler")
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), "bench measures a Tansy server against the operating system alone.\n\nusage: go run ./bench [flags]\n\nflags:\n")

@@ -197,6 +197,48 @@ func TestFewCallsForADeafPeer(t *testing.T) {
 	<-sent
 }
 
+// TestLargeCallsAtATime: of large calls that have come half as many are carried out at a time as may come, as
+// each takes as much memory once more.
+func TestLargeCallsAtATime(t *testing.T) {
+	const may = 4
+	record := chunkSize(1 << 20)
+	running, open := make(chan bool, 2*may), make(chan struct{})
+	s := NewServer(Config{Log: quiet, RecordBytes: 2 * may * record, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
+		NullProc, {Name: "STORE", Serve: func(*Call) Accept {
+			running <- true
+			<-open
+			return Success
+		}},
+	}}}})
+	s.janitor.Do(func() {})
+	s.turns.free = 1 << 20 // what is looked at is not the processor
+	addr := listen(t, s)
+	var peers []peer
+	for i := range 2 * may {
+		p := connectFrom(t, addr, 1+i)
+		p.send(mark(callBytes(6, 0, nil)))
+		p.receive()
+		s.of(p).in.judge(proven) // or an eighth is not for it, or half if this machine is slow
+		p.send(mark(callBytes(7, 1, make([]byte, 1<<20-1000))))
+		peers = append(peers, p)
+	}
+	for range may {
+		<-running
+	}
+	for waiting(s.copies)+len(running) < may {
+	}
+	if len(running) > 0 {
+		t.Errorf("more than %d are carried out", may)
+	}
+	close(open)
+	for _, p := range peers {
+		p.receive()
+	}
+	if n := held(s.copies); n != 0 {
+		t.Errorf("%d bytes are not given back", n)
+	}
+}
+
 // TestHalfRecords: peers send a part of a large call and no more.
 func TestHalfRecords(t *testing.T) {
 	call := mark(callBytes(7, 2, make([]byte, 1<<20)))

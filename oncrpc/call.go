@@ -12,8 +12,8 @@ const (
 	ownArgs  = 2048    // arguments up to this size are copied, so that they do not keep a chunk
 	callSize = 8 << 10 // counted for each call: its stack, such arguments, a small reply
 
-	// shortReply is the result that a call gets room for when memory is scarce, if its
-	// procedure can do with that.
+	// shortReply is the least result that a call gets room for when memory is scarce, if its
+	// procedure can do with that. There is no more room for than a multiple of it.
 	shortReply = 4 << 10
 
 	// unprovenData is what the results of a connection's calls may take together as long
@@ -46,14 +46,15 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		}
 	}
 	switch t.bytes = c.admit(want, t.weight); {
-	case t.bytes == 0:
+	case t.bytes == 0, !c.copy(t):
 		t.end()
 		return broken
 	case t.bytes < want.n:
-		t.weight = shortReply
-		t.call.Limit = shortReply
+		t.weight = (t.bytes - want.short + shortReply) &^ (shortReply - 1)
+		t.call.Limit = t.weight
 	}
-	c.takeTurn(&t.turn, callRoom, max(callRoom, (len(args.b)+t.weight)/unitBytes))
+	cost := max(callCost, (len(args.b)+t.weight)/unitBytes)
+	c.takeTurn(&t.turn, min(cost, roomPerProcessor), cost)
 	c.mu.Lock()
 	others := c.inFlight > 0
 	c.inFlight++
@@ -110,6 +111,25 @@ func (c *conn) admit(want claim, weight int) (granted int) {
 	}
 }
 
+// copy takes what a large call needs while it is carried out, which is its data once more. It
+// fails if the connection is broken.
+func (c *conn) copy(t *task) bool {
+	if t.record == 0 {
+		return true
+	}
+	want := claim{n: t.record}
+	if t.copied = c.copies.try(want); t.copied == 0 {
+		c.flush()
+		t.copied = c.copies.take(want)
+		c.woke = time.Now()
+	}
+	if t.copied == 0 {
+		c.out.give(t.bytes)
+		return false
+	}
+	return true
+}
+
 // full tells if a call that holds size bytes, weight of them for its result, has to wait
 // for others of this connection, or for the peer to take replies. One connection gets a
 // quarter of the memory.
@@ -133,6 +153,7 @@ type task struct {
 
 	// Bytes of memory.
 	record int // for the record that holds the arguments
+	copied int // of them, for as long as it is carried out
 	bytes  int // for the call
 	weight int // that part of it which is for the result
 
@@ -149,19 +170,27 @@ func (t *task) run() outgoing {
 	t.call.Reply = NewEncoder(buf.b)
 	execute(c.s, t.proc, &t.call, t.xid)
 	buf.b = t.call.Reply.b
-	out := outgoing{buf: buf, data: t.call.Reply.data, done: t.call.Reply.done, calls: 1, bytes: t.bytes, weight: t.weight}
-	t.end()
-	return out
+	t.release()
+	return outgoing{buf: buf, data: t.call.Reply.data, done: t.call.Reply.done, calls: 1, bytes: t.bytes, weight: t.weight}
 }
 
-// end gives back what t holds, and t.
-func (t *task) end() {
+// release gives back the memory of the arguments.
+func (t *task) release() {
 	if t.chunk != nil {
 		t.chunk.release()
+	}
+	if t.copied > 0 {
+		t.c.copies.give(t.copied)
 	}
 	if t.record > 0 {
 		t.c.in.give(t.record)
 	}
+	t.chunk, t.record, t.copied = nil, 0, 0
+}
+
+// end ends the turn of t, and gives back t and what it holds.
+func (t *task) end() {
+	t.release()
 	t.c.s.turns.end(&t.turn)
 	*t = task{own: t.own, turn: turn{ready: t.turn.ready}}
 	tasks.Put(t)

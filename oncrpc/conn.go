@@ -39,7 +39,9 @@ type conn struct {
 	flow flow
 	turn turn // of the calls whose replies are in batch
 
-	in, out account // memory: for large records, until they are carried out; for calls and their replies
+	// Memory: for large records, until they are carried out; for calls and their replies; for what it takes to
+	// carry out large records.
+	in, out, copies account
 
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
@@ -72,8 +74,9 @@ type conn struct {
 	spare    []outgoing // an empty queue, for next time
 	queued   int        // bytes of inline calls in queue or being written
 	writing  bool
-	blocked  bool // and what is being written or queued waits for the peer
-	lagged   bool // which has been slow with it
+	turnOf   *turn // whoever is writing has, for as long as that does not wait
+	blocked  bool  // and what is being written or queued waits for the peer
+	lagged   bool  // which has been slow with it
 	pace     class
 	taken    int  // bytes of results since it was slow, as long as it is not proven
 	dead     bool // a write failed
@@ -105,6 +108,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 	c := &conn{s: s, nc: nc, host: h, pace: fresh}
 	c.in = account{m: s.records, host: &h.records, class: fresh}
 	c.out = account{m: s.calls, host: &h.calls, class: fresh}
+	c.copies = account{m: s.copies, host: &h.copies, class: proven} // its peer has sent what there is to send
 	c.flow.host = &h.turns
 	c.rr = newRecordReader(c)
 	c.rr.reserve, c.rr.release = c.reserve, c.release
@@ -180,6 +184,7 @@ func (c *conn) hangUp() {
 	c.nc.Close()
 	c.in.close()
 	c.out.close()
+	c.copies.close()
 }
 
 // unused tells if no call is in progress.
@@ -345,11 +350,11 @@ func (c *conn) decline(xid uint32, accept Accept, words ...uint32) outcome {
 // turn. All replies in a batch are of one turn.
 func (c *conn) reply() *Encoder {
 	if c.batch == nil {
-		n := 1
+		room, cost := 1, 1
 		if c.rr.buffered() {
-			n = batchRoom
+			room, cost = batchRoom, maxBatch
 		}
-		c.takeTurn(&c.turn, n, n)
+		c.takeTurn(&c.turn, room, cost)
 		c.batched = 0
 		c.batch = replyBuffers.Get().(*replyBuffer)
 	}
@@ -363,7 +368,7 @@ func (c *conn) keep(e Encoder) {
 	c.batch.b = e.b
 	if e.data != nil {
 		c.sendBatch(e.data) // nothing can be encoded behind data
-	} else if c.batched++; c.batched == batchRoom {
+	} else if c.batched++; c.batched == maxBatch {
 		c.flush()
 	}
 }
@@ -373,7 +378,7 @@ func (c *conn) flush() {
 	if c.batch == nil || len(c.batch.b) == 0 {
 		return
 	}
-	if c.ran && time.Since(c.woke) > slowInline {
+	if c.ran && time.Since(c.woke) > slowInline && !c.s.turns.someWait() {
 		c.shy = shyCalls
 	}
 	c.sendBatch(nil)
@@ -383,8 +388,8 @@ func (c *conn) flush() {
 // sendBatch sends the batch, and data behind it. When more than maxQueued is on its
 // way it waits: a peer that does not read its replies is not served any further.
 func (c *conn) sendBatch(data []byte) {
+	c.send(outgoing{buf: c.batch, data: data}, &c.turn)
 	c.s.turns.end(&c.turn)
-	c.send(outgoing{buf: c.batch, data: data})
 	c.batch = nil
 	c.mu.Lock()
 	for c.queued > maxQueued && !c.dead {

@@ -40,7 +40,8 @@ func (c *conn) runLone(t *task) bool {
 	if mine && c.unread.some() { // and it did not wait for this reply
 		c.crowd = crowdCalls
 	}
-	c.send(out)
+	c.send(out, &t.turn)
+	t.end()
 	return mine
 }
 

@@ -1,6 +1,10 @@
 package oncrpc
 
-import "sync"
+import (
+	"slices"
+	"sort"
+	"sync"
+)
 
 // Memory is shared out so that no peer can keep it from the others. A peer may hold it for
 // long without doing anything wrong, because its line is slow, or for ever. What helps
@@ -8,16 +12,15 @@ import "sync"
 //
 //   - Who is known to be slow (class) may take a part only, and so may those of whom nothing
 //     is known yet. The rest is for those who have shown that they give it back soon.
-//   - One host, which is one address, gets three quarters at most, divided between its
-//     connections in the same way; and not more than three times what it leaves free, so
-//     that there is something for the next host, and the one after it.
-//   - One connection gets a quarter.
-//   - Who does not get it waits. Waiters are served in order: nobody is overtaken by whom he
-//     could let pass only to his own loss. Those whose host or class has its part do not
-//     keep others waiting.
+//   - One host, which is one address, gets three times what it leaves free, at most, of the
+//     whole as of each part. So there is something for the next host, and the one after it.
+//   - One connection gets a part, such as a quarter.
+//   - Who does not get it waits. Waiters are served host by host, by what they asked for, and
+//     those of one host in order: nobody is overtaken by whom he could let pass only to his own
+//     loss. Those whose host or class has its part do not keep others waiting.
 //   - A peer that is not proven gets large replies only up to a quarter of the memory, and beyond
-//     that, if slow ones are the reason, small ones, one at a time, where the procedure has
-//     such (claim).
+//     that, if slow ones are the reason, smaller ones, one at a time, where the procedure has
+//     such (claim): the less, the more its host has already.
 
 // class is what is known of the pace of a peer: how soon it gives back what it holds.
 type class int
@@ -29,19 +32,21 @@ const (
 	classes
 )
 
-// parts are in eighths of a memory, or of a host's part of it: what the connections of a
-// class and of the classes below it may hold together.
+// parts are in eighths of a memory: what the connections of a class and of the classes below it
+// may hold together.
 type parts [classes]int
 
 // memory is a number of bytes that calls hold, over all connections.
 type memory struct {
 	all   int
+	each  int // of them for one connection at most
 	parts parts
 
 	mu      sync.Mutex
 	used    share
-	waiters []*waiter
-	round   int // of admit
+	waiters []*waiter // by turn
+	round   int       // of admit
+	clock   int64     // the turn of whoever waited and was served last
 }
 
 // share is what some of the connections hold of a memory, in bytes by class.
@@ -51,6 +56,9 @@ type share struct {
 	// In one round of admit: a waiter up to this class waits, and so must those behind it.
 	round int
 	floor class
+
+	// Of a host: when it may have more, if all hosts that wait get as much. In bytes.
+	due int64
 }
 
 // upTo is what class k and those below it hold.
@@ -71,19 +79,20 @@ type account struct {
 	closed bool
 }
 
-// claim asks for n bytes or, if they cannot be had for a while, for short bytes, which are
-// fewer; 0: only n will do.
+// claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
+// 0: only n will do.
 type claim struct{ n, short int }
 
 // waiter is a claim that was not met yet.
 type waiter struct {
 	account *account
 	claim
+	turn    int64 // before all that have a later one
 	granted int
 	ready   chan struct{} // closed when it is granted
 }
 
-func newMemory(bytes int, p parts) *memory { return &memory{all: bytes, parts: p} }
+func newMemory(bytes, each int, p parts) *memory { return &memory{all: bytes, each: each, parts: p} }
 
 // try takes what is claimed if it can be had at once, and returns how much that was, or 0.
 func (a *account) try(c claim) int {
@@ -114,10 +123,19 @@ func (a *account) take(c claim) int {
 		a.m.mu.Unlock()
 		return w.granted
 	}
-	a.m.waiters = append(a.m.waiters, w)
+	a.m.enqueue(w)
 	a.m.mu.Unlock()
 	<-w.ready
 	return w.granted
+}
+
+// enqueue has w wait, behind those of its own host and among those of others.
+func (m *memory) enqueue(w *waiter) {
+	host := w.account.host
+	w.turn = max(host.due, m.clock)
+	host.due = w.turn + int64(w.n)
+	i := sort.Search(len(m.waiters), func(i int) bool { return m.waiters[i].turn > w.turn })
+	m.waiters = slices.Insert(m.waiters, i, w)
 }
 
 // give returns n bytes.
@@ -206,7 +224,9 @@ func (m *memory) admit() {
 		done := a.closed
 		if !done && m.used.floor < proven && !m.behind(a) {
 			m.grant(w)
-			done = w.granted > 0
+			if done = w.granted > 0; done {
+				m.clock = max(m.clock, w.turn)
+			}
 		}
 		if done {
 			close(w.ready)
@@ -233,7 +253,7 @@ func (m *memory) grant(w *waiter) {
 		if w.account.held > 0 {
 			return // one at a time
 		}
-		n = w.short
+		n = max(w.short, min(n, m.portion(w.account)))
 	}
 	if s, k := m.lacks(w.account, n); k < classes {
 		if s != nil {
@@ -244,6 +264,13 @@ func (m *memory) grant(w *waiter) {
 	w.account.add(n)
 	w.granted = n
 }
+
+// portion is how many bytes one reply may take where they are scarce, so that a host which has little
+// gets more than many small replies of one that has much.
+func (m *memory) portion(a *account) int { return m.free(a.class)/4 - a.host.upTo(a.class) }
+
+// free is what a class and those below it do not hold yet of what they may.
+func (m *memory) free(k class) int { return m.all*m.parts[k]/8 - m.used.upTo(k) }
 
 // scarce finds the share of which those that are not proven have a quarter, or would with n
 // bytes more of a; nil if there is none.
@@ -260,7 +287,7 @@ func (m *memory) scarce(a *account, n int) *share {
 // lacks finds the share that has no room for n bytes more of a, and for which class; the
 // class is classes if there is room. The share is nil if it is that of the connection.
 func (m *memory) lacks(a *account, n int) (*share, class) {
-	if above(a.held, n, m.all/4) {
+	if above(a.held, n, m.each) {
 		return nil, a.class
 	}
 	for k := proven; k >= a.class; k-- {
@@ -269,12 +296,9 @@ func (m *memory) lacks(a *account, n int) (*share, class) {
 		}
 	}
 	for k := proven; k >= a.class; k-- {
-		if above(a.host.upTo(k), n, m.all*3/4*m.parts[k]/8) {
+		if above(a.host.upTo(k), n, 3*(m.free(k)-n)) {
 			return a.host, k
 		}
-	}
-	if free := m.all - m.used.upTo(proven) - n; above(a.host.upTo(proven), n, 3*free) {
-		return a.host, proven
 	}
 	return nil, classes
 }

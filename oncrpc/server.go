@@ -22,7 +22,7 @@ type Config struct {
 	MaxInFlight     int // calls in progress per connection, default 64
 
 	// Memory over all connections, in bytes; memory.go says how it is shared out.
-	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB
+	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB; half as much more goes to what carrying out takes
 	ReplyBytes  int // of other calls in progress, and of replies until the peer has taken them, default 12 MiB
 
 	IdleTimeout    time.Duration // without a call, default 10 minutes
@@ -38,6 +38,7 @@ var ErrClosed = errors.New("oncrpc: server closed")
 type Server struct {
 	cfg            Config
 	records, calls *memory
+	copies         *memory // of large calls that are carried out
 	turns          *turns
 	around         around
 	work           workers
@@ -76,8 +77,9 @@ func NewServer(cfg Config) *Server {
 	cfg.Programs = withStats(cfg.Programs)
 	s := &Server{
 		cfg: cfg, began: time.Now(),
-		records:   newMemory(cfg.RecordBytes, parts{slow: 4, fresh: 7, proven: 8}),
-		calls:     newMemory(cfg.ReplyBytes, parts{slow: 6, fresh: 7, proven: 8}),
+		records:   newMemory(cfg.RecordBytes, cfg.RecordBytes/3, parts{slow: 4, fresh: 7, proven: 8}),
+		copies:    newMemory(cfg.RecordBytes/2, cfg.RecordBytes/2, parts{slow: 8, fresh: 8, proven: 8}),
+		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
 		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),
@@ -318,7 +320,8 @@ func (w *workers) start(t *task) {
 func (w *workers) loop(t *task) {
 	for t != nil {
 		c := t.c
-		c.send(t.run())
+		c.send(t.run(), &t.turn)
+		t.end()
 		if w.idle.Add(1) > maxIdleWorkers {
 			w.idle.Add(-1)
 			return

@@ -17,17 +17,24 @@ import (
 // used is not saved up.
 //
 // A call that waits itself, for the device, a lock, or its peer, would keep others from a
-// processor that it does not use. So turns that have lasted long end by themselves while others wait.
+// processor that it does not use. So a turn ends by itself while others wait, when it is not because
+// the processors are busy that it lasts: when as many that began after it as there are have ended, or
+// none has for a while.
 
-// The room that a call takes, and what it costs, are in units of some ten microseconds.
+// What a call costs is in units of some ten microseconds. The room that it takes is as much, if it
+// may wait; several inline calls that came together take more, as they use a processor all the time:
+// with two of them for each, whoever comes next does not wait for long.
 const (
-	callRoom  = 4
-	batchRoom = 16      // of several inline calls that came together, and as many share a turn; one takes 1
+	callCost  = 4
+	batchRoom = 96
+	maxBatch  = 16      // inline calls of one turn, and what these cost
 	unitBytes = 8 << 10 // moved by a call cost 1
 
 	roomPerProcessor = 192
 
-	// turnTime is how long a turn lasts at least, before it ends by itself; twice that at most.
+	// crumbs is room for single inline calls of those whose turn it is, when there is no other.
+	crumbs = 16
+
 	turnTime = 3 * time.Millisecond
 )
 
@@ -43,6 +50,8 @@ type turns struct {
 	hosts   int // of those that wait
 	waiting turnQueue
 	running []*turn
+	ended   uint64 // turns
+	atTick  uint64 // of these at the last one
 	ticking bool
 	looking bool
 }
@@ -67,8 +76,9 @@ type turn struct {
 	order      uint64 // of those that end at the same time
 	ready      chan struct{}
 
-	at  int // its place among those that run, and 1; 0: it has ended
-	age int // in ticks
+	at    int    // its place among those that run, and 1; 0: it has ended
+	since uint64 // how many had ended when it began
+	old   bool   // it was there at the last tick
 }
 
 // tickUnit is that of the clock.
@@ -82,11 +92,20 @@ func newTurns(room int) *turns {
 	}
 }
 
-// take begins a turn of a flow, if that is possible at once.
+// take begins a turn of a flow, if that is possible at once, and overtakes nobody.
 func (t *turns) take(f *flow, w *turn, room, cost int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.crowded() || t.free < room {
+	free := t.free
+	if t.crowded() {
+		if _, end := t.due(f, cost); end >= t.waiting[0].end {
+			return false
+		}
+		if room == 1 {
+			free += crumbs
+		}
+	}
+	if free < room {
 		return false
 	}
 	t.enter(f, w, room, cost)
@@ -112,7 +131,9 @@ func (t *turns) queue(f *flow, w *turn, room, cost int) {
 	}
 	t.enter(f, w, room, cost)
 	heap.Push(&t.waiting, w)
-	t.admit()
+	if !t.looking {
+		t.admit()
+	}
 	if t.crowded() && !t.ticking {
 		t.ticking = true
 		t.later(t.tick)
@@ -123,16 +144,21 @@ func (t *turns) queue(f *flow, w *turn, room, cost int) {
 func (t *turns) enter(f *flow, w *turn, room, cost int) {
 	t.order++
 	w.flow, w.room, w.cost, w.order = f, room, cost, t.order
-	w.start = max(f.end, t.clock)
-	w.end = w.start + uint64(cost*tickUnit*max(1, f.host.waiting))
+	w.start, w.end = t.due(f, cost)
 	f.end = w.end
+}
+
+// due is when the flow's next turn starts and ends, by the clock.
+func (t *turns) due(f *flow, cost int) (start, end uint64) {
+	start = max(f.end, t.clock)
+	return start, start + uint64(cost*tickUnit*max(1, f.host.waiting))
 }
 
 func (t *turns) begin(w *turn) {
 	t.free -= w.room
 	t.clock = max(t.clock+uint64(w.cost*tickUnit/max(1, t.hosts)), w.start)
 	t.running = append(t.running, w)
-	w.at, w.age = len(t.running), 0
+	w.at, w.since, w.old = len(t.running), t.ended, false
 }
 
 // end ends a turn, if it has not ended by itself.
@@ -165,6 +191,7 @@ func (t *turns) finish(w *turn) {
 	t.running[len(t.running)-1] = nil
 	t.running = t.running[:len(t.running)-1]
 	w.at = 0
+	t.ended++
 }
 
 // admit gives turns to those that wait, as far as there is room.
@@ -179,17 +206,20 @@ func (t *turns) admit() {
 	}
 }
 
-// tick ends the turns that have lasted since the tick before this one, as long as somebody waits.
+// tick ends the turns of calls that wait themselves, as long as somebody waits for a turn.
 func (t *turns) tick() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	ended, stuck := t.ended, t.ended == t.atTick
+	others := uint64(len(t.running))
 	for i := len(t.running) - 1; i >= 0; i-- {
-		if w := t.running[i]; w.age == 1 {
+		if w := t.running[i]; w.old && (stuck || ended-w.since >= others) {
 			t.finish(w)
 		} else {
-			w.age++
+			w.old = true
 		}
 	}
+	t.atTick = t.ended
 	t.admit()
 	if t.ticking = t.crowded(); t.ticking {
 		t.later(t.tick)
@@ -214,4 +244,10 @@ func (q *turnQueue) Pop() any {
 	(*q)[last] = nil
 	*q = (*q)[:last]
 	return w
+}
+
+func (t *turns) someWait() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.crowded()
 }

@@ -1,6 +1,7 @@
 package oncrpc
 
 import (
+	"io"
 	"sync/atomic"
 	"testing"
 )
@@ -156,6 +157,77 @@ func TestTurnsThatLast(t *testing.T) {
 	}
 	if running := len(w.running); running > 2 || w.free != 2-running {
 		t.Errorf("%d turns, %d free of 2", running, w.free)
+	}
+}
+
+// TestTurnsWhileBusy: a turn that lasts because the processors are busy does not make room for more turns, as
+// that would keep them busier still. It does when others that came later have ended.
+func TestTurnsWhileBusy(t *testing.T) {
+	w := newWorld(3)
+	var long turn
+	if !w.take(&flow{host: new(queued)}, &long, 1, 1) {
+		t.Fatal("no turn where there is room")
+	}
+	w.join(5, 1, new(queued))
+	for i := range 3 {
+		w.tick()
+		if long.at == 0 {
+			t.Fatalf("the turn ended by itself after %d of others, where 3 are under way", i)
+		}
+		w.next(t)
+	}
+	w.tick()
+	if long.at != 0 {
+		t.Error("a turn lasts although more have come and gone than are under way")
+	}
+}
+
+// TestTurnsOfFew: a single call of somebody whose turn it is anyway does not wait for room, but for no more than
+// the few there is some for.
+func TestTurnsOfFew(t *testing.T) {
+	w := newWorld(1)
+	crowd := w.join(3, 100, new(queued))
+	for range 10 {
+		w.next(t)
+	}
+	var single [2 * crumbs]turn
+	got := 0
+	for i := range single {
+		if w.take(&flow{host: new(queued)}, &single[i], 1, 1) {
+			got++
+		}
+	}
+	if got != crumbs {
+		t.Errorf("%d single calls of others have turns, want %d", got, crumbs)
+	}
+	for i := range single {
+		w.end(&single[i])
+	}
+	if w.take(&crowd[0].flow, new(turn), 1, 1) {
+		t.Error("a call overtakes those that wait")
+	}
+	if w.take(&flow{host: new(queued)}, new(turn), 2, 1) {
+		t.Error("more than a single inline call begins without room")
+	}
+}
+
+// TestTurnWhileSending: a call may cost more than there is room for. Who sends its reply has a turn, but not
+// while the peer does not take it: another call goes on.
+func TestTurnWhileSending(t *testing.T) {
+	s, addr := patient(t, Config{})
+	s.turns.free = roomPerProcessor
+	s.turns.later = func(func()) {} // none ends by itself
+	p := connectFrom(t, addr, 1)
+	p.send(readCall(1, 8<<20))
+	var first [4]byte
+	if _, err := io.ReadFull(p, first[:]); err != nil {
+		t.Fatal(err)
+	}
+	other := connectFrom(t, addr, 3)
+	other.send(mark(callBytes(9, 2, nil)))
+	other.receive()
+	if _, err := io.CopyN(io.Discard, p, 8<<20); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -36,8 +36,9 @@ const (
 )
 
 // send queues a reply and, if nobody is writing, writes all that is queued. So
-// replies that become ready while another is written go out together.
-func (c *conn) send(o outgoing) {
+// replies that become ready while another is written go out together. When that waits for the
+// peer, the caller's turn ends.
+func (c *conn) send(o outgoing, t *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.writing || o.data != nil {
@@ -48,7 +49,7 @@ func (c *conn) send(o outgoing) {
 	if c.writing {
 		return
 	}
-	c.writing = true
+	c.writing, c.turnOf = true, t
 	for len(c.queue) > 0 {
 		batch := c.queue
 		c.queue, c.spare = c.spare[:0], nil
@@ -85,7 +86,7 @@ func (c *conn) send(o outgoing) {
 		c.spare = batch[:0]
 		c.changed.Broadcast()
 	}
-	c.writing, c.blocked = false, false
+	c.writing, c.turnOf, c.blocked = false, nil, false
 	c.changed.Broadcast()
 }
 
@@ -149,6 +150,7 @@ func (c *conn) writePiece(bufs net.Buffers) error {
 	c.blocked = true
 	c.mu.Unlock()
 	c.blockedAt.Store(c.s.now())
+	c.s.turns.end(c.turnOf)
 	rest, err := bufs.WriteTo(c.nc)
 	c.sent.Add(uint64(rest))
 	if c.s.now()-c.blockedAt.Swap(0) > int64(slowWrite) {
