@@ -613,16 +613,16 @@ module NfsMake {
     IsDir(pre, di) && IsDir(post, di) && h.ino != di && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
     post.gens == pre.gens[h.ino := h.gen] && h.gen as int == pre.gens[h.ino] as int + 1 &&
     post.nodes == pre.nodes[h.ino := n][di := post.nodes[di]] &&
-    var dir := pre.nodes[di];
-    name !in dir.body.names &&
-    DirStep(dir, post.nodes[di], dir.body.names[name := h.ino], dir.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
+    var home := pre.nodes[di];
+    name !in home.body.names &&
+    DirStep(home, post.nodes[di], home.body.names[name := h.ino], home.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
     na == FattrOf(h.ino, n) && WccOk(pre, post, di, w)
   }
   // the directory, the name, and the right to enter it
   predicate MayMake(f: FS, c: Caller, dh: Handle, name: Name)
   {
-    LiveDir(f, dh) && Proper(name) && var dir := f.nodes[dh.ino];
-    Can(c, dir, 3) && name !in dir.body.names
+    LiveDir(f, dh) && Proper(name) && var at := f.nodes[dh.ino];
+    Can(c, at, 3) && name !in at.body.names
   }
   // Who may search the directory is told that the name is taken, although they may not write there: "mkdir -p" and the
   // like ask so whether it is there, and take another error for a failure. Who may not search it is told nothing.
@@ -630,9 +630,9 @@ module NfsMake {
   predicate MakeErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     DirErr(f, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
-    (LiveDir(f, dh) && var dir := f.nodes[dh.ino];
-      if !Can(c, dir, 1) then st == NFS3ERR_ACCES else if name in dir.body.names then st == NFS3ERR_EXIST
-      else (st == NFS3ERR_ACCES && !Can(c, dir, 3)) || Full(st))
+    (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
+      if !Can(c, folder, 1) then st == NFS3ERR_ACCES else if name in folder.body.names then st == NFS3ERR_EXIST
+      else (st == NFS3ERR_ACCES && !Can(c, folder, 3)) || Full(st))
   }
 
   // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call that
@@ -640,10 +640,10 @@ module NfsMake {
   // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. h, na: the file.
   predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
-    LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var dir := pre.nodes[dh.ino];
-    Can(c, dir, 1) &&
-    if name in dir.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
-    else MayMake(pre, c, dh, name) && Made(pre, post, dh.ino, name, h, NewFile(c, dir, how, s, verf, now), now, na, w)
+    LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var folder := pre.nodes[dh.ino];
+    Can(c, folder, 1) &&
+    if name in folder.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
+    else MayMake(pre, c, dh, name) && Made(pre, post, dh.ino, name, h, NewFile(c, folder, how, s, verf, now), now, na, w)
   }
   function CreateMode(how: uint32): uint32 { if how == 2 then 0 else 420 }   // 0644
   function CreateAttr(how: uint32, s: Sattr): Sattr { if how == 2 then NoSattr() else s }
@@ -664,9 +664,9 @@ module NfsMake {
   predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
   {
     DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > 2) || ArgErr(s, st) ||
-    (LiveDir(pre, dh) && var dir := pre.nodes[dh.ino];
-      if !Can(c, dir, 1) then st == NFS3ERR_ACCES else if name in dir.body.names then ReopenErr(pre, c, dir, name, how, s, verf, st)
-      else (st == NFS3ERR_ACCES && !Can(c, dir, 3)) || Full(st))
+    (LiveDir(pre, dh) && var folder := pre.nodes[dh.ino];
+      if !Can(c, folder, 1) then st == NFS3ERR_ACCES else if name in folder.body.names then ReopenErr(pre, c, folder, name, how, s, verf, st)
+      else (st == NFS3ERR_ACCES && !Can(c, folder, 3)) || Full(st))
   }
   predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
@@ -680,11 +680,11 @@ module NfsMake {
   // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored.
   predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
-    MayMake(pre, c, dh, name) && var dir, t := pre.nodes[dh.ino], WithoutSize(s);
-    ArgsOk(t) && dir.attr.nlink < LINKMAX &&
+    MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
+    ArgsOk(t) && folder.attr.nlink < LINKMAX &&
     IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
     b.names == map[] && b.parent == dh.ino &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, 2, 493, t, now), b, 0), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, 2, 493, t, now), b, 0), now, na, w)
   }
   predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, st: uint32)
   {
@@ -695,9 +695,9 @@ module NfsMake {
   // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
   predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
-    MayMake(pre, c, dh, name) && var dir, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
+    MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
     0 < |target| <= TARGETMAX && ArgsOk(t) &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, 5, 511, t, now), Symlink(target), 1), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, 5, 511, t, now), Symlink(target), 1), now, na, w)
   }
   predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, st: uint32)
   {
@@ -709,9 +709,9 @@ module NfsMake {
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
   predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
-    MayMake(pre, c, dh, name) && var dir, t := pre.nodes[dh.ino], WithoutSize(s);
+    MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
     (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, dir, kind, 420, t, now),
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, kind, 420, t, now),
       if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0), 0), now, na, w)
   }
   predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, st: uint32)
@@ -723,10 +723,10 @@ module NfsMake {
   // 3.3.15 LINK: one more name for a file that is not a directory. Its ctime is now. a: the file.
   predicate LinkOk(pre: FS, post: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
   {
-    Live(pre, h) && MayMake(pre, c, dh, name) && var n, dir := pre.nodes[h.ino], pre.nodes[dh.ino];
+    Live(pre, h) && MayMake(pre, c, dh, name) && var n, folder := pre.nodes[h.ino], pre.nodes[dh.ino];
     !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks);
     post.gens == pre.gens && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
-    DirStep(dir, post.nodes[dh.ino], dir.body.names[name := h.ino], dir.attr.nlink as int, now) &&
+    DirStep(folder, post.nodes[dh.ino], folder.body.names[name := h.ino], folder.attr.nlink as int, now) &&
     a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
   }
   predicate LinkErr(pre: FS, c: Caller, h: Handle, dh: Handle, name: Name, st: uint32)
@@ -758,18 +758,18 @@ module NfsUnlink {
   predicate Unlinked(pre: FS, post: FS, di: uint64, name: Name, now: Time, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names && pre.nodes[di].body.names[name] in pre.nodes
   {
-    var dir := pre.nodes[di];
-    var i := dir.body.names[name];
+    var folder := pre.nodes[di];
+    var i := folder.body.names[name];
     IsDir(post, di) && post.gens == pre.gens && post.nodes == Dropped(pre.nodes, i, now)[di := post.nodes[di]] &&
-    DirStep(dir, post.nodes[di], Del(dir.body.names, name), dir.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
+    DirStep(folder, post.nodes[di], Del(folder.body.names, name), folder.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
     WccOk(pre, post, di, w)
   }
   predicate UnlinkErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
     DirErr(f, dh, st) || NameErr(name, st) ||
-    (LiveDir(f, dh) && var dir := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, dir, 3)) || (st == NFS3ERR_NOENT && name !in dir.body.names) ||
-      (st == NFS3ERR_ACCES && name in dir.body.names && dir.body.names[name] in f.nodes && Refuses(c, dir, f.nodes[dir.body.names[name]])))
+    (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
+      (st == NFS3ERR_ACCES && !Can(c, folder, 3)) || (st == NFS3ERR_NOENT && name !in folder.body.names) ||
+      (st == NFS3ERR_ACCES && name in folder.body.names && folder.body.names[name] in f.nodes && Refuses(c, folder, f.nodes[folder.body.names[name]])))
   }
   // the file that a name of directory dh means, if that has the property
   predicate Meant(f: FS, dh: Handle, name: Name, dir: bool)
