@@ -257,6 +257,11 @@ func TestFloodKeepsOthers(t *testing.T) {
 		answers(t, "mkdir of the flood again", mkdir(99, fmt.Sprint("flood ", i)), nil)
 	}
 	answers(t, "mkdir of the flood, long ago", mkdir(99, "flood 9"), ErrExist)
+	for _, h := range x.v.replies.clients {
+		if len(h.chunks) > clientChunks {
+			t.Errorf("a client has %d blocks of records", len(h.chunks))
+		}
+	}
 	// Many clients share what there is, and he who has most gives.
 	for n := range byte(90) {
 		answers(t, "mkdir of many", mkdir(100+n, fmt.Sprint("many ", n)), nil)
