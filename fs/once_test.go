@@ -20,6 +20,7 @@ type onceVolume struct {
 	t   *testing.T
 	d   disk.Disk
 	now time.Time
+	o   Options
 	v   *FS
 }
 
@@ -39,7 +40,8 @@ func newOnce(t *testing.T, blocks uint64, o MkfsOptions) *onceVolume {
 func (x *onceVolume) clock() time.Time { return x.now }
 
 func (x *onceVolume) open() {
-	v, err := Open(x.d, Options{Clock: x.clock})
+	x.o.Clock = x.clock
+	v, err := Open(x.d, x.o)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -341,4 +343,46 @@ func TestDamagedRecords(t *testing.T) {
 	answers(t, "mkdir again", mkdir("a"), ErrExist)
 	answers(t, "mkdir", mkdir("b"), nil)
 	answers(t, "mkdir, which has no record now", mkdir("b"), ErrExist)
+}
+
+// The same, damaged while the volume is in use: the call goes on without a record.
+func TestRecordsDamagedInUse(t *testing.T) {
+	x := newOnce(t, 8192, MkfsOptions{})
+	mkdir := func(xid uint32, name string) error {
+		_, err := x.as(1, xid, "MKDIR", name, nil).Mkdir(rootCred, x.v.Root(), []byte(name), &SetAttr{})
+		return err
+	}
+	x.o.CacheBytes = 1 << 20
+	x.again()
+	f, err := x.v.Create(rootCred, x.v.Root(), []byte("large"), Unchecked, &SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(8) { // the records are not in the cache any more
+		if _, _, _, err := x.v.Write(rootCred, f.Handle, i<<20, make([]byte, 1<<20), FileSync); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := x.v.Read(rootCred, f.Handle, i<<20, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := make([]byte, BlockSize)
+	bad[9] = 1
+	for b := range uint64(len(x.v.replies.chunks)) {
+		if err := x.d.WriteAt(x.v.replies.first+b, [][]byte{bad}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		answers(t, "mkdir", mkdir(uint32(i), fmt.Sprint(i)), nil)
+	}
+	broken := 0
+	for _, c := range x.v.replies.chunks {
+		if c.broken {
+			broken++
+		}
+	}
+	if broken == 0 {
+		t.Error("no block of records was found damaged")
+	}
 }
