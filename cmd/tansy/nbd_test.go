@@ -115,6 +115,20 @@ func TestExportCrash(t *testing.T) {
 	}
 }
 
+// TestExportLost: a server without work notices that the connection is lost, and says so.
+func TestExportLost(t *testing.T) {
+	sim := disk.NewSim(16 << 20 / disk.BlockSize)
+	if err := tansyfs.Mkfs(sim, tansyfs.MkfsOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var s nbdtest.Server
+	p := startServe(t, "--volume", s.Start(t, sim))
+	s.HangUp()
+	if code := p.wait(t); code != exitFailure || !strings.Contains(p.stderr.String(), "the connection to the NBD server is lost: the server hung up") {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
 // TestExportVolumes: names of exports among several volumes.
 func TestExportVolumes(t *testing.T) {
 	for text, want := range map[string]place{

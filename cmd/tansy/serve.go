@@ -301,6 +301,9 @@ volumes that fails, or cannot be opened, does not stop the others.
 			return exitLost // and nothing of it can be made durable
 		} else if err != nil {
 			code = exitFailure
+			if *err == context.Cause(stop) {
+				fail(*err)
+			}
 		}
 	}
 	return code

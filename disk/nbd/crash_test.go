@@ -164,6 +164,13 @@ func TestLateWrite(t *testing.T) {
 	if flushes != 2 {
 		t.Errorf("%d flushes, want 2", flushes)
 	}
+	// FUA would be for nothing, then: the next barrier has to flush.
+	guess := barriers{fua: true}
+	guess.begin(true)
+	must(t, guess.barrier(func() error { return nil }))
+	if guess.begin(true) {
+		t.Error("FUA beside a write that has none")
+	}
 	// The same of a write that begins during the flush.
 	b.begin(true)
 	b.end(false, nil)

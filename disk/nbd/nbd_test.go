@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	"tansy/disk/disktest"
@@ -182,6 +183,7 @@ func TestLost(t *testing.T) {
 	s := nbdtest.Server{}
 	d := device(t, s.Start(t, disk.NewMem(100)), Options{})
 	s.Gather(100) // no reply any more
+	before := len(s.Requests())
 	var wg sync.WaitGroup
 	lost := func(err error) {
 		if !errors.Is(err, ErrDisconnected) || errors.Is(err, disk.ErrLost) {
@@ -200,11 +202,17 @@ func TestLost(t *testing.T) {
 			}
 		})
 	}
-	for len(s.Requests()) < 65 { // the first was a flush
+	for len(s.Requests()) < before+64 {
 		runtime.Gosched()
 	}
 	s.HangUp()
-	wg.Wait()
+	ended := make(chan struct{})
+	go func() { wg.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatal("what is in flight does not end")
+	}
 	lost(d.ReadAt(1, disktest.Vector(2)))
 	lost(d.WriteAt(1, disktest.Vector(2)))
 	lost(d.Barrier())
@@ -413,6 +421,7 @@ func TestCloseBesideRequests(t *testing.T) {
 	s := nbdtest.Server{}
 	d := device(t, s.Start(t, disk.NewMem(100)), Options{})
 	s.Gather(100)
+	before := len(s.Requests())
 	var wg sync.WaitGroup
 	for range 70 {
 		wg.Go(func() {
@@ -421,7 +430,7 @@ func TestCloseBesideRequests(t *testing.T) {
 			}
 		})
 	}
-	for len(s.Requests()) < 65 {
+	for len(s.Requests()) < before+64 {
 		runtime.Gosched()
 	}
 	must(t, d.Close())

@@ -55,7 +55,7 @@ var (
 	scrubs     = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	mounts     = []string{"./mount"}
-	exported   = []string{"./disk/nbd", "-timeout", "60s", "-skip", "Servers"}
+	exported   = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
 	shares     = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	again      = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
