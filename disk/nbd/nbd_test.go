@@ -334,6 +334,24 @@ func TestMalformedReplies(t *testing.T) {
 	}
 }
 
+// TestRepliesTwice: a second reply to a request, for which nobody waits any more, is the end.
+func TestRepliesTwice(t *testing.T) {
+	s := nbdtest.Server{Reply: func(r nbdtest.Request, reply []byte) []byte {
+		if r.Command == nbdtest.Write {
+			reply = append(reply, reply...)
+		}
+		return reply
+	}}
+	d := device(t, s.Start(t, disk.NewMem(10)), Options{})
+	var err error
+	for n := 0; n < 1000 && err == nil; n++ {
+		err = d.WriteAt(1, disktest.Vector(1))
+	}
+	if !errors.Is(err, ErrDisconnected) {
+		t.Error(err)
+	}
+}
+
 // TestFlags: an export on which nothing could be known to be durable is refused, and so is one that can only be read,
 // unless it is to be read.
 func TestFlags(t *testing.T) {

@@ -160,6 +160,11 @@ func sendOption(c net.Conn, option uint32, data []byte) error {
 	b = binary.BigEndian.AppendUint32(b, option)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(data)))
 	_, err := c.Write(append(b, data...))
+	if err != nil { // what the server said last tells more, such as that it wants another certificate
+		if _, last := c.Read(make([]byte, 1)); last != nil {
+			err = last
+		}
+	}
 	return hungUp(err)
 }
 

@@ -97,6 +97,7 @@ func TestNegotiation(t *testing.T) {
 		{"answer to another option", hello + told(optStartTLS, answerInfo, ""), "protocol"},
 		{"answer of another magic", hello + "?" + ack[1:], "protocol"},
 		{"endless answer", hello + ack[:16] + "\xff\xff\xff\xff", "4294967295 bytes"},
+		{"long answer", hello + told(optGo, answerInfo, strings.Repeat("\x00", 100<<10)) + good + ack, "102400 bytes"},
 		{"answers without end", hello + strings.Repeat(good, 1000), "without end"},
 		{"text without end", hello + told(optGo, errUnknown, strings.Repeat("x", 5000)), "no such export"},
 	} {
