@@ -4,7 +4,7 @@
 // faults of the verified code are in verified/tools/mutants.py.) The sources stay as they
 // are; the compiler is given an overlay.
 //
-//	go run ./test/mutants              # all, about 14 minutes on 2 cores; fails if one is not found
+//	go run ./test/mutants              # all, about 17 minutes on 2 cores; fails if one is not found
 //	go run ./test/mutants -only lock   # those whose description matches
 //	go run ./test/mutants -table FILE  # writes the table that is in docs/oracle.md
 package main
