@@ -73,7 +73,7 @@ func (d *File) Discard(a, n uint64) error {
 
 // Discard implements Discarder.
 func (d *Mem) Discard(a, n uint64) error {
-	if err := check("discard", "", d.size, a, zeroBlocks(n)); err != nil {
+	if err := CheckTransfer("discard", "", d.size, a, zeroBlocks(n)); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -334,7 +334,7 @@ func (d *File) WriteAt(a uint64, bufs [][]byte) error {
 // transfer moves all of bufs with call, which may move less than asked for or
 // be interrupted.
 func (d *File) transfer(op string, conn syscall.RawConn, call func(int, [][]byte, int64) (int, error), a uint64, bufs [][]byte) error {
-	if err := check(op, d.path, d.size, a, bufs); err != nil {
+	if err := CheckTransfer(op, d.path, d.size, a, bufs); err != nil {
 		return err
 	}
 	off := int64(a) * BlockSize

@@ -22,7 +22,7 @@ func NewMem(size uint64) *Mem {
 
 // ReadAt implements Disk.
 func (d *Mem) ReadAt(a uint64, bufs [][]byte) error {
-	if err := check("read", "", d.size, a, bufs); err != nil {
+	if err := CheckTransfer("read", "", d.size, a, bufs); err != nil {
 		return err
 	}
 	d.mu.RLock()
@@ -42,7 +42,7 @@ func (d *Mem) ReadAt(a uint64, bufs [][]byte) error {
 
 // WriteAt implements Disk.
 func (d *Mem) WriteAt(a uint64, bufs [][]byte) error {
-	if err := check("write", "", d.size, a, bufs); err != nil {
+	if err := CheckTransfer("write", "", d.size, a, bufs); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -127,7 +127,7 @@ func (s *Sim) At(n uint64) *Sim {
 
 // ReadAt implements Disk. It returns the newest value, durable or not.
 func (s *Sim) ReadAt(a uint64, bufs [][]byte) error {
-	if err := check("read", "", s.size, a, bufs); err != nil {
+	if err := CheckTransfer("read", "", s.size, a, bufs); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -143,7 +143,7 @@ func (s *Sim) ReadAt(a uint64, bufs [][]byte) error {
 
 // WriteAt implements Disk.
 func (s *Sim) WriteAt(a uint64, bufs [][]byte) error {
-	if err := check("write", "", s.size, a, bufs); err != nil {
+	if err := CheckTransfer("write", "", s.size, a, bufs); err != nil {
 		return err
 	}
 	e := effect{a: a, versions: make([]*version, len(bufs))}
@@ -169,6 +169,27 @@ func (s *Sim) WriteAt(a uint64, bufs [][]byte) error {
 	for _, v := range e.versions {
 		v.returned.Store(true)
 	}
+	return nil
+}
+
+// WriteThrough writes bufs like WriteAt, and makes these blocks alone durable: what NBD and SCSI call
+// FUA. It counts as two operations.
+func (s *Sim) WriteThrough(a uint64, bufs [][]byte) error {
+	if err := s.WriteAt(a, bufs); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.alive(); err != nil {
+		return &Error{Op: "write", Block: a, Err: err}
+	}
+	e := effect{barrier: map[uint64]int{}}
+	for i := range uint64(len(bufs)) {
+		if n := len(s.at(a + i).pending); n > 0 { // a barrier may have been faster
+			e.barrier[a+i] = n
+		}
+	}
+	s.perform(e)
 	return nil
 }
 

@@ -70,7 +70,11 @@ func tooSparse(path string, size, free uint64) error {
 }
 
 // preallocate takes all the room of an image.
-func preallocate(d *disk.File) error {
+func preallocate(at device) error {
+	d, ok := at.(*disk.File)
+	if !ok {
+		return fmt.Errorf("%s has what room its server gives it: leave --preallocate out", at.Path())
+	}
 	err := d.Preallocate()
 	if errors.Is(err, disk.ErrNoRoom) {
 		if free, e := disk.HostFree(d.Path()); e == nil {

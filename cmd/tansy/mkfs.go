@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/disk/nbd"
 	tansyfs "tansy/fs"
 )
 
@@ -14,12 +15,13 @@ func mkfs(args []string) int {
   tansy mkfs data.img --size 100G --preallocate
                                         an image that takes all its room now, so that it never lacks any
   tansy mkfs /dev/sdb --force           a whole block device; what was on it is lost
+  tansy mkfs nbd://host/export --force  an export of an NBD server, in the same way
   tansy mkfs data.img --size 1T --inodes 100000000
   tansy mkfs data.img --size 10G --owner 1000:100 --mode 0770
                                         where user 1000 and group 100 may write
 `)
 	var size byteSize
-	f.Var(&size, "size", "size of a new image file (required for one; a device's size is its own)")
+	f.Var(&size, "size", "size of a new image file (required for one; a device's or export's size is its own)")
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
@@ -50,6 +52,12 @@ func mkfs(args []string) int {
 
 // makeVolume makes a volume in a new image file, or in what exists if force is set.
 func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
+	if nbd.IsName(path) {
+		if !force {
+			return fmt.Errorf("%s is an export of a server: --force makes a new volume over what it holds, which is lost", path)
+		}
+		return i.format(path, o)
+	}
 	st, err := os.Stat(path)
 	if os.IsNotExist(err) {
 		if i.size == 0 {
@@ -69,13 +77,15 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 	return i.format(path, o)
 }
 
-// format makes a volume in an existing file or device.
+// format makes a volume in an existing file, device or export.
 func (i image) format(path string, o tansyfs.MkfsOptions) error {
-	d, err := disk.OpenFile(path, disk.FileOptions{Warn: i.warn})
+	d, err := openDevice(path, disk.FileOptions{Warn: i.warn})
 	if err != nil {
 		return err
 	}
-	if i.preallocate {
+	if has := d.Size() * disk.BlockSize; nbd.IsName(path) && i.size != 0 && has != i.size {
+		err = fmt.Errorf("%s has %s: leave --size out", path, about(has))
+	} else if i.preallocate {
 		err = preallocate(d)
 	}
 	if err == nil {

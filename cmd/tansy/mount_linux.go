@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -16,6 +15,7 @@ import (
 
 	"tansy/daemon"
 	"tansy/disk"
+	"tansy/disk/nbd"
 	"tansy/mount"
 )
 
@@ -43,7 +43,8 @@ A crash leaves a beginning of all that was done, in its order. Without --allow-o
 others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
 must not be served at the same time. docs/mount.md says more.
 
-Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away.
+Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away. The loss of
+the connection to an NBD server is exit code 1.
 `)
 	m := mounting{cache: max(defaultCache(memory()), minCache), discard: "auto"}
 	f.BoolVar(&m.readOnly, "read-only", false, "refuse changes; nothing is written to the volume")
@@ -144,10 +145,10 @@ func (m *mounting) run(source, dir string) int {
 		return exitFailure
 	}
 	// In the background the working directory is another one, and what is shown should mean something anywhere.
-	if source, err = filepath.Abs(source); err != nil {
+	if source, err = anywhere(source); err != nil {
 		return fail(err)
 	}
-	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(source); missing(source) {
 		return fail(fmt.Errorf("%w (tansy mkfs makes a volume)", err))
 	}
 	const heap = overhead - slack + mount.MaxPending
@@ -186,6 +187,9 @@ func (m *mounting) run(source, dir string) int {
 	background.Wait()
 	if lost != nil {
 		fail(lost)
+		if !errors.Is(lost, disk.ErrLost) {
+			return exitFailure
+		}
 		return exitLost // and nothing of it can be made durable
 	}
 	if err := v.close(); err != nil {
@@ -300,6 +304,10 @@ func unmount(dir string, lazy bool) error {
 	}
 	if err := mount.Unmount(dir, lazy); err != nil || lazy {
 		return err
+	}
+	if nbd.IsName(at.Source) {
+		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write yet, and nothing tells when it ends\n", at.Source)
+		return nil
 	}
 	return unlocked(time.Minute, func() error {
 		d, err := disk.OpenFile(at.Source, disk.FileOptions{ReadOnly: true})

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tansy/disk"
+	"tansy/disk/nbd"
 	volrepair "tansy/repair"
 )
 
@@ -42,11 +43,11 @@ plain Go, tested, but not proved.
 	}
 	if *undo == "" && *from == "" && *yes {
 		*undo = pos[0] + ".undo"
-		if st, err := os.Stat(pos[0]); err == nil && !st.Mode().IsRegular() {
+		if st, err := os.Stat(pos[0]); nbd.IsName(pos[0]) || err == nil && !st.Mode().IsRegular() {
 			return misused(f, "for a device say where the undo file is to go: --undo FILE")
 		}
 	}
-	d, err := disk.OpenFile(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
+	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
 	if err != nil {
 		fail("repair", err)
 		return exitUsage
@@ -65,7 +66,7 @@ plain Go, tested, but not proved.
 }
 
 // undoRepair puts the blocks of an undo file back, with yes.
-func undoRepair(d *disk.File, from string, yes bool) error {
+func undoRepair(d device, from string, yes bool) error {
 	u, err := volrepair.LoadUndo(from)
 	if err == nil {
 		err = u.Check(d)
@@ -88,7 +89,7 @@ func undoRepair(d *disk.File, from string, yes bool) error {
 }
 
 // repairVolume says what a repair does, and with yes does it, and returns the exit code.
-func repairVolume(d *disk.File, undo string, yes bool, o volrepair.Options) (code int, err error) {
+func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code int, err error) {
 	p, err := volrepair.NewPlan(d, o)
 	if err != nil {
 		return 0, err

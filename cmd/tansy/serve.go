@@ -71,14 +71,17 @@ func serve(args []string) int {
   tansy serve --scrub 20M                       look for damage in the background: all that is in use is read, once a week
   tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
                                                 two volumes, which clients mount as HOST:/a and HOST:/b
+  tansy serve --volume nbd+unix:///data?socket=/run/nbd.sock
+                                                an export of an NBD server (docs/nbd.md)
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
-went away. Nothing was acknowledged after that was seen, which takes a second at most. One of several
+went away. Nothing was acknowledged after that was seen, which takes a second at most. Exit code 1: among other things, the
+connection to the NBD server was lost, and a new start recovers the volume when that is there again. One of several
 volumes that fails, or cannot be opened, does not stop the others.
 `)
 	places := volumeList{list: []place{{"tansy.img", "/"}}}
-	f.Var(&places, "volume", "a volume: an image `FILE` or a block device; for several FILE:/PATH, each with another path to mount it by")
+	f.Var(&places, "volume", "a volume: an image `FILE`, a block device, or an export of an NBD server as nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
@@ -298,6 +301,9 @@ volumes that fails, or cannot be opened, does not stop the others.
 			return exitLost // and nothing of it can be made durable
 		} else if err != nil {
 			code = exitFailure
+			if *err == context.Cause(stop) {
+				fail(*err)
+			}
 		}
 	}
 	return code

@@ -26,7 +26,7 @@ func (m *discardMode) Set(s string) error {
 
 // of tells whether the room of what is free on d goes back to where it came from. A sparse image takes room only
 // when it is needed, so it should not keep what is not. Most devices gain nothing, and some are slow at it.
-func (m discardMode) of(d *disk.File) bool {
+func (m discardMode) of(d device) bool {
 	switch m {
 	case "on":
 		return d.Discards()
@@ -40,7 +40,7 @@ func trim(args []string) int {
 	f := newFlags("trim", "VOLUME [flags]", `  tansy trim data.img           give the room of all free blocks back to the file system
   tansy trim /dev/vg/data       unmap them on a thin device
 
-Free blocks become holes of the image; on a device they become zeros that it need not store, if it has a
+Free blocks become holes of the image; on a device, or an export of an NBD server, they become zeros that it need not store, if it has a
 command for that. The volume must not be in use by a server; one that serves does the same by itself with
 --discard. What was written by a server that did not is found, too. On a device, all free
 blocks are gone through. A preallocated image keeps its room.
@@ -50,7 +50,7 @@ blocks are gone through. A preallocated image keeps its room.
 	if done {
 		return code
 	}
-	d, err := disk.OpenFile(pos[0], disk.FileOptions{Warn: warning("trim")})
+	d, err := openDevice(pos[0], disk.FileOptions{Warn: warning("trim")})
 	if err != nil {
 		fail("trim", err)
 		return exitUsage
@@ -67,9 +67,9 @@ blocks are gone through. A preallocated image keeps its room.
 	return exitOK
 }
 
-func trimVolume(d *disk.File, quiet bool) (n uint64, err error) {
+func trimVolume(d device, quiet bool) (n uint64, err error) {
 	if !d.Discards() {
-		return 0, errors.New("a preallocated image keeps its room")
+		return 0, errors.New("a preallocated image keeps its room, and so does an export of a server that cannot write zeros by themselves")
 	}
 	v, err := tansyfs.Open(d, tansyfs.Options{})
 	if err != nil {

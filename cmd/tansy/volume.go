@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +20,7 @@ import (
 type volume struct {
 	place
 	log    *slog.Logger
-	device *disk.File
+	device device
 	stats  *disk.Stats
 	fs     *tansyfs.FS // nil if it could not be opened
 
@@ -45,10 +43,7 @@ type opening struct {
 
 // open opens the volume, and makes it if it is missing.
 func (o *opening) open(v *volume) error {
-	if _, err := os.Stat(v.image); errors.Is(err, fs.ErrNotExist) {
-		if o.readOnly {
-			return err
-		}
+	if !o.readOnly && missing(v.image) {
 		var options tansyfs.MkfsOptions
 		o.root.apply(&options)
 		if err := o.new.make(v.image, options); err != nil {
@@ -56,7 +51,7 @@ func (o *opening) open(v *volume) error {
 		}
 		v.log.Info("made a new volume", "file", v.image, "size", new(byteSize(o.new.size)).String())
 	}
-	d, err := disk.OpenFile(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn})
+	d, err := openDevice(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn})
 	if err != nil {
 		return err
 	}

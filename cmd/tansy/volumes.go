@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tansy/disk/nbd"
 	"tansy/exports"
 )
 
@@ -31,16 +32,20 @@ func (l *volumeList) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Set adds FILE or FILE:/PATH. The file's name may have colons in it, even before a slash if a
+// Set adds FILE or FILE:/PATH, or the same of an export of an NBD server. The file's name may have colons in it, even before a slash if a
 // path is given.
 func (l *volumeList) Set(text string) error {
 	p := place{text, "/"}
-	if i := strings.LastIndex(text, ":/"); i >= 0 {
-		p = place{text[:i], text[i+1:]}
+	name := 0 // where a path may begin
+	if nbd.IsName(text) {
+		name = strings.Index(text, "://") + len("://")
+	}
+	if i := strings.LastIndex(text[name:], ":/"); i >= 0 {
+		p = place{text[:name+i], text[name+i+1:]}
 	}
 	switch {
 	case p.image == "":
-		return errors.New("no volume: give an image file or a block device, and for several :/PATH behind each")
+		return errors.New("no volume: give an image file, a block device or an export of an NBD server, and for several :/PATH behind each")
 	case slices.ContainsFunc(strings.Split(p.path, "/"), func(n string) bool { return n == "." || n == ".." || len(n) > 255 }) || len(p.path) > 1024:
 		return fmt.Errorf("%s is no path that clients can mount", p.path)
 	}
