@@ -88,3 +88,78 @@ Proof.
     + intros s t i l r r' need k n Hs Ht Htouch Hn. simpl in Hn. case_decide; [by rewrite lookup_empty in Hn|].
       apply lookup_singleton_Some in Hn as [<- <-]. at_each Ht t; lia.
 Qed.
+
+(** *** Without the wait: a stable write may be answered before it is durable *)
+Definition hasty : its_life :=
+  let acts := [Comes 1 (Put 1 true); Closes 1 w1 0; Points 1 1; Answers 1 0 0] in
+  a_life acts (λ t, if decide (t ≤ 2) then [0] else [0; 1]) (λ t, 0) (λ t, if decide (t ≤ 2) then ∅ else {[1 := w1]})
+    (λ t, if decide (t ≤ 2) then ∅ else {[0 := 1]}).
+(** Then a crash; and it is gone. *)
+Definition later : its_life :=
+  a_life [Comes 2 Get; Closes 2 [OpRead 0 0] 0; Answers 2 0 0] (λ t, [0]) (λ t, 0) (λ t, ∅) (λ t, ∅).
+Definition lost_write : list (event op nat) := [Call 1 (Put 1 true); Reply 1 0; Crash; Call 2 Get; Reply 2 0].
+
+Lemma lost_write_is_none : ¬ ∃ m, trace lost_write m.
+Proof.
+  intros [m Hm].
+  apply (staged lost_write (λ k m, match k with
+    | 0 => states m = [0] ∧ stands 0 Idle Idle m
+    | 1 => (states m = [0] ∧ stands 0 (Waiting (Put 1 true)) Idle m) ∨ (states m = [0; 1] ∧ stands 1 (Done 0 1) Idle m)
+    | 2 => states m = [0; 1] ∧ 1 ≤ kept m ∧ stands 1 Idle Idle m
+    | 3 => stands 1 Idle Idle m
+    | 4 => stands 1 Idle (Waiting Get) m ∨ ∃ b, stands 1 Idle (Done 1 b) m
+    | _ => False
+    end)) with (k := 5) in Hm; try done.
+  - intros k m1 m2 HA Hs. destruct k as [|[|[|[|[|k]]]]]; try done; try destruct HA as [HA|HA]; try destruct HA as [b0 HA]; machine_step Hs; try lia.
+    all: first [fits; lia|left; fits; fail|right; fits; fail|right; eexists; fits; fail].
+  - intros k e m1 m2 He HA Hs. destruct k as [|[|[|[|[|k]]]]]; try done; simpl in He; simplify_eq; try destruct HA as [HA|HA]; try destruct HA as [b0 HA]; machine_step Hs; try lia.
+    all: try (destruct n as [|[|n]]; simplify_eq; try lia).
+    all: first [fits; lia|left; fits; fail|right; fits; fail|right; eexists; fits; fail].
+Qed.
+
+Lemma later_keeps_the_contracts : Contracts keys cell body ok stable flush later.
+Proof.
+  split.
+  - split; [done| |by intros t a i; apply others].
+    intros t a i Ha Hi. at_each Ha t; simpl in Hi; simplify_eq; simpl; repeat constructor; vm_compute; congruence.
+  - intros t _. simpl. split_and!; [by exists []|done|done].
+  - intros t _. apply serial_none.
+  - split; [intros t i n o l r p Ha; by at_each Ha t|].
+    intros t n _ _ [x Hx]. simpl in Hx. by rewrite lookup_empty in Hx.
+  - intros t i l r Ha. at_each Ha t; exists 0; (split; [done|]); intros [|j] k o Hj; simpl in Hj; simplify_eq; try (by destruct j).
+    split; [set_solver|done].
+  - split; [intros t i r need Ha; at_each Ha t; simpl; lia| | |intros t _; simpl; lia].
+    + intros t i r need o l p n Ha Hp. at_each Ha t; vm_compute in Hp; simplify_eq.
+    + intros t i r need o l p Ha Hp Hf. at_each Ha t; vm_compute in Hp; simplify_eq.
+  - split; [intros t i n o l r p k Ha; by at_each Ha t| |].
+    + intros t k n _ Hn. simpl in Hn. by rewrite lookup_empty in Hn.
+    + intros s t i l r r' need k n _ _ _ Hn. simpl in Hn. by rewrite lookup_empty in Hn.
+Qed.
+Theorem without_waiting :
+  Opens hasty 0 ∧ Runner body ok hasty ∧ Mono hasty ∧ Whole keys cell hasty ∧ Commits hasty ∧ Current keys cell hasty ∧ Seen stable hasty ∧
+  (∀ t i r need, at_ hasty t (Answers i r need) → need ≤ lb hasty t) ∧
+  Recovers keys cell free hasty 0 0 ∧ Opens later 0 ∧ Contracts keys cell body ok stable flush later ∧
+  ¬ ∃ m, trace (seen hasty (ending hasty) ++ [Crash] ++ seen later (ending later)) m.
+Proof.
+  split; [done|]. split; [|split; [|split; [|split; [|split; [|split; [|split; [|split; [|split; [done|split; [|exact lost_write_is_none]]]]]]]]]].
+  - split; [done| |by intros t a i; apply others].
+    intros t a i Ha Hi. at_each Ha t; simpl in Hi; simplify_eq; simpl; repeat constructor; vm_compute; congruence.
+  - intros t Ht. unfold ending in Ht; simpl in *. repeat case_decide; try lia; split_and!; try done; try lia.
+    all: try (by exists []); try (by exists [1]). apply map_empty_subseteq.
+  - intros t _. simpl. repeat case_decide; [apply serial_none|apply serial_one].
+  - split.
+    + intros t i n o l r p Ha Hp. at_each Ha t; vm_compute in Hp; simplify_eq; by split_and!.
+    + intros t n Ht Hn Hs. unfold ending in Ht; simpl in *. repeat case_decide; try lia; try (rewrite Hn in Hs; by destruct Hs).
+      assert (t = 2) as -> by lia. exists 1. destruct Hs as [l [<- _]%lookup_singleton_Some]. done.
+  - intros t i l r Ha. at_each Ha t; exists 0; (split; [done|]); intros [|j] k o Hj; simpl in Hj; simplify_eq; by destruct j.
+  - split.
+    + intros t i n o l r p k Ha Hp Hs Hk. at_each Ha t; vm_compute in Hp; simplify_eq; try done.
+      destruct Hk as [x Hk]. unfold Writes in Hk. simpl in Hk.
+      apply lookup_insert_Some in Hk as [[<- _]|[_ Hk]]; [by exists 1|by rewrite lookup_empty in Hk].
+    + intros t k n _ Hn. simpl in *. repeat case_decide; simplify_map_eq; try lia; eauto.
+    + intros s t i l r r' need k n Hs Ht Htouch Hn. by at_each Hs s.
+  - intros t i r need Ha. at_each Ha t; simpl; lia.
+  - split; [done|]. exists 0, 0. split; [|by intros k ->%elem_of_singleton].
+    split; [done|]. split; [done|]. split; [by intros [|i] k o|]. intros k _. done.
+  - apply later_keeps_the_contracts.
+Qed.

@@ -19,7 +19,7 @@ THEOREMS = {
     "Programs": ["log_is_run", "run_is_log", "at_its_place"],
     "Clients": ["clients_see_the_specification", "nothing_shown_is_lost"],
     "Example": ["it_happens", "clients_of_the_example"],
-    "Counterexamples": ["without_real_time"],
+    "Counterexamples": ["without_real_time", "without_waiting"],
 }
 FORBIDDEN = r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Primitive|bypass_check|Unset\s+\w+\s+Checking|type_in_type)\b"
 
