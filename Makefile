@@ -4,7 +4,7 @@ CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
 GENERATE = python3 verified/tools/gen.py verified/compile.dfy
 
-.PHONY: all serve test race verify gen gen-check test-linux bench lint mutants go-mutants fuzz
+.PHONY: all serve test race verify metatheory gen gen-check test-linux bench lint mutants go-mutants fuzz
 
 all: test
 
@@ -21,6 +21,10 @@ race:
 # check every proof; VERIFY_FLAGS=-f starts from scratch
 verify: $(Z3)
 	python3 verified/tools/verify.py $(VERIFY_FLAGS)
+
+# what follows from these proofs for clients, in Coq 8.16 with stdpp (seconds)
+metatheory:
+	python3 metatheory/check.py $(METATHEORY_FLAGS)
 
 # proofs that must fail: the verified core with one line broken
 mutants: $(Z3)

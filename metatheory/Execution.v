@@ -1,0 +1,144 @@
+(** What the running server does, and what is proved of it in Dafny.
+
+    A life of the server, from the opening of a volume to the next crash, is a list of acts. Between two acts is a moment,
+    and at every moment the ghost fields of the Dafny code have values: act number t leads from moment t to moment t + 1. What Dafny says
+    of a state holds at each moment; what it says of two states, old(...) and now, of two moments.
+
+    A line in quotes after the name of a file stands so in that file; check.py looks. *)
+From Tansy Require Export Programs Spec.
+
+(** Acts. What is not here (locks, reads, writes to the device, background work on the log, tries of a procedure that were
+    given up and told to nobody) is [Works]. What the background does to the volume is done by calls, too, of no client. *)
+Inductive act {Op Res Obj : Type} :=
+  | Comes (i : nat) (o : Op)                  (* call i comes: a procedure and its arguments *)
+  | Closes (i : nat) (l : log Obj) (r : Res)  (* its procedure has returned r, its transaction did l; Finish or Abort is called *)
+  | Points (i n : nat)                        (* Finish takes the step Point, with success: commit n *)
+  | Answers (i : nat) (r : Res) (need : nat)  (* Finish or Abort has returned need; it was waited for; the reply leaves *)
+  | Fails (i : nat)                           (* the device failed: NFS3ERR_IO *)
+  | Works.
+Arguments act : clear implicits.
+
+Section execution.
+  Context {Obj Vol Op Res : Type} (keys : gset key) (cell : Vol → key → Obj).
+  Context (body : Op → program Obj Res)   (* the procedures *)
+          (ok : Res → bool)               (* the status is NFS3_OK *)
+          (stable flush : Op → bool).     (* as in Spec.v *)
+
+  (** Where a call is; what is known of it then. p: how many commits there were when Finish or Abort was called. *)
+  Inductive phase :=
+    | Away | Came (o : Op) | Closed (o : Op) (l : log Obj) (r : Res) (p : nat) | Pointed (o : Op) (l : log Obj) (r : Res) (p n : nat) | Over.
+
+  Record life := Life {
+    acts  : list (act Op Res Obj);
+    vs    : nat → list Vol;             (* Journal.vs at each moment *)
+    lb    : nat → nat;                  (* Journal.lb *)
+    logs  : nat → gmap nat (log Obj);   (* Sys.logs *)
+    stab  : nat → gmap key nat;         (* Sys.stab *)
+    phases : nat → nat → phase }.       (* of each call *)
+  Definition ending (L : life) : nat := length (acts L).
+  Definition at_ (L : life) t a : Prop := acts L !! t = Some a.
+
+  (** *** The runner (Go): what it does with a call, in this order *)
+  Definition wrote (l : log Obj) (r : Res) : bool := ok r && bool_decide (Writes l ≠ ∅).
+  Inductive goes_on : nat → phase → act Op Res Obj → phase → Prop :=
+    | g_comes p i o : goes_on p Away (Comes i o) (Came o)
+    (* the procedure ran as one transaction, and is a program *)
+    | g_closes p i o l r : does (body o) l r → goes_on p (Came o) (Closes i l r) (Closed o l r p)
+    (* Finish is called if its status is OK, and commits if it wrote something; once (Txn.appended) *)
+    | g_points p i o l r q n : wrote l r = true → goes_on p (Closed o l r q) (Points i n) (Pointed o l r q n)
+    (* its result is the reply, if it wrote nothing or was refused, or else has committed *)
+    | g_tells p i o l r q need : wrote l r = false → goes_on p (Closed o l r q) (Answers i r need) Over
+    | g_tells_done p i o l r q n need : goes_on p (Pointed o l r q n) (Answers i r need) Over
+    | g_fails p i ph : ph ≠ Away → ph ≠ Over → goes_on p ph (Fails i) Over.
+  Definition of_call (a : act Op Res Obj) : option nat :=
+    match a with Comes i _ | Closes i _ _ | Points i _ | Answers i _ _ | Fails i => Some i | Works => None end.
+  Record Runner (L : life) : Prop := {
+    runner_begins : ∀ i, phases L 0 i = Away;
+    runner_goes : ∀ t a i, at_ L t a → of_call a = Some i →
+      goes_on (length (vs L t) - 1) (phases L t i) a (phases L (S t) i);
+    runner_others : ∀ t a i, at_ L t a → of_call a ≠ Some i → phases L (S t) i = phases L t i }.
+
+  (** *** T1: strict serializability (verified/txn/serial.dfy, commit.dfy) *)
+  (* nothing of the history is taken back.
+     journal/state.dfy: "|old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds"
+     txn/system.dfy: "(forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs && logs[n] == old(logs)[n]) &&" *)
+  Definition Mono (L : life) : Prop := ∀ t, t < ending L →
+    vs L t `prefix_of` vs L (S t) ∧ lb L t ≤ lb L (S t) ∧ logs L t ⊆ logs L (S t).
+  (* the commits are transactions', and each led from the state before it to the one after it.
+     txn/serial.dfy: "s.Inv() && Complete(s.logs, s.j.vs)"
+     txn/system.dfy: "Serial(kinds, logs, j.vs)" *)
+  Definition Whole (L : life) : Prop := ∀ t, t ≤ ending L →
+    Serial keys cell (logs L t) (vs L t) ∧ Complete (logs L t) (vs L t).
+  (* a commit is the next one, it is recorded with what the transaction did, and nothing else adds any.
+     txn/commit.dfy: "ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&"
+     txn/commit.dfy: "predicate Recorded(s: Sys, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
+     txn/commit.dfy: "ensures st != AOk ==> t.s.logs == old(t.s.logs)" *)
+  Record Commits (L : life) : Prop := {
+    commits_next : ∀ t i n o l r p, at_ L t (Points i n) → phases L t i = Closed o l r p →
+      n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l;
+    commits_only : ∀ t n, t < ending L → logs L t !! n = None → is_Some (logs L (S t) !! n) → ∃ i, at_ L t (Points i n) }.
+  (* REAL TIME: when Finish or Abort is called, the newest state is one in which the transaction finds what it found.
+     txn/commit.dfy: "ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))"
+     journal/state.dfy: "function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }" *)
+  Definition Current (L : life) : Prop := ∀ t i l r, at_ L t (Closes i l r) →
+    ∃ st, last (vs L t) = Some st ∧ Finds keys cell l st.
+
+  (** *** T2: what a reply says is durable survives (commit.dfy, ../journal/threads.dfy) *)
+  Record Waits (L : life) : Prop := {
+    (* journal/threads.dfy: "ensures ok ==> n as int <= j.lb" *)
+    waits_need : ∀ t i r need, at_ L t (Answers i r need) → need ≤ lb L t;
+    (* txn/commit.dfy: "(stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))" *)
+    waits_stable : ∀ t i r need o l p n, at_ L t (Answers i r need) → phases L t i = Pointed o l r p n →
+      stable o = true → n ≤ need;
+    (* journal/threads.dfy: "ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb" *)
+    waits_flush : ∀ t i r need o l p, at_ L t (Answers i r need) → phases L t i = Closed o l r p →
+      flush o = true → p ≤ lb L t;
+    (* journal/state.dfy: "0 <= lb <= cl < |vs| && 0 <= k <= |gs| &&" *)
+    waits_exist : ∀ t, t ≤ ending L → lb L t < length (vs L t) }.
+  (* Nothing seen is taken back: who holds an object has waited for the stable commits that wrote it.
+     txn/commit.dfy: "ensures st == OK && stable ==> forall k :: k in old(t.buf.m) ==> k in t.s.stab && at <= t.s.stab[k] as int"
+     txn/system.dfy: "forall k: uint64 {:trigger k in stab} {:trigger k in old(stab)} :: k in old(stab) ==> k in stab && old(stab)[k] <= stab[k]"
+     txn/commit.dfy: "forall k :: t.s.tbl.Holds(t.own, k) && k in t.s.stab ==> t.s.stab[k] as int <= n"
+     txn/commit.dfy: "ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))" *)
+  Definition touches (l : log Obj) (k : key) : Prop := ∃ o, OpRead k o ∈ l ∨ OpWrite k o ∈ l.
+  Record Seen (L : life) : Prop := {
+    seen_noted : ∀ t i n o l r p k, at_ L t (Points i n) → phases L t i = Closed o l r p → stable o = true →
+      is_Some (Writes l !! k) → ∃ m, stab L (S t) !! k = Some m ∧ n ≤ m;
+    seen_stays : ∀ t k n, t < ending L → stab L t !! k = Some n → ∃ m, stab L (S t) !! k = Some m ∧ n ≤ m;
+    seen_covers : ∀ s t i l r r' need k n, at_ L s (Closes i l r) → at_ L t (Answers i r' need) →
+      touches l k → stab L s !! k = Some n → n ≤ need }.
+
+  Record Contracts (L : life) : Prop := {
+    c_runner : Runner L; c_mono : Mono L; c_whole : Whole L; c_commits : Commits L; c_current : Current L;
+    c_waits : Waits L; c_seen : Seen L }.
+
+  (** *** T2, the crash (serial.dfy) *)
+  Context (free : Vol → key → Prop).   (* the object is a block that is not allocated (FreeIn in model.dfy) *)
+  (* what the first n transactions do, one after the other, is what makes vs[n] of vs[0].
+     txn/serial.dfy: "predicate Made(s: Sys, n: int) reads s, s.j { 0 <= n < |s.j.vs| && Leads(s.kinds, All(s.logs, n), s.j.vs[0], s.j.vs[n]) }" *)
+  Definition Made (L : life) n st0 st : Prop :=
+    vs L (ending L) !! 0 = Some st0 ∧ vs L (ending L) !! n = Some st ∧ Leads keys cell (All (logs L (ending L)) n) st0 st.
+  (* What a crash leaves recovers to what the first n made, for some n, not below what was told durable; told is any number up to lb.
+     txn/serial.dfy: "requires told <= old(s.j.lb) && s.j.Mono() && Whole(s) && img in s.j.d.ok"
+     txn/serial.dfy: "ensures exists n :: told <= n && Made(s, n) && RecOK(s.j.geo, img, s.j.vs[n], s.j.seal.signed)"
+     txn/serial.dfy: "requires Whole(s) && Made(s, n) && Agree(s.j.geo, s.j.vs[n], w) && OkKey(s.kinds, k) && !FreeIn(s.j.geo, s.j.vs[n], KeyBlk(k) as int)"
+     txn/serial.dfy: "ensures Cell(w, s.kinds, k) == After(s.kinds, All(s.logs, n), s.j.vs[0], k)" *)
+  Definition Recovers (L : life) (n : nat) (w : Vol) : Prop :=
+    lb L (ending L) ≤ n ∧ ∃ st0 st, Made L n st0 st ∧
+      ∀ k, k ∈ keys → ¬ free st k → cell w k = After cell (All (logs L (ending L)) n) st0 k.
+  (* Each opening begins a new history, with what recovery returned.
+     journal/recover.dfy: "ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)"
+     journal/recover.dfy: "ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0" *)
+  Definition Opens (L : life) (w : Vol) : Prop := vs L 0 = [w] ∧ lb L 0 = 0.
+
+  (** *** What clients see *)
+  Definition seen_of (a : act Op Res Obj) : list (event Op Res) :=
+    match a with Comes i o => [Call i o] | Answers i r _ => [Reply i r] | Fails i => [Failed i] | _ => [] end.
+  Definition seen (L : life) (t : nat) : list (event Op Res) := take t (acts L) ≫= seen_of.
+
+  (** [execution h w]: a volume that mkfs made was served, life after life; clients saw h; and the next opening finds w. *)
+  Inductive execution (fresh : Vol → Prop) : list (event Op Res) → Vol → Prop :=
+    | made w : fresh w → execution fresh [] w
+    | served h w L n w' : execution fresh h w → Opens L w → Contracts L → Recovers L n w' →
+        execution fresh (h ++ seen L (ending L) ++ [Crash]) w'.
+End execution.

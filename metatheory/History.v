@@ -1,0 +1,53 @@
+(** What transactions did, as values: logs of reads and writes; and what it is for such logs to be those of one run, each
+    transaction alone, one after the other.
+
+    A transcript of verified/txn/history.dfy. A line in quotes after the name of a file stands so in that file;
+    check.py looks. *)
+From Tansy Require Export Tactics.
+
+(** An object has a number (in objects.dfy a Key: block and offset). A volume [Vol] is known by what its objects
+    are: [cell st k], and [keys] are those there are, whatever the volume holds. *)
+Definition key := nat.
+
+(* txn/history.dfy: "datatype Op = OpRead(k: uint64, o: Object) | OpWrite(k: uint64, o: Object)" *)
+Inductive access {Obj : Type} := OpRead (k : key) (o : Obj) | OpWrite (k : key) (o : Obj).
+Arguments access : clear implicits.
+(* txn/history.dfy: "type Log = seq<Op>" *)
+Notation log Obj := (list (access Obj)).
+
+Section history.
+  Context {Obj Vol : Type} (keys : gset key) (cell : Vol → key → Obj).
+  Implicit Types (l : log Obj) (st : Vol).
+
+  Definition write (m : gmap key Obj) (e : access Obj) : gmap key Obj :=
+    match e with OpWrite k o => <[k:=o]> m | OpRead _ _ => m end.
+  (* what it wrote, and last.
+     txn/history.dfy: "if l == [] then map[] else var e := l[|l|-1]; if e.OpWrite? then Writes(l[..|l|-1])[e.k := e.o] else Writes(l[..|l|-1])" *)
+  Definition Writes l : gmap key Obj := foldl write ∅ l.
+  (* txn/history.dfy: "function After(kinds: Kinds, l: Log, st: Vol, k: uint64): Object { if k in Writes(l) then Writes(l)[k] else Cell(st, kinds, k) }" *)
+  Definition After l st k : Obj := default (cell st k) (Writes l !! k).
+  (* txn/history.dfy: "forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].k) && l[i].o == After(kinds, l[..i], st, l[i].k)" *)
+  Definition Finds l st : Prop :=
+    ∀ i k o, l !! i = Some (OpRead k o) → k ∈ keys ∧ o = After (take i l) st k.
+  (* txn/history.dfy: "Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)"
+     (lim is more than any k; what is in no object stays as it is, which matters to nobody here) *)
+  Definition Put st0 st1 (m : gmap key Obj) : Prop :=
+    ∀ k, k ∈ keys → cell st1 k = default (cell st0 k) (m !! k).
+  (* txn/history.dfy: "predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) { Finds(kinds, l, st0) && Put(kinds, st0, st1, Writes(l), 0x1_0000_0000_0000_0000) }" *)
+  Definition Leads l st0 st1 : Prop := Finds l st0 ∧ Put st0 st1 (Writes l).
+  (* txn/history.dfy: "n in logs ==> 0 < n < |vs| && Leads(kinds, logs[n], vs[n - 1], vs[n])" *)
+  Definition Serial (logs : gmap nat (log Obj)) (vs : list Vol) : Prop :=
+    ∀ n l, logs !! n = Some l → 0 < n ∧ ∃ st0 st1, vs !! (n - 1) = Some st0 ∧ vs !! n = Some st1 ∧ Leads l st0 st1.
+  (* txn/history.dfy: "predicate Complete(logs: Logs, vs: seq<Vol>) { forall n :: 0 < n < |vs| ==> n in logs }" *)
+  Definition Complete (logs : gmap nat (log Obj)) (vs : list Vol) : Prop :=
+    ∀ n, 0 < n < length vs → is_Some (logs !! n).
+  (* txn/history.dfy: "function All(logs: Logs, n: int): Log { if n <= 0 then [] else All(logs, n - 1) + if n in logs then logs[n] else [] }" *)
+  Fixpoint All (logs : gmap nat (log Obj)) n : log Obj :=
+    match n with 0 => [] | S m => All logs m ++ default [] (logs !! n) end.
+
+  Lemma Writes_snoc l e : Writes (l ++ [e]) = write (Writes l) e.
+  Proof. unfold Writes. by rewrite foldl_app. Qed.
+  (** What follows from [Leads] of an object. *)
+  Lemma Leads_cell l st0 st1 k : Leads l st0 st1 → k ∈ keys → cell st1 k = After l st0 k.
+  Proof. intros [_ H] Hk. exact (H k Hk). Qed.
+End history.
