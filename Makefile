@@ -58,11 +58,12 @@ bench:
 
 # what the verifier cannot see of the threads, and that the check of it notices mistakes (seconds; no Dafny);
 # what Dafny generates has self-assignments and unreachable returns: vet's remarks on it are left out;
-# every mutant of the verified code still finds its text
+# every mutant of the verified code still finds its text; what the metatheory quotes of the proofs still stands there
 lint:
 	python3 verified/tools/threads.py --selftest
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/'
 	GOOS=darwin $(GO) build ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 $$($(GO) list ./... | grep -v internal/gen)
 	python3 verified/tools/mutants.py -n
+	python3 metatheory/check.py --quotes
 	@out=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .) && { test -z "$$out" || { echo "$$out"; exit 1; }; }
