@@ -75,6 +75,11 @@ const (
 // MaxBlocks is the number of blocks that one transaction can write.
 const MaxBlocks = 500
 
+// maxConflicts bounds how often a transaction is tried. Each conflict adds a lock to those
+// taken first, so that a function that wants the same objects every time
+// runs at most once more than it has objects.
+const maxConflicts = 10000
+
 // Which bitmap a hint is about.
 const (
 	Blocks = 0
@@ -225,7 +230,6 @@ type Txn struct {
 	lastOK   bool // if there is one
 
 	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
-	work    func(*Txn) uint32
 	working bool    // it has not come to its end
 	cause   error   // why it was cut short
 	gated   [2]bool // the gates of the allocators that are held
@@ -258,41 +262,51 @@ func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 // which may tell of it.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	var refused error
-	t := s.begin(readOnly, func(t *Txn) uint32 {
-		if refused = f(t); refused != nil {
-			return 1
-		}
-		return 0
-	})
+	t := s.begin(readOnly)
 	defer t.escape()
-	st, r := txnrun.Companion_Default___.Run(t.t, t, stable, readOnly)
-	err := t.put(st)
-	if err == nil && r != 0 {
+	for try := 0; ; try++ {
+		cut, r := t.do(func(t *Txn) uint32 {
+			if refused = f(t); refused != nil {
+				return 1
+			}
+			return 0
+		})
+		st := txnrun.Companion_Default___.Run(t.t, t, cut, r, stable, readOnly)
+		if st == conflict && try < maxConflicts {
+			continue
+		}
+		if err := t.put(st); err != nil || r == 0 {
+			return err
+		}
 		return refused
 	}
-	return err
 }
 
 // Exec runs a procedure of the file system, or other work of the server's, p (its number in verified/fs/exec), in a transaction; how is
 // how stable a WRITE is to be. f, which returns its status, is called as Run does. What may be answered is status, and err says more
 // if that is not what f returned.
 func (s *System) Exec(p, how uint32, deferred bool, f func(*Txn) uint32) (status uint32, err error) {
-	t := s.begin(exec.Companion_Default___.ReadOnly(p), f)
+	t := s.begin(exec.Companion_Default___.ReadOnly(p))
 	defer t.escape()
-	status, st := exec.Companion_Default___.Exec(t.t, t, p, how, deferred)
-	return status, t.put(st)
+	for try := 0; ; try++ {
+		cut, r := t.do(f)
+		status, st := exec.Companion_Default___.Exec(t.t, t, cut, r, p, how, deferred)
+		if st != conflict || try == maxConflicts {
+			return status, t.put(st)
+		}
+	}
 }
 
-func (s *System) begin(readOnly bool, f func(*Txn) uint32) *Txn {
+func (s *System) begin(readOnly bool) *Txn {
 	t := s.Begin()
-	t.readOnly, t.work = readOnly, f
+	t.readOnly = readOnly
 	return t
 }
 
 // put gives t back, which has ended with status st of the verified runner, and returns the error.
 func (t *Txn) put(st uint32) error {
 	err := t.result(st)
-	t.first, t.readOnly, t.work = t.first[:0], false, nil
+	t.first, t.readOnly = t.first[:0], false
 	t.s.pool.Put(t)
 	return err
 }
@@ -321,8 +335,8 @@ func (t *Txn) escape() {
 	}
 }
 
-// Do is the work, once (verified/trusted/work.s.dfy).
-func (t *Txn) Do() (st, r uint32) {
+// do is the work f, once. st is not 0 if it was cut short.
+func (t *Txn) do(f func(*Txn) uint32) (st, r uint32) {
 	t.cause, t.working = nil, true
 	defer func() {
 		if !t.working {
@@ -338,7 +352,7 @@ func (t *Txn) Do() (st, r uint32) {
 	for _, w := range t.first { // ascending, so these are waited for
 		t.check(t.lock(w.key, w.excl))
 	}
-	r = t.work(t)
+	r = f(t)
 	if t.failed != nil { // the work has ignored it
 		return t.cut(), r
 	}

@@ -34,7 +34,7 @@ LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
            "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Conclude")}, "Commit": set()}
-WORK = {"Do", "Admit"}                  # of the Work of a transaction: others run meanwhile
+WORK = {"Admit"}                  # of the Work of a transaction: others run meanwhile
 LOOKS = {"Len", "AddrAt", "BlkAt"}      # at what its role has frozen
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 

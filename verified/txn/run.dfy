@@ -1,6 +1,6 @@
-// The runner: a transaction from its beginning to the answer.
+// The runner: a transaction from the end of its work to the answer.
 //
-// Run has the work done, commits or aborts, runs it again if others were in the way, and waits until what may be told of it is
+// Run commits or aborts, and waits until what may be told of it is
 // durable. No status comes back before, and whatever comes back, all locks are gone and the buffer is empty (Idle).
 include "commit.dfy"
 include "../trusted/work.s.dfy"
@@ -21,7 +21,6 @@ module TxnRun {
   // status beside those of TxnM: the device failed when it was waited for. What was committed has taken effect in memory; whether the
   // device has it, only the next recovery tells.
   const UNSURE: uint32 := 5
-  const TRIES: uint64 := 10000  // each conflict adds a lock to those that are taken first
 
   // What a transaction was when its work had ended: what it did, what it wrote, and the last stable commits that wrote what it held.
   datatype Told = Told(log: Log, wrote: Objs, seen: map<uint64, uint64>)
@@ -101,9 +100,9 @@ module TxnRun {
     st := Await(t, st, need);
   }
 
-  // Has the work done once.
-  method Attempt(t: Txn, w: Work, stable: bool, ro: bool) returns (st: uint32, r: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.Idle() && !t.s.j.mu.held && w.t == t
+  // Ends a transaction whose work was cut short with status cut, or else has come to status r. CONFLICT: it is to be run again.
+  method Run(t: Txn, w: Work, cut: uint32, r: uint32, stable: bool, ro: bool) returns (st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures MayTell(st) ==> Lasting(t.s, g)
@@ -112,38 +111,13 @@ module TxnRun {
     decreases *
   {
     at := 0;
-    st, r := w.Do();
-    TYield(t.s, t.own);
-    if st == OK {
+    if cut == OK {
       st, at, g := Close(t, w, r, stable, ro);
     } else {
       g := What(t);
-      if MayTell(st) { st := IOERR; }  // it tells nothing of what it saw
+      st := if MayTell(cut) then IOERR else cut;  // it tells nothing of what it saw
       var need := Abort(t);
       w.Ended(false);
-    }
-  }
-  // Has the work done, until others are not in the way any more.
-  method Run(t: Txn, w: Work, stable: bool, ro: bool) returns (st: uint32, r: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.Idle() && !t.s.j.mu.held && w.t == t
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures MayTell(st) ==> Lasting(t.s, g)
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
-    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
-    decreases *
-  {
-    at, g, r, st := 0, What(t), 0, CONFLICT;
-    var tries: uint64 := 0;
-    while st == CONFLICT && tries < TRIES
-      invariant t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-      invariant MayTell(st) ==> Lasting(t.s, g)
-      invariant Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
-      invariant st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
-      decreases *
-    {
-      tries := tries + 1;
-      st, r, at, g := Attempt(t, w, stable, ro);
     }
   }
 }

@@ -3,7 +3,6 @@ package dwork
 
 // Work is the work of a transaction. What its methods promise is there.
 type Work interface {
-	Do() (st, r uint32)
 	Admit() (ok bool)
 	Ended(committed bool)
 }

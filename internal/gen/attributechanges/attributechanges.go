@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _423_cs uint64
-	var _ = _423_cs
-	var _424_cns uint32
-	var _ = _424_cns
-	var _out612 uint64
-	var _ = _out612
-	var _out613 uint32
-	var _ = _out613
-	_out612, _out613 = inodeformat.Companion_Default___.GetCtime(ip)
-	_423_cs = _out612
-	_424_cns = _out613
-	if _423_cs < s || _423_cs == s && _424_cns < ns {
+	var _422_cs uint64
+	var _ = _422_cs
+	var _423_cns uint32
+	var _ = _423_cns
+	var _out608 uint64
+	var _ = _out608
+	var _out609 uint32
+	var _ = _out609
+	_out608, _out609 = inodeformat.Companion_Default___.GetCtime(ip)
+	_422_cs = _out608
+	_423_cns = _out609
+	if _422_cs < s || _422_cs == s && _423_cns < ns {
 		return ts, tns
 	}
-	if _424_cns < uint32(999999999) {
-		ts, tns = _423_cs, _424_cns+uint32(1)
-	} else if _423_cs < uint64(18446744073709551615) {
-		ts, tns = _423_cs+uint64(1), uint32(0)
+	if _423_cns < uint32(999999999) {
+		ts, tns = _422_cs, _423_cns+uint32(1)
+	} else if _422_cs < uint64(18446744073709551615) {
+		ts, tns = _422_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _423_cs, _424_cns
+		ts, tns = _422_cs, _423_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _425_size uint64
-	var _ = _425_size
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(ip)
-	_425_size = _out614
-	var _426_n uint64
-	var _ = _426_n
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetUsed(ip)
-	_426_n = _out615
-	if uint64(549755813888) < _425_size {
+	var _424_size uint64
+	var _ = _424_size
+	var _out610 uint64
+	var _ = _out610
+	_out610 = inodeformat.Companion_Default___.GetSize(ip)
+	_424_size = _out610
+	var _425_n uint64
+	var _ = _425_n
+	var _out611 uint64
+	var _ = _out611
+	_out611 = inodeformat.Companion_Default___.GetUsed(ip)
+	_425_n = _out611
+	if uint64(549755813888) < _424_size {
 		x = uint64(0)
 		return x
 	}
-	var _427_all uint64
-	var _ = _427_all
-	_427_all = (_425_size + uint64(4095)) / uint64(4096)
-	if _427_all < _426_n {
-		_426_n = _427_all
+	var _426_all uint64
+	var _ = _426_all
+	_426_all = (_424_size + uint64(4095)) / uint64(4096)
+	if _426_all < _425_n {
+		_425_n = _426_all
 	}
-	x = uint64(4096) * _426_n
+	x = uint64(4096) * _425_n
 	return x
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out616 *dbytes.Bytes
-	var _ = _out616
-	_out616 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out616
+	var _out612 *dbytes.Bytes
+	var _ = _out612
+	_out612 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out612
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _428_ip *dbytes.Bytes
-	var _ = _428_ip
-	var _out617 *dbytes.Bytes
-	var _ = _out617
-	_out617 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_428_ip = _out617
-	var _429_size uint64
-	var _ = _429_size
-	var _out618 uint64
-	var _ = _out618
-	_out618 = inodeformat.Companion_Default___.GetSize(_428_ip)
-	_429_size = _out618
-	if off >= _429_size {
-		var _out619 *dbytes.Bytes
-		var _ = _out619
-		_out619 = dbytes.NewBytes(uint64(0))
-		b = _out619
+	var _427_ip *dbytes.Bytes
+	var _ = _427_ip
+	var _out613 *dbytes.Bytes
+	var _ = _out613
+	_out613 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_427_ip = _out613
+	var _428_size uint64
+	var _ = _428_size
+	var _out614 uint64
+	var _ = _out614
+	_out614 = inodeformat.Companion_Default___.GetSize(_427_ip)
+	_428_size = _out614
+	if off >= _428_size {
+		var _out615 *dbytes.Bytes
+		var _ = _out615
+		_out615 = dbytes.NewBytes(uint64(0))
+		b = _out615
 		return b
 	}
-	var _430_n uint64
-	var _ = _430_n
-	var _out620 uint64
-	var _ = _out620
-	_out620 = reading.Companion_Default___.Min(len_, _429_size-off)
-	_430_n = _out620
-	var _out621 *dbytes.Bytes
-	var _ = _out621
-	_out621 = reading.Companion_Default___.Fetch(_this.Fs, txn, _428_ip, off, _430_n)
-	b = _out621
+	var _429_n uint64
+	var _ = _429_n
+	var _out616 uint64
+	var _ = _out616
+	_out616 = reading.Companion_Default___.Min(len_, _428_size-off)
+	_429_n = _out616
+	var _out617 *dbytes.Bytes
+	var _ = _out617
+	_out617 = reading.Companion_Default___.Fetch(_this.Fs, txn, _427_ip, off, _429_n)
+	b = _out617
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out622 *dbytes.Blk
-	var _ = _out622
-	_out622 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out622
+	var _out618 *dbytes.Blk
+	var _ = _out618
+	_out618 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out618
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,40 +138,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _431_ip *dbytes.Bytes
-	var _ = _431_ip
-	var _out623 *dbytes.Bytes
-	var _ = _out623
-	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_431_ip = _out623
-	var _432_size uint64
-	var _ = _432_size
-	var _out624 uint64
-	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetSize(_431_ip)
-	_432_size = _out624
-	var _433_shrink uint64
-	var _ = _433_shrink
-	var _out625 uint64
-	var _ = _out625
-	_out625 = inodeformat.Companion_Default___.GetShrink(_431_ip)
-	_433_shrink = _out625
-	if _433_shrink != uint64(0) && off+len_ > _432_size {
+	var _430_ip *dbytes.Bytes
+	var _ = _430_ip
+	var _out619 *dbytes.Bytes
+	var _ = _out619
+	_out619 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_430_ip = _out619
+	var _431_size uint64
+	var _ = _431_size
+	var _out620 uint64
+	var _ = _out620
+	_out620 = inodeformat.Companion_Default___.GetSize(_430_ip)
+	_431_size = _out620
+	var _432_shrink uint64
+	var _ = _432_shrink
+	var _out621 uint64
+	var _ = _out621
+	_out621 = inodeformat.Companion_Default___.GetShrink(_430_ip)
+	_432_shrink = _out621
+	if _432_shrink != uint64(0) && off+len_ > _431_size {
 		ok = false
 		return ok
 	}
-	var _out626 bool
-	var _ = _out626
-	_out626 = writing.Companion_Default___.Store(_this.Fs, txn, _431_ip, ino, off, src, so, len_)
-	ok = _out626
+	var _out622 bool
+	var _ = _out622
+	_out622 = writing.Companion_Default___.Store(_this.Fs, txn, _430_ip, ino, off, src, so, len_)
+	ok = _out622
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _432_size {
-		inodeformat.Companion_Default___.SetFileSize(_431_ip, off+len_)
+	if off+len_ > _431_size {
+		inodeformat.Companion_Default___.SetFileSize(_430_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _431_ip, ino)
+	_this.Fs.SetMeta(txn, _430_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -181,95 +181,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _434_ip *dbytes.Bytes
-	var _ = _434_ip
-	var _out627 *dbytes.Bytes
-	var _ = _out627
-	_out627 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_434_ip = _out627
-	var _435_size uint64
-	var _ = _435_size
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetSize(_434_ip)
-	_435_size = _out628
-	var _436_shrink uint64
-	var _ = _436_shrink
-	var _out629 uint64
-	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.GetShrink(_434_ip)
-	_436_shrink = _out629
+	var _433_ip *dbytes.Bytes
+	var _ = _433_ip
+	var _out623 *dbytes.Bytes
+	var _ = _out623
+	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_433_ip = _out623
+	var _434_size uint64
+	var _ = _434_size
+	var _out624 uint64
+	var _ = _out624
+	_out624 = inodeformat.Companion_Default___.GetSize(_433_ip)
+	_434_size = _out624
+	var _435_shrink uint64
+	var _ = _435_shrink
+	var _out625 uint64
+	var _ = _out625
+	_out625 = inodeformat.Companion_Default___.GetShrink(_433_ip)
+	_435_shrink = _out625
 	ok = true
-	if sz > _435_size {
-		if _436_shrink != uint64(0) {
+	if sz > _434_size {
+		if _435_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _435_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _434_ip, sz)
-		var _437_shrink_k uint64
-		var _ = _437_shrink_k
-		_437_shrink_k = _436_shrink
-		if _436_shrink < _435_size && (_436_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_435_size+uint64(4095))/uint64(4096)) {
-			_437_shrink_k = _435_size
+	} else if sz < _434_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _433_ip, sz)
+		var _436_shrink_k uint64
+		var _ = _436_shrink_k
+		_436_shrink_k = _435_shrink
+		if _435_shrink < _434_size && (_435_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_434_size+uint64(4095))/uint64(4096)) {
+			_436_shrink_k = _434_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_434_ip, _437_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_433_ip, _436_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_434_ip, sz)
-	_this.Fs.SetMeta(txn, _434_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_433_ip, sz)
+	_this.Fs.SetMeta(txn, _433_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _438_ip *dbytes.Bytes
-	var _ = _438_ip
-	var _out630 *dbytes.Bytes
-	var _ = _out630
-	_out630 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_438_ip = _out630
-	var _439_size uint64
-	var _ = _439_size
-	var _out631 uint64
-	var _ = _out631
-	_out631 = inodeformat.Companion_Default___.GetSize(_438_ip)
-	_439_size = _out631
-	var _440_shrink uint64
-	var _ = _440_shrink
-	var _out632 uint64
-	var _ = _out632
-	_out632 = inodeformat.Companion_Default___.GetShrink(_438_ip)
-	_440_shrink = _out632
-	if _440_shrink == uint64(0) {
+	var _437_ip *dbytes.Bytes
+	var _ = _437_ip
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_437_ip = _out626
+	var _438_size uint64
+	var _ = _438_size
+	var _out627 uint64
+	var _ = _out627
+	_out627 = inodeformat.Companion_Default___.GetSize(_437_ip)
+	_438_size = _out627
+	var _439_shrink uint64
+	var _ = _439_shrink
+	var _out628 uint64
+	var _ = _out628
+	_out628 = inodeformat.Companion_Default___.GetShrink(_437_ip)
+	_439_shrink = _out628
+	if _439_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _441_lo uint64
-	var _ = _441_lo
-	_441_lo = (_439_size + uint64(4095)) / uint64(4096)
-	var _442_n uint64
-	var _ = _442_n
-	_442_n = (_440_shrink + uint64(4095)) / uint64(4096)
-	if _442_n < _441_lo {
-		_442_n = _441_lo
+	var _440_lo uint64
+	var _ = _440_lo
+	_440_lo = (_438_size + uint64(4095)) / uint64(4096)
+	var _441_n uint64
+	var _ = _441_n
+	_441_n = (_439_shrink + uint64(4095)) / uint64(4096)
+	if _441_n < _440_lo {
+		_441_n = _440_lo
 	}
-	var _443_m uint64
-	var _ = _443_m
-	var _out633 uint64
-	var _ = _out633
-	_out633 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _438_ip, ino, _442_n, _441_lo, max)
-	_443_m = _out633
-	var _444_shrink_k uint64
-	var _ = _444_shrink_k
-	_444_shrink_k = uint64(4096) * _443_m
-	if _443_m == _441_lo {
-		_444_shrink_k = uint64(0)
+	var _442_m uint64
+	var _ = _442_m
+	var _out629 uint64
+	var _ = _out629
+	_out629 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _437_ip, ino, _441_n, _440_lo, max)
+	_442_m = _out629
+	var _443_shrink_k uint64
+	var _ = _443_shrink_k
+	_443_shrink_k = uint64(4096) * _442_m
+	if _442_m == _440_lo {
+		_443_shrink_k = uint64(0)
 	}
-	done = _444_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_438_ip, _444_shrink_k)
-	_this.Fs.SetMeta(txn, _438_ip, ino)
+	done = _443_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_437_ip, _443_shrink_k)
+	_this.Fs.SetMeta(txn, _437_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -277,104 +277,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out634 bool
-	var _ = _out634
-	var _out635 uint64
-	var _ = _out635
-	_out634, _out635 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out634
-	ino = _out635
+	var _out630 bool
+	var _ = _out630
+	var _out631 uint64
+	var _ = _out631
+	_out630, _out631 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out630
+	ino = _out631
 	if !ok {
 		return ok, ino
 	}
-	var _445_ip *dbytes.Bytes
-	var _ = _445_ip
-	var _out636 *dbytes.Bytes
+	var _444_ip *dbytes.Bytes
+	var _ = _444_ip
+	var _out632 *dbytes.Bytes
+	var _ = _out632
+	_out632 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_444_ip = _out632
+	var _445_size uint64
+	var _ = _445_size
+	var _out633 uint64
+	var _ = _out633
+	_out633 = inodeformat.Companion_Default___.GetSize(_444_ip)
+	_445_size = _out633
+	var _446_shrink uint64
+	var _ = _446_shrink
+	var _out634 uint64
+	var _ = _out634
+	_out634 = inodeformat.Companion_Default___.GetShrink(_444_ip)
+	_446_shrink = _out634
+	var _447_gen uint64
+	var _ = _447_gen
+	var _out635 uint64
+	var _ = _out635
+	_out635 = inodeformat.Companion_Default___.GetGen(_444_ip)
+	_447_gen = _out635
+	var _448_bare bool
+	var _ = _448_bare
+	var _out636 bool
 	var _ = _out636
-	_out636 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_445_ip = _out636
-	var _446_size uint64
-	var _ = _446_size
-	var _out637 uint64
-	var _ = _out637
-	_out637 = inodeformat.Companion_Default___.GetSize(_445_ip)
-	_446_size = _out637
-	var _447_shrink uint64
-	var _ = _447_shrink
-	var _out638 uint64
-	var _ = _out638
-	_out638 = inodeformat.Companion_Default___.GetShrink(_445_ip)
-	_447_shrink = _out638
-	var _448_gen uint64
-	var _ = _448_gen
-	var _out639 uint64
-	var _ = _out639
-	_out639 = inodeformat.Companion_Default___.GetGen(_445_ip)
-	_448_gen = _out639
-	var _449_bare bool
-	var _ = _449_bare
-	var _out640 bool
-	var _ = _out640
-	_out640 = inodeformat.Companion_Default___.NoSlots(_445_ip)
-	_449_bare = _out640
-	if _446_size != uint64(0) || _447_shrink != uint64(0) || !_449_bare || _448_gen == uint64(18446744073709551615) {
+	_out636 = inodeformat.Companion_Default___.NoSlots(_444_ip)
+	_448_bare = _out636
+	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare || _447_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _445_ip, ino, ty, _448_gen+uint64(1))
+	_this.Blank(txn, _444_ip, ino, ty, _447_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _450_ip *dbytes.Bytes
-	var _ = _450_ip
-	var _out641 *dbytes.Bytes
+	var _449_ip *dbytes.Bytes
+	var _ = _449_ip
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out637 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_449_ip = _out637
+	var _450_size uint64
+	var _ = _450_size
+	var _out638 uint64
+	var _ = _out638
+	_out638 = inodeformat.Companion_Default___.GetSize(_449_ip)
+	_450_size = _out638
+	var _451_shrink uint64
+	var _ = _451_shrink
+	var _out639 uint64
+	var _ = _out639
+	_out639 = inodeformat.Companion_Default___.GetShrink(_449_ip)
+	_451_shrink = _out639
+	var _452_gen uint64
+	var _ = _452_gen
+	var _out640 uint64
+	var _ = _out640
+	_out640 = inodeformat.Companion_Default___.GetGen(_449_ip)
+	_452_gen = _out640
+	var _453_bare bool
+	var _ = _453_bare
+	var _out641 bool
 	var _ = _out641
-	_out641 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_450_ip = _out641
-	var _451_size uint64
-	var _ = _451_size
-	var _out642 uint64
-	var _ = _out642
-	_out642 = inodeformat.Companion_Default___.GetSize(_450_ip)
-	_451_size = _out642
-	var _452_shrink uint64
-	var _ = _452_shrink
-	var _out643 uint64
-	var _ = _out643
-	_out643 = inodeformat.Companion_Default___.GetShrink(_450_ip)
-	_452_shrink = _out643
-	var _453_gen uint64
-	var _ = _453_gen
-	var _out644 uint64
-	var _ = _out644
-	_out644 = inodeformat.Companion_Default___.GetGen(_450_ip)
-	_453_gen = _out644
-	var _454_bare bool
-	var _ = _454_bare
-	var _out645 bool
-	var _ = _out645
-	_out645 = inodeformat.Companion_Default___.NoSlots(_450_ip)
-	_454_bare = _out645
-	if _451_size != uint64(0) || _452_shrink != uint64(0) || !_454_bare {
+	_out641 = inodeformat.Companion_Default___.NoSlots(_449_ip)
+	_453_bare = _out641
+	if _450_size != uint64(0) || _451_shrink != uint64(0) || !_453_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _450_ip, ino, uint32(0), _453_gen)
+	_this.Blank(txn, _449_ip, ino, uint32(0), _452_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _455_z *dbytes.Bytes
-	var _ = _455_z
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = dbytes.NewBytes(uint64(256))
-	_455_z = _out646
-	inodeformat.Companion_Default___.SetTy(_455_z, ty)
-	inodeformat.Companion_Default___.SetGen(_455_z, gen)
-	_this.Fs.SetInode(txn, _455_z, ino, ty != uint32(0))
+	var _454_z *dbytes.Bytes
+	var _ = _454_z
+	var _out642 *dbytes.Bytes
+	var _ = _out642
+	_out642 = dbytes.NewBytes(uint64(256))
+	_454_z = _out642
+	inodeformat.Companion_Default___.SetTy(_454_z, ty)
+	inodeformat.Companion_Default___.SetGen(_454_z, gen)
+	_this.Fs.SetInode(txn, _454_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

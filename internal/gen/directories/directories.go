@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out650 *dbytes.Bytes
-	var _ = _out650
-	_out650 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out650
-	var _out651 uint64
-	var _ = _out651
-	_out651 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out651
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	_out646 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out646
+	var _out647 uint64
+	var _ = _out647
+	_out647 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out647
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _467_ip *dbytes.Bytes
-	var _ = _467_ip
-	var _468_nb uint64
-	var _ = _468_nb
-	var _out652 *dbytes.Bytes
-	var _ = _out652
-	var _out653 uint64
-	var _ = _out653
-	_out652, _out653 = _this.Open(txn, d, excl)
-	_467_ip = _out652
-	_468_nb = _out653
-	var _469_h uint64
-	var _ = _469_h
-	_469_h = dbytes.NameHash(name)
-	var _470_key uint64
-	var _ = _470_key
-	var _out654 uint64
-	var _ = _out654
-	_out654 = dirlayout.Companion_Default___.KeyFor(name, _469_h)
-	_470_key = _out654
-	var _471_kind uint64
-	var _ = _471_kind
-	_471_kind = uint64(0)
-	var _472_l uint64
-	var _ = _472_l
-	_472_l = name.Len()
-	if _472_l > uint64(56) {
-		_471_kind = uint64(1)
+	var _466_ip *dbytes.Bytes
+	var _ = _466_ip
+	var _467_nb uint64
+	var _ = _467_nb
+	var _out648 *dbytes.Bytes
+	var _ = _out648
+	var _out649 uint64
+	var _ = _out649
+	_out648, _out649 = _this.Open(txn, d, excl)
+	_466_ip = _out648
+	_467_nb = _out649
+	var _468_h uint64
+	var _ = _468_h
+	_468_h = dbytes.NameHash(name)
+	var _469_key uint64
+	var _ = _469_key
+	var _out650 uint64
+	var _ = _out650
+	_out650 = dirlayout.Companion_Default___.KeyFor(name, _468_h)
+	_469_key = _out650
+	var _470_kind uint64
+	var _ = _470_kind
+	_470_kind = uint64(0)
+	var _471_l uint64
+	var _ = _471_l
+	_471_l = name.Len()
+	if _471_l > uint64(56) {
+		_470_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _473_n uint64
-	var _ = _473_n
-	_473_n = uint64(9)
-	for _473_n > uint64(0) {
-		_473_n = _473_n - uint64(1)
-		var _474_blk uint64
-		var _ = _474_blk
-		var _out655 uint64
-		var _ = _out655
-		_out655 = dirlayout.Companion_Default___.BucketBlock(_469_h, _473_n, _471_kind)
-		_474_blk = _out655
-		var _475_fr uint64
-		var _ = _475_fr
-		_475_fr = uint64(0)
-		if _474_blk < _468_nb {
-			var _476_b *dbytes.Blk
-			var _ = _476_b
-			var _out656 *dbytes.Blk
+	var _472_n uint64
+	var _ = _472_n
+	_472_n = uint64(9)
+	for _472_n > uint64(0) {
+		_472_n = _472_n - uint64(1)
+		var _473_blk uint64
+		var _ = _473_blk
+		var _out651 uint64
+		var _ = _out651
+		_out651 = dirlayout.Companion_Default___.BucketBlock(_468_h, _472_n, _470_kind)
+		_473_blk = _out651
+		var _474_fr uint64
+		var _ = _474_fr
+		_474_fr = uint64(0)
+		if _473_blk < _467_nb {
+			var _475_b *dbytes.Blk
+			var _ = _475_b
+			var _out652 *dbytes.Blk
+			var _ = _out652
+			_out652 = _this.Fs.ReadBlockOf(txn, _466_ip, d, _473_blk, excl)
+			_475_b = _out652
+			var _476_i uint64 = 0
+			var _ = _476_i
+			var _477_w uint64 = 0
+			var _ = _477_w
+			var _out653 bool
+			var _ = _out653
+			var _out654 uint64
+			var _ = _out654
+			var _out655 uint64
+			var _ = _out655
+			var _out656 uint64
 			var _ = _out656
-			_out656 = _this.Fs.ReadBlockOf(txn, _467_ip, d, _474_blk, excl)
-			_476_b = _out656
-			var _477_i uint64 = 0
-			var _ = _477_i
-			var _478_w uint64 = 0
-			var _ = _478_w
-			var _out657 bool
-			var _ = _out657
-			var _out658 uint64
-			var _ = _out658
-			var _out659 uint64
-			var _ = _out659
-			var _out660 uint64
-			var _ = _out660
-			_out657, _out658, _out659, _out660 = dirlayout.Companion_Default___.Search(_476_b, _474_blk, name, _470_key)
-			found = _out657
-			_477_i = _out658
-			_478_w = _out659
-			_475_fr = _out660
+			_out653, _out654, _out655, _out656 = dirlayout.Companion_Default___.Search(_475_b, _473_blk, name, _469_key)
+			found = _out653
+			_476_i = _out654
+			_477_w = _out655
+			_474_fr = _out656
 			if found {
-				ino, cell = _478_w%uint64(281474976710656), uint64(64)*_474_blk+_477_i
+				ino, cell = _477_w%uint64(281474976710656), uint64(64)*_473_blk+_476_i
 				return found, ino, cell, lev
 			}
 		}
-		if _475_fr < uint64(64) {
-			lev = _473_n
+		if _474_fr < uint64(64) {
+			lev = _472_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,34 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _479_cell uint64 = 0
-	var _ = _479_cell
-	var _480_lev uint64 = 0
-	var _ = _480_lev
+	var _478_cell uint64 = 0
+	var _ = _478_cell
+	var _479_lev uint64 = 0
+	var _ = _479_lev
+	var _out657 bool
+	var _ = _out657
+	var _out658 uint64
+	var _ = _out658
+	var _out659 uint64
+	var _ = _out659
+	var _out660 uint64
+	var _ = _out660
+	_out657, _out658, _out659, _out660 = _this.Find(txn, d, name, excl)
+	found = _out657
+	ino = _out658
+	_478_cell = _out659
+	_479_lev = _out660
+	return found, ino
+}
+func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
+	var found bool = false
+	var _ = found
+	var ino uint64 = 0
+	var _ = ino
+	var hint uint64 = 0
+	var _ = hint
+	var _480_cell uint64 = 0
+	var _ = _480_cell
 	var _out661 bool
 	var _ = _out661
 	var _out662 uint64
@@ -190,81 +214,57 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out661, _out662, _out663, _out664 = _this.Find(txn, d, name, excl)
 	found = _out661
 	ino = _out662
-	_479_cell = _out663
-	_480_lev = _out664
-	return found, ino
-}
-func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
-	var found bool = false
-	var _ = found
-	var ino uint64 = 0
-	var _ = ino
-	var hint uint64 = 0
-	var _ = hint
-	var _481_cell uint64 = 0
-	var _ = _481_cell
-	var _out665 bool
-	var _ = _out665
-	var _out666 uint64
-	var _ = _out666
-	var _out667 uint64
-	var _ = _out667
-	var _out668 uint64
-	var _ = _out668
-	_out665, _out666, _out667, _out668 = _this.Find(txn, d, name, excl)
-	found = _out665
-	ino = _out666
-	_481_cell = _out667
-	hint = _out668
+	_480_cell = _out663
+	hint = _out664
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _482_ip *dbytes.Bytes
-	var _ = _482_ip
-	var _out669 *dbytes.Bytes
-	var _ = _out669
-	_out669 = _this.Fs.GetInode(txn, d, true)
-	_482_ip = _out669
-	var _483_n uint64
-	var _ = _483_n
-	var _out670 uint64
-	var _ = _out670
-	_out670 = inodeformat.Companion_Default___.GetNent(_482_ip)
-	_483_n = _out670
-	if !down && _483_n == uint64(18446744073709551615) {
+	var _481_ip *dbytes.Bytes
+	var _ = _481_ip
+	var _out665 *dbytes.Bytes
+	var _ = _out665
+	_out665 = _this.Fs.GetInode(txn, d, true)
+	_481_ip = _out665
+	var _482_n uint64
+	var _ = _482_n
+	var _out666 uint64
+	var _ = _out666
+	_out666 = inodeformat.Companion_Default___.GetNent(_481_ip)
+	_482_n = _out666
+	if !down && _482_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_483_n = _483_n - uint64(1)
+		_482_n = _482_n - uint64(1)
 	} else {
-		_483_n = _483_n + uint64(1)
+		_482_n = _482_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_482_ip, _483_n)
-	_this.Fs.PutInode(txn, d, _482_ip)
+	inodeformat.Companion_Default___.SetNent(_481_ip, _482_n)
+	_this.Fs.PutInode(txn, d, _481_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _484_len uint64
-	var _ = _484_len
-	_484_len = s.Len()
-	var _out671 bool
-	var _ = _out671
-	_out671 = _this.Fs.Write(txn, d, off, s, uint64(0), _484_len)
-	ok = _out671
+	var _483_len uint64
+	var _ = _483_len
+	_483_len = s.Len()
+	var _out667 bool
+	var _ = _out667
+	_out667 = _this.Fs.Write(txn, d, off, s, uint64(0), _483_len)
+	ok = _out667
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out672 bool
-		var _ = _out672
-		_out672 = _this.Count(txn, d, down)
-		ok = _out672
+		var _out668 bool
+		var _ = _out668
+		_out668 = _this.Count(txn, d, down)
+		ok = _out668
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out673 bool
-	var _ = _out673
-	_out673 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out673
+	var _out669 bool
+	var _ = _out669
+	_out669 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out669
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _485_h uint64
-	var _ = _485_h
-	_485_h = dbytes.NameHash(name)
-	var _486_key uint64
-	var _ = _486_key
-	var _out674 uint64
-	var _ = _out674
-	_out674 = dirlayout.Companion_Default___.KeyFor(name, _485_h)
-	_486_key = _out674
-	var _487_cell uint64 = 0
-	var _ = _487_cell
-	var _488_size uint64 = 0
-	var _ = _488_size
-	var _out675 bool
-	var _ = _out675
-	var _out676 uint64
-	var _ = _out676
-	var _out677 uint64
-	var _ = _out677
-	_out675, _out676, _out677 = _this.Room(txn, d, name, _485_h, hint)
-	ok = _out675
-	_487_cell = _out676
-	_488_size = _out677
+	var _484_h uint64
+	var _ = _484_h
+	_484_h = dbytes.NameHash(name)
+	var _485_key uint64
+	var _ = _485_key
+	var _out670 uint64
+	var _ = _out670
+	_out670 = dirlayout.Companion_Default___.KeyFor(name, _484_h)
+	_485_key = _out670
+	var _486_cell uint64 = 0
+	var _ = _486_cell
+	var _487_size uint64 = 0
+	var _ = _487_size
+	var _out671 bool
+	var _ = _out671
+	var _out672 uint64
+	var _ = _out672
+	var _out673 uint64
+	var _ = _out673
+	_out671, _out672, _out673 = _this.Room(txn, d, name, _484_h, hint)
+	ok = _out671
+	_486_cell = _out672
+	_487_size = _out673
 	if !ok {
 		return ok
 	}
-	var _489_s *dbytes.Bytes
-	var _ = _489_s
-	var _out678 *dbytes.Bytes
-	var _ = _out678
-	_out678 = dirlayout.Companion_Default___.MakeSlot(_488_size, ino, name, _486_key)
-	_489_s = _out678
-	var _out679 bool
-	var _ = _out679
-	_out679 = _this.Store(txn, d, uint64(64)*_487_cell, _489_s, true, false)
-	ok = _out679
+	var _488_s *dbytes.Bytes
+	var _ = _488_s
+	var _out674 *dbytes.Bytes
+	var _ = _out674
+	_out674 = dirlayout.Companion_Default___.MakeSlot(_487_size, ino, name, _485_key)
+	_488_s = _out674
+	var _out675 bool
+	var _ = _out675
+	_out675 = _this.Store(txn, d, uint64(64)*_486_cell, _488_s, true, false)
+	ok = _out675
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _490_ip *dbytes.Bytes
-	var _ = _490_ip
-	var _491_nb uint64
-	var _ = _491_nb
-	var _out680 *dbytes.Bytes
-	var _ = _out680
-	var _out681 uint64
-	var _ = _out681
-	_out680, _out681 = _this.Open(txn, d, true)
-	_490_ip = _out680
-	_491_nb = _out681
-	var _492_l uint64
-	var _ = _492_l
-	_492_l = name.Len()
-	var _493_kind uint64
-	var _ = _493_kind
-	_493_kind = uint64(0)
+	var _489_ip *dbytes.Bytes
+	var _ = _489_ip
+	var _490_nb uint64
+	var _ = _490_nb
+	var _out676 *dbytes.Bytes
+	var _ = _out676
+	var _out677 uint64
+	var _ = _out677
+	_out676, _out677 = _this.Open(txn, d, true)
+	_489_ip = _out676
+	_490_nb = _out677
+	var _491_l uint64
+	var _ = _491_l
+	_491_l = name.Len()
+	var _492_kind uint64
+	var _ = _492_kind
+	_492_kind = uint64(0)
 	size = uint64(64)
-	if _492_l > uint64(56) {
-		_493_kind, size = uint64(1), uint64(512)
+	if _491_l > uint64(56) {
+		_492_kind, size = uint64(1), uint64(512)
 	}
-	var _494_n uint64
-	var _ = _494_n
-	_494_n = from
-	for _494_n < uint64(9) {
-		var _495_blk uint64
-		var _ = _495_blk
-		var _out682 uint64
-		var _ = _out682
-		_out682 = dirlayout.Companion_Default___.BucketBlock(h, _494_n, _493_kind)
-		_495_blk = _out682
-		if _495_blk >= _491_nb {
-			ok, cell, size = true, uint64(64)*_495_blk, uint64(4096)
+	var _493_n uint64
+	var _ = _493_n
+	_493_n = from
+	for _493_n < uint64(9) {
+		var _494_blk uint64
+		var _ = _494_blk
+		var _out678 uint64
+		var _ = _out678
+		_out678 = dirlayout.Companion_Default___.BucketBlock(h, _493_n, _492_kind)
+		_494_blk = _out678
+		if _494_blk >= _490_nb {
+			ok, cell, size = true, uint64(64)*_494_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _496_b *dbytes.Blk
-		var _ = _496_b
-		var _out683 *dbytes.Blk
-		var _ = _out683
-		_out683 = _this.Fs.ReadBlockOf(txn, _490_ip, d, _495_blk, true)
-		_496_b = _out683
-		var _497_i uint64
-		var _ = _497_i
-		var _out684 uint64
-		var _ = _out684
-		_out684 = dirlayout.Companion_Default___.SearchFree(_496_b, _495_blk)
-		_497_i = _out684
-		if _497_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_495_blk+_497_i, size
+		var _495_b *dbytes.Blk
+		var _ = _495_b
+		var _out679 *dbytes.Blk
+		var _ = _out679
+		_out679 = _this.Fs.ReadBlockOf(txn, _489_ip, d, _494_blk, true)
+		_495_b = _out679
+		var _496_i uint64
+		var _ = _496_i
+		var _out680 uint64
+		var _ = _out680
+		_out680 = dirlayout.Companion_Default___.SearchFree(_495_b, _494_blk)
+		_496_i = _out680
+		if _496_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_494_blk+_496_i, size
 			return ok, cell, size
 		}
-		_494_n = _494_n + uint64(1)
+		_493_n = _493_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _498_found bool
-	var _ = _498_found
-	var _499_ino0 uint64
-	var _ = _499_ino0
-	var _500_cell uint64
-	var _ = _500_cell
-	var _501_lev uint64
-	var _ = _501_lev
-	var _out685 bool
+	var _497_found bool
+	var _ = _497_found
+	var _498_ino0 uint64
+	var _ = _498_ino0
+	var _499_cell uint64
+	var _ = _499_cell
+	var _500_lev uint64
+	var _ = _500_lev
+	var _out681 bool
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	var _out683 uint64
+	var _ = _out683
+	var _out684 uint64
+	var _ = _out684
+	_out681, _out682, _out683, _out684 = _this.Find(txn, d, name, true)
+	_497_found = _out681
+	_498_ino0 = _out682
+	_499_cell = _out683
+	_500_lev = _out684
+	var _501_h uint64
+	var _ = _501_h
+	_501_h = dbytes.NameHash(name)
+	var _502_key uint64
+	var _ = _502_key
+	var _out685 uint64
 	var _ = _out685
-	var _out686 uint64
-	var _ = _out686
-	var _out687 uint64
-	var _ = _out687
-	var _out688 uint64
-	var _ = _out688
-	_out685, _out686, _out687, _out688 = _this.Find(txn, d, name, true)
-	_498_found = _out685
-	_499_ino0 = _out686
-	_500_cell = _out687
-	_501_lev = _out688
-	var _502_h uint64
-	var _ = _502_h
-	_502_h = dbytes.NameHash(name)
-	var _503_key uint64
-	var _ = _503_key
-	var _out689 uint64
-	var _ = _out689
-	_out689 = dirlayout.Companion_Default___.KeyFor(name, _502_h)
-	_503_key = _out689
-	var _504_size uint64
-	var _ = _504_size
-	_504_size = uint64(64)
-	if _500_cell/uint64(64)%uint64(2) == uint64(1) {
-		_504_size = uint64(512)
+	_out685 = dirlayout.Companion_Default___.KeyFor(name, _501_h)
+	_502_key = _out685
+	var _503_size uint64
+	var _ = _503_size
+	_503_size = uint64(64)
+	if _499_cell/uint64(64)%uint64(2) == uint64(1) {
+		_503_size = uint64(512)
 	}
-	var _505_s *dbytes.Bytes
-	var _ = _505_s
-	var _out690 *dbytes.Bytes
-	var _ = _out690
-	_out690 = dirlayout.Companion_Default___.MakeSlot(_504_size, ino, name, _503_key)
-	_505_s = _out690
-	var _out691 bool
-	var _ = _out691
-	_out691 = _this.Store(txn, d, uint64(64)*_500_cell, _505_s, false, false)
-	ok = _out691
+	var _504_s *dbytes.Bytes
+	var _ = _504_s
+	var _out686 *dbytes.Bytes
+	var _ = _out686
+	_out686 = dirlayout.Companion_Default___.MakeSlot(_503_size, ino, name, _502_key)
+	_504_s = _out686
+	var _out687 bool
+	var _ = _out687
+	_out687 = _this.Store(txn, d, uint64(64)*_499_cell, _504_s, false, false)
+	ok = _out687
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _506_found bool
-	var _ = _506_found
-	var _507_ino0 uint64
-	var _ = _507_ino0
-	var _508_cell uint64
-	var _ = _508_cell
-	var _509_lev uint64
-	var _ = _509_lev
-	var _out692 bool
-	var _ = _out692
-	var _out693 uint64
-	var _ = _out693
-	var _out694 uint64
-	var _ = _out694
-	var _out695 uint64
-	var _ = _out695
-	_out692, _out693, _out694, _out695 = _this.Find(txn, d, name, true)
-	_506_found = _out692
-	_507_ino0 = _out693
-	_508_cell = _out694
-	_509_lev = _out695
-	var _510_size uint64
-	var _ = _510_size
-	_510_size = uint64(64)
-	if _508_cell/uint64(64)%uint64(2) == uint64(1) {
-		_510_size = uint64(512)
+	var _505_found bool
+	var _ = _505_found
+	var _506_ino0 uint64
+	var _ = _506_ino0
+	var _507_cell uint64
+	var _ = _507_cell
+	var _508_lev uint64
+	var _ = _508_lev
+	var _out688 bool
+	var _ = _out688
+	var _out689 uint64
+	var _ = _out689
+	var _out690 uint64
+	var _ = _out690
+	var _out691 uint64
+	var _ = _out691
+	_out688, _out689, _out690, _out691 = _this.Find(txn, d, name, true)
+	_505_found = _out688
+	_506_ino0 = _out689
+	_507_cell = _out690
+	_508_lev = _out691
+	var _509_size uint64
+	var _ = _509_size
+	_509_size = uint64(64)
+	if _507_cell/uint64(64)%uint64(2) == uint64(1) {
+		_509_size = uint64(512)
 	}
-	var _511_s *dbytes.Bytes
-	var _ = _511_s
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	_out696 = dbytes.NewBytes(_510_size)
-	_511_s = _out696
-	var _out697 bool
-	var _ = _out697
-	_out697 = _this.Store(txn, d, uint64(64)*_508_cell, _511_s, true, true)
-	ok = _out697
+	var _510_s *dbytes.Bytes
+	var _ = _510_s
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	_out692 = dbytes.NewBytes(_509_size)
+	_510_s = _out692
+	var _out693 bool
+	var _ = _out693
+	_out693 = _this.Store(txn, d, uint64(64)*_507_cell, _510_s, true, true)
+	ok = _out693
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _512_ip *dbytes.Bytes
-	var _ = _512_ip
-	var _out698 *dbytes.Bytes
-	var _ = _out698
-	_out698 = _this.Fs.GetInode(txn, d, false)
-	_512_ip = _out698
-	var _513_n uint64
-	var _ = _513_n
-	var _out699 uint64
-	var _ = _out699
-	_out699 = inodeformat.Companion_Default___.GetNent(_512_ip)
-	_513_n = _out699
-	e = _513_n == uint64(0)
+	var _511_ip *dbytes.Bytes
+	var _ = _511_ip
+	var _out694 *dbytes.Bytes
+	var _ = _out694
+	_out694 = _this.Fs.GetInode(txn, d, false)
+	_511_ip = _out694
+	var _512_n uint64
+	var _ = _512_n
+	var _out695 uint64
+	var _ = _out695
+	_out695 = inodeformat.Companion_Default___.GetNent(_511_ip)
+	_512_n = _out695
+	e = _512_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _514_ip *dbytes.Bytes
-	var _ = _514_ip
-	var _515_nb uint64
-	var _ = _515_nb
-	var _out700 *dbytes.Bytes
-	var _ = _out700
-	var _out701 uint64
-	var _ = _out701
-	_out700, _out701 = _this.Open(txn, d, false)
-	_514_ip = _out700
-	_515_nb = _out701
-	var _516_c uint64
-	var _ = _516_c
-	_516_c = uint64(0)
+	var _513_ip *dbytes.Bytes
+	var _ = _513_ip
+	var _514_nb uint64
+	var _ = _514_nb
+	var _out696 *dbytes.Bytes
+	var _ = _out696
+	var _out697 uint64
+	var _ = _out697
+	_out696, _out697 = _this.Open(txn, d, false)
+	_513_ip = _out696
+	_514_nb = _out697
+	var _515_c uint64
+	var _ = _515_c
+	_515_c = uint64(0)
 	if cookie >= uint64(3) {
-		_516_c = cookie - uint64(2)
+		_515_c = cookie - uint64(2)
 	}
-	var _517_blk uint64
-	var _ = _517_blk
-	var _518_i uint64
-	var _ = _518_i
-	_517_blk, _518_i = _516_c/uint64(64), _516_c%uint64(64)
-	for _517_blk < _515_nb {
-		var _519_next uint64
-		var _ = _519_next
-		var _out702 uint64
-		var _ = _out702
-		_out702 = _this.SkipHoles(txn, _514_ip, d, _517_blk, _515_nb)
-		_519_next = _out702
-		if _519_next != _517_blk {
-			_517_blk, _518_i = _519_next, uint64(0)
+	var _516_blk uint64
+	var _ = _516_blk
+	var _517_i uint64
+	var _ = _517_i
+	_516_blk, _517_i = _515_c/uint64(64), _515_c%uint64(64)
+	for _516_blk < _514_nb {
+		var _518_next uint64
+		var _ = _518_next
+		var _out698 uint64
+		var _ = _out698
+		_out698 = _this.SkipHoles(txn, _513_ip, d, _516_blk, _514_nb)
+		_518_next = _out698
+		if _518_next != _516_blk {
+			_516_blk, _517_i = _518_next, uint64(0)
 		} else {
-			var _520_b *dbytes.Blk
-			var _ = _520_b
-			var _out703 *dbytes.Blk
-			var _ = _out703
-			_out703 = _this.Fs.ReadBlockOf(txn, _514_ip, d, _517_blk, false)
-			_520_b = _out703
-			var _521_fits bool = false
-			var _ = _521_fits
-			var _out704 bool
-			var _ = _out704
-			_out704 = dirpages.Companion_Default___.ListBlock(_520_b, _517_blk, _518_i, out)
-			_521_fits = _out704
-			if !_521_fits {
+			var _519_b *dbytes.Blk
+			var _ = _519_b
+			var _out699 *dbytes.Blk
+			var _ = _out699
+			_out699 = _this.Fs.ReadBlockOf(txn, _513_ip, d, _516_blk, false)
+			_519_b = _out699
+			var _520_fits bool = false
+			var _ = _520_fits
+			var _out700 bool
+			var _ = _out700
+			_out700 = dirpages.Companion_Default___.ListBlock(_519_b, _516_blk, _517_i, out)
+			_520_fits = _out700
+			if !_520_fits {
 				eof = false
 				return eof
 			}
-			_517_blk, _518_i = _517_blk+uint64(1), uint64(0)
+			_516_blk, _517_i = _516_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _522_k uint64
-	var _ = _522_k
-	_522_k = positions.Companion_Default___.FlatK(n)
-	if _522_k < uint64(12) {
+	var _521_k uint64
+	var _ = _521_k
+	_521_k = positions.Companion_Default___.FlatK(n)
+	if _521_k < uint64(12) {
 		return m
 	}
-	var _523_pb *dbytes.Blk
-	var _ = _523_pb
-	var _out705 *dbytes.Blk
-	var _ = _out705
-	_out705 = _this.Fs.Fs.ReadParent(txn, ip, _522_k, positions.Companion_Default___.MaxLev(_522_k), positions.Companion_Default___.FlatJ(n), false)
-	_523_pb = _out705
-	var _524_i uint64
-	var _ = _524_i
-	_524_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _524_i < uint64(512) {
-		var _525_bn uint64
-		var _ = _525_bn
-		_525_bn = _523_pb.U64(uint64(8) * _524_i)
-		if _525_bn != uint64(0) {
+	var _522_pb *dbytes.Blk
+	var _ = _522_pb
+	var _out701 *dbytes.Blk
+	var _ = _out701
+	_out701 = _this.Fs.Fs.ReadParent(txn, ip, _521_k, positions.Companion_Default___.MaxLev(_521_k), positions.Companion_Default___.FlatJ(n), false)
+	_522_pb = _out701
+	var _523_i uint64
+	var _ = _523_i
+	_523_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _523_i < uint64(512) {
+		var _524_bn uint64
+		var _ = _524_bn
+		_524_bn = _522_pb.U64(uint64(8) * _523_i)
+		if _524_bn != uint64(0) {
 			return m
 		}
-		m, _524_i = m+uint64(1), _524_i+uint64(1)
+		m, _523_i = m+uint64(1), _523_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out706 bool
-	var _ = _out706
-	var _out707 uint64
-	var _ = _out707
-	_out706, _out707 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out706
-	ino = _out707
+	var _out702 bool
+	var _ = _out702
+	var _out703 uint64
+	var _ = _out703
+	_out702, _out703 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out702
+	ino = _out703
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out708 bool
-	var _ = _out708
-	_out708 = _this.Fs.FreeInode(txn, ino)
-	ok = _out708
+	var _out704 bool
+	var _ = _out704
+	_out704 = _this.Fs.FreeInode(txn, ino)
+	ok = _out704
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out709 bool
-	var _ = _out709
-	_out709 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out709
+	var _out705 bool
+	var _ = _out705
+	_out705 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out705
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out710 bool
-	var _ = _out710
-	_out710 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out710
+	var _out706 bool
+	var _ = _out706
+	_out706 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out706
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out711 bool
-	var _ = _out711
-	_out711 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out711
+	var _out707 bool
+	var _ = _out707
+	_out707 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out707
 	return done
 }
 

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _462_step uint64
-	var _ = _462_step
-	var _463_cap uint64
-	var _ = _463_cap
-	_462_step, _463_cap = uint64(1), uint64(56)
-	var _464_i uint64
-	var _ = _464_i
-	_464_i = from
+	var _461_step uint64
+	var _ = _461_step
+	var _462_cap uint64
+	var _ = _462_cap
+	_461_step, _462_cap = uint64(1), uint64(56)
+	var _463_i uint64
+	var _ = _463_i
+	_463_i = from
 	if blk%uint64(2) == uint64(1) {
-		_462_step, _463_cap = uint64(8), uint64(255)
-		_464_i = (_464_i + uint64(7)) / uint64(8) * uint64(8)
+		_461_step, _462_cap = uint64(8), uint64(255)
+		_463_i = (_463_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _464_i < uint64(64) {
-		var _465_w uint64
-		var _ = _465_w
-		_465_w = b.U64(uint64(64) * _464_i)
-		if _465_w != uint64(0) {
-			var _466_l uint64
-			var _ = _466_l
-			_466_l = _465_w / uint64(281474976710656) % uint64(256)
-			if _466_l > _463_cap {
-				_466_l = _463_cap
+	for _463_i < uint64(64) {
+		var _464_w uint64
+		var _ = _464_w
+		_464_w = b.U64(uint64(64) * _463_i)
+		if _464_w != uint64(0) {
+			var _465_l uint64
+			var _ = _465_l
+			_465_l = _464_w / uint64(281474976710656) % uint64(256)
+			if _465_l > _462_cap {
+				_465_l = _462_cap
 			}
-			var _out649 bool
-			var _ = _out649
-			_out649 = out.Offer(_465_w%uint64(281474976710656), b, uint64(64)*_464_i+uint64(8), _466_l, uint64(64)*blk+_464_i+uint64(3))
-			fits = _out649
+			var _out645 bool
+			var _ = _out645
+			_out645 = out.Offer(_464_w%uint64(281474976710656), b, uint64(64)*_463_i+uint64(8), _465_l, uint64(64)*blk+_463_i+uint64(3))
+			fits = _out645
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_464_i = _464_i + _462_step
+		_463_i = _463_i + _461_step
 	}
 	fits = true
 	return fits

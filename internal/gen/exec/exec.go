@@ -101,48 +101,43 @@ func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _537_ok bool
-	var _ = _537_ok
-	var _538_n uint64
-	var _ = _538_n
-	var _out722 bool
-	var _ = _out722
-	var _out723 uint64
-	var _ = _out723
-	_out722, _out723 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_537_ok = _out722
-	_538_n = _out723
+	var _536_ok bool
+	var _ = _536_ok
+	var _537_n uint64
+	var _ = _537_n
+	var _out718 bool
+	var _ = _out718
+	var _out719 uint64
+	var _ = _out719
+	_out718, _out719 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_536_ok = _out718
+	_537_n = _out719
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _537_ok {
+		if _536_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
 	}()
 	return st
 }
-func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, p uint32, how uint32, deferred bool) (uint32, uint32) {
+func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, p uint32, how uint32, deferred bool) (uint32, uint32) {
 	var status uint32 = 0
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _539_code uint32 = 0
-	var _ = _539_code
-	var _out724 uint32
-	var _ = _out724
-	var _out725 uint32
-	var _ = _out725
-	_out724, _out725 = txnrun.Companion_Default___.Run(t, w, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out724
-	_539_code = _out725
-	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && _539_code == uint32(0) {
+	var _out720 uint32
+	var _ = _out720
+	_out720 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out720
+	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out726 uint32
-		var _ = _out726
-		_out726 = Companion_Default___.Sync(t)
-		st = _out726
+		var _out721 uint32
+		var _ = _out721
+		_out721 = Companion_Default___.Sync(t)
+		st = _out721
 	}
-	status = Companion_Default___.Status(st, _539_code)
+	status = Companion_Default___.Status(st, r)
 	return status, st
 }
 func (_this *CompanionStruct_Default___) MOST() uint64 {

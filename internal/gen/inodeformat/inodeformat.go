@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _318_k uint64
-	var _ = _318_k
-	_318_k = uint64(0)
-	for _318_k < uint64(15) {
-		var _319_x uint64
-		var _ = _319_x
-		var _out513 uint64
-		var _ = _out513
-		_out513 = Companion_Default___.GetSlot(b, _318_k)
-		_319_x = _out513
-		if _319_x != uint64(0) {
+	var _317_k uint64
+	var _ = _317_k
+	_317_k = uint64(0)
+	for _317_k < uint64(15) {
+		var _318_x uint64
+		var _ = _318_x
+		var _out509 uint64
+		var _ = _out509
+		_out509 = Companion_Default___.GetSlot(b, _317_k)
+		_318_x = _out509
+		if _318_x != uint64(0) {
 			r = false
 			return r
 		}
-		_318_k = _318_k + uint64(1)
+		_317_k = _317_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _320_u uint64
-	var _ = _320_u
-	var _out514 uint64
-	var _ = _out514
-	_out514 = Companion_Default___.GetUsed(b)
-	_320_u = _out514
-	Companion_Default___.SetUsed(b, _320_u+uint64(1))
+	var _319_u uint64
+	var _ = _319_u
+	var _out510 uint64
+	var _ = _out510
+	_out510 = Companion_Default___.GetUsed(b)
+	_319_u = _out510
+	Companion_Default___.SetUsed(b, _319_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _321_u uint64
-	var _ = _321_u
-	var _out515 uint64
-	var _ = _out515
-	_out515 = Companion_Default___.GetUsed(b)
-	_321_u = _out515
-	Companion_Default___.SetUsed(b, _321_u-uint64(1))
+	var _320_u uint64
+	var _ = _320_u
+	var _out511 uint64
+	var _ = _out511
+	_out511 = Companion_Default___.GetUsed(b)
+	_320_u = _out511
+	Companion_Default___.SetUsed(b, _320_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _725_dots uint32 = 0
-	var _ = _725_dots
-	var _out1006 uint32
-	var _ = _out1006
-	var _out1007 *dbytes.Bytes
-	var _ = _out1007
-	var _out1008 uint32
-	var _ = _out1008
-	_out1006, _out1007, _out1008 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1006
-	dir = _out1007
-	_725_dots = _out1008
+	var _723_dots uint32 = 0
+	var _ = _723_dots
+	var _out1001 uint32
+	var _ = _out1001
+	var _out1002 *dbytes.Bytes
+	var _ = _out1002
+	var _out1003 uint32
+	var _ = _out1003
+	_out1001, _out1002, _out1003 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1001
+	dir = _out1002
+	_723_dots = _out1003
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _726_ok bool
-	var _ = _726_ok
-	var _out1009 bool
-	var _ = _out1009
-	_out1009 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_726_ok = _out1009
-	if !_726_ok {
+	var _724_ok bool
+	var _ = _724_ok
+	var _out1004 bool
+	var _ = _out1004
+	_out1004 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_724_ok = _out1004
+	if !_724_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _727_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _727_ip
-	if _725_dots == uint32(1) {
+	var _725_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _725_ip
+	if _723_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _725_dots == uint32(2) {
-		var _out1010 uint64
-		var _ = _out1010
-		_out1010 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1010
+	if _723_dots == uint32(2) {
+		var _out1005 uint64
+		var _ = _out1005
+		_out1005 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1005
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1011 *dbytes.Bytes
-		var _ = _out1011
-		_out1011 = d.Fs.GetInode(txn, ino, false)
-		_727_ip = _out1011
-		node = _727_ip
+		var _out1006 *dbytes.Bytes
+		var _ = _out1006
+		_out1006 = d.Fs.GetInode(txn, ino, false)
+		_725_ip = _out1006
+		node = _725_ip
 		return st, ino, node, dir
 	}
-	var _728_found bool = false
-	var _ = _728_found
-	var _out1012 bool
-	var _ = _out1012
-	var _out1013 uint64
-	var _ = _out1013
-	_out1012, _out1013 = d.Lookup(txn, dino, name, false)
-	_728_found = _out1012
-	ino = _out1013
-	if !_728_found {
+	var _726_found bool = false
+	var _ = _726_found
+	var _out1007 bool
+	var _ = _out1007
+	var _out1008 uint64
+	var _ = _out1008
+	_out1007, _out1008 = d.Lookup(txn, dino, name, false)
+	_726_found = _out1007
+	ino = _out1008
+	if !_726_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1014 uint32
-	var _ = _out1014
-	var _out1015 *dbytes.Bytes
-	var _ = _out1015
-	_out1014, _out1015 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1014
-	_727_ip = _out1015
+	var _out1009 uint32
+	var _ = _out1009
+	var _out1010 *dbytes.Bytes
+	var _ = _out1010
+	_out1009, _out1010 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1009
+	_725_ip = _out1010
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _727_ip
+	node = _725_ip
 	return st, ino, node, dir
 }
 

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _780_found bool = false
-	var _ = _780_found
-	var _out1135 bool
-	var _ = _out1135
-	var _out1136 uint64
-	var _ = _out1136
-	_out1135, _out1136 = d.Lookup(txn, dino, name, true)
-	_780_found = _out1135
-	ino = _out1136
-	if !_780_found {
+	var _778_found bool = false
+	var _ = _778_found
+	var _out1130 bool
+	var _ = _out1130
+	var _out1131 uint64
+	var _ = _out1131
+	_out1130, _out1131 = d.Lookup(txn, dino, name, true)
+	_778_found = _out1130
+	ino = _out1131
+	if !_778_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1137 *dbytes.Bytes
-		var _ = _out1137
-		_out1137 = dbytes.NewBytes(uint64(0))
-		ip = _out1137
+		var _out1132 *dbytes.Bytes
+		var _ = _out1132
+		_out1132 = dbytes.NewBytes(uint64(0))
+		ip = _out1132
 		return st, ino, ip
 	}
-	var _out1138 uint32
-	var _ = _out1138
-	var _out1139 *dbytes.Bytes
-	var _ = _out1139
-	_out1138, _out1139 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1138
-	ip = _out1139
+	var _out1133 uint32
+	var _ = _out1133
+	var _out1134 *dbytes.Bytes
+	var _ = _out1134
+	_out1133, _out1134 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1133
+	ip = _out1134
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _781_no bool
-	var _ = _781_no
-	var _out1140 bool
-	var _ = _out1140
-	_out1140 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_781_no = _out1140
-	if _781_no {
+	var _779_no bool
+	var _ = _779_no
+	var _out1135 bool
+	var _ = _out1135
+	_out1135 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_779_no = _out1135
+	if _779_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _782_dots uint32 = 0
-	var _ = _782_dots
-	var _out1141 uint32
-	var _ = _out1141
-	var _out1142 *dbytes.Bytes
-	var _ = _out1142
-	var _out1143 uint32
-	var _ = _out1143
-	_out1141, _out1142, _out1143 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1141
-	before = _out1142
-	_782_dots = _out1143
+	var _780_dots uint32 = 0
+	var _ = _780_dots
+	var _out1136 uint32
+	var _ = _out1136
+	var _out1137 *dbytes.Bytes
+	var _ = _out1137
+	var _out1138 uint32
+	var _ = _out1138
+	_out1136, _out1137, _out1138 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1136
+	before = _out1137
+	_780_dots = _out1138
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _782_dots != uint32(0) {
+	if _780_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _782_dots == uint32(2) {
+			if sub && _780_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _783_w bool
-	var _ = _783_w
-	var _out1144 bool
-	var _ = _out1144
-	_out1144 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_783_w = _out1144
-	if !_783_w {
+	var _781_w bool
+	var _ = _781_w
+	var _out1139 bool
+	var _ = _out1139
+	_out1139 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_781_w = _out1139
+	if !_781_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _784_ino uint64 = 0
-	var _ = _784_ino
-	var _785_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _785_ip
-	var _out1145 uint32
-	var _ = _out1145
-	var _out1146 uint64
-	var _ = _out1146
-	var _out1147 *dbytes.Bytes
-	var _ = _out1147
-	_out1145, _out1146, _out1147 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1145
-	_784_ino = _out1146
-	_785_ip = _out1147
+	var _782_ino uint64 = 0
+	var _ = _782_ino
+	var _783_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _783_ip
+	var _out1140 uint32
+	var _ = _out1140
+	var _out1141 uint64
+	var _ = _out1141
+	var _out1142 *dbytes.Bytes
+	var _ = _out1142
+	_out1140, _out1141, _out1142 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1140
+	_782_ino = _out1141
+	_783_ip = _out1142
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _786_ty uint32
-	var _ = _786_ty
-	var _out1148 uint32
-	var _ = _out1148
-	_out1148 = inodeformat.Companion_Default___.GetTy(_785_ip)
-	_786_ty = _out1148
-	if _786_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _784_ty uint32
+	var _ = _784_ty
+	var _out1143 uint32
+	var _ = _out1143
+	_out1143 = inodeformat.Companion_Default___.GetTy(_783_ip)
+	_784_ty = _out1143
+	if _784_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _786_ty != permissions.Companion_Default___.DIR() && sub {
+	if _784_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _787_e bool
-		var _ = _787_e
-		var _out1149 bool
-		var _ = _out1149
-		_out1149 = d.IsEmpty(txn, _784_ino)
-		_787_e = _out1149
-		if !_787_e {
+		var _785_e bool
+		var _ = _785_e
+		var _out1144 bool
+		var _ = _out1144
+		_out1144 = d.IsEmpty(txn, _782_ino)
+		_785_e = _out1144
+		if !_785_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1150 uint32
-	var _ = _out1150
-	var _out1151 *dbytes.Bytes
-	var _ = _out1151
-	var _out1152 bool
-	var _ = _out1152
-	_out1150, _out1151, _out1152 = Companion_Default___.TakeOut(txn, d, dino, name, _784_ino, sub, s, ns)
-	st = _out1150
-	after = _out1151
-	later = _out1152
+	var _out1145 uint32
+	var _ = _out1145
+	var _out1146 *dbytes.Bytes
+	var _ = _out1146
+	var _out1147 bool
+	var _ = _out1147
+	_out1145, _out1146, _out1147 = Companion_Default___.TakeOut(txn, d, dino, name, _782_ino, sub, s, ns)
+	st = _out1145
+	after = _out1146
+	later = _out1147
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _788_ok bool
-	var _ = _788_ok
-	var _out1153 bool
-	var _ = _out1153
-	_out1153 = d.Remove(txn, dino, name)
-	_788_ok = _out1153
-	if !_788_ok {
+	var _786_ok bool
+	var _ = _786_ok
+	var _out1148 bool
+	var _ = _out1148
+	_out1148 = d.Remove(txn, dino, name)
+	_786_ok = _out1148
+	if !_786_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _789_freed bool = false
-	var _ = _789_freed
-	var _out1154 uint32
-	var _ = _out1154
-	var _out1155 bool
-	var _ = _out1155
-	var _out1156 bool
-	var _ = _out1156
-	_out1154, _out1155, _out1156 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1154
-	_789_freed = _out1155
-	later = _out1156
+	var _787_freed bool = false
+	var _ = _787_freed
+	var _out1149 uint32
+	var _ = _out1149
+	var _out1150 bool
+	var _ = _out1150
+	var _out1151 bool
+	var _ = _out1151
+	_out1149, _out1150, _out1151 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1149
+	_787_freed = _out1150
+	later = _out1151
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1157 uint32
-		var _ = _out1157
-		_out1157 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1157
+		var _out1152 uint32
+		var _ = _out1152
+		_out1152 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1152
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1158 *dbytes.Bytes
-	var _ = _out1158
-	_out1158 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1158
+	var _out1153 *dbytes.Bytes
+	var _ = _out1153
+	_out1153 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1153
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _790_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _790_ip
+	var _788_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _788_ip
+	var _out1154 uint32
+	var _ = _out1154
+	var _out1155 *dbytes.Bytes
+	var _ = _out1155
+	_out1154, _out1155 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1154
+	_788_ip = _out1155
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _788_ip
+	var _789_ty uint32
+	var _ = _789_ty
+	var _out1156 uint32
+	var _ = _out1156
+	_out1156 = inodeformat.Companion_Default___.GetTy(_788_ip)
+	_789_ty = _out1156
+	var _790_dots uint32 = 0
+	var _ = _790_dots
+	var _out1157 uint32
+	var _ = _out1157
+	var _out1158 *dbytes.Bytes
+	var _ = _out1158
 	var _out1159 uint32
 	var _ = _out1159
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	_out1159, _out1160 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1159
-	_790_ip = _out1160
+	_out1157, _out1158, _out1159 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1157
+	before = _out1158
+	_790_dots = _out1159
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _790_ip
-	var _791_ty uint32
-	var _ = _791_ty
-	var _out1161 uint32
-	var _ = _out1161
-	_out1161 = inodeformat.Companion_Default___.GetTy(_790_ip)
-	_791_ty = _out1161
-	var _792_dots uint32 = 0
-	var _ = _792_dots
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 *dbytes.Bytes
-	var _ = _out1163
-	var _out1164 uint32
-	var _ = _out1164
-	_out1162, _out1163, _out1164 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1162
-	before = _out1163
-	_792_dots = _out1164
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _792_dots != uint32(0) {
+	if _790_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _791_ty == permissions.Companion_Default___.DIR() {
+	if _789_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _793_x bool
-	var _ = _793_x
-	var _out1165 bool
-	var _ = _out1165
-	_out1165 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_793_x = _out1165
-	if !_793_x {
+	var _791_x bool
+	var _ = _791_x
+	var _out1160 bool
+	var _ = _out1160
+	_out1160 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_791_x = _out1160
+	if !_791_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _794_found bool
-	var _ = _794_found
-	var _795_other uint64
-	var _ = _795_other
-	var _796_hint uint64
-	var _ = _796_hint
-	var _out1166 bool
-	var _ = _out1166
-	var _out1167 uint64
-	var _ = _out1167
-	var _out1168 uint64
-	var _ = _out1168
-	_out1166, _out1167, _out1168 = d.LookupHint(txn, dino, name, true)
-	_794_found = _out1166
-	_795_other = _out1167
-	_796_hint = _out1168
-	if _794_found {
+	var _792_found bool
+	var _ = _792_found
+	var _793_other uint64
+	var _ = _793_other
+	var _794_hint uint64
+	var _ = _794_hint
+	var _out1161 bool
+	var _ = _out1161
+	var _out1162 uint64
+	var _ = _out1162
+	var _out1163 uint64
+	var _ = _out1163
+	_out1161, _out1162, _out1163 = d.LookupHint(txn, dino, name, true)
+	_792_found = _out1161
+	_793_other = _out1162
+	_794_hint = _out1163
+	if _792_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _797_w bool
-	var _ = _797_w
-	var _out1169 bool
-	var _ = _out1169
-	_out1169 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_797_w = _out1169
-	if !_797_w {
+	var _795_w bool
+	var _ = _795_w
+	var _out1164 bool
+	var _ = _out1164
+	_out1164 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_795_w = _out1164
+	if !_795_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _798_nl uint32
-	var _ = _798_nl
-	var _out1170 uint32
-	var _ = _out1170
-	_out1170 = inodeformat.Companion_Default___.GetNlink(_790_ip)
-	_798_nl = _out1170
-	if _798_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _796_nl uint32
+	var _ = _796_nl
+	var _out1165 uint32
+	var _ = _out1165
+	_out1165 = inodeformat.Companion_Default___.GetNlink(_788_ip)
+	_796_nl = _out1165
+	if _796_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _799_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _799_np
-	var _out1171 uint32
-	var _ = _out1171
-	var _out1172 *dbytes.Bytes
-	var _ = _out1172
-	var _out1173 *dbytes.Bytes
-	var _ = _out1173
-	_out1171, _out1172, _out1173 = Companion_Default___.AddName(txn, d, ino, dino, name, _796_hint, _798_nl, s, ns)
-	st = _out1171
-	_799_np = _out1172
-	after = _out1173
+	var _797_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _797_np
+	var _out1166 uint32
+	var _ = _out1166
+	var _out1167 *dbytes.Bytes
+	var _ = _out1167
+	var _out1168 *dbytes.Bytes
+	var _ = _out1168
+	_out1166, _out1167, _out1168 = Companion_Default___.AddName(txn, d, ino, dino, name, _794_hint, _796_nl, s, ns)
+	st = _out1166
+	_797_np = _out1167
+	after = _out1168
 	if st == uint32(0) {
-		node = _799_np
+		node = _797_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _800_ok bool
-	var _ = _800_ok
-	var _out1174 bool
-	var _ = _out1174
-	_out1174 = d.InsertAt(txn, dino, name, ino, hint)
-	_800_ok = _out1174
-	if !_800_ok {
+	var _798_ok bool
+	var _ = _798_ok
+	var _out1169 bool
+	var _ = _out1169
+	_out1169 = d.InsertAt(txn, dino, name, ino, hint)
+	_798_ok = _out1169
+	if !_798_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1175 *dbytes.Bytes
-	var _ = _out1175
-	_out1175 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1175
-	var _out1176 *dbytes.Bytes
-	var _ = _out1176
-	_out1176 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1176
+	var _out1170 *dbytes.Bytes
+	var _ = _out1170
+	_out1170 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1170
+	var _out1171 *dbytes.Bytes
+	var _ = _out1171
+	_out1171 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1171
 	return st, node, after
 }
 

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _406_bn uint64
-		var _ = _406_bn
-		var _out604 uint64
-		var _ = _out604
-		_out604 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_406_bn = _out604
-		if _406_bn == uint64(0) {
+		var _405_bn uint64
+		var _ = _405_bn
+		var _out600 uint64
+		var _ = _out600
+		_out600 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_405_bn = _out600
+		if _405_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _407_k uint64
-	var _ = _407_k
-	_407_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _408_lev uint64
-	var _ = _408_lev
-	_408_lev = positions.Companion_Default___.MaxLev(_407_k)
-	var _409_jp uint64
-	var _ = _409_jp
-	_409_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _410_pb *dbytes.Blk
-	var _ = _410_pb
-	var _out605 *dbytes.Blk
-	var _ = _out605
-	_out605 = x.Fs.ReadBlock(txn, pn, true)
-	_410_pb = _out605
-	var _411_t *dbytes.Bytes
-	var _ = _411_t
-	var _out606 *dbytes.Bytes
-	var _ = _out606
-	_out606 = _410_pb.Thaw()
-	_411_t = _out606
+	var _406_k uint64
+	var _ = _406_k
+	_406_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _407_lev uint64
+	var _ = _407_lev
+	_407_lev = positions.Companion_Default___.MaxLev(_406_k)
+	var _408_jp uint64
+	var _ = _408_jp
+	_408_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _409_pb *dbytes.Blk
+	var _ = _409_pb
+	var _out601 *dbytes.Blk
+	var _ = _out601
+	_out601 = x.Fs.ReadBlock(txn, pn, true)
+	_409_pb = _out601
+	var _410_t *dbytes.Bytes
+	var _ = _410_t
+	var _out602 *dbytes.Bytes
+	var _ = _out602
+	_out602 = _409_pb.Thaw()
+	_410_t = _out602
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _412_l uint64
-		var _ = _412_l
-		_412_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_412_l) != _407_k || positions.Companion_Default___.FlatJ(_412_l)/uint64(512) != _409_jp {
+		var _411_l uint64
+		var _ = _411_l
+		_411_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_411_l) != _406_k || positions.Companion_Default___.FlatJ(_411_l)/uint64(512) != _408_jp {
 			goto L5
 		}
-		var _413_j uint64
-		var _ = _413_j
-		_413_j = positions.Companion_Default___.FlatJ(_412_l)
-		var _414_bn uint64
-		var _ = _414_bn
-		_414_bn = _411_t.U64(uint64(8) * (_413_j % uint64(512)))
-		if _414_bn == uint64(0) {
+		var _412_j uint64
+		var _ = _412_j
+		_412_j = positions.Companion_Default___.FlatJ(_411_l)
+		var _413_bn uint64
+		var _ = _413_bn
+		_413_bn = _410_t.U64(uint64(8) * (_412_j % uint64(512)))
+		if _413_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _411_t, pn, _414_bn, _413_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _410_t, pn, _413_bn, _412_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _412_l
+		m = _411_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _411_t)
+		x.CloseParent(txn, pn, _410_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _415_bn uint64
-	var _ = _415_bn
-	var _out607 uint64
-	var _ = _out607
-	_out607 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_415_bn = _out607
-	if _415_bn == uint64(0) {
+	var _414_bn uint64
+	var _ = _414_bn
+	var _out603 uint64
+	var _ = _out603
+	_out603 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_414_bn = _out603
+	if _414_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _416_left uint64
-	var _ = _416_left
-	_416_left = max
-	for lo < m && uint64(0) < _416_left {
-		var _417_k uint64
-		var _ = _417_k
-		var _418_j uint64
-		var _ = _418_j
-		_417_k, _418_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _419_l uint64
-		var _ = _419_l
-		var _420_freed uint64
-		var _ = _420_freed
-		_419_l, _420_freed = uint64(0), uint64(1)
-		var _421_d uint64
-		var _ = _421_d
-		var _out608 uint64
-		var _ = _out608
-		_out608 = Companion_Default___.Missing(x, txn, ip, _417_k, _418_j)
-		_421_d = _out608
-		if uint64(0) < _421_d || _417_k < uint64(12) {
-			_419_l = allocatedrange.Companion_Default___.BaseOf(_417_k) + allocatedrange.Companion_Default___.First512(_418_j, _421_d)
-			if _419_l < lo {
-				_419_l = lo
+	var _415_left uint64
+	var _ = _415_left
+	_415_left = max
+	for lo < m && uint64(0) < _415_left {
+		var _416_k uint64
+		var _ = _416_k
+		var _417_j uint64
+		var _ = _417_j
+		_416_k, _417_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _418_l uint64
+		var _ = _418_l
+		var _419_freed uint64
+		var _ = _419_freed
+		_418_l, _419_freed = uint64(0), uint64(1)
+		var _420_d uint64
+		var _ = _420_d
+		var _out604 uint64
+		var _ = _out604
+		_out604 = Companion_Default___.Missing(x, txn, ip, _416_k, _417_j)
+		_420_d = _out604
+		if uint64(0) < _420_d || _416_k < uint64(12) {
+			_418_l = allocatedrange.Companion_Default___.BaseOf(_416_k) + allocatedrange.Companion_Default___.First512(_417_j, _420_d)
+			if _418_l < lo {
+				_418_l = lo
 			}
-			if _421_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _417_k)
+			if _420_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _416_k)
 			} else {
 			}
 		} else {
-			var _422_pn uint64
-			var _ = _422_pn
-			var _out609 uint64
-			var _ = _out609
-			_out609 = x.Resolve(txn, ip, _417_k, positions.Companion_Default___.MaxLev(_417_k)-uint64(1), _418_j/uint64(512), true)
-			_422_pn = _out609
-			var _out610 uint64
-			var _ = _out610
-			var _out611 uint64
-			var _ = _out611
-			_out610, _out611 = Companion_Default___.CutRun(x, txn, ip, _422_pn, ino, m, lo, _416_left)
-			_419_l = _out610
-			_420_freed = _out611
-			if _420_freed == uint64(0) {
-				_420_freed = uint64(1)
+			var _421_pn uint64
+			var _ = _421_pn
+			var _out605 uint64
+			var _ = _out605
+			_out605 = x.Resolve(txn, ip, _416_k, positions.Companion_Default___.MaxLev(_416_k)-uint64(1), _417_j/uint64(512), true)
+			_421_pn = _out605
+			var _out606 uint64
+			var _ = _out606
+			var _out607 uint64
+			var _ = _out607
+			_out606, _out607 = Companion_Default___.CutRun(x, txn, ip, _421_pn, ino, m, lo, _415_left)
+			_418_l = _out606
+			_419_freed = _out607
+			if _419_freed == uint64(0) {
+				_419_freed = uint64(1)
 			}
 		}
-		if _421_d < positions.Companion_Default___.MaxLev(_417_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _417_k, positions.Companion_Default___.MaxLev(_417_k)-_421_d-uint64(1), allocatedrange.Companion_Default___.Up512(_418_j, _421_d+uint64(1)))
+		if _420_d < positions.Companion_Default___.MaxLev(_416_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _416_k, positions.Companion_Default___.MaxLev(_416_k)-_420_d-uint64(1), allocatedrange.Companion_Default___.Up512(_417_j, _420_d+uint64(1)))
 		}
-		_416_left = _416_left - _420_freed
-		m = _419_l
+		_415_left = _415_left - _419_freed
+		m = _418_l
 	}
 	return m
 }

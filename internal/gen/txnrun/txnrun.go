@@ -62,9 +62,6 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) UNSURE() uint32 {
 	return uint32(5)
 }
-func (_this *CompanionStruct_Default___) TRIES() uint64 {
-	return uint64(10000)
-}
 func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 	return st == txnm.Companion_Default___.OK() || st == txnm.Companion_Default___.TOOLARGE()
 }
@@ -155,58 +152,30 @@ func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint
 	st = _out506
 	return st
 }
-func (_this *CompanionStruct_Default___) Attempt(t *txnm.Txn, w dwork.Work, stable bool, ro bool) (uint32, uint32) {
+func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var r uint32 = 0
-	var _ = r
-	var _out507 uint32
-	var _ = _out507
-	var _out508 uint32
-	var _ = _out508
-	_out507, _out508 = w.Do()
-	st = _out507
-	r = _out508
-	txnsysm.Companion_Default___.TYield(t.S)
-	if st == txnm.Companion_Default___.OK() {
-		var _out509 uint32
-		var _ = _out509
-		_out509 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out509
+	if cut == txnm.Companion_Default___.OK() {
+		var _out507 uint32
+		var _ = _out507
+		_out507 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out507
 	} else {
-		if Companion_Default___.MayTell(st) {
-			st = txnm.Companion_Default___.IOERR()
-		}
+		st = func() uint32 {
+			if Companion_Default___.MayTell(cut) {
+				return txnm.Companion_Default___.IOERR()
+			}
+			return cut
+		}()
 		var _308_need uint64
 		var _ = _308_need
-		var _out510 uint64
-		var _ = _out510
-		_out510 = commitm.Companion_Default___.Abort(t)
-		_308_need = _out510
+		var _out508 uint64
+		var _ = _out508
+		_out508 = commitm.Companion_Default___.Abort(t)
+		_308_need = _out508
 		w.Ended(false)
 	}
-	return st, r
-}
-func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, stable bool, ro bool) (uint32, uint32) {
-	var st uint32 = 0
-	var _ = st
-	var r uint32 = 0
-	var _ = r
-	r, st = uint32(0), txnm.Companion_Default___.CONFLICT()
-	var _309_tries uint64
-	var _ = _309_tries
-	_309_tries = uint64(0)
-	for st == txnm.Companion_Default___.CONFLICT() && _309_tries < Companion_Default___.TRIES() {
-		_309_tries = _309_tries + uint64(1)
-		var _out511 uint32
-		var _ = _out511
-		var _out512 uint32
-		var _ = _out512
-		_out511, _out512 = Companion_Default___.Attempt(t, w, stable, ro)
-		st = _out511
-		r = _out512
-	}
-	return st, r
+	return st
 }
 
 // End of class Default__

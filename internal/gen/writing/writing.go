@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _362_bo uint64
-	var _ = _362_bo
-	_362_bo = pos % uint64(4096)
-	var _363_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _363_b
+	var _361_bo uint64
+	var _ = _361_bo
+	_361_bo = pos % uint64(4096)
+	var _362_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _362_b
 	if c == uint64(4096) {
-		var _out568 *dbytes.Bytes
-		var _ = _out568
-		_out568 = dbytes.NewBytes(uint64(4096))
-		_363_b = _out568
+		var _out564 *dbytes.Bytes
+		var _ = _out564
+		_out564 = dbytes.NewBytes(uint64(4096))
+		_362_b = _out564
 	} else {
-		var _364_blk *dbytes.Blk
-		var _ = _364_blk
-		var _out569 *dbytes.Blk
-		var _ = _out569
-		_out569 = x.ReadAt(txn, bn, true)
-		_364_blk = _out569
-		var _out570 *dbytes.Bytes
-		var _ = _out570
-		_out570 = _364_blk.Thaw()
-		_363_b = _out570
+		var _363_blk *dbytes.Blk
+		var _ = _363_blk
+		var _out565 *dbytes.Blk
+		var _ = _out565
+		_out565 = x.ReadAt(txn, bn, true)
+		_363_blk = _out565
+		var _out566 *dbytes.Bytes
+		var _ = _out566
+		_out566 = _363_blk.Thaw()
+		_362_b = _out566
 	}
-	_363_b.CopyFrom(_362_bo, src, so, c)
-	x.WriteData(txn, bn, _363_b)
+	_362_b.CopyFrom(_361_bo, src, so, c)
+	x.WriteData(txn, bn, _362_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out571 *dbytes.Bytes
-		var _ = _out571
-		_out571 = src.CopyOf(so)
-		b = _out571
+		var _out567 *dbytes.Bytes
+		var _ = _out567
+		_out567 = src.CopyOf(so)
+		b = _out567
 	} else {
-		var _out572 *dbytes.Bytes
-		var _ = _out572
-		_out572 = dbytes.NewBytes(uint64(4096))
-		b = _out572
+		var _out568 *dbytes.Bytes
+		var _ = _out568
+		_out568 = dbytes.NewBytes(uint64(4096))
+		b = _out568
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _365_k uint64
-	var _ = _365_k
-	_365_k = pos / uint64(4096)
-	var _366_b *dbytes.Bytes
-	var _ = _366_b
-	var _out573 *dbytes.Bytes
-	var _ = _out573
-	_out573 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_366_b = _out573
-	var _367_near uint64
-	var _ = _367_near
-	_367_near = uint64(0)
-	if uint64(0) < _365_k {
-		var _out574 uint64
-		var _ = _out574
-		_out574 = inodeformat.Companion_Default___.GetSlot(ip, _365_k-uint64(1))
-		_367_near = _out574
+	var _364_k uint64
+	var _ = _364_k
+	_364_k = pos / uint64(4096)
+	var _365_b *dbytes.Bytes
+	var _ = _365_b
+	var _out569 *dbytes.Bytes
+	var _ = _out569
+	_out569 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_365_b = _out569
+	var _366_near uint64
+	var _ = _366_near
+	_366_near = uint64(0)
+	if uint64(0) < _364_k {
+		var _out570 uint64
+		var _ = _out570
+		_out570 = inodeformat.Companion_Default___.GetSlot(ip, _364_k-uint64(1))
+		_366_near = _out570
 	}
-	var _368_bn uint64 = 0
-	var _ = _368_bn
-	var _out575 bool
-	var _ = _out575
-	var _out576 uint64
-	var _ = _out576
-	_out575, _out576 = x.AllocRoot(txn, ip, ino, _365_k, _367_near, _366_b)
-	ok = _out575
-	_368_bn = _out576
+	var _367_bn uint64 = 0
+	var _ = _367_bn
+	var _out571 bool
+	var _ = _out571
+	var _out572 uint64
+	var _ = _out572
+	_out571, _out572 = x.AllocRoot(txn, ip, ino, _364_k, _366_near, _365_b)
+	ok = _out571
+	_367_bn = _out572
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_368_bn)
+		txn.Bulk(_367_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _369_k uint64
-	var _ = _369_k
-	_369_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _370_lev uint64
-	var _ = _370_lev
-	_370_lev = positions.Companion_Default___.MaxLev(_369_k)
-	var _371_jp uint64
-	var _ = _371_jp
-	_371_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _368_k uint64
+	var _ = _368_k
+	_368_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _369_lev uint64
+	var _ = _369_lev
+	_369_lev = positions.Companion_Default___.MaxLev(_368_k)
+	var _370_jp uint64
+	var _ = _370_jp
+	_370_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _372_pn uint64 = 0
-	var _ = _372_pn
-	var _out577 bool
-	var _ = _out577
-	var _out578 uint64
-	var _ = _out578
-	_out577, _out578 = x.ResolveAlloc(txn, ip, ino, _369_k, _370_lev-uint64(1), _371_jp)
-	ok = _out577
-	_372_pn = _out578
+	var _371_pn uint64 = 0
+	var _ = _371_pn
+	var _out573 bool
+	var _ = _out573
+	var _out574 uint64
+	var _ = _out574
+	_out573, _out574 = x.ResolveAlloc(txn, ip, ino, _368_k, _369_lev-uint64(1), _370_jp)
+	ok = _out573
+	_371_pn = _out574
 	if !ok {
 		return ok, m
 	}
-	var _373_blk *dbytes.Blk
-	var _ = _373_blk
-	var _out579 *dbytes.Blk
-	var _ = _out579
-	_out579 = x.Fs.ReadBlock(txn, _372_pn, true)
-	_373_blk = _out579
-	var _374_t *dbytes.Bytes
-	var _ = _374_t
-	var _out580 *dbytes.Bytes
-	var _ = _out580
-	_out580 = _373_blk.Thaw()
-	_374_t = _out580
-	var _375_near uint64
-	var _ = _375_near
-	_375_near = _372_pn
+	var _372_blk *dbytes.Blk
+	var _ = _372_blk
+	var _out575 *dbytes.Blk
+	var _ = _out575
+	_out575 = x.Fs.ReadBlock(txn, _371_pn, true)
+	_372_blk = _out575
+	var _373_t *dbytes.Bytes
+	var _ = _373_t
+	var _out576 *dbytes.Bytes
+	var _ = _out576
+	_out576 = _372_blk.Thaw()
+	_373_t = _out576
+	var _374_near uint64
+	var _ = _374_near
+	_374_near = _371_pn
 	for m < len_ {
-		var _376_at uint64
-		var _ = _376_at
-		_376_at = pos + m
-		var _377_n uint64
-		var _ = _377_n
-		_377_n = _376_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_377_n) != _369_k || positions.Companion_Default___.FlatJ(_377_n)/uint64(512) != _371_jp {
+		var _375_at uint64
+		var _ = _375_at
+		_375_at = pos + m
+		var _376_n uint64
+		var _ = _376_n
+		_376_n = _375_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_376_n) != _368_k || positions.Companion_Default___.FlatJ(_376_n)/uint64(512) != _370_jp {
 			goto L4
 		}
-		var _378_j uint64
-		var _ = _378_j
-		_378_j = positions.Companion_Default___.FlatJ(_377_n)
-		var _379_bn uint64
-		var _ = _379_bn
-		_379_bn = _374_t.U64(uint64(8) * (_378_j % uint64(512)))
-		if _379_bn != uint64(0) {
+		var _377_j uint64
+		var _ = _377_j
+		_377_j = positions.Companion_Default___.FlatJ(_376_n)
+		var _378_bn uint64
+		var _ = _378_bn
+		_378_bn = _373_t.U64(uint64(8) * (_377_j % uint64(512)))
+		if _378_bn != uint64(0) {
 			goto L4
 		}
-		var _380_c uint64
-		var _ = _380_c
-		var _out581 uint64
-		var _ = _out581
-		_out581 = reading.Companion_Default___.Min(uint64(4096)-_376_at%uint64(4096), len_-m)
-		_380_c = _out581
-		var _381_b *dbytes.Bytes
-		var _ = _381_b
-		var _out582 *dbytes.Bytes
-		var _ = _out582
-		_out582 = Companion_Default___.FirstBlock(_376_at, src, so+m, _380_c, bulk)
-		_381_b = _out582
-		if _378_j%uint64(512) != uint64(0) {
-			var _382_left uint64
-			var _ = _382_left
-			_382_left = _374_t.U64(uint64(8) * (_378_j%uint64(512) - uint64(1)))
-			if _382_left != uint64(0) {
-				_375_near = _382_left
+		var _379_c uint64
+		var _ = _379_c
+		var _out577 uint64
+		var _ = _out577
+		_out577 = reading.Companion_Default___.Min(uint64(4096)-_375_at%uint64(4096), len_-m)
+		_379_c = _out577
+		var _380_b *dbytes.Bytes
+		var _ = _380_b
+		var _out578 *dbytes.Bytes
+		var _ = _out578
+		_out578 = Companion_Default___.FirstBlock(_375_at, src, so+m, _379_c, bulk)
+		_380_b = _out578
+		if _377_j%uint64(512) != uint64(0) {
+			var _381_left uint64
+			var _ = _381_left
+			_381_left = _373_t.U64(uint64(8) * (_377_j%uint64(512) - uint64(1)))
+			if _381_left != uint64(0) {
+				_374_near = _381_left
 			}
 		}
-		var _out583 bool
-		var _ = _out583
-		var _out584 uint64
-		var _ = _out584
-		_out583, _out584 = x.AddChild(txn, ip, _374_t, _372_pn, _378_j, true, _375_near, _381_b)
-		ok = _out583
-		_379_bn = _out584
+		var _out579 bool
+		var _ = _out579
+		var _out580 uint64
+		var _ = _out580
+		_out579, _out580 = x.AddChild(txn, ip, _373_t, _371_pn, _377_j, true, _374_near, _380_b)
+		ok = _out579
+		_378_bn = _out580
 		if !ok {
 			return ok, m
 		}
-		if bulk && _380_c == uint64(4096) {
-			txn.Bulk(_379_bn)
+		if bulk && _379_c == uint64(4096) {
+			txn.Bulk(_378_bn)
 		}
-		_375_near = _379_bn
-		m = m + _380_c
+		_374_near = _378_bn
+		m = m + _379_c
 	}
 L4:
-	x.CloseParent(txn, _372_pn, _374_t)
+	x.CloseParent(txn, _371_pn, _373_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _383_done uint64
-	var _ = _383_done
-	_383_done = uint64(0)
-	var _384_ck uint64
-	var _ = _384_ck
-	var _385_cj uint64
-	var _ = _385_cj
-	_384_ck, _385_cj = uint64(15), uint64(0)
-	var _386_pb *dbytes.Blk
-	var _ = _386_pb
-	var _out585 *dbytes.Blk
-	var _ = _out585
-	_out585 = dbytes.ZeroBlk()
-	_386_pb = _out585
-	var _387_bulk bool
-	var _ = _387_bulk
-	_387_bulk = Companion_Default___.Much(off, len_)
-	for _383_done < len_ {
-		var _388_pos uint64
-		var _ = _388_pos
-		_388_pos = off + _383_done
-		var _389_n uint64
-		var _ = _389_n
-		_389_n = _388_pos / uint64(4096)
-		var _390_c uint64
-		var _ = _390_c
-		var _out586 uint64
+	var _382_done uint64
+	var _ = _382_done
+	_382_done = uint64(0)
+	var _383_ck uint64
+	var _ = _383_ck
+	var _384_cj uint64
+	var _ = _384_cj
+	_383_ck, _384_cj = uint64(15), uint64(0)
+	var _385_pb *dbytes.Blk
+	var _ = _385_pb
+	var _out581 *dbytes.Blk
+	var _ = _out581
+	_out581 = dbytes.ZeroBlk()
+	_385_pb = _out581
+	var _386_bulk bool
+	var _ = _386_bulk
+	_386_bulk = Companion_Default___.Much(off, len_)
+	for _382_done < len_ {
+		var _387_pos uint64
+		var _ = _387_pos
+		_387_pos = off + _382_done
+		var _388_n uint64
+		var _ = _388_n
+		_388_n = _387_pos / uint64(4096)
+		var _389_c uint64
+		var _ = _389_c
+		var _out582 uint64
+		var _ = _out582
+		_out582 = reading.Companion_Default___.Min(uint64(4096)-_387_pos%uint64(4096), len_-_382_done)
+		_389_c = _out582
+		var _390_bn uint64 = 0
+		var _ = _390_bn
+		var _out583 uint64
+		var _ = _out583
+		var _out584 uint64
+		var _ = _out584
+		var _out585 uint64
+		var _ = _out585
+		var _out586 *dbytes.Blk
 		var _ = _out586
-		_out586 = reading.Companion_Default___.Min(uint64(4096)-_388_pos%uint64(4096), len_-_383_done)
-		_390_c = _out586
-		var _391_bn uint64 = 0
-		var _ = _391_bn
-		var _out587 uint64
-		var _ = _out587
-		var _out588 uint64
-		var _ = _out588
-		var _out589 uint64
-		var _ = _out589
-		var _out590 *dbytes.Blk
-		var _ = _out590
-		_out587, _out588, _out589, _out590 = reading.Companion_Default___.Find(x, txn, ip, _389_n, true, _384_ck, _385_cj, _386_pb)
-		_391_bn = _out587
-		_384_ck = _out588
-		_385_cj = _out589
-		_386_pb = _out590
-		if _391_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _391_bn, _388_pos, src, so+_383_done, _390_c)
-		} else if _389_n < uint64(12) {
-			_384_ck = uint64(15)
-			var _out591 bool
-			var _ = _out591
-			_out591 = Companion_Default___.FillDirect(x, txn, ip, ino, _388_pos, src, so+_383_done, _390_c, _387_bulk)
-			ok = _out591
+		_out583, _out584, _out585, _out586 = reading.Companion_Default___.Find(x, txn, ip, _388_n, true, _383_ck, _384_cj, _385_pb)
+		_390_bn = _out583
+		_383_ck = _out584
+		_384_cj = _out585
+		_385_pb = _out586
+		if _390_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _390_bn, _387_pos, src, so+_382_done, _389_c)
+		} else if _388_n < uint64(12) {
+			_383_ck = uint64(15)
+			var _out587 bool
+			var _ = _out587
+			_out587 = Companion_Default___.FillDirect(x, txn, ip, ino, _387_pos, src, so+_382_done, _389_c, _386_bulk)
+			ok = _out587
 			if !ok {
 				return ok
 			}
 		} else {
-			_384_ck = uint64(15)
-			var _out592 bool
-			var _ = _out592
-			var _out593 uint64
-			var _ = _out593
-			_out592, _out593 = Companion_Default___.FillRun(x, txn, ip, ino, _388_pos, src, so+_383_done, len_-_383_done, _387_bulk)
-			ok = _out592
-			_390_c = _out593
+			_383_ck = uint64(15)
+			var _out588 bool
+			var _ = _out588
+			var _out589 uint64
+			var _ = _out589
+			_out588, _out589 = Companion_Default___.FillRun(x, txn, ip, ino, _387_pos, src, so+_382_done, len_-_382_done, _386_bulk)
+			ok = _out588
+			_389_c = _out589
 			if !ok {
 				return ok
 			}
 		}
-		_383_done = _383_done + _390_c
+		_382_done = _382_done + _389_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _392_n uint64
-	var _ = _392_n
-	_392_n = sz / uint64(4096)
-	var _393_k uint64
-	var _ = _393_k
-	_393_k = positions.Companion_Default___.FlatK(_392_n)
-	var _394_bn uint64
-	var _ = _394_bn
-	var _out594 uint64
-	var _ = _out594
-	_out594 = x.Resolve(txn, ip, _393_k, positions.Companion_Default___.MaxLev(_393_k), positions.Companion_Default___.FlatJ(_392_n), true)
-	_394_bn = _out594
-	if _394_bn == uint64(0) {
+	var _391_n uint64
+	var _ = _391_n
+	_391_n = sz / uint64(4096)
+	var _392_k uint64
+	var _ = _392_k
+	_392_k = positions.Companion_Default___.FlatK(_391_n)
+	var _393_bn uint64
+	var _ = _393_bn
+	var _out590 uint64
+	var _ = _out590
+	_out590 = x.Resolve(txn, ip, _392_k, positions.Companion_Default___.MaxLev(_392_k), positions.Companion_Default___.FlatJ(_391_n), true)
+	_393_bn = _out590
+	if _393_bn == uint64(0) {
 		return
 	}
-	var _395_blk *dbytes.Blk
-	var _ = _395_blk
-	var _out595 *dbytes.Blk
-	var _ = _out595
-	_out595 = x.ReadAt(txn, _394_bn, true)
-	_395_blk = _out595
-	var _396_b *dbytes.Bytes
-	var _ = _396_b
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = dbytes.NewBytes(uint64(4096))
-	_396_b = _out596
-	_396_b.CopyBlk(uint64(0), _395_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _394_bn, _396_b)
+	var _394_blk *dbytes.Blk
+	var _ = _394_blk
+	var _out591 *dbytes.Blk
+	var _ = _out591
+	_out591 = x.ReadAt(txn, _393_bn, true)
+	_394_blk = _out591
+	var _395_b *dbytes.Bytes
+	var _ = _395_b
+	var _out592 *dbytes.Bytes
+	var _ = _out592
+	_out592 = dbytes.NewBytes(uint64(4096))
+	_395_b = _out592
+	_395_b.CopyBlk(uint64(0), _394_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _393_bn, _395_b)
 }
 
 // End of class Default__

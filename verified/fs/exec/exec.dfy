@@ -56,9 +56,9 @@ module Exec {
     TYield(t.s, t.own);
     st := if ok then OK else UNSURE;
   }
-  // Runs procedure p, a WRITE as stable as `how` says. The answer is `status`, which r alone may be too; st says more about an error.
-  method Exec(t: Txn, w: Work, p: uint32, how: uint32, deferred: bool) returns (status: uint32, st: uint32, ghost r: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.Idle() && !t.s.j.mu.held && w.t == t
+  // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short with status cut, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
+  method Exec(t: Txn, w: Work, cut: uint32, r: uint32, p: uint32, how: uint32, deferred: bool) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     // on every path: no lock is held, and at most one commit was made, which is the one told of
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
@@ -75,14 +75,12 @@ module Exec {
     decreases *
   {
     Table(p, how);
-    var code;
-    st, code, at, g := Run(t, w, Stable(p, how, deferred), ReadOnly(p));
-    r := code;
-    if p == D.COMMIT && st == OK && code == 0 {
+    st, at, g := Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p));
+    if p == D.COMMIT && st == OK && r == 0 {
       TYield(t.s, t.own);
       st := Sync(t);
     }
-    status := Status(st, code);
+    status := Status(st, r);
   }
 
   // ---- WRITE ----

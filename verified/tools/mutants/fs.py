@@ -335,8 +335,8 @@
     ("exec/exec", "table: every WRITE waits", "(!deferred && !(p == D.WRITE && how == D.UNSTABLE))", "!deferred", "*.Table"),
     ("exec/exec", "table: the room of blocks is given back before they are durable", "(p == TRIM || ", "(", "*.Table"),
     ("exec/exec", "table: what is deferred waits", "!deferred && !(p", "!(p", "*.Table"),
-    ("exec/exec", "runner: nothing is stable", "Run(t, w, Stable(p, how, deferred), ReadOnly(p))", "Run(t, w, false, ReadOnly(p))", "*.Exec"),
-    ("exec/exec", "runner: all may write", "Run(t, w, Stable(p, how, deferred), ReadOnly(p))", "Run(t, w, Stable(p, how, deferred), false)", "*.Exec"),
+    ("exec/exec", "runner: nothing is stable", "Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p))", "Run(t, w, cut, r, false, ReadOnly(p))", "*.Exec"),
+    ("exec/exec", "runner: all may write", "Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p))", "Run(t, w, cut, r, Stable(p, how, deferred), false)", "*.Exec"),
     ("exec/exec", "commit: flushes nothing", "      st := Sync(t);\n", "", "*.Exec"),
     ("exec/exec", "commit: success, although the device failed", "st := if ok then OK else UNSURE;", "st := OK;", "*.Sync"),
     ("exec/exec", "answer: a device that failed is success", "if st == OK then r else", "if st == OK || st == UNSURE then r else", "*.Exec"),
@@ -348,5 +348,5 @@
     ("exec/exec", "write: more than there are", "if n > MOST then MOST else n", "MOST", "*.Reply"),
     ("exec/exec", "write: an unstable one says that it is stable", "then D.FILE_SYNC else D.UNSTABLE", "then D.FILE_SYNC else D.FILE_SYNC", "*.Reply"),
     ("exec/exec", "write: a stable one says less than was asked for", "then D.FILE_SYNC else D.UNSTABLE", "then D.DATA_SYNC else D.UNSTABLE", "*.Reply"),
-    ("exec/exec", "vacuity: the runner of the procedures", "    status := Status(st, code);\n", "    status := Status(st, code); assert false;\n", "*.Exec"),
+    ("exec/exec", "vacuity: the runner of the procedures", "    status := Status(st, r);\n", "    status := Status(st, r); assert false;\n", "*.Exec"),
 ]
