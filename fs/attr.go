@@ -30,7 +30,7 @@ func decode(ino uint64, ip *buf) *Attr {
 // it was not the operation itself that failed there are none: it may have seen, or
 // made, what never becomes durable.
 func attrs(ino uint64, ip *buf, err error) *Attr {
-	if err == ErrIO || err == ErrROFS || err == ErrJukebox {
+	if st, ok := err.(Errno); ok && !decisions.Tells(uint32(st)) {
 		return nil
 	}
 	return decode(ino, ip)

@@ -20,7 +20,7 @@ func (v *FS) Lookup(c *Cred, dir Handle, name []byte) (Node, error) {
 	vc, vn := cred(c), bytesOf(name)
 	var ino uint64
 	var ip, dp *buf
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(procLookup, 0, func(t *txn) (st uint32) {
 		st, ino, ip, dp = lookupops.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
 		return st
 	})
@@ -38,7 +38,7 @@ func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr,
 	var ip, before, after *buf
 	var later bool
 	op := func() error {
-		return v.once(id, func(t *txn, p *place) (st uint32, again bool) {
+		return v.once(procCreate, id, func(t *txn, p *place) (st uint32, again bool) {
 			st, again, ino, ip, before, after, later = v.create(t, p, vc, dir, vn, how, a, verf)
 			return
 		})
@@ -60,7 +60,7 @@ func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	var ino uint64
 	var ip, before, after *buf
-	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+	err := v.once(procMkdir, v.call, func(t *txn, p *place) (st uint32, again bool) {
 		st, again, ino, ip, before, after = v.mkdir(t, p, vc, dir, vn, a)
 		return
 	})
@@ -72,7 +72,7 @@ func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte
 	vc, vn, a, vt := cred(c), bytesOf(name), sattr(s), bytesOf(target)
 	var ino uint64
 	var ip, before, after *buf
-	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+	err := v.once(procSymlink, v.call, func(t *txn, p *place) (st uint32, again bool) {
 		st, again, ino, ip, before, after = v.symlink(t, p, vc, dir, vn, a, vt)
 		return
 	})
@@ -84,7 +84,7 @@ func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major,
 	vc, vn, a := cred(c), bytesOf(name), sattr(s)
 	var ino uint64
 	var ip, before, after *buf
-	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+	err := v.once(procMknod, v.call, func(t *txn, p *place) (st uint32, again bool) {
 		st, again, ino, ip, before, after = v.mknod(t, p, vc, dir, vn, ty, a, major, minor)
 		return
 	})
@@ -102,10 +102,14 @@ func (v *FS) Rmdir(c *Cred, dir Handle, name []byte) (WCC, error) {
 }
 
 func (v *FS) remove(c *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
+	p := uint32(procRemove)
+	if sub {
+		p = procRmdir
+	}
 	vc, vn := cred(c), bytesOf(name)
 	var before, after *buf
 	var later bool
-	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+	err := v.once(p, v.call, func(t *txn, p *place) (st uint32, again bool) {
 		st, again, before, after, later = v.unlink(t, p, vc, dir, vn, sub)
 		return
 	})
@@ -120,7 +124,7 @@ func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []b
 	vc, fn, tn := cred(c), bytesOf(fromName), bytesOf(toName)
 	var fb, fa, tb, ta *buf
 	var later bool
-	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+	err := v.once(procRename, v.call, func(t *txn, p *place) (st uint32, again bool) {
 		st, again, fb, fa, tb, ta, later = v.rename(t, p, vc, from, fn, to, tn)
 		return
 	})
@@ -134,7 +138,7 @@ func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []b
 func (v *FS) Link(c *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
 	vc, vn := cred(c), bytesOf(name)
 	var ip, before, after *buf
-	err := v.once(v.call, func(t *txn, p *place) (st uint32, again bool) {
+	err := v.once(procLink, v.call, func(t *txn, p *place) (st uint32, again bool) {
 		st, again, ip, before, after = v.link(t, p, vc, file, dir, vn)
 		return
 	})
@@ -147,11 +151,11 @@ func (v *FS) Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxByt
 	var l *ddir.List
 	var eof bool
 	var dp *buf
-	list := readdirops.Companion_Default___.Readdir
+	p, list := uint32(procReaddir), readdirops.Companion_Default___.Readdir
 	if plus {
-		list = readdirops.Companion_Default___.Readdirplus
+		p, list = procReaddirplus, readdirops.Companion_Default___.Readdirplus
 	}
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(p, 0, func(t *txn) (st uint32) {
 		l = ddir.New(maxBytes, size)
 		st, eof, dp = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
 		return st

@@ -9,7 +9,7 @@ import (
 // Getattr implements FileSystem.
 func (v *FS) Getattr(h Handle) (Attr, error) {
 	var ip *buf
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(procGetattr, 0, func(t *txn) (st uint32) {
 		st, ip = attributeops.Companion_Default___.Getattr(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
@@ -24,7 +24,7 @@ func (v *FS) Access(c *Cred, h Handle, want uint32) (uint32, *Attr, error) {
 	vc := cred(c)
 	var bits uint32
 	var ip *buf
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(procAccess, 0, func(t *txn) (st uint32) {
 		st, bits, ip = attributeops.Companion_Default___.Access(t, v.dirs, vc, h.Ino, h.Gen)
 		return st
 	})
@@ -48,7 +48,7 @@ func (v *FS) Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
 	var before, after *buf
 	var later bool
 	err := v.growing(h.Ino, func() error {
-		return v.once(id, func(t *txn, p *place) (st uint32, again bool) {
+		return v.once(procSetattr, id, func(t *txn, p *place) (st uint32, again bool) {
 			st, again, before, after, later = v.setattr(t, p, vc, h, a, guard != nil, g)
 			return
 		})
@@ -75,7 +75,7 @@ func (v *FS) growing(ino uint64, op func() error) error {
 // Readlink implements FileSystem.
 func (v *FS) Readlink(c *Cred, h Handle) ([]byte, *Attr, error) {
 	var target, ip *buf
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(procReadlink, 0, func(t *txn) (st uint32) {
 		st, target, ip = fileops.Companion_Default___.Readlink(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
@@ -90,7 +90,7 @@ func (v *FS) Read(c *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *A
 	vc := cred(c)
 	var data, ip *buf
 	var eof bool
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(procRead, 0, func(t *txn) (st uint32) {
 		st, data, eof, ip = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
 		return st
 	})
@@ -109,28 +109,27 @@ func Recycle(data []byte) { dbytes.Recycle(data) }
 // blocks that go to the device.
 func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (uint32, Stability, WCC, error) {
 	vc := cred(c)
-	n := min(uint64(len(data)), MaxIO)
+	n := decisions.First(uint64(len(data)))
 	src := bytesOf(data)
-	stable, done := how != Unstable && !v.deferred, Unstable
-	if stable {
-		done = FileSync
-	}
-	if !stable && n > freeStream {
+	done := Stability(decisions.Committed(uint32(how), v.deferred))
+	if done == Unstable && n > freeStream {
 		v.streams <- struct{}{}
 		defer func() { <-v.streams }()
 	}
 	var before, after *buf
 	for {
 		err := v.growing(h.Ino, func() error {
-			return v.run(stable, false, func(t *txn) (st uint32) {
+			return v.run(procWrite, uint32(how), func(t *txn) (st uint32) {
 				sec, nsec := v.now()
 				st, before, after = fileops.Companion_Default___.Write(t, v.dirs, vc, h.Ino, h.Gen, off, src, 0, n, sec, nsec)
 				return st
 			})
 		})
-		if err == errTooLarge && n > BlockSize {
-			n = n / 2
-			continue
+		if err == errTooLarge {
+			if fewer := decisions.Fewer(n); fewer != 0 {
+				n = fewer
+				continue
+			}
 		}
 		if err != nil {
 			return 0, done, wcc(h.Ino, before, nil, err), final(err)

@@ -75,7 +75,7 @@ func (f *freer) step() (more bool) {
 	if !f.pending.Swap(false) {
 		return false
 	}
-	err := f.v.attempt(false, false, func(t *txn) uint32 {
+	err := f.v.attempt(decisions.FREE(), 0, func(t *txn) uint32 {
 		var st uint32
 		st, more = procedurebase.Companion_Default___.OrphanStep(t, f.v.dirs, f.v.freeStep)
 		return st
@@ -123,7 +123,7 @@ func (f *freer) close() {
 func (v *FS) shrink(ino uint64) error {
 	for {
 		done := false
-		err := v.attempt(false, false, func(t *txn) uint32 {
+		err := v.attempt(decisions.FREE(), 0, func(t *txn) uint32 {
 			done = procedurebase.Companion_Default___.Shrink(t, v.dirs, ino, v.freeStep)
 			return 0
 		})

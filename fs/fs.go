@@ -13,6 +13,7 @@ import (
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/directories"
+	"tansy/internal/gen/exec"
 	"tansy/internal/gen/permissions"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
@@ -136,9 +137,10 @@ func stamp(t time.Time) (sec uint64, nsec uint32) {
 // errDamaged is the panic of verified code, as an error.
 var errDamaged = errors.New("the volume is damaged")
 
-// run runs one transaction. op returns an NFS status; it may be called several
+// run runs procedure p in a transaction; how is how stable a WRITE is to be. op returns an NFS status; it may be called several
 // times, and what it did counts only when run returns nil.
-func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
+func (v *FS) run(p, how uint32, op func(t *dtxn.Txn) uint32) error {
+	readOnly := decisions.ReadOnly(p)
 	if !readOnly && v.readOnly {
 		return ErrROFS
 	}
@@ -146,7 +148,7 @@ func (v *FS) run(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
 	// What waits to be freed is space, too. Free more of it each time.
 	for steps := 8; ; steps *= 2 {
 		before := v.free.steps.Load()
-		err := v.attempt(stable && !v.deferred, readOnly, op)
+		err := v.attempt(p, how, op)
 		if err != ErrNoSpc {
 			return err
 		}
@@ -172,67 +174,65 @@ func (v *FS) refusesChanges() bool {
 	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
 }
 
-func (v *FS) attempt(stable, readOnly bool, op func(t *dtxn.Txn) uint32) error {
+// attempt is run without another attempt. The answer is the verified code's; what is here tells the log of errors.
+func (v *FS) attempt(p, how uint32, op func(t *dtxn.Txn) uint32) error {
+	readOnly := decisions.ReadOnly(p)
 	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
 		return ErrROFS
 	}
-	err := v.transact(stable, readOnly, op)
-	if err == nil {
-		return nil
-	}
-	var st Errno
+	status, err := v.transact(p, how, op)
 	switch {
-	case errors.As(err, &st):
-		if st == ErrServerFault {
-			v.log.Error("the volume contradicts itself; run tansy check", "err", err)
+	case status == 0:
+		return nil
+	case err == nil:
+		if Errno(status) == ErrServerFault {
+			v.log.Error("the volume contradicts itself; run tansy check", "err", Errno(status))
 		}
-		return st
+	case errors.Is(err, dtxn.ErrTooLarge), errors.Is(err, dtxn.ErrConflict): // that: others were in the way too often, and the client tries again
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
 		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
-		return ErrIO
-	case errors.Is(err, dtxn.ErrTooLarge):
-		return errTooLarge
 	case errors.Is(err, dtxn.ErrReadOnly):
 		if !v.failed.Swap(true) {
 			v.log.Error("the volume is read-only until it is served again", "err", err, "advice", failureAdvice(err))
 		}
-		return ErrROFS
-	case errors.Is(err, dtxn.ErrConflict):
-		return ErrJukebox // others were in the way too often: the client tries again
-	}
-	if !errors.Is(err, journal.ErrNotAsWritten) { // the journal has told of the block
+	case !errors.Is(err, journal.ErrNotAsWritten): // else the journal has told of the block
 		v.log.Error("transaction failed", "err", err)
-	} else if !readOnly && v.dmg.err() != nil {
+	case !readOnly && v.dmg.err() != nil:
 		return ErrROFS
 	}
-	return ErrIO
+	return Errno(status)
 }
 
 // Statuses that do not go to the client.
 const (
-	errTooLarge    Errno = 20000 // the transaction does not fit the journal
+	errTooLarge    Errno = 20000 // TOOBIG in verified/fs/exec: the transaction does not fit the journal
 	errShrinkFirst Errno = 20001 // as in verified/fs/procedures/permissions.dfy
 )
 
 // transact turns a panic of verified code into an error. On a sound volume there
 // is none (that is proved), so one means that the volume is damaged: from then
 // on nothing is written to it.
-func (v *FS) transact(stable, readOnly bool, op func(t *dtxn.Txn) uint32) (err error) {
+func (v *FS) transact(p, how uint32, op func(t *dtxn.Txn) uint32) (status uint32, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			v.damaged.Store(true)
 			v.log.Error("verified code failed on this volume; it is read-only from now on, run tansy check", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w: %v", errDamaged, p)
+			status, err = uint32(ErrIO), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	return v.sys.Run(stable, readOnly, func(t *dtxn.Txn) error {
-		if st := op(t); st != 0 {
-			return Errno(st)
-		}
-		return nil
-	})
+	return v.sys.Exec(p, how, v.deferred, op)
 }
+
+// What the verified runner decides (verified/fs/exec).
+var decisions = exec.Companion_Default___
+
+// The procedures, by their numbers in RFC 1813.
+const (
+	procGetattr, procSetattr, procLookup, procAccess, procReadlink, procRead, procWrite        = 1, 2, 3, 4, 5, 6, 7
+	procCreate, procMkdir, procSymlink, procMknod, procRemove, procRmdir, procRename, procLink = 8, 9, 10, 11, 12, 13, 14, 15
+	procReaddir, procReaddirplus, procFsstat, procFsinfo, procPathconf, procCommit             = 16, 17, 18, 19, 20, 21
+)
 
 // Short names for what is called everywhere.
 type (

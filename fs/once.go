@@ -14,21 +14,21 @@ import (
 // Once implements OnceFileSystem.
 func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id} }
 
-// once runs a transaction that changes something, for a call that may come again if id is not nil.
-func (v *FS) once(id *CallID, op func(t *txn, p *place) (st uint32, again bool)) error {
-	p := v.replies.begin(id)
+// once runs procedure p, for a call that may come again if id is not nil.
+func (v *FS) once(p uint32, id *CallID, op func(t *txn, p *place) (st uint32, again bool)) error {
+	at := v.replies.begin(id)
 	again := false
-	run := func(p *place) error {
-		return v.run(true, false, func(t *txn) (st uint32) {
-			st, again = op(t, p)
+	run := func(at *place) error {
+		return v.run(p, 0, func(t *txn) (st uint32) {
+			st, again = op(t, at)
 			return st
 		})
 	}
-	err := run(p)
-	v.replies.end(p, err == nil && !again, again)
-	if err == ErrIO && p != nil && v.sys.Broken() == nil {
+	err := run(at)
+	v.replies.end(at, err == nil && !again, again)
+	if err == ErrIO && at != nil && v.sys.Broken() == nil {
 		if err = run(nil); err != ErrIO { // it was the record
-			v.replies.broke(p)
+			v.replies.broke(at)
 		}
 	}
 	return err

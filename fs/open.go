@@ -2,7 +2,6 @@ package fs
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -60,7 +59,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	v.dirs = directories.New_DirFs_()
 	v.dirs.Recover(f)
 
-	err := v.transact(false, true, func(t *txn) uint32 {
+	status, err := v.transact(procGetattr, 0, func(t *txn) uint32 {
 		a := decode(rootIno, f.GetInode(t, rootIno, false))
 		if a.Type != Directory || a.Nlink < 2 {
 			return uint32(ErrServerFault)
@@ -68,7 +67,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		v.root = Handle{rootIno, a.Gen}
 		return 0
 	})
-	if errors.Is(err, ErrServerFault) {
+	if err == nil && status != 0 {
 		err = fmt.Errorf("inode %d is not a root directory", rootIno)
 	}
 	if err != nil {

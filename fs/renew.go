@@ -16,7 +16,7 @@ func (v *FS) renew(a uint64) bool {
 	}
 	for b := first; b <= last; b++ {
 		wrote := false
-		err := v.attempt(false, false, func(tx *txn) uint32 {
+		err := v.attempt(decisions.FREE(), 0, func(tx *txn) uint32 {
 			wrote = v.replies.renew(tx, b) || renewing.Companion_Default___.Renew(tx, v.dirs, b)
 			return 0
 		})

@@ -14,7 +14,7 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	blocks, inodes, lost := v.count()
 	var s Stat
 	var ip *buf
-	err := v.run(false, true, func(t *txn) uint32 {
+	err := v.run(procFsstat, 0, func(t *txn) uint32 {
 		st, n, p := volumeops.Companion_Default___.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
 		s, ip = Stat{n.Dtor_tbytes(), n.Dtor_fbytes(), n.Dtor_tfiles(), n.Dtor_ffiles()}, p
 		return st
@@ -81,7 +81,7 @@ func (v *FS) Health() error {
 // Fsinfo implements FileSystem.
 func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 	var ip *buf
-	err = v.run(false, true, func(t *txn) uint32 {
+	err = v.run(procFsinfo, 0, func(t *txn) uint32 {
 		st, x, p := volumeops.Companion_Default___.Fsinfo(t, v.dirs, h.Ino, h.Gen)
 		ip, i = p, Info{
 			RtMax: x.Dtor_rtmax(), RtPref: x.Dtor_rtpref(), RtMult: x.Dtor_rtmult(),
@@ -97,7 +97,7 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 // Pathconf implements FileSystem.
 func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
 	var ip *buf
-	err = v.run(false, true, func(t *txn) uint32 {
+	err = v.run(procPathconf, 0, func(t *txn) uint32 {
 		st, x, p := volumeops.Companion_Default___.Pathconf(t, v.dirs, h.Ino, h.Gen)
 		ip, c = p, Pathconf{
 			LinkMax: x.Dtor_linkmax(), NameMax: x.Dtor_namemax(), NoTrunc: x.Dtor_notrunc(), ChownRestricted: x.Dtor_chownrestricted(),
@@ -112,14 +112,11 @@ func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
 // only the range named.
 func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	var ip *buf
-	err := v.run(false, true, func(t *txn) (st uint32) {
+	err := v.run(procCommit, 0, func(t *txn) (st uint32) {
 		st, ip = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
-		return WCC{}, err
-	}
-	if err := v.Sync(); err != nil {
 		return WCC{}, err
 	}
 	return wcc(h.Ino, ip, ip, nil), nil

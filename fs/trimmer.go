@@ -252,7 +252,7 @@ func (t *trimmer) write() error {
 		}
 	}
 	_, before := sys.Spared()
-	err := t.v.attempt(true, false, func(tx *txn) uint32 {
+	err := t.v.attempt(decisions.TRIM(), 0, func(tx *txn) uint32 {
 		for _, r := range part {
 			trimming.Companion_Default___.Trim(tx, t.v.dirs, r.Start, r.End-r.Start)
 		}

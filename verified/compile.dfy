@@ -1,7 +1,8 @@
 // What is translated to Go: the top of every part, which includes the rest.
 include "journal/threads.dfy"
 include "journal/scrubthread.dfy"
-include "txn/commit.dfy"
+include "txn/run.dfy"
 include "fs/procedures/all.dfy"
 include "fs/mkfs/mkfs.dfy"
 include "fs/format/superblock.dfy"
+include "fs/exec/exec.dfy"

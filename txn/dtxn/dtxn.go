@@ -20,9 +20,11 @@ import (
 	"tansy/internal/extern/dlock"
 	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/commitm"
+	"tansy/internal/gen/exec"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/objectsm"
 	"tansy/internal/gen/txnm"
+	"tansy/internal/gen/txnrun"
 	"tansy/internal/gen/txnsysm"
 	"tansy/journal"
 )
@@ -49,11 +51,11 @@ func (s *System) status(st uint32) error {
 	switch st {
 	case 0:
 		return nil
-	case 1:
+	case conflict:
 		return ErrConflict
 	case 3:
 		return ErrTooLarge
-	case 4:
+	case readOnly:
 		return fmt.Errorf("%w: %w", ErrReadOnly, s.j.Failure())
 	}
 	if err := s.j.ReadFailure(); err != nil { // of this read, or of another one lately
@@ -62,13 +64,18 @@ func (s *System) status(st uint32) error {
 	return ErrIO
 }
 
-// ioError is the status of a transaction that could not read the device.
-const ioError = 2
+// Statuses of the verified code: verified/txn/txn.dfy, and run.dfy.
+const (
+	conflict = 1
+	ioError  = 2 // it could not read the device
+	readOnly = 4
+	lost     = 5 // the device failed when it was waited for
+)
 
 // MaxBlocks is the number of blocks that one transaction can write.
 const MaxBlocks = 500
 
-// maxConflicts bounds how often Run tries. Each conflict adds a lock to those
+// maxConflicts bounds how often a transaction is tried. Each conflict adds a lock to those
 // taken first, so that a function that wants the same objects every time
 // runs at most once more than it has objects.
 const maxConflicts = 10000
@@ -190,14 +197,6 @@ func (s *System) Flush() error {
 	return nil
 }
 
-// await waits until commit n is durable.
-func (s *System) await(n uint64) error {
-	if n > 0 && !journalthreads.Companion_Default___.WaitDurable(s.j.Core(), n) {
-		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
-	}
-	return nil
-}
-
 // Stats are numbers of transactions since the start.
 type Stats struct {
 	Commits   uint64 // with writes
@@ -229,6 +228,13 @@ type Txn struct {
 	lastKey  uint64        // the bit read last, and its value;
 	lastBit  bool
 	lastOK   bool // if there is one
+
+	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
+	working bool    // it has not come to its end
+	cause   error   // why it was cut short
+	gated   [2]bool // the gates of the allocators that are held
+	large   bool    // System.large is
+	wrote   bool    // it has something to commit
 }
 
 // A want is a lock that was in the way.
@@ -255,52 +261,149 @@ func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 // error. What f has seen of stable ones is durable when Run returns nil or f's error,
 // which may tell of it.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
-	t := s.Begin()
-	t.readOnly = readOnly
+	var refused error
+	t := s.begin(readOnly)
+	defer t.escape()
 	for try := 0; ; try++ {
-		err := t.attempt(stable, f)
-		if err != ErrConflict || try == maxConflicts {
-			t.first, t.readOnly = t.first[:0], false
-			s.pool.Put(t)
+		cut, r := t.do(func(t *Txn) uint32 {
+			if refused = f(t); refused != nil {
+				return 1
+			}
+			return 0
+		})
+		st := txnrun.Companion_Default___.Run(t.t, t, cut, r, stable, readOnly)
+		if st == conflict && try < maxConflicts {
+			continue
+		}
+		if err := t.put(st); err != nil || r == 0 {
 			return err
 		}
-		s.conflicts.Add(1)
+		return refused
 	}
 }
 
-func (t *Txn) attempt(stable bool, f func(*Txn) error) (err error) {
-	ended := false
+// Exec runs a procedure of the file system, or other work of the server's, p (its number in verified/fs/exec), in a transaction; how is
+// how stable a WRITE is to be. f, which returns its status, is called as Run does. What may be answered is status, and err says more
+// if that is not what f returned.
+func (s *System) Exec(p, how uint32, deferred bool, f func(*Txn) uint32) (status uint32, err error) {
+	t := s.begin(exec.Companion_Default___.ReadOnly(p))
+	defer t.escape()
+	for try := 0; ; try++ {
+		cut, r := t.do(f)
+		status, st := exec.Companion_Default___.Exec(t.t, t, cut, r, p, how, deferred)
+		if st != conflict || try == maxConflicts {
+			return status, t.put(st)
+		}
+	}
+}
+
+func (s *System) begin(readOnly bool) *Txn {
+	t := s.Begin()
+	t.readOnly = readOnly
+	return t
+}
+
+// put gives t back, which has ended with status st of the verified runner, and returns the error.
+func (t *Txn) put(st uint32) error {
+	err := t.result(st)
+	t.first, t.readOnly = t.first[:0], false
+	t.s.pool.Put(t)
+	return err
+}
+
+// result is the error for the status that t ended with.
+func (t *Txn) result(st uint32) error {
+	cause := t.cause
+	t.cause = nil
+	if st == 0 {
+		return nil
+	}
+	if st == lost {
+		return fmt.Errorf("%w: %w", ErrIO, t.s.j.Failure())
+	}
+	if cause != nil {
+		return cause
+	}
+	return t.s.status(st)
+}
+
+// escape aborts t if its work has left without an end, by a panic that is not of this package.
+func (t *Txn) escape() {
+	if t.working {
+		t.working = false
+		t.Abort()
+	}
+}
+
+// do is the work f, once. st is not 0 if it was cut short.
+func (t *Txn) do(f func(*Txn) uint32) (st, r uint32) {
+	t.cause, t.working = nil, true
 	defer func() {
-		if ended {
+		if !t.working {
 			return
 		}
-		r := recover()
-		err = t.failed
-		t.Abort()
-		if u, ok := r.(unwind); r != nil && (!ok || u.t != t) {
-			panic(r) // not ours
+		if p := recover(); p != nil {
+			if u, ok := p.(unwind); !ok || u.t != t {
+				panic(p) // not ours
+			}
+			st = t.cut()
 		}
 	}()
 	for _, w := range t.first { // ascending, so these are waited for
 		t.check(t.lock(w.key, w.excl))
 	}
-	err = f(t)
-	ended = true
-	if t.failed != nil { // f has ignored it
-		err = t.failed
+	r = f(t)
+	if t.failed != nil { // the work has ignored it
+		return t.cut(), r
 	}
-	if err == nil {
-		return t.Commit(stable)
+	t.working = false
+	return 0, r
+}
+
+// cut is the status of work that cannot go on.
+func (t *Txn) cut() uint32 {
+	t.working, t.cause = false, t.failed
+	if t.failed == ErrConflict {
+		t.s.conflicts.Add(1)
+		return conflict
 	}
-	ours := t.failed != nil // then it tells nothing about the objects
-	seen := t.abort()
-	if ours {
-		return err
+	if errors.Is(t.failed, ErrReadOnly) {
+		return readOnly
 	}
-	if lost := t.s.await(seen); lost != nil {
-		return lost
+	return ioError
+}
+
+// Admit is called before a commit.
+func (t *Txn) Admit() bool {
+	if !t.admit() {
+		return false
 	}
-	return err
+	t.hold.End() // here, for below it may wait long
+	for i := range t.gated {
+		if t.gated[i] = len(t.bits[i]) > 0; t.gated[i] {
+			t.s.alloc[i].gate.RLock()
+		}
+	}
+	return true
+}
+
+// Ended is called when the locks are gone.
+func (t *Txn) Ended(committed bool) {
+	if t.large {
+		t.large = false
+		t.s.large.Unlock()
+	}
+	if committed && t.wrote {
+		t.s.commits.Add(1)
+	}
+	t.wrote = false
+	t.end(committed)
+	for i := range t.gated {
+		if t.gated[i] {
+			t.gated[i] = false
+			t.s.alloc[i].gate.RUnlock()
+		}
+	}
 }
 
 func (t *Txn) lock(k uint64, excl bool) error {
@@ -358,13 +461,9 @@ func (t *Txn) end(wrote bool) {
 
 // Abort ends the transaction without effect. It does not wait for what was read to
 // be durable.
-func (t *Txn) Abort() { t.abort() }
-
-// abort returns the commit that has to be durable before anybody is told what was read.
-func (t *Txn) abort() (need uint64) {
-	need = commitm.Companion_Default___.Abort(t.t)
-	t.end(false)
-	return need
+func (t *Txn) Abort() {
+	commitm.Companion_Default___.Abort(t.t)
+	t.Ended(false)
 }
 
 // Commit ends the transaction: all its writes take effect at once, or none when it
@@ -375,40 +474,7 @@ func (t *Txn) Commit(stable bool) error {
 		t.Abort()
 		return err
 	}
-	release, err := t.admit()
-	if err != nil {
-		t.Abort()
-		return err
-	}
-	t.hold.End() // here, for below it may wait long
-	wrote := t.t.Buf.Len() > 0
-	gated := [2]bool{len(t.bits[0]) > 0, len(t.bits[1]) > 0}
-	for i, g := range gated {
-		if g {
-			t.s.alloc[i].gate.RLock()
-		}
-	}
-	st, need := commitm.Companion_Default___.Finish(t.t, stable)
-	release()
-	t.end(st == 0)
-	for i, g := range gated {
-		if g {
-			t.s.alloc[i].gate.RUnlock()
-		}
-	}
-	if st != 0 {
-		err := t.s.status(st)
-		if err == ErrTooLarge { // unlike an error of the device, it may tell what was seen
-			if lost := t.s.await(need); lost != nil {
-				return lost
-			}
-		}
-		return err
-	}
-	if wrote {
-		t.s.commits.Add(1)
-	}
-	return t.s.await(need)
+	return t.result(txnrun.Companion_Default___.Close(t.t, t, 0, stable, false))
 }
 
 // ReadInode returns a copy of the 256-byte object at bit offset off of blkno.

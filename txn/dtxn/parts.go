@@ -9,15 +9,16 @@ package dtxn
 // several with fewer.
 const manyParts = 64
 
-// admit waits until the transaction may commit; then release is to be called.
-func (t *Txn) admit() (release func(), err error) {
+// admit waits until the transaction may commit; Ended lets the next one. False: it is too large.
+func (t *Txn) admit() bool {
 	n := t.t.Buf.Parts()
 	if n > MaxBlocks {
-		return nil, ErrTooLarge
+		return false
 	}
-	if n < manyParts {
-		return func() {}, nil
+	t.wrote = t.t.Buf.Len() > 0
+	if n >= manyParts {
+		t.s.large.Lock()
+		t.large = true
 	}
-	t.s.large.Lock()
-	return t.s.large.Unlock, nil
+	return true
 }

@@ -4,7 +4,7 @@ comes only from the Yields that stand in them. Every method of journal/ and txn/
 marked [L] (under the mutex) or [F] (without it) in the comment above it, a Yield, or, if it
 uses any of these or the mutex, a program. Checked of them, on every path:
 
-- Right after Lock and Wait stands a Yield, and so it does, in the transactions, after a
+- Right after Lock and Wait stands a Yield, and after the work of a transaction (WORK), and so it does, in the transactions, after a
   program of the journal that takes the mutex.
 - What is done without the mutex (an [F] step, a look into a frozen map) follows a Yield, and so does taking the mutex.
   Programs that begin with it rely on their callers; those that also demand something of a
@@ -33,7 +33,8 @@ LOOK = "HeaderIsOurs"                                           # before these:
 LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
-           "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Commit")}, "Commit": set()}
+           "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Conclude")}, "Commit": set()}
+WORK = {"Admit"}                  # of the Work of a transaction: others run meanwhile
 LOOKS = {"Len", "AddrAt", "BlkAt"}      # at what its role has frozen
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 
@@ -109,6 +110,8 @@ class Check:
             path = receiver.rstrip(".").split(".")
             if path[-1] == "mu" and name in ("Lock", "Unlock", "Wait"):
                 yield name, None
+            elif path[-1] == "w" and name in WORK:
+                yield "work", None
             elif path[-1] == "tbl":
                 yield "table", None
             elif receiver and name in ("Lock", "Unlock", "Wait", "Release") and not self.resolve(m, receiver, name):
@@ -138,12 +141,12 @@ class Check:
             changed = False
             for m in self.all:
                 if not (m.mark or m.yields or m.program) and any(
-                        k in ("Lock", "Unlock", "Wait", "yield", "table", "alias", "L", "F", "program") for _, k, _ in self.calls(m)):
+                        k in ("Lock", "Unlock", "Wait", "yield", "table", "alias", "work", "L", "F", "program") for _, k, _ in self.calls(m)):
                     m.program = changed = True
 
     def check_step(self, m):
         for s, kind, o in self.calls(m):
-            if kind in ("Lock", "Unlock", "Wait", "yield", "program", "alias"):
+            if kind in ("Lock", "Unlock", "Wait", "work", "yield", "program", "alias"):
                 self.say(m, s.at, "a step lets no others run (%s)" % (o.name if o else kind))
             self.check_caller(m, s, o)
 
@@ -229,7 +232,7 @@ class Check:
         elif kind == "Lock":
             self.take(m, s, how)
             how, held = "owes", True
-        elif kind == "Wait":
+        elif kind in ("Wait", "work"):
             how = "owes"
         elif kind == "Unlock":
             how, held = "moved", False
@@ -330,7 +333,7 @@ def sources():
 def in_go(check):
     """steps, and what only programs may call, called by Go; threads that must be one, started twice"""
     bad, started = [], []
-    inner = {m.name for m in check.all if m.mark} | {name for name in CALLERS if CALLERS[name] and name != "Finish"}
+    inner = {m.name for m in check.all if m.mark} | {name for name in CALLERS if CALLERS[name]}
     for f in glob.glob(os.path.join(os.path.dirname(ROOT), "**", "*.go"), recursive=True):
         path = os.path.relpath(f, os.path.dirname(ROOT))
         if path.endswith("_test.go") or path.startswith(os.path.join("internal", "gen")):

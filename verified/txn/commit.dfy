@@ -228,7 +228,7 @@ module CommitM {
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
-    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers()
+    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers() && t.points == old(t.points)
   {
     TYield(t.s, t.own);
     ghost var h := iset k | t.s.tbl.Holds(t.own, k);
@@ -245,7 +245,7 @@ module CommitM {
   method LetGo(t: Txn, n: uint64)
     requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
     modifies t, t.s.tbl, t.buf, t.tx
-    ensures t.Inv() && t.Idle()
+    ensures t.Inv() && t.Idle() && t.points == old(t.points)
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
     ensures t.s.Remembers()
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
@@ -267,7 +267,7 @@ module CommitM {
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
-    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers()
+    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers() && t.points == old(t.points)
     ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
   {
     need := t.seen;
@@ -290,15 +290,16 @@ module CommitM {
   predicate Stabled(t: Txn, yes: bool, n: int) reads t, t.s, t.buf {
     t.pend == (if yes then n else 0) && (yes ==> forall k :: k in t.buf.m ==> k in t.s.stab && t.s.stab[k] as int == n)
   }
+  twostate predicate Taken(t: Txn, yes: bool) reads t { t.points == old(t.points) + (if yes then 1 else 0) }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
-    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
+    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
     ensures t.s.Remembers() && t.s.NoOthers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
@@ -326,11 +327,11 @@ module CommitM {
   // [L] the step itself
   method Point(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended
+    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points
     ensures t.Inv() && t.s.j.Mono() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
-    ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
+    ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
     ensures st != AOk ==> t.s.logs == old(t.s.logs)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
@@ -346,6 +347,7 @@ module CommitM {
     st, n := Append(j, t.tx);
     if st == AOk {
       t.appended := true;
+      t.points := t.points + 1;
       DidThere(t.s.kinds, t.log, t.found, t.buf.m, st0);
       SerialMore(t.s.kinds, t.s.logs, old(j.vs), t.log, j.Cur());
       assert j.vs == old(j.vs) + [j.Cur()];
@@ -360,12 +362,12 @@ module CommitM {
   method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool) returns (st: uint32, n: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
-    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK)
+    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers() && t.s.NoOthers()
     decreases *
@@ -377,7 +379,7 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-      invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk)
+      invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
       decreases *
@@ -412,7 +414,7 @@ module CommitM {
     ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
     ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
-    ensures t.s.Remembers() && t.s.NoOthers()
+    ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[])
     decreases *
   {
     need := t.seen;
@@ -443,33 +445,5 @@ module CommitM {
     ensures forall ws {:trigger Serial(kinds, logs, ws)} :: |vs| <= |ws| && (forall i :: 0 <= i < |vs| ==> ws[i] == vs[i]) ==> Serial(kinds, logs, ws)
   {
     forall ws | |vs| <= |ws| && forall i :: 0 <= i < |vs| ==> ws[i] == vs[i] ensures Serial(kinds, logs, ws) { SerialLonger(kinds, logs, vs, ws); }
-  }
-  // The whole of it: on return with st = OK, everything stable that the transaction has seen is
-  // durable, and if it is stable itself, its own effect too. IOERR here may also mean that it
-  // took effect in memory; whether the device has it, only the next recovery tells.
-  // (What others commit while WaitDurable waits it does not know as transactions': hence no NoOthers.)
-  method Commit(t: Txn, stable: bool) returns (st: uint32, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures st == OK && old(t.buf.m) != map[] ==>
-      |old(t.s.j.vs)| <= at &&
-      Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
-      (stable ==> at <= t.s.j.lb) && Recorded(t.s, at, old(t.log))
-    ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
-    ensures st == OK && old(t.seen) > 0 ==> old(t.seen) as int <= t.s.j.lb
-    ensures st == OK ==> forall k {:trigger k in old(t.s.stab)} :: k in old(t.s.stab) && old(t.s.tbl.Holds(t.own, k)) ==> old(t.s.stab)[k] as int <= t.s.j.lb
-    ensures t.s.Remembers()
-    decreases *
-  {
-    var need;
-    st, need, at := Finish(t, stable);
-    if st == OK && need > 0 {
-      TYield(t.s, t.own);
-      Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
-      var ok := WaitDurable(t.s.j, need);
-      TYield(t.s, t.own);
-      if !ok { st := IOERR; }
-    }
   }
 }

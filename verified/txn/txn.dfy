@@ -37,6 +37,7 @@ module TxnM {
     var top: uint64     // no lock held lies above it
     ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
     ghost var appended: bool   // it has taken its one commit point
+    ghost var points: int      // how many it has taken, ever: one object is used for many transactions, one after the other
     ghost var log: Log         // what it did so far
     ghost var found: Objs      // what it found in objects that it read before it wrote them
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
@@ -45,7 +46,7 @@ module TxnM {
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
     {
-      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; log := []; found := map[]; seen := 0; new;
+      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; new;
       assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k);
       DidNone(s.kinds);
     }
@@ -73,7 +74,7 @@ module TxnM {
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
     twostate predicate Steady() reads this, s, s.j, s.tbl {
-      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && s.Remembers() && s.NoOthers() &&
+      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && s.Remembers() && s.NoOthers() &&
       (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
       (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
     }
@@ -105,7 +106,7 @@ module TxnM {
     method Grab(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && OkKey(s.kinds, k)
       modifies this, s.tbl
-      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && log == old(log) && found == old(found)
+      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))

@@ -20,7 +20,6 @@ module OnceOps {
   import RM = RemoveOps
   import RN = RenameOps
   import N = NfsState
-  import C = NfsCommon
   import A = NfsAttrs
   import K = NfsMake
   import U = NfsUnlink

@@ -56,8 +56,8 @@ module VolumeOps {
     p := V.Pathconf(MAXLINK, NAMEMAX, true, true, false, true);
   }
 
-  // What COMMIT says. What it does, waiting until all that was committed is durable, is the
-  // journal's (Flush in journal/threads.dfy); the runner calls that next.
+  // What COMMIT says. What it does, waiting until all that was committed is durable, comes next
+  // (Exec in fs/exec/exec.dfy).
   method Commit(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 && V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))

@@ -1,0 +1,104 @@
+// The runner of the procedures: which of them are read-only, which wait until they are durable, and what is answered.
+include "../spec/durable.s.dfy"
+include "../spec/nfs3.s.dfy"
+include "../../txn/run.dfy"
+
+module Exec {
+  import opened Machine
+  import opened JournalM
+  import opened JournalThreads
+  import opened TxnSysM
+  import opened TxnM
+  import opened CommitM
+  import opened WorkS
+  import opened TxnRun
+  import D = NfsDurable
+  import NfsData
+
+  // What the server does of its own accord, beside the procedures. FREE: blocks of removed files are freed, in the background, or are
+  // written anew; none of it can be seen. TRIM: free blocks are written that are about to lose their room on the host.
+  const FREE: uint32 := 100
+  const TRIM: uint32 := 101
+  // a status that no client sees: the transaction does not fit the journal
+  const TOOBIG: uint32 := 20000
+
+  predicate method ReadOnly(p: uint32) { p < D.PROCEDURES && p != D.SETATTR && !(D.WRITE <= p && p <= D.LINK) }
+  // Does p wait until what it did is durable? deferred: the procedures do not.
+  predicate method Stable(p: uint32, how: uint32, deferred: bool)
+  { !ReadOnly(p) && p != FREE && (p == TRIM || (!deferred && !(p == D.WRITE && how == D.UNSTABLE))) }
+  // The table says what the specification wants, and no procedure waits that need not.
+  lemma Table(p: uint32, how: uint32)
+    ensures p < D.PROCEDURES ==> (ReadOnly(p) <==> !D.Changes(p)) && (Stable(p, how, false) <==> D.Promised(p, how)) && !Stable(p, how, true)
+    ensures Stable(TRIM, how, true) && !ReadOnly(TRIM) && !ReadOnly(FREE) && !Stable(FREE, how, false)
+  {}
+
+  // the answer to a call whose transaction ended with st, after its work had come to status r
+  function method Status(st: uint32, r: uint32): uint32 {
+    if st == OK then r else if st == CONFLICT then D.JUKEBOX else if st == READONLY then D.ROFS else if st == TOOLARGE then TOOBIG else D.IO
+  }
+  // whether attributes go into the reply
+  predicate method Tells(status: uint32)
+    ensures Tells(status) <==> D.Shows(status)
+  { status != D.IO && status != D.ROFS && status != D.JUKEBOX }
+
+  // Waits until all that was committed is durable.
+  method Sync(t: Txn) returns (st: uint32)
+    requires t.Inv() && t.Idle() && !t.s.j.mu.held
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures st == OK ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
+    ensures st == OK || st == UNSURE
+    decreases *
+  {
+    TYield(t.s, t.own);
+    Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
+    var ok, n := Flush(t.s.j);
+    TYield(t.s, t.own);
+    st := if ok then OK else UNSURE;
+  }
+  // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short with status cut, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
+  method Exec(t: Txn, w: Work, cut: uint32, r: uint32, p: uint32, how: uint32, deferred: bool) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+    // on every path: no lock is held, and at most one commit was made, which is the one told of
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    // one that only reads, or was refused, changed nothing; one that says it was done, was
+    ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
+    ensures status != 0 ==> at == 0 || status == D.IO
+    ensures status == 0 ==> st == OK && r == 0 && (g.wrote != map[] ==> at != 0)
+    // it is durable if that was promised, and what is shown is
+    ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.s.j.lb
+    ensures status == 0 && at != 0 && p == TRIM ==> at <= t.s.j.lb
+    ensures D.Shows(status) ==> Lasting(t.s, g)
+    ensures status == 0 && p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
+    decreases *
+  {
+    Table(p, how);
+    st, at, g := Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p));
+    if p == D.COMMIT && st == OK && r == 0 {
+      TYield(t.s, t.own);
+      st := Sync(t);
+    }
+    status := Status(st, r);
+  }
+
+  // ---- WRITE ----
+  const MOST: uint64 := 1048576         // bytes
+  const LEAST: uint64 := 4096
+  // how many of n bytes a WRITE stores, unless they do not fit a transaction; after n were too many, it tries fewer (0: no)
+  function method First(n: uint64): uint64 { if n > MOST then MOST else n }
+  function method Fewer(n: uint64): uint64 { if n > LEAST then n / 2 else 0 }
+  // what its reply says of how stable they are: Exec promises it
+  function method Committed(how: uint32, deferred: bool): uint32 { if Stable(D.WRITE, how, deferred) then D.FILE_SYNC else D.UNSTABLE }
+  // n: what has been tried so far; all of that may be stored
+  lemma Reply(given: uint64, n: uint64, how: uint32)
+    requires how <= D.FILE_SYNC
+    ensures First(given) <= MOST && NfsData.WriteReply(given as int, how, First(given) as int, Committed(how, false))
+    ensures NfsData.WriteReply(given as int, how, n as int, Committed(how, false)) && Fewer(n) != 0 ==>
+      NfsData.WriteReply(given as int, how, Fewer(n) as int, Committed(how, false)) && Fewer(n) < n
+    ensures n > LEAST ==> Fewer(n) != 0
+    ensures Committed(how, false) != D.UNSTABLE <==> D.Promised(D.WRITE, how)
+    ensures Committed(how, true) == D.UNSTABLE
+  {}
+}

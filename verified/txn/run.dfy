@@ -1,0 +1,123 @@
+// The runner: a transaction from the end of its work to the answer.
+//
+// Run commits or aborts, and waits until what may be told of it is
+// durable. No status comes back before, and whatever comes back, all locks are gone and the buffer is empty (Idle).
+include "commit.dfy"
+include "../trusted/work.s.dfy"
+
+module TxnRun {
+  import opened Machine
+  import opened TxnSpec
+  import opened ObjectsM
+  import opened History
+  import opened LogModel
+  import opened JournalM
+  import opened JournalThreads
+  import opened TxnSysM
+  import opened TxnM
+  import opened CommitM
+  import opened WorkS
+
+  // status beside those of TxnM: the device failed when it was waited for. What was committed has taken effect in memory; whether the
+  // device has it, only the next recovery tells.
+  const UNSURE: uint32 := 5
+
+  // What a transaction was when its work had ended: what it did, what it wrote, and the last stable commits that wrote what it held.
+  datatype Told = Told(log: Log, wrote: Objs, seen: map<uint64, uint64>)
+  function What(t: Txn): Told reads t, t.s, t.s.tbl, t.buf
+  { Told(t.log, t.buf.m, map k | k in t.s.stab && t.s.tbl.Holds(t.own, k) :: t.s.stab[k]) }
+  // commit `at` was made of what is told
+  predicate Made(s: Sys, at: int, g: Told) reads s, s.j
+  { 0 < at < |s.j.vs| && g.wrote != map[] && Recorded(s, at, g.log) && Put(s.kinds, s.j.vs[at-1], s.j.vs[at], g.wrote, 0x1_0000_0000_0000_0000) }
+  // nothing that was seen can be taken back any more
+  predicate Lasting(s: Sys, g: Told) reads s, s.j { forall k :: k in g.seen ==> g.seen[k] as int <= s.j.lb }
+  // With these a reply may tell what the transaction saw; with the others it may tell nothing.
+  predicate method MayTell(st: uint32) { st == OK || st == TOOLARGE }
+
+  // Waits until commit need is durable, if the status says that something is told.
+  method Await(t: Txn, st: uint32, need: uint64) returns (end: uint32)
+    requires t.Inv() && t.Idle() && !t.s.j.mu.held
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures MayTell(end) ==> end == st && (need > 0 ==> need as int <= t.s.j.lb)
+    ensures end == st || (MayTell(st) && end == UNSURE)
+    decreases *
+  {
+    end := st;
+    if !MayTell(st) || need == 0 { return; }
+    TYield(t.s, t.own);
+    Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
+    var ok := WaitDurable(t.s.j, need);
+    TYield(t.s, t.own);
+    if !ok { end := UNSURE; }
+  }
+
+  // Ends a transaction whose work has come to status r: commits if that is 0, else aborts; a read-only one never commits. If st is one
+  // of MayTell, r may be told when commit need is durable.
+  method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool) returns (st: uint32, need: uint64, ghost at: int)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures old(Covers(t, need as int))
+    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && st == OK && |old(t.s.j.vs)| <= at && Made(t.s, at, old(What(t))))
+    ensures st == OK && r == 0 && old(t.buf.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
+    decreases *
+  {
+    at := 0;
+    ghost var g := What(t);
+    if r != 0 || ro {
+      var n := t.buf.Len();
+      st := if r == 0 && n > 0 then READONLY else OK;
+      need := Abort(t);
+      return;
+    }
+    var ok := w.Admit();
+    TYield(t.s, t.own);
+    if !ok {
+      need := Abort(t);
+      st := TOOLARGE;
+      return;
+    }
+    st, need, at := Finish(t, stable);
+    if st != OK || g.wrote == map[] { at := 0; }
+  }
+  // The same, and waits. With st = OK, r may be told.
+  method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool) returns (st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures g == old(What(t)) && Finds(old(t.s.kinds), g.log, old(t.s.j.Cur()))
+    ensures MayTell(st) ==> Lasting(t.s, g)
+    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
+    decreases *
+  {
+    g := What(t);
+    DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
+    var need;
+    st, need, at := Conclude(t, w, r, stable, ro);
+    w.Ended(st == OK && r == 0);
+    st := Await(t, st, need);
+  }
+
+  // Ends a transaction whose work was cut short with status cut, or else has come to status r. CONFLICT: it is to be run again.
+  method Run(t: Txn, w: Work, cut: uint32, r: uint32, stable: bool, ro: bool) returns (st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures MayTell(st) ==> Lasting(t.s, g)
+    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
+    decreases *
+  {
+    at := 0;
+    if cut == OK {
+      st, at, g := Close(t, w, r, stable, ro);
+    } else {
+      g := What(t);
+      st := if MayTell(cut) then IOERR else cut;  // it tells nothing of what it saw
+      var need := Abort(t);
+      w.Ended(false);
+    }
+  }
+}
