@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"verified/fs/tree"},
 	{"verified/fs/refinement"},
 	{"verified/fs/procedures"},
-	{"verified/fs/mkfs"},
+	{"verified/fs/mkfs", "verified/fs/exec"},
 	{"check"},
 	{"fs"},
 	{"repair", "mount"},

@@ -29,10 +29,10 @@ type worker struct {
 	random *rand.Rand
 
 	mu     sync.Mutex
-	states [][32]byte // after each call that was begun
-	done   int        // calls that have returned
-	synced int        // calls that are durable
-	enough int        // calls after which reached is closed
+	states [][32]byte // after each change that was begun
+	done   int        // changes that have returned
+	synced int        // changes that are durable
+	enough int        // changes after which reached is closed
 	files  map[string]string
 
 	reached chan struct{}
@@ -49,21 +49,39 @@ func picture(files map[string]string) (sum [32]byte) {
 	return sum
 }
 
-// step makes one call, which makes change of the files. It is false if the process of the mount is gone.
-func (w *worker) step(change func(), call func() error) bool {
+// step makes one call, which makes the changes of the files, in this order. It is false if the process of the mount is gone.
+func (w *worker) step(call func() error, changes ...func()) bool {
 	w.mu.Lock()
-	change()
-	w.states = append(w.states, picture(w.files))
+	for _, change := range changes {
+		change()
+		w.states = append(w.states, picture(w.files))
+	}
 	w.mu.Unlock()
 	if err := call(); err != nil {
 		return false
 	}
 	w.mu.Lock()
-	if w.done++; w.done == w.enough {
+	if w.done < w.enough && w.enough <= len(w.states) {
 		close(w.reached)
 	}
+	w.done = len(w.states)
 	w.mu.Unlock()
 	return true
+}
+
+// page is the size of the kernel's pages, in bytes.
+var page = os.Getpagesize()
+
+// appends are the changes of a write that appends data to file f. The kernel asks for what lies in a page that it does not
+// have first, and then for the rest.
+func (w *worker) appends(f, data string) (changes []func()) {
+	for rest, size := data, len(w.files[f]); rest != ""; {
+		n := min(len(rest), page-size%page)
+		piece := rest[:n]
+		changes = append(changes, func() { w.files[f] += piece })
+		rest, size = rest[n:], size+n
+	}
+	return changes
 }
 
 // run works until the process is gone; others are the workers of the volume.
@@ -72,15 +90,15 @@ func (w *worker) run(others []*worker) {
 	for i := 0; ; i++ {
 		f, g, data := fmt.Sprint("f", w.random.IntN(20)), fmt.Sprint("g", w.random.IntN(5)), fmt.Sprint("data ", i, make([]int, w.random.IntN(3000)))
 		var fd int
-		ok := w.step(func() { w.files[f] = "" }, func() (err error) {
+		ok := w.step(func() (err error) {
 			fd, err = unix.Open(p(f), unix.O_CREAT|unix.O_TRUNC|unix.O_RDWR|unix.O_APPEND, 0o644)
 			return err
-		})
+		}, func() { w.files[f] = "" })
 		for range 1 + w.random.IntN(3) {
-			ok = ok && w.step(func() { w.files[f] += data }, func() error {
+			ok = ok && w.step(func() error {
 				_, err := unix.Write(fd, []byte(data))
 				return err
-			})
+			}, w.appends(f, data)...)
 		}
 		if ok && w.random.IntN(2) == 0 {
 			before := make([]int, len(others))
@@ -98,9 +116,9 @@ func (w *worker) run(others []*worker) {
 			}
 		}
 		if ok && w.random.IntN(2) == 0 { // over something, which is open now and then
-			ok = w.step(func() { w.files[g] = w.files[f]; delete(w.files, f) }, func() error { return unix.Rename(p(f), p(g)) })
+			ok = w.step(func() error { return unix.Rename(p(f), p(g)) }, func() { w.files[g] = w.files[f]; delete(w.files, f) })
 		} else if ok && w.random.IntN(2) == 0 {
-			ok = w.step(func() { delete(w.files, f) }, func() error { return unix.Unlink(p(f)) })
+			ok = w.step(func() error { return unix.Unlink(p(f)) }, func() { delete(w.files, f) })
 		}
 		unix.Close(fd)
 		if !ok {
@@ -109,7 +127,7 @@ func (w *worker) run(others []*worker) {
 	}
 }
 
-// check fails the test unless the directory is what it was after one of the calls, none of which is before the last that is durable.
+// check fails the test unless the directory is what it was after one of the changes, none of which is before the last that is durable.
 func (w *worker) check(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(w.dir)
@@ -123,11 +141,11 @@ func (w *worker) check(t *testing.T) {
 	now := picture(found)
 	for n := len(w.states); n >= w.synced; n-- {
 		if n == 0 && len(found) == 0 || n > 0 && w.states[n-1] == now {
-			t.Logf("%s: %d calls of %d are there; %d were durable", filepath.Base(w.dir), n, len(w.states), w.synced)
+			t.Logf("%s: %d changes of %d are there; %d were durable", filepath.Base(w.dir), n, len(w.states), w.synced)
 			return
 		}
 	}
-	t.Errorf("%s: %d files are those after none of the calls %d to %d (-seed %d)", filepath.Base(w.dir), len(found), w.synced, len(w.states), *seed)
+	t.Errorf("%s: %d files are those after none of the changes %d to %d (-seed %d)", filepath.Base(w.dir), len(found), w.synced, len(w.states), *seed)
 }
 
 // The process of a mount is killed while several others work: what was fsync'ed, by whomever, and all that was done before is
