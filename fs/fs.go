@@ -15,6 +15,7 @@ import (
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/exec"
 	"tansy/internal/gen/permissions"
+	"tansy/internal/gen/txnm"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
 	"tansy/txn/dtxn"
@@ -221,7 +222,9 @@ func (v *FS) transact(p, how uint32, op func(t *dtxn.Txn) uint32) (status uint32
 			status, err = uint32(ErrIO), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	return v.sys.Exec(p, how, v.deferred, op)
+	return v.sys.Perform(decisions.ReadOnly(p), op, func(t *txnm.Txn, w *txn, cut, r uint32) (answer, st uint32) {
+		return decisions.Exec(t, w, cut, r, p, how, v.deferred)
+	})
 }
 
 // What the verified runner decides (verified/fs/exec).

@@ -94,7 +94,7 @@ var mutants = []mutant{
 	{what: "an exclusive lock given beside shared ones", file: "internal/extern/dlock/dlock.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
 
 	// Durability.
-	{what: "stable commits are not", file: "txn/dtxn/dtxn.go", old: "Exec(t.t, t, p, how, deferred)", new: "Exec(t.t, t, p, how, true)", tests: concurrent},
+	{what: "stable commits are not", file: "fs/fs.go", old: "Exec(t, w, cut, r, p, how, v.deferred)", new: "Exec(t, w, cut, r, p, how, true)", tests: concurrent},
 	{what: "commits are not noted in locks", file: "internal/extern/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
 	{what: "COMMIT does not flush", file: "fs/stat.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "v.run(procWrite, uint32(how), ", new: "v.run(procWrite, uint32(how)&2, ", tests: concurrent},
@@ -251,7 +251,7 @@ var mutants = []mutant{
 	{what: "status: rates since ever", file: "status/history.go", old: "\td.Calls -= x.Calls\n", new: "", tests: statuses},
 	{what: "status: history without end", file: "status/history.go", old: "if len(s) > n {", new: "if len(s) < 0 {", tests: statuses},
 	{what: "status: connections without bound", file: "status/status.go", old: "\t\tdefault:\n\t\t\tc.Close()\n", new: "\t\tdefault:\n\t\t\treturn c, nil\n", tests: statuses},
-	{what: "mount: operations wait for the device", file: "fs/fs.go", old: "Exec(p, how, v.deferred, op)", new: "Exec(p, how, false, op)", tests: []string{"./fs", "-run", "Deferred"}},
+	{what: "mount: operations wait for the device", file: "fs/fs.go", old: "Exec(t, w, cut, r, p, how, v.deferred)", new: "Exec(t, w, cut, r, p, how, false)", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "Committed(uint32(how), v.deferred)", new: "Committed(uint32(how), false)", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: mounts},
 	{what: "mount: an open file goes with its last name", file: "mount/hidden.go", old: "!last || !open ||", new: "!last || open ||", tests: mounts},

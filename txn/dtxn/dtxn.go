@@ -20,7 +20,6 @@ import (
 	"tansy/internal/extern/dlock"
 	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/commitm"
-	"tansy/internal/gen/exec"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/objectsm"
 	"tansy/internal/gen/txnm"
@@ -262,35 +261,29 @@ func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 // which may tell of it.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	var refused error
+	r, err := s.Perform(readOnly, func(t *Txn) uint32 {
+		if refused = f(t); refused != nil {
+			return 1
+		}
+		return 0
+	}, func(t *txnm.Txn, w *Txn, cut, r uint32) (status, st uint32) {
+		return r, txnrun.Companion_Default___.Run(t, w, cut, r, stable, readOnly)
+	})
+	if err != nil || r == 0 {
+		return err
+	}
+	return refused
+}
+
+// Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run and Exec
+// (verified/txn/run.dfy, verified/fs/exec), and its results what may be answered, and the status that the transaction ended with.
+// Those of the last attempt are the results, the latter as an error.
+func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, cut, r uint32) (status, st uint32)) (status uint32, err error) {
 	t := s.begin(readOnly)
 	defer t.escape()
 	for try := 0; ; try++ {
-		cut, r := t.do(func(t *Txn) uint32 {
-			if refused = f(t); refused != nil {
-				return 1
-			}
-			return 0
-		})
-		st := txnrun.Companion_Default___.Run(t.t, t, cut, r, stable, readOnly)
-		if st == conflict && try < maxConflicts {
-			continue
-		}
-		if err := t.put(st); err != nil || r == 0 {
-			return err
-		}
-		return refused
-	}
-}
-
-// Exec runs a procedure of the file system, or other work of the server's, p (its number in verified/fs/exec), in a transaction; how is
-// how stable a WRITE is to be. f, which returns its status, is called as Run does. What may be answered is status, and err says more
-// if that is not what f returned.
-func (s *System) Exec(p, how uint32, deferred bool, f func(*Txn) uint32) (status uint32, err error) {
-	t := s.begin(exec.Companion_Default___.ReadOnly(p))
-	defer t.escape()
-	for try := 0; ; try++ {
 		cut, r := t.do(f)
-		status, st := exec.Companion_Default___.Exec(t.t, t, cut, r, p, how, deferred)
+		status, st := end(t.t, t, cut, r)
 		if st != conflict || try == maxConflicts {
 			return status, t.put(st)
 		}
