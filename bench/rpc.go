@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"time"
@@ -63,7 +64,7 @@ func newConn(s stream) *conn {
 	cred.opaque(body)
 	cred.u32(0) // verifier AUTH_NONE
 	cred.u32(0)
-	return &conn{c: s, r: bufio.NewReaderSize(s, 256<<10), pending: map[uint32]pending{}, cred: cred}
+	return &conn{c: s, r: bufio.NewReaderSize(s, 256<<10), xid: rand.Uint32(), pending: map[uint32]pending{}, cred: cred}
 }
 
 func (c *conn) close() { c.c.Close() }

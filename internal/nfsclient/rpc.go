@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 
@@ -58,9 +59,10 @@ func Dial(addr string) (*Conn, error) {
 	return NewConn(nc), nil
 }
 
-// NewConn makes a Conn of a connection.
+// NewConn makes a Conn of a connection. The numbers of its calls begin anywhere, as those of other clients do: with the same
+// numbers a new client's calls would be taken for those of an earlier one that come again.
 func NewConn(nc net.Conn) *Conn {
-	c := &Conn{nc: nc, waiting: map[uint32]chan reply{}}
+	c := &Conn{nc: nc, xid: rand.Uint32(), waiting: map[uint32]chan reply{}}
 	go c.read()
 	return c
 }
