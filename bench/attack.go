@@ -90,6 +90,7 @@ func underAttack(b *bench) error {
 // compareAttack measures v beside the attack and beside honest peers in turns.
 func (b *bench) compareAttack(v *victim, a, honest attack) error {
 	var got [2][len(victimOps)][]figures
+	var peak [2]uint64
 	for r := range b.rounds {
 		for k := range 2 {
 			i := (r + k) % 2
@@ -105,6 +106,9 @@ func (b *bench) compareAttack(v *victim, a, honest attack) error {
 			if err != nil {
 				return err
 			}
+			if b.child != nil {
+				peak[i] = max(peak[i], b.child.takePeak())
+			}
 		}
 	}
 	for op, name := range victimOps {
@@ -115,6 +119,9 @@ func (b *bench) compareAttack(v *victim, a, honest attack) error {
 		} else {
 			b.table.row("  slowest hundredth", ours.p99, floor.p99, "ms", 0, true)
 		}
+	}
+	if peak[0] > 0 {
+		b.table.row("peak memory beside "+a.name, float64(peak[0])/(1<<20), float64(peak[1])/(1<<20), "MiB", 0, true)
 	}
 	return nil
 }

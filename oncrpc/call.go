@@ -19,6 +19,10 @@ const (
 	// unprovenData is what the results of a connection's calls may take together as long
 	// as its peer has not shown that it takes them soon; one call may take more.
 	unprovenData = 256 << 10
+
+	// dearData is how many times as much processor time a result counts for as long as that is so: those that
+	// never take what they ask for come after those that do.
+	dearData = 8
 )
 
 // start runs a call as soon as the limits allow it, on another goroutine unless
@@ -54,7 +58,11 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		t.call.Limit = t.weight
 	}
 	cost := max(callCost, (len(args.b)+t.weight)/unitBytes)
-	c.takeTurn(&t.turn, min(cost, roomPerProcessor), cost)
+	room := min(cost, roomPerProcessor)
+	if t.weight > 0 && !c.takesData() {
+		cost += t.weight / unitBytes * (dearData - 1)
+	}
+	c.takeTurn(&t.turn, room, cost)
 	c.mu.Lock()
 	others := c.inFlight > 0
 	c.inFlight++
@@ -141,6 +149,13 @@ func (c *conn) full(size, weight int) bool {
 		return true
 	}
 	return weight > 0 && c.data > 0 && c.data+weight > unprovenData && c.pace < proven
+}
+
+// takesData tells if the peer has shown that it takes results soon.
+func (c *conn) takesData() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pace == proven
 }
 
 // task is a call that is not inline.

@@ -277,3 +277,39 @@ func TestCallAmongMany(t *testing.T) {
 	}
 	single.receive()
 }
+
+// TestTurnsForData: who has shown that it takes data gets some before those that have not.
+func TestTurnsForData(t *testing.T) {
+	s, addr := patient(t, Config{})
+	known := connectFrom(t, addr, 1)
+	works(t, known)
+	works(t, known) // enough to be known
+	s.turns.mu.Lock()
+	s.turns.free = 0
+	s.turns.later = func(func()) {} // none ends by itself
+	s.turns.mu.Unlock()
+	first := func(n int) (f *flow) {
+		for f == nil {
+			s.turns.mu.Lock()
+			if len(s.turns.waiting) == n {
+				f = s.turns.waiting[0].flow
+			}
+			s.turns.mu.Unlock()
+		}
+		return f
+	}
+	const crowd = 3
+	for i := range crowd {
+		connectFrom(t, addr, 1).send(readCall(1, 256<<10))
+		first(i + 1)
+	}
+	known.send(readCall(1, 256<<10))
+	if first(crowd+1) != &s.of(known).flow {
+		t.Error("data for those of whom nothing is known comes first")
+	}
+	s.turns.mu.Lock()
+	s.turns.free = 1 << 20
+	s.turns.admit()
+	s.turns.mu.Unlock()
+	known.receive()
+}

@@ -233,6 +233,7 @@ var mutants = []mutant{
 	{what: "turns: single calls overtake", file: "oncrpc/turns.go", old: "end >= t.waiting[0].end", new: "end < 0", tests: shares},
 	{what: "turns: single calls without end", file: "oncrpc/turns.go", old: "free += crumbs", new: "free = room", tests: shares},
 	{what: "turns: a call larger than all room waits for ever", file: "oncrpc/call.go", old: "min(cost, roomPerProcessor)", new: "cost", tests: shares},
+	{what: "turns: data for those that never take any come as soon", file: "oncrpc/call.go", old: "dearData = 8", new: "dearData = 1", tests: shares},
 	{what: "turns: a peer that takes nothing keeps a turn", file: "oncrpc/write.go", old: "\tc.s.turns.end(c.turnOf)\n", new: "", tests: shares},
 	{what: "peers: hosts wait for all that others asked for before", file: "oncrpc/memory.go", old: "max(host.due, m.clock)", new: "m.clock", tests: shares},
 	{what: "peers: a host with little gets small replies", file: "oncrpc/memory.go", old: "max(w.short, min(n, m.portion(w.account)))", new: "w.short", tests: shares},
