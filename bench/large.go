@@ -228,17 +228,27 @@ func shuffle(order []int) []int {
 func (l *largeFile) readServer(h handle, p pattern, order []int) error {
 	for _, i := range order {
 		off := uint64(i) * ioSize
-		l.c.startRead(h, off, ioSize, func(data []byte) error {
-			if len(data) != ioSize {
-				return fmt.Errorf("READ at %d: %d bytes", off, len(data))
-			}
-			return p.check(data, off)
-		})
+		l.startRead(h, p, off, off+ioSize)
 		if err := l.c.wait(l.depth - 1); err != nil {
 			return err
 		}
 	}
 	return l.c.wait(0)
+}
+
+// startRead begins to read and check what is from off on up to end. A server that has no room for large replies, as to peers that
+// do not take them soon, answers with a part, and is asked for the rest.
+func (l *largeFile) startRead(h handle, p pattern, off, end uint64) {
+	l.c.startRead(h, off, uint32(end-off), func(data []byte) error {
+		next := off + uint64(len(data))
+		if next == off || next > end || next < end && next%patternBlock != 0 {
+			return fmt.Errorf("READ at %d: %d bytes of %d", off, len(data), end-off)
+		}
+		if next < end {
+			l.startRead(h, p, next, end)
+		}
+		return p.check(data, off)
+	})
 }
 
 func (l *largeFile) readLocal(f *os.File, order []int) error {
