@@ -54,23 +54,38 @@ func (c *clock) set(at time.Duration) {
 	}
 }
 
-// fakeDevice remembers what was read, and fails or hangs if told to.
+// waits waits until Settle waits for the end of a lease, and the beat for the next one.
+func (c *clock) waits(t *testing.T) {
+	t.Helper()
+	asked := []time.Duration{<-c.asked, <-c.asked}
+	slices.Sort(asked)
+	if want := []time.Duration{length / beatsPerLease, length}; !slices.Equal(asked, want) {
+		t.Fatalf("%v are waited for, want %v", asked, want)
+	}
+}
+
+// fakeDevice remembers what was read, and fails or stalls if told to.
 type fakeDevice struct {
 	disk.Disk
 	mu    sync.Mutex
 	reads []uint64
 	err   error
-	hang  chan struct{} // reads wait for its end
+	stall chan struct{} // reads wait for its end, if there is one
+	began chan struct{} // closed when one does
 }
 
 func newDevice(blocks uint64) *fakeDevice { return &fakeDevice{Disk: disk.NewMem(blocks)} }
 
 func (d *fakeDevice) ReadAt(a uint64, bufs [][]byte) error {
 	d.mu.Lock()
-	hang := d.hang
+	stall := d.stall
+	if stall != nil && d.began != nil {
+		close(d.began)
+		d.began = nil
+	}
 	d.mu.Unlock()
-	if hang != nil {
-		<-hang
+	if stall != nil {
+		<-stall
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,10 +96,19 @@ func (d *fakeDevice) ReadAt(a uint64, bufs [][]byte) error {
 	return d.Disk.ReadAt(a, bufs)
 }
 
-func (d *fakeDevice) set(err error, hang chan struct{}) {
+// fail has all reads fail from now on.
+func (d *fakeDevice) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.err, d.hang = err, hang
+	d.err = err
+}
+
+// hang has reads from now on wait for the end of stall, if that is not nil. The result is closed when one does.
+func (d *fakeDevice) hang(stall chan struct{}) (began chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stall, d.began = stall, make(chan struct{})
+	return d.began
 }
 
 func (d *fakeDevice) Path() string   { return "fake" }
@@ -105,7 +129,7 @@ func TestLease(t *testing.T) {
 		{1 * time.Second, 2 * time.Second, true}, // sent at 1, known at 2
 		{-1, 6*time.Second - 1, true},
 		{-1, 6 * time.Second, false},
-		{500 * time.Millisecond, 5 * time.Second, true}, // an older one takes nothing back
+		{500 * time.Millisecond, 5700 * time.Millisecond, true}, // an older one takes nothing back
 		{1500 * time.Millisecond, 7 * time.Second, false},
 		{8 * time.Second, 8 * time.Second, true},
 	} {
@@ -147,8 +171,7 @@ func settled(t *testing.T, c *clock, d Device, lost func(error)) *Owner {
 	o := own(d, newLease(length, c.now), c.after, lost)
 	done := make(chan error)
 	go func() { done <- o.Settle(context.Background()) }()
-	for asked := time.Duration(0); asked != length; asked = <-c.asked {
-	}
+	c.waits(t)
 	select {
 	case err := <-done:
 		t.Fatalf("it serves before the former owner's lease has ended: %v", err)
@@ -172,8 +195,7 @@ func TestSettle(t *testing.T) {
 		stop, cancel := context.WithCancel(context.Background())
 		done := make(chan error)
 		go func() { done <- o.Settle(stop) }()
-		for asked := time.Duration(0); asked != length; asked = <-c.asked {
-		}
+		c.waits(t)
 		d.mu.Lock()
 		slices.Sort(d.reads)
 		reads := slices.Compact(slices.Clone(d.reads))
@@ -189,29 +211,39 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestStall: while the storage stalls no reply leaves, and then they do.
+// TestStall: while the storage stalls no reply leaves; an answer that comes at last renews nothing, as it was asked for too long ago; the
+// next one does.
 func TestStall(t *testing.T) {
 	c, d := newClock(), newDevice(10)
 	o := settled(t, c, d, func(err error) { t.Error(err) })
 	hang := make(chan struct{})
-	d.set(nil, hang)
+	began := d.hang(hang)
+	for waiting := true; waiting; { // until the next beat is sent
+		c.set(c.now() + length/beatsPerLease)
+		select {
+		case <-began:
+			waiting = false
+		case <-c.asked:
+		}
+	}
 	c.set(c.now() + length)
 	if o.Holds() {
 		t.Fatal("the lease holds without a renewal")
 	}
 	said := make(chan bool)
 	go func() { said <- o.MayReply() }()
-	d.set(nil, nil)
-	close(hang) // the read that hung was sent too long ago, or now; the next one is not
-	for waiting := true; waiting; {
-		select {
-		case may := <-said:
-			if waiting = false; !may {
-				t.Error("no reply may leave after a stall")
-			}
-		case <-c.asked:
-			c.set(c.now() + length/beatsPerLease)
-		}
+	for len(c.asked) > 0 {
+		<-c.asked
+	}
+	d.hang(nil)
+	close(hang)
+	<-c.asked
+	if o.Holds() {
+		t.Error("an answer to an old question renews the lease")
+	}
+	c.set(c.now() + length/beatsPerLease)
+	if !<-said {
+		t.Error("no reply may leave after a stall")
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)
@@ -227,9 +259,9 @@ func TestLost(t *testing.T) {
 		c, d := newClock(), newDevice(10)
 		lost := make(chan error, 2)
 		o := settled(t, c, d, func(err error) { lost <- err })
-		d.set(syscall.ESHUTDOWN, nil)
+		d.fail(syscall.ESHUTDOWN)
 		if err := do(o); err == nil || o.MayReply() {
-			t.Errorf("%s: %v, and a reply may leave", name, err)
+			t.Fatalf("%s: %v, and a reply may leave", name, err)
 		}
 		if err := <-lost; !errors.Is(err, syscall.ESHUTDOWN) {
 			t.Errorf("%s: %v", name, err)

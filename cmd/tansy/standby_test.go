@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -133,7 +134,7 @@ func TestStandby(t *testing.T) {
 					err = nil
 				}
 			}
-			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, new(*net.OpError)) {
+			if !ended(err) {
 				t.Errorf("the former owner answered: %v", err)
 			}
 			if code := p.wait(t); code != x.code {
@@ -157,6 +158,34 @@ func TestStandby(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStandbyMark: another's mark in the log means the same as a fence.
+func TestStandbyMark(t *testing.T) {
+	dir, volume := onCeph(t)
+	p := startServe(t, "--volume", volume, "--lease", "1s")
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := openBehind(filepath.Join(dir, "i")); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; err == nil; i++ {
+		_, err = c.Mkdir(&tansyfs.Cred{}, c.Root(), fmt.Append(nil, i), &tansyfs.SetAttr{})
+	}
+	if !ended(err) {
+		t.Errorf("it answered: %v", err)
+	}
+	if code := p.wait(t); code != exitTaken {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
+// ended says that err is the end of a connection.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
 }
 
 // TestStandbyStops: a standby that is told to stop has done nothing, and ends well.

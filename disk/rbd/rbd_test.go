@@ -84,6 +84,11 @@ func TestDevice(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
+	select {
+	case <-d.helper.ended:
+	default:
+		t.Fatal("the helper goes on")
+	}
 	second := <-opened
 	if err := second.ReadAt(7, [][]byte{got}); err != nil || !bytes.Equal(got, block) {
 		t.Error(err)
