@@ -9,7 +9,7 @@
 //	Fault  wraps a Disk: errors, delays, torn writes, flipped bits
 //	Stats  wraps a Disk: counts operations and blocks
 //
-// In package nbd there is one at the other end of a connection.
+// In package nbd there is one at the other end of a connection, in package rbd one on an image of Ceph.
 //
 // A Disk may know which of its blocks were never written: see Holes. It may take blocks for zeros without
 // storing them: see Discarder.

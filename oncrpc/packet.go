@@ -28,7 +28,7 @@ type PacketServer struct {
 }
 
 // NewPacketServer makes a server that listens nowhere yet. Of the configuration only
-// Programs and Log matter.
+// Programs, Log and MayReply matter.
 func NewPacketServer(cfg Config) *PacketServer {
 	return &PacketServer{s: NewServer(cfg), conns: map[net.PacketConn]struct{}{}}
 }
@@ -91,7 +91,7 @@ func (p *PacketServer) loop(pc net.PacketConn) error {
 		if n > maxPacketCall {
 			continue
 		}
-		if reply := p.answer(in[:n], peer, out[:0]); reply != nil {
+		if reply := p.answer(in[:n], peer, out[:0]); reply != nil && p.s.mayReply() {
 			pc.WriteTo(reply, peer) // whoever does not get it asks again
 		}
 	}

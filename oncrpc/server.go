@@ -17,6 +17,9 @@ type Config struct {
 	Programs []Program
 	Log      *slog.Logger // default slog.Default()
 
+	// MayReply, if not nil, is asked before replies leave. It may wait; false ends the connection, without a reply.
+	MayReply func() bool
+
 	MaxConns        int // connections at a time, default 1024; a new one takes the place of the longest idle
 	MaxConnsPerHost int // of them from one address, or one IPv6 network (/64), default 128
 	MaxInFlight     int // calls in progress per connection, default 64
@@ -90,6 +93,8 @@ func NewServer(cfg Config) *Server {
 	s.turns.soon = s.around.ask
 	return s
 }
+
+func (s *Server) mayReply() bool { return s.cfg.MayReply == nil || s.cfg.MayReply() }
 
 func setDefault[T comparable](p *T, v T) {
 	var zero T

@@ -1,6 +1,7 @@
 package oncrpc
 
 import (
+	"errors"
 	"net"
 	"syscall"
 	"time"
@@ -34,6 +35,9 @@ const (
 	// slowWrite is how long a write may wait for the peer that is not slow.
 	slowWrite = 250 * time.Millisecond
 )
+
+// errSilent: nothing is to be said any more.
+var errSilent = errors.New("replies are not allowed to leave")
 
 // send queues a reply and, if nobody is writing, writes all that is queued. So
 // replies that become ready while another is written go out together. When that waits for the
@@ -111,6 +115,9 @@ func (c *conn) shrink(o *outgoing) {
 // write sends replies with few system calls. WriteTimeout is for each of them: a peer
 // that is slow, but reads, gets all.
 func (c *conn) write(batch []outgoing) error {
+	if !c.s.mayReply() {
+		return errSilent
+	}
 	defer c.writeSince.Store(0)
 	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
 		c.one[0] = batch[0].buf.b

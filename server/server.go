@@ -74,7 +74,7 @@ func New(cfg Config) *Server {
 	rpc.Programs = append(mount.Programs(), nfs.Program())
 	rpc.Log = cfg.Log
 	s.rpc = oncrpc.NewServer(rpc)
-	s.mount = oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log})
+	s.mount = oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log, MayReply: cfg.RPC.MayReply})
 	return s
 }
 

@@ -1,15 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 
 	"tansy/disk"
 	"tansy/disk/nbd"
+	"tansy/disk/rbd"
 )
 
-// device is what a volume lies on: an image, a block device, or an export of an NBD server.
+// device is what a volume lies on: an image, a block device, an export of an NBD server, or an image of Ceph.
 type device interface {
 	disk.Disk
 	Path() string
@@ -17,8 +19,18 @@ type device interface {
 	Discards() bool
 }
 
+// remote tells whether name is that of something a server has: it is there or not, and has a size of its own.
+func remote(name string) bool { return nbd.IsName(name) || rbd.IsName(name) }
+
 // openDevice opens what name names.
 func openDevice(name string, o disk.FileOptions) (device, error) {
+	if rbd.IsName(name) {
+		d, err := rbd.Open(context.Background(), name, rbd.Options{ReadOnly: o.ReadOnly})
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
 	if nbd.IsName(name) {
 		d, err := nbd.Open(name, nbd.Options{ReadOnly: o.ReadOnly})
 		if err != nil {
@@ -33,9 +45,9 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 	return d, nil
 }
 
-// missing tells that there is nothing of that name: a volume may be made there. An export is never missing in this sense.
+// missing tells that there is nothing of that name: a volume may be made there. What a server has is never missing in this sense.
 func missing(name string) bool {
-	if nbd.IsName(name) {
+	if remote(name) {
 		return false
 	}
 	_, err := os.Stat(name)
@@ -44,7 +56,7 @@ func missing(name string) bool {
 
 // anywhere is name as it means the same from any working directory.
 func anywhere(name string) (string, error) {
-	if nbd.IsName(name) {
+	if remote(name) {
 		return name, nil
 	}
 	return filepath.Abs(name)

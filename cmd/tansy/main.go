@@ -17,9 +17,10 @@ import (
 // exit codes
 const (
 	exitOK      = 0
-	exitFailure = 1 // the command ran and failed, or check found damage
-	exitUsage   = 2 // wrong arguments, or the volume could not be read
-	exitLost    = 3 // serve, mount: the volume was deleted, replaced or cut, or the device went away
+	exitFailure = 1  // the command ran and failed, or check found damage
+	exitUsage   = 2  // wrong arguments, or the volume could not be read
+	exitLost    = 3  // serve, mount: the volume was deleted, replaced or cut, or the device went away
+	exitTaken   = 75 // serve: the volume went to another server, or may have
 )
 
 type command struct {
@@ -81,7 +82,8 @@ func run(args []string) int {
 
 const exitCodes = `
 exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, or the volume cannot be
-read; 3 serve and mount: the volume was deleted, renamed, replaced or cut while it was in use
+read; 3 serve and mount: the volume was deleted, renamed, replaced or cut while it was in use;
+75 serve: another server has the volume, or may have (docs/standby.md)
 `
 
 func usage(w io.Writer) {

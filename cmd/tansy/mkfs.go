@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/disk/nbd"
 	tansyfs "tansy/fs"
 )
 
@@ -52,7 +51,7 @@ func mkfs(args []string) int {
 
 // makeVolume makes a volume in a new image file, or in what exists if force is set.
 func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
-	if nbd.IsName(path) {
+	if remote(path) {
 		if !force {
 			return fmt.Errorf("%s is an export of a server: --force makes a new volume over what it holds, which is lost", path)
 		}
@@ -83,7 +82,7 @@ func (i image) format(path string, o tansyfs.MkfsOptions) error {
 	if err != nil {
 		return err
 	}
-	if has := d.Size() * disk.BlockSize; nbd.IsName(path) && i.size != 0 && has != i.size {
+	if has := d.Size() * disk.BlockSize; remote(path) && i.size != 0 && has != i.size {
 		err = fmt.Errorf("%s has %s: leave --size out", path, about(has))
 	} else if i.preallocate {
 		err = preallocate(d)

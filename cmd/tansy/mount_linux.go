@@ -15,7 +15,6 @@ import (
 
 	"tansy/daemon"
 	"tansy/disk"
-	"tansy/disk/nbd"
 	"tansy/mount"
 )
 
@@ -305,7 +304,7 @@ func unmount(dir string, lazy bool) error {
 	if err := mount.Unmount(dir, lazy); err != nil || lazy {
 		return err
 	}
-	if nbd.IsName(at.Source) {
+	if remote(at.Source) {
 		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write yet, and nothing tells when it ends\n", at.Source)
 		return nil
 	}

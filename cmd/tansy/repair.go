@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"tansy/disk"
-	"tansy/disk/nbd"
 	volrepair "tansy/repair"
 )
 
@@ -43,7 +42,7 @@ plain Go, tested, but not proved.
 	}
 	if *undo == "" && *from == "" && *yes {
 		*undo = pos[0] + ".undo"
-		if st, err := os.Stat(pos[0]); nbd.IsName(pos[0]) || err == nil && !st.Mode().IsRegular() {
+		if st, err := os.Stat(pos[0]); remote(pos[0]) || err == nil && !st.Mode().IsRegular() {
 			return misused(f, "for a device say where the undo file is to go: --undo FILE")
 		}
 	}

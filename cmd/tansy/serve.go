@@ -21,6 +21,7 @@ import (
 
 	"tansy/daemon"
 	"tansy/disk"
+	"tansy/disk/rbd"
 	"tansy/exports"
 	tansyfs "tansy/fs"
 	"tansy/groups"
@@ -73,15 +74,17 @@ func serve(args []string) int {
                                                 two volumes, which clients mount as HOST:/a and HOST:/b
   tansy serve --volume nbd+unix:///data?socket=/run/nbd.sock
                                                 an export of an NBD server (docs/nbd.md)
+  tansy serve --volume 'rbd:pool/image?id=tansy' --listen :2049 --standby --on-active 'ip address add 192.0.2.9/24 dev eth0'
+                                                an image of Ceph, on each of two hosts: one serves, the other takes over (docs/standby.md)
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
 went away. Nothing was acknowledged after that was seen, which takes a second at most. Exit code 1: among other things, the
-connection to the NBD server was lost, and a new start recovers the volume when that is there again. One of several
-volumes that fails, or cannot be opened, does not stop the others.
+connection to the NBD server was lost, and a new start recovers the volume when that is there again. Exit code 75: a volume on Ceph
+went to another server, or may have; nothing was answered since. One of several volumes that fails, or cannot be opened, does not stop the others.
 `)
 	places := volumeList{list: []place{{"tansy.img", "/"}}}
-	f.Var(&places, "volume", "a volume: an image `FILE`, a block device, or an export of an NBD server as nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH; for several FILE:/PATH, each with another path to mount it by")
+	f.Var(&places, "volume", "a volume: an image `FILE`, a block device, an export of an NBD server as nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH, or an image of Ceph as rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE]; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
@@ -103,6 +106,8 @@ volumes that fails, or cannot be opened, does not stop the others.
 	f.BoolVar(&find.own, "portmapper", false, "be the port mapper of this host, too, so that clients need no port options (port 111 over TCP and UDP: needs root)")
 	f.BoolVar(&find.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
 	f.UintVar(&find.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
+	var heir succession
+	heir.flags(f)
 	var limit limits
 	limit.flags(f.FlagSet)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
@@ -124,6 +129,9 @@ volumes that fails, or cannot be opened, does not stop the others.
 	}
 	if m := memory(); m != 0 && uint64(cache) > m {
 		return misused(f, fmt.Sprintf("a cache of %v is more than the memory there is for the server, %s", &cache, about(m)))
+	}
+	if wrong := heir.wrong(places.list); wrong != "" {
+		return misused(f, wrong)
 	}
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
@@ -187,6 +195,20 @@ volumes that fails, or cannot be opened, does not stop the others.
 			}
 			return err
 		}})
+	}
+
+	if first := volumes[0]; rbd.IsName(first.image) {
+		taken := func(err error) {
+			fmt.Fprintf(log, "tansy serve: the volume is not ours any more: %v\n", err)
+			log.Close(lastWords)
+			os.Exit(exitTaken) // without a reply to what is in progress: the successor gets it again
+		}
+		if err := heir.own(first, *readOnly, taken); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return exitOK // told to stop before there was anything to do
+			}
+			return fail(err)
+		}
 	}
 
 	// Take the port first: one in use should not cost a new volume, or a recovery. Until
@@ -253,6 +275,9 @@ volumes that fails, or cannot be opened, does not stop the others.
 		served.Exports = policies[i]
 		cfg.Volumes = append(cfg.Volumes, served)
 	}
+	if volumes[0].owner != nil {
+		cfg.RPC.MayReply = volumes[0].mayReply
+	}
 	s := server.New(cfg)
 	watchAll(stop, volumes, s, lost)
 	closeAll := func() (err error) {
@@ -263,6 +288,9 @@ volumes that fails, or cannot be opened, does not stop the others.
 	}
 	ls, err := port.listen()
 	if err != nil {
+		return fail(errors.Join(err, closeAll()))
+	}
+	if err := heir.activate(ls[0].Addr(), volumes[0].image); err != nil {
 		return fail(errors.Join(err, closeAll()))
 	}
 	reloadOnHangup(stop, log.Logger, reloads...)

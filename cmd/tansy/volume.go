@@ -13,6 +13,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/journal"
 	"tansy/server"
+	"tansy/standby"
 	"tansy/status"
 )
 
@@ -22,7 +23,8 @@ type volume struct {
 	log    *slog.Logger
 	device device
 	stats  *disk.Stats
-	fs     *tansyfs.FS // nil if it could not be opened
+	fs     *tansyfs.FS    // nil if it could not be opened
+	owner  *standby.Owner // the device, if another server may take it over; else nil
 
 	failed atomic.Pointer[error] // why it is not served, or not any more
 	probes sync.WaitGroup        // of the watchdog
@@ -51,9 +53,14 @@ func (o *opening) open(v *volume) error {
 		}
 		v.log.Info("made a new volume", "file", v.image, "size", new(byteSize(o.new.size)).String())
 	}
-	d, err := openDevice(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn})
-	if err != nil {
-		return err
+	var d device
+	if v.owner != nil {
+		d = v.owner
+	} else {
+		var err error
+		if d, err = openDevice(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn}); err != nil {
+			return err
+		}
 	}
 	if has := d.Size() * disk.BlockSize; o.sized && has != o.new.size {
 		o.new.warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", v.image, about(has), new(byteSize(o.new.size))))
@@ -172,6 +179,10 @@ func watchAll(ctx context.Context, all []*volume, s *server.Server, lost func(er
 			continue
 		}
 		gone := func(err error) {
+			if v.owner != nil { // nothing is answered any more, not even with an error
+				v.owner.Lose(err)
+				return
+			}
 			s.Fail(i)
 			v.failed.Store(&err)
 			if left.Add(-1) == 0 {

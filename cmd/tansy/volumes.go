@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tansy/disk/nbd"
+	"tansy/disk/rbd"
 	"tansy/exports"
 )
 
@@ -39,6 +40,8 @@ func (l *volumeList) Set(text string) error {
 	name := 0 // where a path may begin
 	if nbd.IsName(text) {
 		name = strings.Index(text, "://") + len("://")
+	} else if rbd.IsName(text) {
+		name = len("rbd:")
 	}
 	if i := strings.LastIndex(text[name:], ":/"); i >= 0 {
 		p = place{text[:name+i], text[name+i+1:]}

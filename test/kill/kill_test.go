@@ -2,6 +2,7 @@
 // looks whether everything that was acknowledged is there.
 //
 //	go test ./test/kill -rounds 100 -seed 7
+//	go test ./test/kill -run Failover -ceph -v    # a standby takes over, on a Ceph cluster
 package kill
 
 import (

@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"oncrpc"},
 	{"nfs3", "mount3", "portmap"},
 	{"server"},
-	{"daemon"},
+	{"daemon", "standby"},
 	{"status"},
 	{"conform"},
 	{"cmd"},

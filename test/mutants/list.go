@@ -212,6 +212,23 @@ var mutants = []mutant{
 	{what: "owner: large new data go home without a look at the header", file: "internal/extern/dlog/dlog.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},
 
 	// The server as a daemon: log, port, service manager, numbers.
+	{what: "standby: a lease never ends by itself", file: "standby/lease.go", old: "int64(l.now()) < l.until.Load()", new: "l.until.Load() != math.MinInt64", tests: heirs},
+	{what: "standby: a lease that has ended is renewed", file: "standby/lease.go", old: "!l.ended && until > l.until.Load()", new: "until > l.until.Load()", tests: heirs},
+	{what: "standby: an older renewal takes a newer one back", file: "standby/lease.go", old: "!l.ended && until > l.until.Load()", new: "!l.ended", tests: heirs},
+	{what: "standby: a lease is renewed from when the answer came", file: "standby/owner.go", old: "o.Renew(sent)", new: "o.Renew(o.now() + 0*sent)", tests: heirs},
+	{what: "standby: it serves while the former owner may answer", file: "standby/owner.go", old: "case <-o.after(o.length):", new: "case <-o.after(o.length / 2):", tests: heirs},
+	{what: "standby: block 0 alone is read before a recovery", file: "standby/owner.go", old: "step := max(stretch, (o.Size()+most-1)/most)", new: "step := o.Size()", tests: heirs},
+	{what: "standby: an error of the device is an error to callers", file: "standby/owner.go", old: "\to.Lose(err)\n", new: "", tests: heirs},
+	{what: "standby: replies leave when the device is lost", file: "standby/owner.go", old: "\t\to.End()\n\t\tgo o.lost(why)", new: "\t\tgo o.lost(why)", tests: heirs},
+	{what: "standby: a server that stops has lost its volume", file: "standby/owner.go", old: "\to.once.Do(o.End) // from here on nothing is lost\n", new: "", tests: heirs},
+	{what: "standby: replies do not ask", file: "oncrpc/write.go", old: "if !c.s.mayReply() {", new: "if c == nil && !c.s.mayReply() {", tests: heirs},
+	{what: "standby: datagrams do not ask", file: "oncrpc/packet.go", old: "reply != nil && p.s.mayReply()", new: "reply != nil", tests: heirs},
+	{what: "standby: the server's replies do not ask", file: "cmd/tansy/serve.go", old: "cfg.RPC.MayReply = volumes[0].mayReply", new: "_ = volumes[0].mayReply", tests: successors},
+	{what: "standby: a lost volume is a failure like others", file: "cmd/tansy/serve.go", old: "os.Exit(exitTaken)", new: "os.Exit(exitFailure)", tests: successors},
+	{what: "standby: another's mark is an error to clients", file: "cmd/tansy/standby.go", old: "if err := v.fs.Lost(); err != nil {", new: "if err := v.fs.Lost(); err != nil && v.owner == nil {", tests: successors},
+	{what: "standby: Ceph's lock is kept by who is done", file: "disk/rbd/rbd.go", old: "\td.helper.stop()\n\treturn nil\n", new: "\treturn nil\n", tests: heirs},
+	{what: "standby: the name of a private socket is told", file: "disk/rbd/rbd.go", old: "return &disk.Error{Op: e.Op, Path: d.name, Block: e.Block, Err: e.Err}", new: "return err", tests: heirs},
+
 	{what: "daemon: the log's queue has no bound", file: "daemon/output.go", old: "o.closed || len(o.pending)+len(p) > maxPending", new: "o.closed", tests: daemons},
 	{what: "daemon: lost messages are not told", file: "daemon/output.go", old: "n > 0 && o.note != nil", new: "n > 0 && o.note == nil", tests: daemons},
 	{what: "daemon: what a reader that failed did not get is not counted", file: "daemon/output.go", old: "\t\t\to.drop(writes)\n", new: "\t\t\to.drop(writes - writes)\n", tests: daemons},

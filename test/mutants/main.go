@@ -37,7 +37,7 @@ var (
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
 // checker, checks those of volumes, damages those of damaged logs and second servers,
 // daemons, numbers and statuses those of how the server runs and what it tells, rules
-// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, mounts those of mounted volumes, exported those of exports of NBD servers, shares those of what peers may take, again those of calls that come again.
+// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, mounts those of mounted volumes, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again.
 var (
 	codecs     = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding    = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
@@ -56,6 +56,8 @@ var (
 	repairs    = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	mounts     = []string{"./mount"}
 	exported   = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
+	heirs      = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Lost|Close$|MayReply|Device|Nbdkit"}
+	successors = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares     = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	again      = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"tansy/daemon"
+	"tansy/disk/rbd"
+	"tansy/standby"
+)
+
+// succession are the flags of serve for a volume that goes from one server to another.
+type succession struct {
+	wait, take bool
+	lease      time.Duration
+	onActive   string
+}
+
+const (
+	leastLease = time.Second
+	mostLease  = 10 * time.Minute
+	// activation is how long the command of --on-active may take.
+	activation = 30 * time.Second
+)
+
+func (s *succession) flags(f *flagSet) {
+	f.BoolVar(&s.wait, "standby", false, "wait until the volume's server gives it up, dies, or is cut off; then take over (a volume on Ceph; docs/standby.md)")
+	f.BoolVar(&s.take, "take", false, "take the volume from a server that lives, which then ends with exit code 75 (a volume on Ceph)")
+	f.DurationVar(&s.lease, "lease", 5*time.Second, "`TIME` for which a server may answer after it has last seen that a volume on Ceph is its own; a successor waits for as long. The same for all servers of a volume")
+	f.StringVar(&s.onActive, "on-active", "", "`COMMAND` for sh when the server listens and before it answers, such as one that adds the address clients know; if it fails, the server ends")
+}
+
+// wrong says what is wrong with the flags for these volumes, or nothing.
+func (s *succession) wrong(places []place) string {
+	ceph := 0
+	for _, p := range places {
+		if rbd.IsName(p.image) {
+			ceph++
+		}
+	}
+	switch {
+	case ceph > 0 && len(places) > 1:
+		return "a volume on Ceph has a server of its own, as it moves from host to host: start one for each"
+	case s.wait && ceph == 0:
+		return "--standby is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere nothing tells when the server has gone, and nothing keeps it from writing when it comes back (docs/standby.md)"
+	case s.take && ceph == 0:
+		return "--take is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere there is no lock to take"
+	case s.lease < leastLease || s.lease > mostLease:
+		return fmt.Sprintf("--lease %v: give %v to %v", s.lease, leastLease, mostLease)
+	}
+	return ""
+}
+
+// own makes v's device ours: it waits for the lock, if it may, and then until nothing of a former owner can be
+// read or answered any more. A signal ends the waiting.
+func (s *succession) own(v *volume, readOnly bool, lost func(error)) error {
+	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer release()
+	if s.wait {
+		// To the service manager a standby is a service that runs.
+		daemon.Notify("READY=1\nSTATUS=standing by")
+		waiting, done := context.WithCancel(stop)
+		defer done()
+		go daemon.Watchdog(waiting, func() {})
+	}
+	d, err := rbd.Open(stop, v.image, rbd.Options{
+		ReadOnly: readOnly, Wait: s.wait, Take: s.take, Patience: max(10*time.Second, 2*s.lease),
+		Waiting: func(owner string) { v.log.Info("standing by", "volume", v.image, "owner", owner) },
+	})
+	if err != nil {
+		return err
+	}
+	v.owner = standby.Own(d, s.lease, lost)
+	v.log.Info("the volume is ours; waiting until no former owner answers", "lease", s.lease)
+	if err := v.owner.Settle(stop); err != nil {
+		v.owner.Close()
+		return err
+	}
+	return nil
+}
+
+// activate runs the command of --on-active.
+func (s *succession) activate(addr net.Addr, volume string) error {
+	if s.onActive == "" {
+		return nil
+	}
+	ctx, done := context.WithTimeout(context.Background(), activation)
+	defer done()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", s.onActive)
+	cmd.Env = append(os.Environ(), "TANSY_ADDRESS="+addr.String(), "TANSY_VOLUME="+volume)
+	cmd.WaitDelay = time.Second // for what it left running
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("--on-active %q: %w: %s", s.onActive, err, out)
+	}
+	return nil
+}
+
+// mayReply tells whether a reply may leave, of a volume that has an owner.
+func (v *volume) mayReply() bool {
+	if !v.owner.MayReply() {
+		return false
+	}
+	if err := v.fs.Lost(); err != nil { // another server's mark is in the log
+		v.owner.Lose(err)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	tansyfs "tansy/fs"
+	"tansy/internal/nfsclient"
+	"tansy/internal/rbdtest"
+)
+
+func TestHelperNbdkit(t *testing.T) { rbdtest.Helper(t) }
+
+// onCeph makes a volume on an image, and returns the folder of images and the image's name.
+func onCeph(t *testing.T) (dir, name string) {
+	t.Helper()
+	dir = rbdtest.Install(t, "TestHelperNbdkit")
+	name = rbdtest.Image(t, dir, "i", 16<<20)
+	if code, said := tool(t, "mkfs", name, "--force"); code != exitOK {
+		t.Fatal(said)
+	}
+	return dir, name
+}
+
+// TestCephTools: what takes a volume takes the name of an image.
+func TestCephTools(t *testing.T) {
+	dir, name := onCeph(t)
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{exitFailure, "--force", []string{"mkfs", name}},
+		{exitOK, "clean", []string{"check", name}},
+		{exitOK, "inodes", []string{"dump", name}},
+		{exitOK, "nothing to do", []string{"repair", name}},
+		{exitUsage, "--undo", []string{"repair", name, "--yes"}},
+		{exitUsage, "no such file", []string{"check", "rbd:pool/none"}},
+		{exitUsage, "rbd:POOL/IMAGE is meant", []string{"check", "rbd:none"}},
+		{exitUsage, "start one for each", []string{"serve", "--volume", name + ":/a", "--volume", "b.img:/b"}},
+		{exitUsage, "--standby is for volumes on Ceph", []string{"serve", "--standby", "--volume", "/dev/sdx"}},
+		{exitUsage, "--standby is for volumes on Ceph", []string{"serve", "--standby", "--volume", "nbd://h/x"}},
+		{exitUsage, "--take is for volumes on Ceph", []string{"serve", "--take", "--volume", "v.img"}},
+		{exitUsage, "--lease", []string{"serve", "--lease", "10ms", "--volume", name}},
+	} {
+		if code, said := tool(t, c.args...); code != c.code || !strings.Contains(said, c.says) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s", c.args, code, c.code, c.says, said)
+		}
+	}
+	p := startServe(t, "--volume", name, "--lease", "1s")
+	for _, args := range [][]string{{"check", name}, {"serve", "--volume", name}} {
+		if _, said := tool(t, args...); !strings.Contains(said, "in use by client.1") {
+			t.Errorf("%v beside a server\n%s", args, said)
+		}
+	}
+	p.stop(t)
+	t.Setenv("PATH", dir)
+	if code, said := tool(t, "check", name); code != exitUsage || !strings.Contains(said, "install Debian's packages") {
+		t.Errorf("without nbdkit: exit code %d\n%s", code, said)
+	}
+}
+
+func TestCephVolumes(t *testing.T) {
+	for text, want := range map[string]place{
+		"rbd:p/i":                     {"rbd:p/i", "/"},
+		"rbd:p/i?id=u&conf=/c":        {"rbd:p/i?id=u&conf=/c", "/"},
+		"rbd:p/i?id=u&conf=/c:/a/b":   {"rbd:p/i?id=u&conf=/c", "/a/b"},
+		"rbd:p/i?keyring=/etc/k:/exp": {"rbd:p/i?keyring=/etc/k", "/exp"},
+	} {
+		var l volumeList
+		if err := l.Set(text); err != nil || l.list[0] != want {
+			t.Errorf("%s: %v, %v", text, l.list, err)
+		}
+	}
+}
+
+// TestStandby: whatever becomes of the owner, what it has acknowledged its successor has; and the owner says nothing
+// more, not even that something failed.
+func TestStandby(t *testing.T) {
+	for name, x := range map[string]struct {
+		lose func(t *testing.T, dir string, p *process)
+		code int // of the former owner
+		take bool
+	}{
+		"stopped":             {func(t *testing.T, dir string, p *process) { p.cmd.Process.Signal(os.Interrupt) }, exitOK, false},
+		"killed":              {func(t *testing.T, dir string, p *process) { p.cmd.Process.Kill() }, -1, false},
+		"its helper killed":   {func(t *testing.T, dir string, p *process) { rbdtest.Signal(t, dir, "i", syscall.SIGKILL) }, exitTaken, false},
+		"fenced":              {func(t *testing.T, dir string, p *process) { rbdtest.Signal(t, dir, "i", syscall.SIGUSR1) }, exitTaken, false},
+		"taken from by force": {func(t *testing.T, dir string, p *process) {}, exitTaken, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, volume := onCeph(t)
+			p := startServe(t, "--volume", volume, "--lease", "1s")
+			c, err := nfsclient.Mount(p.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			mkdir := func(name string) error {
+				_, err := c.Mkdir(&tansyfs.Cred{}, c.Root(), []byte(name), &tansyfs.SetAttr{})
+				return err
+			}
+			if err := mkdir("a"); err != nil {
+				t.Fatal(err)
+			}
+			active := filepath.Join(dir, "active")
+			flags := []string{"--volume", volume, "--lease", "1s", "--standby", "--on-active", `echo "$TANSY_VOLUME" >` + active}
+			if x.take {
+				flags = append(flags, "--take")
+			}
+			next := newServe(flags...)
+			begun := make(chan struct{})
+			go func() { // start returns when it serves
+				defer close(begun)
+				next.start(t)
+			}()
+			if !x.take {
+				next.says(t, "standing by")
+				if _, err := os.Stat(active); err == nil {
+					t.Error("a standby is active")
+				}
+			}
+			x.lose(t, dir, p)
+			for i := 0; err == nil; i++ {
+				err = mkdir("b")
+				if errors.Is(err, tansyfs.ErrExist) {
+					err = nil
+				}
+			}
+			if !ended(err) {
+				t.Errorf("the former owner answered: %v", err)
+			}
+			if code := p.wait(t); code != x.code {
+				t.Errorf("exit code %d, want %d\n%s", code, x.code, &p.stderr)
+			}
+			<-begun
+			if text, err := os.ReadFile(active); err != nil || string(text) != volume+"\n" {
+				t.Errorf("--on-active: %q, %v", text, err)
+			}
+			c, err = nfsclient.Mount(next.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := mkdir("a"); !errors.Is(err, tansyfs.ErrExist) {
+				t.Errorf("what the former owner made: %v", err)
+			}
+			next.stop(t)
+			if code, said := tool(t, "check", volume); code != exitOK {
+				t.Error(said)
+			}
+		})
+	}
+}
+
+// TestStandbyMark: another's mark in the log means the same as a fence.
+func TestStandbyMark(t *testing.T) {
+	dir, volume := onCeph(t)
+	p := startServe(t, "--volume", volume, "--lease", "1s")
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := openBehind(filepath.Join(dir, "i")); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; err == nil; i++ {
+		_, err = c.Mkdir(&tansyfs.Cred{}, c.Root(), fmt.Append(nil, i), &tansyfs.SetAttr{})
+	}
+	if !ended(err) {
+		t.Errorf("it answered: %v", err)
+	}
+	if code := p.wait(t); code != exitTaken {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
+// ended says that err is the end of a connection.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
+}
+
+// TestStandbyStops: a standby that is told to stop has done nothing, and ends well.
+func TestStandbyStops(t *testing.T) {
+	_, volume := onCeph(t)
+	p := startServe(t, "--volume", volume, "--lease", "1s")
+	next := newServe("--volume", volume, "--standby")
+	if err := next.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	next.says(t, "standing by")
+	next.stop(t)
+	p.stop(t)
+}
+
+// TestNotActive: a server whose command of --on-active fails gives the volume up.
+func TestNotActive(t *testing.T) {
+	_, volume := onCeph(t)
+	code, said := tool(t, "serve", "--listen", "127.0.0.1:0", "--volume", volume, "--lease", "1s", "--on-active", "echo no address; exit 3")
+	if code != exitFailure || !strings.Contains(said, "no address") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if code, said := tool(t, "check", volume); code != exitOK {
+		t.Error(said)
+	}
+}

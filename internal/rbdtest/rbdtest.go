@@ -1,0 +1,164 @@
+// Package rbdtest stands in for nbdkit in tests of volumes on Ceph, where there is no Ceph: images are files in a folder, the lock of
+// an image is that of its file. What only Ceph can do, it does to its processes: to take a lock is to kill the owner.
+//
+// A test binary that uses it is that nbdkit, too: it has a test that calls Helper.
+package rbdtest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"tansy/disk"
+	"tansy/internal/nbdtest"
+)
+
+// folder is the variable of the environment with the folder of images.
+const folder = "TANSY_RBDTEST"
+
+// Install puts an nbdkit into the PATH that is this test binary, running the test of that name, and returns the folder of its images.
+func Install(t testing.TB, test string) string {
+	t.Helper()
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -test.run='^%s$' -- \"$@\"\n", os.Args[0], test)
+	bin := filepath.Join(dir, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "nbdkit"), []byte(script), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv(folder, dir)
+	return dir
+}
+
+// Image makes an image of some bytes and returns its name.
+func Image(t testing.TB, dir, image string, size int64) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, image))
+	if err == nil {
+		err = errors.Join(f.Truncate(size), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "rbd:pool/" + image
+}
+
+// Signal sends a signal to the helper that has the lock of an image. SIGUSR1 is a fence: all that the helper is asked for fails from then on.
+func Signal(t testing.TB, dir, image string, s syscall.Signal) {
+	t.Helper()
+	if err := kill(dir, image, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func kill(dir, image string, s syscall.Signal) error {
+	text, err := os.ReadFile(filepath.Join(dir, image+".owner"))
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, s)
+}
+
+// Helper is the nbdkit, if the test binary was started as one.
+func Helper(t *testing.T) {
+	dir := os.Getenv(folder)
+	if dir == "" || flag.NArg() == 0 {
+		t.Skip("only as another process")
+	}
+	os.Exit(serve(t, dir, flag.Args()))
+}
+
+func serve(t *testing.T, dir string, args []string) int {
+	dieWithParent()
+	settings := map[string]string{}
+	socket := ""
+	for i, a := range args {
+		if key, value, ok := strings.Cut(a, "="); ok {
+			settings[key] = value
+		} else if a == "--unix" {
+			socket = args[i+1]
+		}
+	}
+	image := settings["image"]
+	d := open(dir, image, settings)
+	if d == nil {
+		return 1
+	}
+	owner := []byte(strconv.Itoa(os.Getpid()))
+	if err := os.WriteFile(filepath.Join(dir, image+".owner"), owner, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fenced := &fence{Disk: d}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1)
+	var s nbdtest.Server
+	s.Listen(t, fenced, "unix", socket)
+	say("locked")
+	for s := range signals {
+		if s == syscall.SIGTERM {
+			break
+		}
+		fenced.up.Store(true)
+	}
+	return 0
+}
+
+func say(text string) { fmt.Fprintln(os.Stderr, "rbd:", text) }
+
+// open takes the lock of an image, or says why not.
+func open(dir, image string, settings map[string]string) disk.Disk {
+	for told := false; ; time.Sleep(5 * time.Millisecond) { // as the real one does: nothing tells when a lock is free
+		d, err := disk.OpenFile(filepath.Join(dir, image), disk.FileOptions{})
+		switch {
+		case err == nil:
+			return d
+		case !errors.Is(err, disk.ErrLocked):
+			say("failed " + err.Error())
+			return nil
+		case settings["take"] != "":
+			kill(dir, image, syscall.SIGKILL)
+		case settings["wait"] == "":
+			say("failed the image is in use by client.1")
+			return nil
+		case !told:
+			say("waiting client.1")
+			told = true
+		}
+	}
+}
+
+// fence is a disk that may be shut off.
+type fence struct {
+	disk.Disk
+	up atomic.Bool
+}
+
+func (f *fence) pass(do func() error) error {
+	if f.up.Load() {
+		return syscall.ESHUTDOWN
+	}
+	return do()
+}
+
+func (f *fence) ReadAt(a uint64, bufs [][]byte) error {
+	return f.pass(func() error { return f.Disk.ReadAt(a, bufs) })
+}
+
+func (f *fence) WriteAt(a uint64, bufs [][]byte) error {
+	return f.pass(func() error { return f.Disk.WriteAt(a, bufs) })
+}
+
+func (f *fence) Barrier() error { return f.pass(f.Disk.Barrier) }

@@ -1,0 +1,161 @@
+// Package standby is for a volume that another server may take over: how this one comes by it, and what it may
+// still say when it has lost it.
+//
+// That the former owner changes nothing any more is the storage's business: a fence. It is in force before the
+// device is opened (package rbd). What no storage can fence is a reply made from the former owner's cache. So replies
+// leave only while a lease holds (Lease), and a successor waits for as long before it serves.
+package standby
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"tansy/disk"
+)
+
+// Device is what a volume lies on.
+type Device interface {
+	disk.Disk
+	Path() string
+	Check() error
+	Discards() bool
+}
+
+// Owner is a device that is ours until another takes it. Its first error is the end: the lease ends before anybody
+// learns of the error, so no reply tells of it.
+type Owner struct {
+	Device
+	*Lease
+	lost func(error)
+	once sync.Once
+
+	after func(time.Duration) <-chan time.Time
+	end   context.CancelFunc
+	beats sync.WaitGroup
+}
+
+// beatsPerLease is how often in a lease the device is read to renew it.
+const beatsPerLease = 5
+
+// Own makes an Owner of a device whose fence is in force. lost is called, once and by itself, when the device is lost.
+// Before it is served, Settle has to return nil.
+func Own(d Device, lease time.Duration, lost func(error)) *Owner {
+	began := time.Now()
+	return own(d, newLease(lease, func() time.Duration { return time.Since(began) }), time.After, lost)
+}
+
+func own(d Device, lease *Lease, after func(time.Duration) <-chan time.Time, lost func(error)) *Owner {
+	o := &Owner{Device: d, Lease: lease, lost: lost, after: after}
+	ctx, end := context.WithCancel(context.Background())
+	o.end = end
+	o.beats.Go(func() { o.beat(ctx) })
+	return o
+}
+
+// beat renews the lease until ctx ends. A read that hangs renews nothing, however long, and none is sent beside it.
+func (o *Owner) beat(ctx context.Context) {
+	block := make([]byte, disk.BlockSize)
+	for {
+		sent := o.now()
+		if o.ReadAt(0, [][]byte{block}) != nil {
+			return
+		}
+		o.Renew(sent)
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.after(o.length / beatsPerLease):
+		}
+	}
+}
+
+// The parts of the device that are read before a recovery.
+const (
+	stretch = 4 << 20 / disk.BlockSize // one of each so many blocks
+	most    = 1024                     // at most so many in all
+	atOnce  = 32
+)
+
+// Settle makes a device ours in the eyes of all: first it reads here and there, block 0 too, as a part of the storage may learn
+// of the fence only from who comes after it; then it waits until the former owner's lease has ended, whose last
+// renewal was sent before that.
+func (o *Owner) Settle(ctx context.Context) error {
+	if err := o.touch(); err != nil {
+		return err
+	}
+	select {
+	case <-o.after(o.length):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// touch reads a block of each stretch, or of as many as it may.
+func (o *Owner) touch() error {
+	step := max(stretch, (o.Size()+most-1)/most)
+	errs := make(chan error, atOnce)
+	for i := range uint64(atOnce) {
+		go func() {
+			block := make([]byte, disk.BlockSize)
+			var err error
+			for a := i * step; a < o.Size() && err == nil; a += atOnce * step {
+				err = o.ReadAt(a, [][]byte{block})
+			}
+			errs <- err
+		}()
+	}
+	var all error
+	for range atOnce {
+		all = errors.Join(all, <-errs)
+	}
+	return all
+}
+
+// MayReply tells whether a reply may leave. It waits while the lease does not hold, as when the storage stalls; false
+// is for good.
+func (o *Owner) MayReply() bool { return o.Holds() || o.Wait() }
+
+// Lose says that the device is not ours any more.
+func (o *Owner) Lose(why error) {
+	o.once.Do(func() {
+		o.End()
+		go o.lost(why)
+	})
+}
+
+// seen passes an error of the device on when nothing can be said of it any more.
+func (o *Owner) seen(err error) error {
+	for _, harmless := range []error{nil, disk.ErrReadOnly, disk.ErrNoDiscard, disk.ErrRange, disk.ErrBuffer} {
+		if errors.Is(err, harmless) {
+			return err
+		}
+	}
+	o.Lose(err)
+	return err
+}
+
+// ReadAt implements disk.Disk.
+func (o *Owner) ReadAt(a uint64, bufs [][]byte) error { return o.seen(o.Device.ReadAt(a, bufs)) }
+
+// WriteAt implements disk.Disk.
+func (o *Owner) WriteAt(a uint64, bufs [][]byte) error { return o.seen(o.Device.WriteAt(a, bufs)) }
+
+// Barrier implements disk.Disk.
+func (o *Owner) Barrier() error { return o.seen(o.Device.Barrier()) }
+
+// Discard implements disk.Discarder.
+func (o *Owner) Discard(a, n uint64) error { return o.seen(disk.Discard(o.Device, a, n)) }
+
+// Check looks whether the device is there.
+func (o *Owner) Check() error { return o.seen(o.Device.Check()) }
+
+// Close gives the device up. Nothing may be served any more.
+func (o *Owner) Close() error {
+	o.end()
+	o.beats.Wait()
+	o.once.Do(o.End) // from here on nothing is lost
+	return o.Device.Close()
+}
