@@ -280,12 +280,18 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 // Those of the last attempt are the results, the latter as an error.
 func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, cut, r uint32) (status, st uint32)) (status uint32, err error) {
 	t := s.begin(readOnly)
-	defer t.escape()
+	defer func() {
+		if t != nil {
+			t.escape()
+		}
+	}()
 	for try := 0; ; try++ {
 		cut, r := t.do(f)
 		status, st := end(t.t, t, cut, r)
 		if st != conflict || try == maxConflicts {
-			return status, t.put(st)
+			ended := t
+			t = nil // it may be another's when this returns
+			return status, ended.put(st)
 		}
 	}
 }
