@@ -92,6 +92,8 @@ type cluster struct {
 	volumes []volume
 	result  result
 	down    int // volumes that are unavailable
+
+	homeless []step // volumes that nobody is up for
 }
 
 // newCluster has all hosts up and each volume where it is preferred.
@@ -199,6 +201,12 @@ func (s *cluster) start(h int) {
 		return
 	}
 	s.hosts[h].up = true
+	for _, x := range s.homeless {
+		if s.volumes[x.volume].turn == x.turn {
+			s.seek(x.volume)
+		}
+	}
+	s.homeless = nil
 	if !s.failback {
 		return
 	}
@@ -244,7 +252,7 @@ func (s *cluster) seek(v int) {
 			return
 		}
 	}
-	s.after(s.poll, s.step(v, s.seek))
+	s.homeless = append(s.homeless, step{v, x.turn})
 }
 
 // recover has the owner of v recover it as soon as it can.
