@@ -1,18 +1,19 @@
 package oncrpc
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"tansy/internal/freelist"
 )
 
 // chunk is a receive buffer shared by the connection that fills it and the calls
-// whose arguments lie in it. It goes back to its pool when the last of them lets
+// whose arguments lie in it. It goes back to the free ones when the last of them lets
 // go, so a call may use its arguments in place, however long it takes, and
 // nothing is ever received over them.
 type chunk struct {
 	b    []byte
 	refs atomic.Int32
-	pool *sync.Pool // nil: left to the garbage collector
+	free *freelist.List[*chunk] // nil: left to the garbage collector
 }
 
 // Sizes of chunks in bytes. The last holds the largest record.
@@ -26,10 +27,12 @@ const (
 	maxRecord = 1<<20 + 16<<10
 )
 
-var chunkPools = func() (p [len(chunkSizes)]sync.Pool) {
+// freeChunkBytes is the most that is kept of free chunks of one size.
+const freeChunkBytes = 6 << 20
+
+var freeChunks = func() (l [len(chunkSizes)]*freelist.List[*chunk]) {
 	for i, size := range chunkSizes {
-		pool := &p[i]
-		pool.New = func() any { return &chunk{b: make([]byte, size)} }
+		l[i] = freelist.New[*chunk](freeChunkBytes / size)
 	}
 	return
 }()
@@ -48,8 +51,10 @@ func chunkSize(n int) int {
 func newChunk(n int) *chunk {
 	for i, size := range chunkSizes {
 		if n <= size {
-			c := chunkPools[i].Get().(*chunk)
-			c.pool = &chunkPools[i]
+			c, ok := freeChunks[i].Get()
+			if !ok {
+				c = &chunk{b: make([]byte, size), free: freeChunks[i]}
+			}
 			c.refs.Store(1)
 			return c
 		}
@@ -63,7 +68,7 @@ func newChunk(n int) *chunk {
 func (c *chunk) hold() { c.refs.Add(1) }
 
 func (c *chunk) release() {
-	if c.refs.Add(-1) == 0 && c.pool != nil {
-		c.pool.Put(c)
+	if c.refs.Add(-1) == 0 && c.free != nil {
+		c.free.Put(c)
 	}
 }

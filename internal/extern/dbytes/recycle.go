@@ -3,8 +3,9 @@ package dbytes
 import (
 	"math/bits"
 	"strings"
-	"sync"
 	"unsafe"
+
+	"tansy/internal/freelist"
 )
 
 // Memory of several blocks that is used again. What is read from the device, and what READs are answered with,
@@ -14,12 +15,19 @@ import (
 // Whoever gives memory back says that nobody sees it any more. What is not given back is the
 // garbage collector's.
 
-// maxRecycled is log2 of the most blocks that are kept for use again.
+// maxRecycled is log2 of the most blocks of one piece.
 const maxRecycled = 8
 
-// recycled has by i pieces of 1<<i blocks, as pointers to the first. What lies there is no more than
-// was in use at once, and goes when it was not in use for a while.
-var recycled [maxRecycled + 1]sync.Pool
+// recycledBytes is the most that is kept of pieces of one size.
+const recycledBytes = 6 << 20
+
+// recycled has by i pieces of 1<<i blocks, as pointers to the first.
+var recycled = func() (l [maxRecycled + 1]*freelist.List[*Blk]) {
+	for i := range l {
+		l[i] = freelist.New[*Blk](recycledBytes / BlkSize >> i)
+	}
+	return
+}()
 
 // class says of which pieces n blocks are taken; it is not ok if they are not worth it.
 func class(n uint64) (i int, ok bool) {
@@ -37,8 +45,8 @@ func AnyBlks(n uint64) []Blk {
 	if !ok {
 		return newBlks(n)
 	}
-	if p := recycled[i].Get(); p != nil {
-		return unsafe.Slice(p.(*Blk), 1<<i)[:n]
+	if p, ok := recycled[i].Get(); ok {
+		return unsafe.Slice(p, 1<<i)[:n]
 	}
 	return newBlks(1 << i)[:n]
 }

@@ -1,0 +1,68 @@
+package freelist
+
+import "testing"
+
+// TestList: the last value comes first, and no more than the most are kept.
+func TestList(t *testing.T) {
+	l := New[int](3)
+	if _, ok := l.Get(); ok {
+		t.Error("an empty list gave something")
+	}
+	for i := range 5 {
+		l.Put(i)
+	}
+	for want := 2; want >= 0; want-- {
+		if got, ok := l.Get(); !ok || got != want {
+			t.Errorf("got %d, %v, want %d", got, ok, want)
+		}
+	}
+	if _, ok := l.Get(); ok {
+		t.Error("more than the most were kept")
+	}
+}
+
+// TestAge: what nobody needed for a period is forgotten, the rest stays.
+func TestAge(t *testing.T) {
+	l := New[int](10)
+	for i := range 6 {
+		l.Put(i)
+	}
+	l.age() // the list was empty within the period
+	if len(l.free) != 6 {
+		t.Fatalf("%d of 6 are left", len(l.free))
+	}
+	var used []int
+	for range 4 { // two stay where they are
+		x, _ := l.Get()
+		used = append(used, x)
+	}
+	for _, x := range used {
+		l.Put(x)
+	}
+	l.age()
+	if len(l.free) != 4 || !l.aging {
+		t.Fatalf("%d of 4 are left, aging %v", len(l.free), l.aging)
+	}
+	for _, x := range l.free {
+		if x < 2 {
+			t.Errorf("%d was not needed and is there", x)
+		}
+	}
+	l.age()
+	if len(l.free) != 0 || l.aging {
+		t.Errorf("%d are left, aging %v", len(l.free), l.aging)
+	}
+	l.Put(1)
+	if !l.aging {
+		t.Error("it does not age any more")
+	}
+}
+
+func TestAllocs(t *testing.T) {
+	l := New[*int](4)
+	x := new(int)
+	l.Put(x)
+	if n := testing.AllocsPerRun(100, func() { y, _ := l.Get(); l.Put(y) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
