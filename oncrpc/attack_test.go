@@ -197,13 +197,13 @@ func TestFewCallsForADeafPeer(t *testing.T) {
 	<-sent
 }
 
-// TestLargeCallsAtATime: of large calls that have come half as many are carried out at a time as may come, as
+// TestLargeCallsAtATime: of large calls that have come a third as many are carried out at a time as may come, as
 // each takes as much memory once more.
 func TestLargeCallsAtATime(t *testing.T) {
 	const may = 4
 	record := chunkSize(1 << 20)
 	running, open := make(chan bool, 2*may), make(chan struct{})
-	s := NewServer(Config{Log: quiet, RecordBytes: 2 * may * record, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
+	s := NewServer(Config{Log: quiet, RecordBytes: 3 * may * record, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
 		NullProc, {Name: "STORE", Serve: func(*Call) Accept {
 			running <- true
 			<-open
@@ -226,6 +226,7 @@ func TestLargeCallsAtATime(t *testing.T) {
 		<-running
 	}
 	for waiting(s.copies)+len(running) < may {
+		runtime.Gosched()
 	}
 	if len(running) > 0 {
 		t.Errorf("more than %d are carried out", may)

@@ -25,7 +25,7 @@ type Config struct {
 	MaxInFlight     int // calls in progress per connection, default 64
 
 	// Memory over all connections, in bytes; memory.go says how it is shared out.
-	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB; half as much more goes to what carrying out takes
+	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB; a third as much more goes to what carrying out takes
 	ReplyBytes  int // of other calls in progress, and of replies until the peer has taken them, default 12 MiB
 
 	IdleTimeout    time.Duration // without a call, default 10 minutes
@@ -81,7 +81,7 @@ func NewServer(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, began: time.Now(),
 		records:   newMemory(cfg.RecordBytes, cfg.RecordBytes/3, parts{slow: 4, fresh: 7, proven: 8}),
-		copies:    newMemory(cfg.RecordBytes/2, cfg.RecordBytes/2, parts{slow: 8, fresh: 8, proven: 8}),
+		copies:    newMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, parts{slow: 8, fresh: 8, proven: 8}),
 		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
 		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},

@@ -21,7 +21,7 @@ const leastMemory = byteSize(4 << 20)
 
 // The memory that overhead provides for.
 const (
-	writeMemory = byteSize(12 << 20)
+	writeMemory = byteSize(10 << 20)
 	replyMemory = byteSize(12 << 20)
 )
 

@@ -37,7 +37,7 @@ const overhead = 64 << 20
 // slack is the part of overhead that Go's memory limit does not see or may
 // overshoot: the program itself, and what is allocated while the garbage
 // collector runs (bytes).
-const slack = 24 << 20
+const slack = 19 << 20
 
 // perVolume is what each volume but the first needs besides its cache: blocks not yet written
 // home (bytes).
