@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tansy/load"
 )
 
 // side is one of the two servers of -against.
@@ -20,8 +22,8 @@ type side struct {
 }
 
 type smallClients struct {
-	conns []*conn
-	dirs  []handle
+	conns []*load.Conn
+	dirs  []load.Handle
 }
 
 // pairing is something both servers do: once does it on one of them, for about d where its size
@@ -100,16 +102,16 @@ func pairings(o options) (ps []pairing) {
 	for _, n := range smallCounts {
 		ps = append(ps, pairing{"smallfile", fmt.Sprintf("smallfile, clients: %d", n), "", func(s *side, d time.Duration) (float64, error) {
 			c := s.small[n]
-			_, count, err := forDuration(d, n, func(i, k int) error { return c.conns[i].smallfileOnce(c.dirs[i], fmt.Sprint("file", k)) })
+			_, count, err := forDuration(d, n, func(i, k int) error { return c.conns[i].SmallFile(c.dirs[i], fmt.Sprint("file", k)) })
 			return count, err
 		}})
 	}
-	for _, stable := range []uint32{unstable, fileSync} {
-		name := map[uint32]string{unstable: "write, UNSTABLE + COMMIT", fileSync: "write, FILE_SYNC"}[stable]
+	for _, stable := range []uint32{load.Unstable, load.FileSync} {
+		name := map[uint32]string{load.Unstable: "write, UNSTABLE + COMMIT", load.FileSync: "write, FILE_SYNC"}[stable]
 		ps = append(ps, pairing{"large", name, "MB", func(s *side, _ time.Duration) (float64, error) {
 			if s.large.kept != nil {
-				s.large.c.startRemove(procRemove, s.large.dir, "kept")
-				if err := s.large.c.wait(0); err != nil {
+				s.large.c.StartRemove(s.large.dir, "kept")
+				if err := s.large.c.Wait(0); err != nil {
 					return 0, err
 				}
 			}
@@ -156,8 +158,8 @@ func (p *pairing) row(ctx context.Context, o options, sides [2]*side) error {
 		per = "file"
 	}
 	fmt.Fprintf(o.out, "%-28s %13s %13s %6.2f   %15s %15s %6.2f\n", p.name,
-		number(middle(rates[0]))+" "+p.unit+"/s", number(middle(rates[1]))+" "+p.unit+"/s", medianRatio(rates),
-		number(middle(costs[0]))+" us/"+per, number(middle(costs[1]))+" us/"+per, medianRatio(costs))
+		load.Number(middle(rates[0]))+" "+p.unit+"/s", load.Number(middle(rates[1]))+" "+p.unit+"/s", medianRatio(rates),
+		load.Number(middle(costs[0]))+" us/"+per, load.Number(middle(costs[1]))+" us/"+per, medianRatio(costs))
 	return nil
 }
 
@@ -175,15 +177,4 @@ func medianRatio(v [2][]float64) float64 {
 }
 
 // cpu is the time that the server has had on the CPUs so far; 0 where the system does not tell.
-func (c *child) cpu() time.Duration {
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tick
-}
+func (c *child) cpu() time.Duration { return load.ProcessTime(c.cmd.Process.Pid) }

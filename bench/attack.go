@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"tansy/load"
 )
 
 // The attack workload: what a well-behaved client gets beside peers that are slow, broken, or
@@ -64,12 +66,12 @@ func underAttack(b *bench) error {
 	}
 	defer done()
 	v := &victim{c: conns[0], dir: dirs[0], data: make([]byte, attackIO)}
-	if v.file, err = v.c.newFile(dirs[0], "file", v.data); err != nil {
+	if v.file, err = newFile(v.c, dirs[0], "file", v.data); err != nil {
 		return err
 	}
 	defer func() {
-		v.c.startRemove(procRemove, dirs[0], "file")
-		v.c.wait(0)
+		v.c.StartRemove(dirs[0], "file")
+		v.c.Wait(0)
 	}()
 	for _, a := range attacks {
 		if !strings.Contains(a.name, b.attack) {
@@ -150,8 +152,8 @@ func (b *bench) interactive(v *victim) error {
 
 // victim is the client whose calls are measured. It waits for each answer.
 type victim struct {
-	c         *conn
-	dir, file handle
+	c         *load.Conn
+	dir, file load.Handle
 	data      []byte
 }
 
@@ -166,13 +168,13 @@ var victimOps = [...]string{opRead: "READ 1 MiB", opWrite: "WRITE 1 MiB", opGeta
 func (v *victim) do(op int) error {
 	switch op {
 	case opRead:
-		return v.c.readWhole(v.file)
+		return readWhole(v.c, v.file)
 	case opWrite:
-		v.c.startWrite(v.file, 0, v.data, unstable, func(uint64) error { return nil })
+		v.c.StartWrite(v.file, 0, v.data, load.Unstable, func(uint64) error { return nil })
 	case opGetattr:
-		v.c.startGetattr(v.file, func(uint64) error { return nil })
+		v.c.StartGetattr(v.file, func(uint64) error { return nil })
 	}
-	return v.c.wait(0)
+	return v.c.Wait(0)
 }
 
 // figures are of calls of one kind: how many in a second, and the time in ms that one in a
@@ -223,27 +225,27 @@ func median(f []figures) figures {
 }
 
 // newFile makes a file with data.
-func (c *conn) newFile(dir handle, name string, data []byte) (h handle, err error) {
-	c.startCreate(dir, name, func(n handle) error {
+func newFile(c *load.Conn, dir load.Handle, name string, data []byte) (h load.Handle, err error) {
+	c.StartCreate(dir, name, func(n load.Handle) error {
 		h = slices.Clone(n)
 		return nil
 	})
-	if err := c.wait(0); err != nil {
+	if err := c.Wait(0); err != nil {
 		return nil, err
 	}
-	c.startWrite(h, 0, data, fileSync, func(uint64) error { return nil })
-	return h, c.wait(0)
+	c.StartWrite(h, 0, data, load.FileSync, func(uint64) error { return nil })
+	return h, c.Wait(0)
 }
 
 // readWhole reads attackIO bytes, in as many pieces as the server makes of them.
-func (c *conn) readWhole(h handle) error {
+func readWhole(c *load.Conn, h load.Handle) error {
 	for off := uint64(0); off < attackIO; {
 		var n int
-		c.startRead(h, off, uint32(attackIO-off), func(data []byte) error {
+		c.StartRead(h, off, uint32(attackIO-off), func(data []byte) error {
 			n = len(data)
 			return nil
 		})
-		if err := c.wait(0); err != nil {
+		if err := c.Wait(0); err != nil {
 			return err
 		}
 		if n == 0 {
@@ -257,7 +259,7 @@ func (c *conn) readWhole(h handle) error {
 // attacker is one peer of an attack.
 type attacker struct {
 	addr      string
-	dir, file handle        // the victim's
+	dir, file load.Handle   // the victim's
 	many      bool          // too many for one address
 	opened    atomic.Int32  // connections
 	peers     atomic.Int32  // that have a file of their own
@@ -305,9 +307,9 @@ func peersMain(addr, do, count, dir, file string) int {
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGPIPE) // the other process says when it is over
 	p := &attacker{addr: addr, many: n > 100, dir: d, file: f, stop: make(chan struct{}), data: make([]byte, attackIO)}
-	p.write = calls(1, func(c *conn) { c.startWrite(f, 0, p.data, unstable, nil) })
-	p.reads = calls(16, func(c *conn) { c.startRead(f, 0, attackIO, nil) })
-	p.getattrs = calls(100, func(c *conn) { c.startGetattr(f, nil) })
+	p.write = calls(1, func(c *load.Conn) { c.StartWrite(f, 0, p.data, load.Unstable, nil) })
+	p.reads = calls(16, func(c *load.Conn) { c.StartRead(f, 0, attackIO, nil) })
+	p.getattrs = calls(100, func(c *load.Conn) { c.StartGetattr(f, nil) })
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		close(p.stop)
@@ -364,12 +366,12 @@ func (p *attacker) open() (net.Conn, error) {
 }
 
 // calls are n calls as they are on the wire.
-func calls(n int, start func(c *conn)) []byte {
-	c := newConn(nil)
+func calls(n int, start func(c *load.Conn)) []byte {
+	c := load.NewConn(nil)
 	for range n {
 		start(c)
 	}
-	return c.w
+	return c.Queued()
 }
 
 // readSlowly asks for much and takes so many bytes in a second.
@@ -437,17 +439,17 @@ func (p *attacker) withFile(do func(v *victim)) {
 	if err != nil {
 		return
 	}
-	c := newConn(tcp)
-	defer c.close()
+	c := load.NewConn(tcp)
+	defer c.Close()
 	v := &victim{c: c, data: p.data}
 	name := fmt.Sprintf("peer-%d", p.peers.Add(1))
-	if v.file, err = c.newFile(p.dir, name, p.data); err != nil {
+	if v.file, err = newFile(c, p.dir, name, p.data); err != nil {
 		return
 	}
 	do(v)
-	if c.wait(0) == nil {
-		c.startRemove(procRemove, p.dir, name)
-		c.wait(0)
+	if c.Wait(0) == nil {
+		c.StartRemove(p.dir, name)
+		c.Wait(0)
 	}
 }
 
@@ -466,8 +468,8 @@ func (p *attacker) behave() {
 func (p *attacker) stream() {
 	p.withFile(func(v *victim) {
 		for !p.stopped() {
-			v.c.startWrite(v.file, 0, v.data, unstable, func(uint64) error { return nil })
-			if v.c.wait(3) != nil {
+			v.c.StartWrite(v.file, 0, v.data, load.Unstable, func(uint64) error { return nil })
+			if v.c.Wait(3) != nil {
 				return
 			}
 		}

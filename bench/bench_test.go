@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"tansy/fs/model"
+	"tansy/load"
 	"tansy/server"
 )
 
@@ -68,50 +68,28 @@ func TestWorkloads(t *testing.T) {
 			t.Errorf("no row %q", row)
 		}
 	}
-	c, err := dial(b.addr, true)
+	c, err := load.Dial(b.addr, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
-	root, err := c.mount()
+	defer c.Close()
+	root, err := c.Mount("/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"small", "large", "rpc", "directory", "attack"} {
-		c.startLookup(root, benchDir(name, 0), func(h handle) error {
+		c.StartLookup(root, benchDir(name, 0), func(h load.Handle) error {
 			if h != nil {
 				t.Errorf("the directory of %s is still there", name)
 			}
 			return nil
 		})
 	}
-	if err := c.wait(0); err != nil {
+	if err := c.Wait(0); err != nil {
 		t.Error(err)
 	}
 	if t.Failed() {
 		t.Log(out.String())
-	}
-}
-
-func TestPatternTellsWhereDataBelongs(t *testing.T) {
-	p := pattern{7}
-	b := make([]byte, 3*patternBlock)
-	p.fill(b, patternBlock)
-	if err := p.check(b, patternBlock); err != nil {
-		t.Fatal(err)
-	}
-	if p.check(b, 0) == nil {
-		t.Error("data of another place passes")
-	}
-	if (pattern{8}).check(b, patternBlock) == nil {
-		t.Error("data of another file passes")
-	}
-	for _, i := range []int{0, 15, 16, patternBlock - 1, patternBlock, 2*patternBlock + 100} {
-		b[i] ^= 1
-		if p.check(b, patternBlock) == nil {
-			t.Errorf("a wrong bit in byte %d passes", i)
-		}
-		b[i] ^= 1
 	}
 }
 
@@ -131,14 +109,6 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0.00", 1.234: "1.23", 56.78: "56.8", 123: "123", 1234: "1,234", 1234567: "1,234,567"} {
-		if got := number(v); got != want {
-			t.Errorf("number(%v) = %q, want %q", v, got, want)
-		}
-	}
-}
-
 func TestParseSize(t *testing.T) {
 	for s, want := range map[string]uint64{"100": 100, "64M": 64 << 20, "4G": 4 << 30, "10GiB": 10 << 30} {
 		if got, err := parseSize(s); err != nil || got != want {
@@ -147,20 +117,5 @@ func TestParseSize(t *testing.T) {
 	}
 	if _, err := parseSize("x"); err == nil {
 		t.Error("parseSize(x) succeeds")
-	}
-}
-
-// A record may come in fragments of any size.
-func TestReadRecordJoinsFragments(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	w.Write([]byte{0, 0, 0, 2, 'a', 'b', 0, 0, 0, 0, 0x80, 0, 0, 1, 'c'})
-	w.Close()
-	c := &conn{r: bufio.NewReader(r)}
-	if err := c.readRecord(); err != nil || string(c.record) != "abc" {
-		t.Errorf("record %q, %v", c.record, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"tansy/load"
 )
 
 // Numbers of operations in one measurement of a directory.
@@ -64,8 +66,8 @@ func directory(b *bench) error {
 
 // bigDir is a directory with entries numbered from 0.
 type bigDir struct {
-	c     *conn
-	dir   handle
+	c     *load.Conn
+	dir   load.Handle
 	depth int
 	size  int
 }
@@ -76,19 +78,19 @@ func entryName(i int) string { return fmt.Sprintf("entry-%07d", i) }
 func (d *bigDir) pipelined(n int, start func(i int)) error {
 	for i := range n {
 		start(i)
-		if err := d.c.wait(d.depth - 1); err != nil {
+		if err := d.c.Wait(d.depth - 1); err != nil {
 			return err
 		}
 	}
-	return d.c.wait(0)
+	return d.c.Wait(0)
 }
 
 func (d *bigDir) create(from, to int) error {
-	return d.pipelined(to-from, func(i int) { d.c.startCreate(d.dir, entryName(from+i), nil) })
+	return d.pipelined(to-from, func(i int) { d.c.StartCreate(d.dir, entryName(from+i), nil) })
 }
 
 func (d *bigDir) remove(from, to int) error {
-	return d.pipelined(to-from, func(i int) { d.c.startRemove(procRemove, d.dir, entryName(from+i)) })
+	return d.pipelined(to-from, func(i int) { d.c.StartRemove(d.dir, entryName(from+i)) })
 }
 
 // micros is the cost of one of n operations since begin.
@@ -114,7 +116,7 @@ func (d *bigDir) measureLookup(time.Duration) (float64, error) {
 		if i%8 == 0 {
 			k += d.size
 		}
-		d.c.startLookup(d.dir, entryName(k), func(h handle) error {
+		d.c.StartLookup(d.dir, entryName(k), func(h load.Handle) error {
 			if (h != nil) != (k < d.size) {
 				return fmt.Errorf("LOOKUP %s: WRONG ANSWER among %d entries", entryName(k), d.size)
 			}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"tansy/load"
 )
 
 // ioSize is the size of the READs and WRITEs of the large file in bytes.
@@ -32,15 +34,15 @@ func large(b *bench) error {
 
 type largeFile struct {
 	*bench
-	c      *conn
+	c      *load.Conn
 	depth  int // calls in flight
-	dir    handle
+	dir    load.Handle
 	chunks int
 	buf    []byte
 	serial uint64 // makes the contents of each file different
 
-	kept        handle // with -against: the file written last
-	keptPattern pattern
+	kept        load.Handle // with -against: the file written last
+	keptPattern load.Pattern
 }
 
 func (l *largeFile) megabytes() float64 { return float64(l.chunks*ioSize) / 1e6 }
@@ -58,13 +60,13 @@ func (l *largeFile) write() error {
 			speed, err := l.writeServer(stable)
 			if after, ok := l.diskCounts(); ok {
 				blocks += float64(after.WrittenBlocks - before.WrittenBlocks)
-				written += float64(l.chunks) * ioSize / patternBlock
+				written += float64(l.chunks) * ioSize / load.PatternBlock
 			}
 			return speed, err
 		}
 	}
 	// A local fsync for every piece takes long; a part of the file will do.
-	v, err := l.inTurns(false, l.writeLocal(l.chunks, l.chunks), counted(unstable), counted(fileSync), l.writeLocal(max(1, l.chunks/16), 1))
+	v, err := l.inTurns(false, l.writeLocal(l.chunks, l.chunks), counted(load.Unstable), counted(load.FileSync), l.writeLocal(max(1, l.chunks/16), 1))
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
@@ -93,21 +95,21 @@ func (l *largeFile) writeServer(stable uint32) (float64, error) {
 	if err := l.readServer(h, p, inOrder(l.chunks)); err != nil {
 		return 0, err
 	}
-	l.c.startRemove(procRemove, l.dir, "written")
-	return written, l.c.wait(0)
+	l.c.StartRemove(l.dir, "written")
+	return written, l.c.Wait(0)
 }
 
-func (l *largeFile) create(name string) (h handle, p pattern, err error) {
+func (l *largeFile) create(name string) (h load.Handle, p load.Pattern, err error) {
 	l.serial++
-	l.c.startCreate(l.dir, name, func(n handle) error {
+	l.c.StartCreate(l.dir, name, func(n load.Handle) error {
 		h = slices.Clone(n)
 		return nil
 	})
-	return h, pattern{l.serial}, l.c.wait(0)
+	return h, load.Pattern{File: l.serial}, l.c.Wait(0)
 }
 
 // fillFile writes the whole file and makes it durable.
-func (l *largeFile) fillFile(h handle, p pattern, stable uint32) error {
+func (l *largeFile) fillFile(h load.Handle, p load.Pattern, stable uint32) error {
 	var verf uint64
 	first := true
 	same := func(v uint64) error {
@@ -119,16 +121,16 @@ func (l *largeFile) fillFile(h handle, p pattern, stable uint32) error {
 	}
 	for i := range l.chunks {
 		off := uint64(i) * ioSize
-		p.fill(l.buf, off)
-		l.c.startWrite(h, off, l.buf, stable, same)
-		if err := l.c.wait(l.depth - 1); err != nil {
+		p.Fill(l.buf, off)
+		l.c.StartWrite(h, off, l.buf, stable, same)
+		if err := l.c.Wait(l.depth - 1); err != nil {
 			return err
 		}
 	}
-	if err := l.c.wait(0); err != nil || stable != unstable {
+	if err := l.c.Wait(0); err != nil || stable != load.Unstable {
 		return err
 	}
-	v, err := l.c.commit(h)
+	v, err := l.c.Commit(h)
 	if err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (l *largeFile) localFile(path string, n, every int) (*os.File, error) {
 	}
 	for i := range n {
 		off := uint64(i) * ioSize
-		pattern{0}.fill(l.buf, off)
+		load.Pattern{File: 0}.Fill(l.buf, off)
 		if _, err = f.Write(l.buf); err == nil && ((i+1)%every == 0 || i+1 == n) {
 			err = f.Sync()
 		}
@@ -174,7 +176,7 @@ func (l *largeFile) read() error {
 	if err != nil {
 		return err
 	}
-	if err := l.fillFile(h, p, unstable); err != nil {
+	if err := l.fillFile(h, p, load.Unstable); err != nil {
 		return err
 	}
 	path := filepath.Join(l.bench.dir, "floor")
@@ -206,8 +208,8 @@ func (l *largeFile) read() error {
 			return err
 		}
 	}
-	l.c.startRemove(procRemove, l.dir, "read")
-	return l.c.wait(0)
+	l.c.StartRemove(l.dir, "read")
+	return l.c.Wait(0)
 }
 
 func inOrder(n int) []int {
@@ -225,30 +227,15 @@ func shuffle(order []int) []int {
 }
 
 // readServer reads and checks the chunks in the given order.
-func (l *largeFile) readServer(h handle, p pattern, order []int) error {
+func (l *largeFile) readServer(h load.Handle, p load.Pattern, order []int) error {
 	for _, i := range order {
 		off := uint64(i) * ioSize
-		l.startRead(h, p, off, off+ioSize)
-		if err := l.c.wait(l.depth - 1); err != nil {
+		l.c.StartReadAll(h, p, off, off+ioSize, func() {})
+		if err := l.c.Wait(l.depth - 1); err != nil {
 			return err
 		}
 	}
-	return l.c.wait(0)
-}
-
-// startRead begins to read and check what is from off on up to end. A server that has no room for large replies, as to peers that
-// do not take them soon, answers with a part, and is asked for the rest.
-func (l *largeFile) startRead(h handle, p pattern, off, end uint64) {
-	l.c.startRead(h, off, uint32(end-off), func(data []byte) error {
-		next := off + uint64(len(data))
-		if next == off || next > end || next < end && next%patternBlock != 0 {
-			return fmt.Errorf("READ at %d: %d bytes of %d", off, len(data), end-off)
-		}
-		if next < end {
-			l.startRead(h, p, next, end)
-		}
-		return p.check(data, off)
-	})
+	return l.c.Wait(0)
 }
 
 func (l *largeFile) readLocal(f *os.File, order []int) error {
@@ -257,7 +244,7 @@ func (l *largeFile) readLocal(f *os.File, order []int) error {
 		if _, err := io.ReadFull(io.NewSectionReader(f, int64(off), ioSize), l.buf); err != nil {
 			return err
 		}
-		if err := (pattern{0}).check(l.buf, off); err != nil {
+		if err := (load.Pattern{File: 0}).Check(l.buf, off); err != nil {
 			return err
 		}
 	}

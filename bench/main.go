@@ -3,15 +3,12 @@
 // Every number stands next to a floor that is measured in the same run, in
 // turns with it, on the same machine and folder: what the operating system
 // alone needs for the same durable steps. The ratio of the two says what the
-// server costs, whatever the machine. All data read back is compared with what
+// server costs, whatever the machine. The client is that of package load (`tansy bench`). All data read back is compared with what
 // was written; a wrong byte ends the run.
 //
 //	main.go       flags, the list of workloads
 //	table.go      measuring in turns, medians, the table
 //	server.go     the server under test as a child process
-//	rpc.go nfs.go a minimal pipelining NFSv3 client
-//	stream.go     how it waits for replies
-//	pattern.go    file contents that tell where they belong
 //	against.go    two servers side by side: what a change costs
 //	smallfile.go large.go streams.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
 package main

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tansy/load"
 )
 
 // rpcConnections is the number of connections of the rpc workload.
@@ -29,12 +31,12 @@ func roundTrips(b *bench) error {
 		reply int // bytes
 		start func(i int)
 	}{
-		{"NULL", 28, func(i int) { conns[i].startNull() }},
-		{"GETATTR", 28 + 4 + attrLen, func(i int) { conns[i].startGetattr(dirs[0], size) }},
+		{"NULL", 28, func(i int) { conns[i].StartNull() }},
+		{"GETATTR", 28 + 4 + load.AttrSize, func(i int) { conns[i].StartGetattr(dirs[0], size) }},
 	} {
 		c.start(0)
-		call := len(conns[0].w)
-		if err := conns[0].wait(0); err != nil {
+		call := len(conns[0].Queued())
+		if err := conns[0].Wait(0); err != nil {
 			return err
 		}
 		e, err := startEcho(call, c.reply)
@@ -45,7 +47,7 @@ func roundTrips(b *bench) error {
 			rate, _, err := forDuration(d, rpcConnections, func(i, _ int) error {
 				for range 64 {
 					c.start(i)
-					if err := conns[i].wait(b.rpcDepth - 1); err != nil {
+					if err := conns[i].Wait(b.rpcDepth - 1); err != nil {
 						return err
 					}
 				}
@@ -53,7 +55,7 @@ func roundTrips(b *bench) error {
 			})
 			for _, c := range conns {
 				if err == nil {
-					err = c.wait(0)
+					err = c.Wait(0)
 				}
 			}
 			return rate * 64, err

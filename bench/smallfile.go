@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"tansy/load"
 )
 
 // smallfile is the classic of synchronous servers: each client looks up a name,
@@ -24,12 +26,6 @@ func smallfile(b *bench) error {
 	}
 	return nil
 }
-
-var smallData = func() []byte {
-	b := make([]byte, patternBlock)
-	pattern{100}.fill(b, 0)
-	return b[:100]
-}()
 
 func smallfileRow(b *bench, clients int, goal float64) error {
 	conns, dirs, done, err := b.clients("small", clients)
@@ -51,7 +47,7 @@ func smallfileRow(b *bench, clients int, goal float64) error {
 	ours := func(d time.Duration) (float64, error) {
 		before, _ := b.diskCounts()
 		rate, n, err := forDuration(d, clients, func(i, k int) error {
-			return conns[i].smallfileOnce(dirs[i], fmt.Sprint("file", k))
+			return conns[i].SmallFile(dirs[i], fmt.Sprint("file", k))
 		})
 		if after, ok := b.diskCounts(); ok {
 			barriers += float64(after.Barriers - before.Barriers)
@@ -81,16 +77,16 @@ func benchDir(workload string, i int) string {
 }
 
 // clients makes connections, and a directory for each.
-func (b *bench) clients(name string, n int) (conns []*conn, dirs []handle, done func(), err error) {
+func (b *bench) clients(name string, n int) (conns []*load.Conn, dirs []load.Handle, done func(), err error) {
 	names := make([]string, n)
-	var root handle
+	var root load.Handle
 	done = func() {
 		for i, c := range conns {
 			if i < len(dirs) {
-				c.startRemove(procRmdir, root, names[i])
-				c.wait(0) // best effort: the volume is ours or somebody will see what is left
+				c.StartRmdir(root, names[i])
+				c.Wait(0) // best effort: the volume is ours or somebody will see what is left
 			}
-			c.close()
+			c.Close()
 		}
 	}
 	defer func() {
@@ -99,16 +95,16 @@ func (b *bench) clients(name string, n int) (conns []*conn, dirs []handle, done 
 		}
 	}()
 	for i := range n {
-		c, err := dial(b.addr, n == 1)
+		c, err := load.Dial(b.addr, n == 1)
 		if err != nil {
 			return conns, dirs, done, err
 		}
 		conns = append(conns, c)
-		if root, err = c.mount(); err != nil {
+		if root, err = c.Mount("/"); err != nil {
 			return conns, dirs, done, err
 		}
 		names[i] = benchDir(name, i)
-		dir, err := c.mkdir(root, names[i])
+		dir, err := c.Mkdir(root, names[i])
 		if err != nil {
 			return conns, dirs, done, err
 		}
@@ -139,42 +135,21 @@ func forDuration(d time.Duration, n int, once func(i, k int) error) (rate, count
 	return count / elapsed, count, errors.Join(errs...)
 }
 
-func (c *conn) smallfileOnce(dir handle, name string) error {
-	c.startLookup(dir, name, func(h handle) error {
-		if h != nil {
-			return fmt.Errorf("LOOKUP %s: found what is not there", name)
-		}
-		return nil
-	})
-	if err := c.wait(0); err != nil {
-		return err
-	}
-	c.startCreate(dir, name, func(h handle) error {
-		c.startWrite(h, 0, smallData, fileSync, func(uint64) error { return nil })
-		return nil
-	})
-	if err := c.wait(0); err != nil {
-		return err
-	}
-	c.startRemove(procRemove, dir, name)
-	return c.wait(0)
-}
-
 // checkSmallfile reads back what one round wrote.
-func checkSmallfile(c *conn, dir handle) error {
-	c.startCreate(dir, "check", func(h handle) error {
-		h = append(handle(nil), h...)
-		c.startWrite(h, 0, smallData, fileSync, func(uint64) error {
-			c.startRead(h, 0, 200, func(got []byte) error { return expect("small file", got, smallData) })
+func checkSmallfile(c *load.Conn, dir load.Handle) error {
+	c.StartCreate(dir, "check", func(h load.Handle) error {
+		h = append(load.Handle(nil), h...)
+		c.StartWrite(h, 0, load.SmallData, load.FileSync, func(uint64) error {
+			c.StartRead(h, 0, 200, func(got []byte) error { return load.Expect("small file", got, load.SmallData) })
 			return nil
 		})
 		return nil
 	})
-	if err := c.wait(0); err != nil {
+	if err := c.Wait(0); err != nil {
 		return err
 	}
-	c.startRemove(procRemove, dir, "check")
-	return c.wait(0)
+	c.StartRemove(dir, "check")
+	return c.Wait(0)
 }
 
 // localSmallfileOnce takes the same steps, each as durable, on a local file system.
@@ -198,7 +173,7 @@ func localSmallfileOnce(dir, name string) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if _, err := f.Write(smallData); err != nil {
+	if _, err := f.Write(load.SmallData); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tansy/load"
 )
 
 // streamCount is how many clients write or read a large file each, side by side, with streamDepth
@@ -28,8 +30,8 @@ func streams(b *bench) error {
 		name string
 		do   func(l *largeFile) error
 	}{
-		{fmt.Sprintf("%d clients write %d MB each, FILE_SYNC", streamCount, b.streamMB()), func(l *largeFile) error { return l.stream(fileSync) }},
-		{fmt.Sprintf("%d clients write %d MB each, UNSTABLE", streamCount, b.streamMB()), func(l *largeFile) error { return l.stream(unstable) }},
+		{fmt.Sprintf("%d clients write %d MB each, FILE_SYNC", streamCount, b.streamMB()), func(l *largeFile) error { return l.stream(load.FileSync) }},
+		{fmt.Sprintf("%d clients write %d MB each, UNSTABLE", streamCount, b.streamMB()), func(l *largeFile) error { return l.stream(load.Unstable) }},
 		{fmt.Sprintf("%d clients read %d MB each, twice", streamCount, b.streamMB()), (*largeFile).streamBack},
 	} {
 		v, err := b.inTurns(false, func(time.Duration) (float64, error) {
@@ -100,6 +102,6 @@ func (l *largeFile) discard() error {
 		return nil
 	}
 	l.kept = nil
-	l.c.startRemove(procRemove, l.dir, "streamed")
-	return l.c.wait(0)
+	l.c.StartRemove(l.dir, "streamed")
+	return l.c.Wait(0)
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"tansy/load"
 )
 
 // table prints a row as soon as it is known.
@@ -27,7 +29,7 @@ func (t *table) header(o options) {
 // greatest one; 0 is none.
 func (t *table) row(name string, ours, floor float64, unit string, goal float64, lower bool) {
 	ratio := ours / floor
-	line := fmt.Sprintf("%-42s %14s %14s %7.2f", name, number(ours)+" "+unit, number(floor)+" "+unit, ratio)
+	line := fmt.Sprintf("%-42s %14s %14s %7.2f", name, load.Number(ours)+" "+unit, load.Number(floor)+" "+unit, ratio)
 	if goal > 0 {
 		sign, ok := ">", ratio >= goal
 		if lower {
@@ -44,7 +46,7 @@ func (t *table) row(name string, ours, floor float64, unit string, goal float64,
 
 // note prints a number that is compared with nothing.
 func (t *table) note(name string, v float64, unit string) {
-	fmt.Fprintf(t.out, "%-42s %14s\n", name, number(v)+" "+unit)
+	fmt.Fprintf(t.out, "%-42s %14s\n", name, load.Number(v)+" "+unit)
 }
 
 func (t *table) footer() {
@@ -59,21 +61,6 @@ floors: smallfile  the same steps on the local file system, fsync of file and di
 	if t.missed > 0 {
 		fmt.Fprintf(t.out, "%d goals missed\n", t.missed)
 	}
-}
-
-// number prints three significant digits or all before the point, in groups of three.
-func number(v float64) string {
-	switch {
-	case v < 10:
-		return fmt.Sprintf("%.2f", v)
-	case v < 100:
-		return fmt.Sprintf("%.1f", v)
-	}
-	s := fmt.Sprintf("%.0f", v)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // measurement runs for about the given time, and returns a rate or a cost.

@@ -44,6 +44,7 @@ func init() { // not in the declaration, for completion prints them
 		{"exports", "check a file of exports, which says who may mount what", exportsCommand, "check"},
 		{"dump", "print a volume's structures", dump, "super log inode dir"},
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
+		{"bench", "measure any NFSv3 server: rates, and how long calls take", benchmark, workloadNames()},
 		{"top", "show what a server does, in a terminal", top, ""},
 		{"completion", "print a script that completes these commands and their flags", completion, "bash zsh"},
 		{"man", "print the manual page", man, ""},

@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"server"},
 	{"daemon", "standby"},
 	{"status"},
-	{"conform"},
+	{"conform", "load"},
 	{"cmd"},
 }
 

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"io"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stream is what a conn needs of its connection.
+// stream is what a Conn needs of its connection.
 type stream interface {
 	io.ReadWriteCloser
 	SetReadDeadline(time.Time) error

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bytes"
@@ -23,18 +23,19 @@ const (
 	procCommit  = 21
 )
 
+// How durable a WRITE is to be (RFC 1813, section 3.3.7).
 const (
-	unstable = 0
-	fileSync = 2
+	Unstable = 0
+	FileSync = 2
 )
 
 const (
 	errNoEnt = 2
-	attrLen  = 84 // bytes of fattr3
+	AttrSize = 84 // of a fattr3, in bytes
 )
 
-// handle is an opaque file handle.
-type handle []byte
+// Handle is an opaque file handle.
+type Handle []byte
 
 // status turns an NFS status into an error.
 func status(what string, st uint32) error {
@@ -46,7 +47,7 @@ func status(what string, st uint32) error {
 
 func skipAttr(d *decoder) {
 	if d.u32() != 0 {
-		d.take(attrLen)
+		d.take(AttrSize)
 	}
 }
 
@@ -57,18 +58,18 @@ func skipWCC(d *decoder) {
 	skipAttr(d)
 }
 
-func dirop(dir handle, name string) func(*encoder) {
+func dirop(dir Handle, name string) func(*encoder) {
 	return func(e *encoder) {
 		e.opaque(dir)
 		e.opaque([]byte(name))
 	}
 }
 
-// mount returns the root.
-func (c *conn) mount() (root handle, err error) {
-	err = c.call(mountProgram, 1, func(e *encoder) { e.opaque([]byte("/")) }, func(d *decoder) error {
+// Mount returns the handle of an exported directory, from the MOUNT protocol.
+func (c *Conn) Mount(path string) (root Handle, err error) {
+	err = c.call(mountProgram, 1, func(e *encoder) { e.opaque([]byte(path)) }, func(d *decoder) error {
 		if st := d.u32(); st != 0 {
-			return status("MNT /", st)
+			return status("MNT "+path, st)
 		}
 		root = slices.Clone(d.opaque())
 		for n := d.u32(); n > 0 && !d.short; n-- {
@@ -79,26 +80,27 @@ func (c *conn) mount() (root handle, err error) {
 	return root, err
 }
 
-func (c *conn) startNull() { c.start(nfsProgram, procNull, nil, func(*decoder) error { return nil }) }
+// StartNull queues the call that does nothing.
+func (c *Conn) StartNull() { c.start(nfsProgram, procNull, nil, func(*decoder) error { return nil }) }
 
-// startGetattr passes the size to done.
-func (c *conn) startGetattr(h handle, done func(size uint64) error) {
+// StartGetattr passes the size to done.
+func (c *Conn) StartGetattr(h Handle, done func(size uint64) error) {
 	c.start(nfsProgram, procGetattr, func(e *encoder) { e.opaque(h) }, func(d *decoder) error {
 		if err := status("GETATTR", d.u32()); err != nil {
 			return err
 		}
-		a := decoder{b: d.take(attrLen)}
+		a := decoder{b: d.take(AttrSize)}
 		a.take(20) // type, mode, nlink, uid, gid
 		return done(a.u64())
 	})
 }
 
-// startLookup passes nil to done if there is no such name. The handle is valid
+// StartLookup passes nil to done if there is no such name. The handle is valid
 // during the call of done only.
-func (c *conn) startLookup(dir handle, name string, done func(handle) error) {
+func (c *Conn) StartLookup(dir Handle, name string, done func(Handle) error) {
 	c.start(nfsProgram, procLookup, dirop(dir, name), func(d *decoder) error {
 		st := d.u32()
-		var h handle
+		var h Handle
 		if st == 0 {
 			h = d.opaque()
 			skipAttr(d)
@@ -110,9 +112,9 @@ func (c *conn) startLookup(dir handle, name string, done func(handle) error) {
 	})
 }
 
-// startCreate makes a new file (GUARDED). done may be nil; the handle is valid
+// StartCreate makes a new file (GUARDED). done may be nil; the handle is valid
 // during the call of done only.
-func (c *conn) startCreate(dir handle, name string, done func(handle) error) {
+func (c *Conn) StartCreate(dir Handle, name string, done func(Handle) error) {
 	c.start(nfsProgram, procCreate, func(e *encoder) {
 		dirop(dir, name)(e)
 		e.u32(1) // GUARDED
@@ -120,11 +122,12 @@ func (c *conn) startCreate(dir handle, name string, done func(handle) error) {
 	}, newNode("CREATE "+name, done))
 }
 
-func (c *conn) mkdir(dir handle, name string) (h handle, err error) {
+// Mkdir makes a directory.
+func (c *Conn) Mkdir(dir Handle, name string) (h Handle, err error) {
 	err = c.call(nfsProgram, procMkdir, func(e *encoder) {
 		dirop(dir, name)(e)
 		sattr(e, 0o755)
-	}, newNode("MKDIR "+name, func(n handle) error {
+	}, newNode("MKDIR "+name, func(n Handle) error {
 		h = slices.Clone(n)
 		return nil
 	}))
@@ -141,10 +144,10 @@ func sattr(e *encoder, mode uint32) {
 }
 
 // newNode decodes the results of CREATE and MKDIR.
-func newNode(what string, done func(handle) error) func(*decoder) error {
+func newNode(what string, done func(Handle) error) func(*decoder) error {
 	return func(d *decoder) error {
 		st := d.u32()
-		var h handle
+		var h Handle
 		if st == 0 {
 			if d.u32() == 0 {
 				return fmt.Errorf("%s: no handle in the reply", what)
@@ -160,17 +163,22 @@ func newNode(what string, done func(handle) error) func(*decoder) error {
 	}
 }
 
-// startRemove removes a file, or with proc = procRmdir a directory.
-func (c *conn) startRemove(proc uint32, dir handle, name string) {
+// StartRemove removes a file.
+func (c *Conn) StartRemove(dir Handle, name string) { c.remove(procRemove, "REMOVE ", dir, name) }
+
+// StartRmdir removes a directory.
+func (c *Conn) StartRmdir(dir Handle, name string) { c.remove(procRmdir, "RMDIR ", dir, name) }
+
+func (c *Conn) remove(proc uint32, what string, dir Handle, name string) {
 	c.start(nfsProgram, proc, dirop(dir, name), func(d *decoder) error {
 		st := d.u32()
 		skipWCC(d)
-		return status("REMOVE "+name, st)
+		return status(what+name, st)
 	})
 }
 
-// startWrite passes the write verifier to done.
-func (c *conn) startWrite(h handle, off uint64, data []byte, stable uint32, done func(verf uint64) error) {
+// StartWrite passes the write verifier to done.
+func (c *Conn) StartWrite(h Handle, off uint64, data []byte, stable uint32, done func(verf uint64) error) {
 	n := uint32(len(data))
 	c.start(nfsProgram, procWrite, func(e *encoder) {
 		e.opaque(h)
@@ -192,7 +200,8 @@ func (c *conn) startWrite(h handle, off uint64, data []byte, stable uint32, done
 	})
 }
 
-func (c *conn) commit(h handle) (verf uint64, err error) {
+// Commit makes the whole file durable, and returns the write verifier.
+func (c *Conn) Commit(h Handle) (verf uint64, err error) {
 	err = c.call(nfsProgram, procCommit, func(e *encoder) {
 		e.opaque(h)
 		e.u64(0)
@@ -209,8 +218,8 @@ func (c *conn) commit(h handle) (verf uint64, err error) {
 	return verf, err
 }
 
-// startRead passes the data to done; it is valid only during the call.
-func (c *conn) startRead(h handle, off uint64, n uint32, done func([]byte) error) {
+// StartRead passes the data to done; it is valid only during the call.
+func (c *Conn) StartRead(h Handle, off uint64, n uint32, done func([]byte) error) {
 	c.start(nfsProgram, procRead, func(e *encoder) {
 		e.opaque(h)
 		e.u64(off)
@@ -231,10 +240,27 @@ func (c *conn) startRead(h handle, off uint64, n uint32, done func([]byte) error
 	})
 }
 
-// expect returns an error unless got is want.
-func expect(what string, got, want []byte) error {
+// Expect returns an error unless got is want.
+func Expect(what string, got, want []byte) error {
 	if bytes.Equal(got, want) {
 		return nil
 	}
 	return fmt.Errorf("%s: WRONG DATA (%d bytes, want %d)", what, len(got), len(want))
+}
+
+// StartReadAll reads and checks what is from off on up to end, and calls done then. A server that has no room for
+// large replies, as to peers that do not take them soon, answers with a part, and is asked for the rest.
+func (c *Conn) StartReadAll(h Handle, p Pattern, off, end uint64, done func()) {
+	c.StartRead(h, off, uint32(end-off), func(data []byte) error {
+		next := off + uint64(len(data))
+		if next == off || next > end || next < end && next%PatternBlock != 0 {
+			return fmt.Errorf("READ at %d: %d bytes of %d", off, len(data), end-off)
+		}
+		if next < end {
+			c.StartReadAll(h, p, next, end, done)
+		} else {
+			done()
+		}
+		return p.Check(data, off)
+	})
 }

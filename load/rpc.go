@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// conn is an RPC connection that keeps several calls in flight. It belongs to
-// one goroutine: start queues a call, wait sends what is queued and handles
+// Conn is an RPC connection that keeps several calls in flight. It belongs to
+// one goroutine: the methods named Start queue a call, Wait sends what is queued and handles
 // replies, in whatever order they come.
-type conn struct {
+type Conn struct {
 	c       stream
 	r       *bufio.Reader
 	w       []byte // calls not sent yet
@@ -37,8 +37,8 @@ const replyTimeout = 60 * time.Second
 // maxRecord bounds a reply in bytes.
 const maxRecord = 2 << 20
 
-// dial connects. The only connection of a workload is to be a blocking one.
-func dial(addr string, alone bool) (*conn, error) {
+// Dial connects. The only connection of a workload is to be a blocking one.
+func Dial(addr string, alone bool) (*Conn, error) {
 	tcp, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
@@ -49,10 +49,11 @@ func dial(addr string, alone bool) (*conn, error) {
 			return nil, err
 		}
 	}
-	return newConn(c), nil
+	return NewConn(c), nil
 }
 
-func newConn(s stream) *conn {
+// NewConn makes a Conn of a connection that is there; nil will do to encode calls.
+func NewConn(s stream) *Conn {
 	var body encoder
 	body.u32(0) // stamp
 	body.opaque([]byte("bench"))
@@ -64,14 +65,18 @@ func newConn(s stream) *conn {
 	cred.opaque(body)
 	cred.u32(0) // verifier AUTH_NONE
 	cred.u32(0)
-	return &conn{c: s, r: bufio.NewReaderSize(s, 256<<10), xid: rand.Uint32(), pending: map[uint32]pending{}, cred: cred}
+	return &Conn{c: s, r: bufio.NewReaderSize(s, 256<<10), xid: rand.Uint32(), pending: map[uint32]pending{}, cred: cred}
 }
 
-func (c *conn) close() { c.c.Close() }
+// Close ends the connection.
+func (c *Conn) Close() { c.c.Close() }
+
+// Queued are the calls that Wait would send, as they are on the wire.
+func (c *Conn) Queued() []byte { return c.w }
 
 // start queues a call of version 3 of a program; done is called with the
-// results from within wait. Neither keeps what it is given.
-func (c *conn) start(prog, proc uint32, args func(*encoder), done func(*decoder) error) {
+// results from within Wait. Neither keeps what it is given.
+func (c *Conn) start(prog, proc uint32, args func(*encoder), done func(*decoder) error) {
 	c.xid++
 	c.pending[c.xid] = pending{prog, proc, done}
 	e := encoder(c.w)
@@ -87,8 +92,8 @@ func (c *conn) start(prog, proc uint32, args func(*encoder), done func(*decoder)
 	c.w = e
 }
 
-// wait handles replies until at most n calls are in flight.
-func (c *conn) wait(n int) error {
+// Wait handles replies until at most n calls are in flight.
+func (c *Conn) Wait(n int) error {
 	for len(c.pending) > n {
 		if c.r.Buffered() == 0 || len(c.w) > 128<<10 {
 			if err := c.flush(); err != nil {
@@ -102,13 +107,13 @@ func (c *conn) wait(n int) error {
 	return nil
 }
 
-// call is start and wait for one call alone.
-func (c *conn) call(prog, proc uint32, args func(*encoder), done func(*decoder) error) error {
+// call is start and Wait for one call alone.
+func (c *Conn) call(prog, proc uint32, args func(*encoder), done func(*decoder) error) error {
 	c.start(prog, proc, args, done)
-	return c.wait(0)
+	return c.Wait(0)
 }
 
-func (c *conn) flush() error {
+func (c *Conn) flush() error {
 	if len(c.w) == 0 {
 		return nil
 	}
@@ -117,7 +122,7 @@ func (c *conn) flush() error {
 	return err
 }
 
-func (c *conn) receive() error {
+func (c *Conn) receive() error {
 	if c.r.Buffered() == 0 { // about to sleep; else not worth a system call
 		c.c.SetReadDeadline(time.Now().Add(replyTimeout)) // a blocking stream has its own
 	}
@@ -145,7 +150,7 @@ func (c *conn) receive() error {
 	return nil
 }
 
-func (c *conn) readRecord() error {
+func (c *Conn) readRecord() error {
 	c.record = c.record[:0]
 	for {
 		var mark [4]byte

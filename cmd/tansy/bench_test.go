@@ -1,0 +1,36 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tansy/load"
+)
+
+// TestBench: the sub-command measures a server, and says what is wrong with its arguments.
+func TestBench(t *testing.T) {
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "64M", "--cache", "8M")
+	plot := filepath.Join(t.TempDir(), "plot.svg")
+	code, out := tool(t, "bench", p.addr, "null", "read", "--time", "20ms", "--clients", "2", "--file", "128K", "--json", "--plot", plot)
+	var results []load.Result
+	if err := json.Unmarshal([]byte(out), &results); code != exitOK || err != nil || len(results) != 2 || results[1].Bytes == 0 {
+		t.Fatal(code, err, out)
+	}
+	if svg, err := os.ReadFile(plot); err != nil || !strings.HasPrefix(string(svg), "<svg") {
+		t.Error(err)
+	}
+	if code, out := tool(t, "bench", p.addr, "null", "--time", "20ms"); code != exitOK || !strings.Contains(out, "clients in flight") {
+		t.Error(code, out)
+	}
+	for _, args := range [][]string{{}, {p.addr, "nothing"}, {p.addr, "--io", "5000"}, {p.addr, "--clients", "-1"}} {
+		if code, _ := tool(t, append([]string{"bench"}, args...)...); code != exitUsage {
+			t.Errorf("%q: exit code %d", args, code)
+		}
+	}
+	if code, errs := tool(t, "bench", p.addr, "--export", "/nowhere"); code != exitFailure || !strings.Contains(errs, "MNT /nowhere") {
+		t.Error(code, errs)
+	}
+}

@@ -1,0 +1,238 @@
+// Package load measures any NFSv3 server as its clients see it: rates, and how long calls take. All data that is read is
+// compared with what was written; a wrong byte ends the run.
+//
+//	run.go        what is measured, and how
+//	workloads.go  what clients do
+//	client.go     one of them: a connection, a directory, a file
+//	rpc.go nfs.go stream.go  the protocol, with many calls in flight
+//	pattern.go    file contents that tell where they belong
+//	histogram.go report.go plot.go  what came out
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Config says what is measured.
+type Config struct {
+	Addr      string        // HOST:PORT of NFS, over TCP
+	MountAddr string        // of MOUNT; empty: Addr
+	Export    string        // the directory that is mounted; empty: /
+	Workloads []string      // names; none: all
+	Clients   int           // each with a connection, a directory, and a file of its own; 0: 8
+	Depth     int           // calls in flight of a client, for workloads in which it does not wait for each; 0: 16
+	Duration  time.Duration // of a workload; 0: 5 s
+	FileSize  uint64        // of each client's file in bytes; 0: 32 MiB
+	IOSize    int           // of READs and WRITEs in order, in bytes, a multiple of 4096; 0: 64 KiB
+
+	// Progress is called before each workload and when all are over, unless it is nil.
+	Progress func(done, total int, name string)
+
+	run int // makes the names of directories different from another run's
+}
+
+// Result is what was measured of a workload.
+type Result struct {
+	Workload string        `json:"workload"`
+	Clients  int           `json:"clients"`
+	Depth    int           `json:"callsInFlight"` // of each client
+	Ops      uint64        `json:"operations"`
+	Bytes    uint64        `json:"bytes"` // of data
+	Elapsed  time.Duration `json:"elapsedNanoseconds"`
+	CPU      time.Duration `json:"serverCPUNanoseconds"` // of the server in all; 0: not known, as of another host's
+	Latency  Latency       `json:"latencyNanoseconds"`
+	about    Workload
+}
+
+// Latency is how long an operation took, from when it was begun until its reply had come: as the half, nine tenths, ... of
+// them took at most.
+type Latency struct {
+	Half       time.Duration `json:"p50"`
+	Tenth      time.Duration `json:"p90"`
+	Hundredth  time.Duration `json:"p99"`
+	Thousandth time.Duration `json:"p999"`
+	Longest    time.Duration `json:"max"`
+}
+
+// maxIO is the largest READ or WRITE, in bytes.
+const maxIO = 1 << 20
+
+// Check says what is wrong with a Config, if anything is.
+func (cfg Config) Check() error {
+	_, err := cfg.prepare()
+	return err
+}
+
+// prepare sets defaults, and finds what is wrong.
+func (cfg *Config) prepare() (chosen []Workload, err error) {
+	if cfg.MountAddr == "" {
+		cfg.MountAddr = cfg.Addr
+	}
+	if cfg.Export == "" {
+		cfg.Export = "/"
+	}
+	setDefault(&cfg.Clients, 8)
+	setDefault(&cfg.Depth, 16)
+	setDefault(&cfg.Duration, 5*time.Second)
+	setDefault(&cfg.FileSize, 32<<20)
+	setDefault(&cfg.IOSize, 64<<10)
+	cfg.run = os.Getpid()
+	switch {
+	case cfg.Clients < 1 || cfg.Depth < 1:
+		return nil, errors.New("there must be a client, and a call in flight")
+	case cfg.Duration < 0:
+		return nil, errors.New("the time of a workload must be above 0")
+	case cfg.IOSize < PatternBlock || cfg.IOSize > maxIO || cfg.IOSize%PatternBlock != 0:
+		return nil, fmt.Errorf("the size of READs and WRITEs must be a multiple of %d, up to %d", PatternBlock, maxIO)
+	case cfg.FileSize < uint64(cfg.IOSize):
+		return nil, errors.New("the file must not be smaller than a READ")
+	}
+	if len(cfg.Workloads) == 0 {
+		return workloads, nil
+	}
+	for _, name := range cfg.Workloads {
+		i := slices.IndexFunc(workloads, func(w Workload) bool { return w.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no workload %q", name)
+		}
+		chosen = append(chosen, workloads[i])
+	}
+	return chosen, nil
+}
+
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Run measures one workload after the other, until they are over or ctx ends, and removes what it has made on the server.
+// Results are those of the workloads that were over.
+func Run(ctx context.Context, cfg Config) (results []Result, err error) {
+	chosen, err := cfg.prepare()
+	if err != nil {
+		return nil, err
+	}
+	root, err := mountRoot(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	var clients []*client
+	defer func() {
+		errs := together(clients, func(c *client) error { return c.close(root) })
+		if err == nil && errs != nil {
+			err = fmt.Errorf("removing what was made: %w", errs)
+		}
+	}()
+	for i := range cfg.Clients {
+		c, err := connect(&cfg, root, i)
+		if err != nil {
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	process := serverProcess(cfg.Addr)
+	for i, w := range chosen {
+		if cfg.Progress != nil {
+			cfg.Progress(i, len(chosen), w.Name)
+		}
+		r, err := measure(ctx, &cfg, &w, clients, process)
+		if ctx.Err() != nil {
+			return results, errors.New("interrupted")
+		}
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", w.Name, err)
+		}
+		results = append(results, r)
+	}
+	if cfg.Progress != nil {
+		cfg.Progress(len(chosen), len(chosen), "")
+	}
+	return results, nil
+}
+
+// together has all of them do the same side by side.
+func together(clients []*client, do func(c *client) error) error {
+	errs := make([]error, len(clients))
+	var wg sync.WaitGroup
+	for i, c := range clients {
+		wg.Go(func() { errs[i] = do(c) })
+	}
+	wg.Wait()
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if i < 0 {
+		return nil
+	}
+	return errs[i] // the others are of the same kind
+}
+
+// warmUp is the part of the duration that comes before what is measured.
+const warmUp = 10
+
+// measure has all clients do w for a while, and removes what that made.
+func measure(ctx context.Context, cfg *Config, w *Workload, clients []*client, process int) (r Result, err error) {
+	depth := 1
+	if w.Deep {
+		depth = cfg.Depth
+	}
+	if w.file {
+		err = together(clients, func(c *client) error {
+			if c.file != nil {
+				return nil
+			}
+			return c.makeFile(ctx)
+		})
+	}
+	repeat := func(d time.Duration) error {
+		begin := time.Now()
+		return together(clients, func(c *client) error {
+			for i := 0; time.Since(begin) < d; i++ {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := w.begin(c, i); err != nil {
+					return err
+				}
+				if err := c.Wait(depth - 1); err != nil {
+					return err
+				}
+			}
+			if err := c.Wait(0); err != nil || w.end == nil {
+				return err
+			}
+			return w.end(c)
+		})
+	}
+	if err == nil {
+		err = repeat(cfg.Duration / warmUp)
+	}
+	if err == nil {
+		err = together(clients, (*client).forget)
+	}
+	if err != nil {
+		return r, err
+	}
+	cpu, begin := ProcessTime(process), time.Now()
+	if err := repeat(cfg.Duration); err != nil {
+		return r, err
+	}
+	r = Result{Workload: w.Name, Clients: len(clients), Depth: depth, Elapsed: time.Since(begin), about: *w}
+	if process != 0 {
+		r.CPU = ProcessTime(process) - cpu
+	}
+	var all Histogram
+	for _, c := range clients {
+		all.Merge(&c.latency)
+		r.Bytes += c.bytes
+	}
+	r.Ops = all.n
+	r.Latency = Latency{all.Quantile(0.5), all.Quantile(0.9), all.Quantile(0.99), all.Quantile(0.999), all.max}
+	return r, together(clients, (*client).forget)
+}
