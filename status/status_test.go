@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"tansy/daemon"
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/internal/promtest"
 	"tansy/journal"
 	"tansy/oncrpc"
 )
@@ -246,7 +246,7 @@ func TestScrub(t *testing.T) {
 		t.Error(got)
 	}
 	_, text, _ := get(t, s.URL+"/metrics")
-	parse(t, text)
+	promtest.Parse(t, text)
 	for name, v := range map[string]int{
 		"tansy_damaged_blocks": 4, "tansy_scrub_running": 1, "tansy_scrub_blocks_total": 33, "tansy_scrub_damaged_blocks": 2,
 		"tansy_scrub_unchecked_blocks": 3, "tansy_scrub_passes_total": 2, "tansy_scrub_end_time_seconds": 60,
@@ -277,58 +277,9 @@ func TestPageIsAlone(t *testing.T) {
 	}
 }
 
-var sampleLine = regexp.MustCompile(`^([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$`)
-
-// parse reads an exposition as Prometheus does, and returns its samples.
-func parse(t *testing.T, text string) map[string]float64 {
-	t.Helper()
-	samples := map[string]float64{}
-	kinds := map[string]string{}
-	family := ""
-	if !strings.HasSuffix(text, "\n") {
-		t.Error("no line feed at the end")
-	}
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if name, ok := strings.CutPrefix(line, "# HELP "); ok {
-			family = strings.Fields(name)[0]
-			if kinds[family] != "" {
-				t.Errorf("%s comes twice", family)
-			}
-			kinds[family] = "?"
-			continue
-		}
-		if f := strings.Fields(line); len(f) == 4 && f[1] == "TYPE" {
-			if f[2] != family {
-				t.Errorf("type of %s in %s", f[2], family)
-			}
-			kinds[family] = f[3]
-			continue
-		}
-		m := sampleLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Fatalf("cannot be parsed: %q", line)
-		}
-		base := m[1]
-		if kinds[family] == "histogram" {
-			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-				base = strings.TrimSuffix(base, suffix)
-			}
-		} else if kinds[family] == "counter" != strings.HasSuffix(base, "_total") {
-			t.Errorf("%s is a %s", base, kinds[family])
-		}
-		v, err := strconv.ParseFloat(m[3], 64)
-		key := m[1] + "{" + m[2] + "}"
-		if _, twice := samples[key]; base != family || err != nil || twice {
-			t.Errorf("%q in %s (%v)", line, family, err)
-		}
-		samples[key] = v
-	}
-	return samples
-}
-
 func TestMetrics(t *testing.T) {
 	f := newFake(t)
-	parse(t, string(f.status.metrics()))
+	promtest.Parse(t, string(f.status.metrics()))
 	f.call(1, 3, 10)
 	f.call(1, oncrpc.LatencyBuckets-1, 1)
 	f.rpc.Procs[1].Statuses = map[uint32]uint64{2: 4, 77777: 1}
@@ -336,7 +287,7 @@ func TestMetrics(t *testing.T) {
 	f.rpc.RefusedConns = 9
 	f.rpc.Conns = []oncrpc.ConnStats{{InProgress: 2, Queued: 100}, {InProgress: 1, Queued: 11}}
 	f.serve()
-	m := parse(t, string(f.status.metrics()))
+	m := promtest.Parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
 		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
 		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
