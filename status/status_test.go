@@ -1,19 +1,14 @@
 package status
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -257,26 +252,6 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-// The page asks nobody else for anything.
-func TestPageIsAlone(t *testing.T) {
-	outside := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]`)
-	err := fs.WalkDir(page, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := page.ReadFile(path)
-		for _, m := range outside.FindAllIndex(b, -1) {
-			if text := string(b[m[0]:min(len(b), m[0]+40)]); !strings.HasPrefix(text, "http://www.w3.org/2000/svg") { // a name, not an address
-				t.Errorf("%s: %s", path, text)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 func TestMetrics(t *testing.T) {
 	f := newFake(t)
 	promtest.Parse(t, string(f.status.metrics()))
@@ -446,61 +421,5 @@ func TestListenBounded(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("no room again")
 		}
-	}
-}
-
-// A browser draws what the report says, names as text, and finds no fault with the script.
-func TestBrowser(t *testing.T) {
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("no Chromium here")
-	}
-	f := newFake(t)
-	f.serve()
-	at := time.Now().Add(-time.Minute)
-	f.rpc.Conns = []oncrpc.ConnStats{{ID: 1, Peer: "10.0.0.1:5"}, {ID: 2, Peer: "[2001:db8::1]:5"}}
-	f.log.Error("mount refused", "path", "<script>document.title='bad'</script>")
-	for i := range 20 {
-		f.call(0, i%5, uint64(100*i))
-		f.status.sample(at.Add(time.Duration(i) * sampleEvery))
-	}
-	s := httptest.NewServer(f.status.Handler())
-	defer s.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	c := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr",
-		"--user-data-dir="+t.TempDir(), "--window-size=390,800", "--virtual-time-budget=3000", "--dump-dom", s.URL+"/")
-	c.Env = append(os.Environ(), "HOME="+t.TempDir())
-	var log strings.Builder
-	c.Stderr = &log
-	dom, err := c.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
-	for _, want := range []string{
-		`<title>Tansy &lt;b&gt;v\</title>`, `class="badge serving">serving<`, `on 192.0.2.1:2049`,
-		`<td>10.0.0.1</td>`, `<td>2001:db8::1</td>`, `<td>GETATTR</td>`, `512 MiB of 1.00 GiB, 512 MiB free`, `7 of 512 groups`,
-		`<li class="ERROR">`, `&lt;script&gt;document.title='bad'&lt;/script&gt;`,
-	} {
-		if !strings.Contains(string(dom), want) {
-			t.Errorf("no %q", want)
-		}
-	}
-	for _, id := range []string{"p-calls", "p-bytes", "p-latency", "p-barriers"} {
-		if !regexp.MustCompile(`id="` + id + `"[^>]*>.*?<path class="a" d="M[0-9. ]+L`).Match(dom) {
-			t.Errorf("%s: nothing is drawn", id)
-		}
-	}
-	if strings.Contains(log.String(), "CONSOLE") {
-		t.Errorf("the browser says\n%s", &log)
-	}
-	if t.Failed() {
-		t.Logf("%s", dom)
 	}
 }
