@@ -1,6 +1,10 @@
 package mount3
 
-import "tansy/oncrpc"
+import (
+	"fmt"
+
+	"tansy/oncrpc"
+)
 
 // Versions 1 and 2 of MOUNT (RFC 1094, appendix A) are those of NFS version 2. They are here
 // for clients that ask them what is exported or mounted, or say by them that they unmount.
@@ -13,7 +17,7 @@ const oldHandle = 32
 
 func (s *Service) old(version uint32) oncrpc.Program {
 	p := s.Program()
-	p.Version = version
+	p.Name, p.Version = fmt.Sprint("mount", version), version
 	p.Procs[ProcMnt].Serve = s.oldMnt
 	return p
 }
@@ -29,11 +33,11 @@ func (s *Service) oldMnt(c *oncrpc.Call) oncrpc.Accept {
 		return oncrpc.SystemErr
 	}
 	if err != nil {
-		stat := status(err)
-		if stat == ErrNotSupp || stat == ErrServerFault {
-			stat = ErrIO // the numbers are those of Unix
+		c.Status = status(err)
+		if c.Status == ErrNotSupp || c.Status == ErrServerFault {
+			c.Status = ErrIO // the numbers are those of Unix
 		}
-		c.Reply.Uint32(stat)
+		c.Reply.Uint32(c.Status)
 		return oncrpc.Success
 	}
 	c.Reply.Uint32(OK)

@@ -138,22 +138,60 @@ func withStats(programs []Program) []Program {
 	return all
 }
 
-// Stats returns the present numbers.
-func (s *Server) Stats() Stats {
-	st := Stats{
-		Accepted: s.count.accepted.Load(), RefusedConns: s.count.refusedConns.Load(), RefusedCalls: s.count.refusedCalls.Load(),
-		CallMemory: s.calls.taken(), ReceivingMemory: s.records.taken(),
-	}
+// procs returns the present numbers of the procedures.
+func (s *Server) procs() (all []ProcStats) {
 	for i := range s.cfg.Programs {
 		p := &s.cfg.Programs[i]
 		for k := range p.Procs {
 			if proc := &p.Procs[k]; proc.Serve != nil {
 				n := proc.stats.numbers()
 				n.Program, n.Name = p.Name, proc.Name
-				st.Procs = append(st.Procs, n)
+				all = append(all, n)
 			}
 		}
 	}
+	return all
+}
+
+// Procs are the numbers of the procedures.
+func (p *PacketServer) Procs() []ProcStats { return p.s.procs() }
+
+// Add counts the calls that another server has carried out among those of the same procedures.
+func (st *Stats) Add(procs []ProcStats) {
+	for i := range procs {
+		for k := range st.Procs {
+			if st.Procs[k].Program == procs[i].Program && st.Procs[k].Name == procs[i].Name {
+				st.Procs[k].add(&procs[i])
+			}
+		}
+	}
+}
+
+func (p *ProcStats) add(o *ProcStats) {
+	p.Calls += o.Calls
+	p.Errors += o.Errors
+	p.Time += o.Time
+	for i, n := range o.Latency {
+		p.Latency[i] += n
+	}
+	for i, n := range o.Failed {
+		p.Failed[i] += n
+	}
+	for status, n := range o.Statuses {
+		if p.Statuses == nil {
+			p.Statuses = map[uint32]uint64{}
+		}
+		p.Statuses[status] += n
+	}
+}
+
+// Stats returns the present numbers.
+func (s *Server) Stats() Stats {
+	st := Stats{
+		Accepted: s.count.accepted.Load(), RefusedConns: s.count.refusedConns.Load(), RefusedCalls: s.count.refusedCalls.Load(),
+		CallMemory: s.calls.taken(), ReceivingMemory: s.records.taken(),
+	}
+	st.Procs = s.procs()
 	s.mu.Lock()
 	conns := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {

@@ -46,6 +46,24 @@ func Local(port int) []Dial {
 // the port mapper's 2, which knows no IPv6. If an entry is refused, those before it are
 // removed, and the error says which.
 func Register(ways []Dial, entries []Entry) (*Registration, error) {
+	r, w, err := find(ways)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.set(entries); err == nil {
+		return r, nil
+	}
+	return nil, errors.Join(fmt.Errorf("port mapper at %s: %w", w.Address, err), r.Close())
+}
+
+// Answers returns nil if a port mapper answers.
+func Answers(ways []Dial) error {
+	_, _, err := find(ways)
+	return err
+}
+
+// find returns a registration of nothing with the first port mapper that answers.
+func find(ways []Dial) (*Registration, Dial, error) {
 	var failed error
 	for _, w := range ways {
 		r := &Registration{dial: func() (*client, error) { return dial(w) }}
@@ -54,16 +72,12 @@ func Register(ways []Dial, entries []Entry) (*Registration, error) {
 			r.version, err = c.newest()
 			c.close()
 		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", w.Address, err))
-			continue
+		if err == nil {
+			return r, w, nil
 		}
-		if err = r.set(entries); err == nil {
-			return r, nil
-		}
-		return nil, errors.Join(fmt.Errorf("port mapper at %s: %w", w.Address, err), r.Close())
+		failed = errors.Join(failed, fmt.Errorf("%s: %w", w.Address, err))
 	}
-	return nil, fmt.Errorf("no port mapper answers: %w", failed)
+	return nil, Dial{}, fmt.Errorf("no port mapper answers: %w", failed)
 }
 
 // set registers entries one after the other.

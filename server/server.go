@@ -106,8 +106,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.rpc.Shutdown(ctx)
 }
 
-// Stats are the numbers of the transport since the Server was made.
-func (s *Server) Stats() oncrpc.Stats { return s.rpc.Stats() }
+// Stats are the numbers of the transport since the Server was made. Calls over UDP are in those of
+// procedures alone.
+func (s *Server) Stats() oncrpc.Stats {
+	st := s.rpc.Stats()
+	st.Add(s.mount.Procs())
+	return st
+}
 
 // Conns is the number of open connections.
 func (s *Server) Conns() int { return s.rpc.Conns() }

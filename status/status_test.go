@@ -1,21 +1,15 @@
 package status
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,6 +18,7 @@ import (
 	"tansy/daemon"
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/internal/promtest"
 	"tansy/journal"
 	"tansy/oncrpc"
 )
@@ -246,7 +241,7 @@ func TestScrub(t *testing.T) {
 		t.Error(got)
 	}
 	_, text, _ := get(t, s.URL+"/metrics")
-	parse(t, text)
+	promtest.Parse(t, text)
 	for name, v := range map[string]int{
 		"tansy_damaged_blocks": 4, "tansy_scrub_running": 1, "tansy_scrub_blocks_total": 33, "tansy_scrub_damaged_blocks": 2,
 		"tansy_scrub_unchecked_blocks": 3, "tansy_scrub_passes_total": 2, "tansy_scrub_end_time_seconds": 60,
@@ -257,78 +252,9 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-// The page asks nobody else for anything.
-func TestPageIsAlone(t *testing.T) {
-	outside := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]`)
-	err := fs.WalkDir(page, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := page.ReadFile(path)
-		for _, m := range outside.FindAllIndex(b, -1) {
-			if text := string(b[m[0]:min(len(b), m[0]+40)]); !strings.HasPrefix(text, "http://www.w3.org/2000/svg") { // a name, not an address
-				t.Errorf("%s: %s", path, text)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-var sampleLine = regexp.MustCompile(`^([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$`)
-
-// parse reads an exposition as Prometheus does, and returns its samples.
-func parse(t *testing.T, text string) map[string]float64 {
-	t.Helper()
-	samples := map[string]float64{}
-	kinds := map[string]string{}
-	family := ""
-	if !strings.HasSuffix(text, "\n") {
-		t.Error("no line feed at the end")
-	}
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if name, ok := strings.CutPrefix(line, "# HELP "); ok {
-			family = strings.Fields(name)[0]
-			if kinds[family] != "" {
-				t.Errorf("%s comes twice", family)
-			}
-			kinds[family] = "?"
-			continue
-		}
-		if f := strings.Fields(line); len(f) == 4 && f[1] == "TYPE" {
-			if f[2] != family {
-				t.Errorf("type of %s in %s", f[2], family)
-			}
-			kinds[family] = f[3]
-			continue
-		}
-		m := sampleLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Fatalf("cannot be parsed: %q", line)
-		}
-		base := m[1]
-		if kinds[family] == "histogram" {
-			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-				base = strings.TrimSuffix(base, suffix)
-			}
-		} else if kinds[family] == "counter" != strings.HasSuffix(base, "_total") {
-			t.Errorf("%s is a %s", base, kinds[family])
-		}
-		v, err := strconv.ParseFloat(m[3], 64)
-		key := m[1] + "{" + m[2] + "}"
-		if _, twice := samples[key]; base != family || err != nil || twice {
-			t.Errorf("%q in %s (%v)", line, family, err)
-		}
-		samples[key] = v
-	}
-	return samples
-}
-
 func TestMetrics(t *testing.T) {
 	f := newFake(t)
-	parse(t, string(f.status.metrics()))
+	promtest.Parse(t, string(f.status.metrics()))
 	f.call(1, 3, 10)
 	f.call(1, oncrpc.LatencyBuckets-1, 1)
 	f.rpc.Procs[1].Statuses = map[uint32]uint64{2: 4, 77777: 1}
@@ -336,7 +262,7 @@ func TestMetrics(t *testing.T) {
 	f.rpc.RefusedConns = 9
 	f.rpc.Conns = []oncrpc.ConnStats{{InProgress: 2, Queued: 100}, {InProgress: 1, Queued: 11}}
 	f.serve()
-	m := parse(t, string(f.status.metrics()))
+	m := promtest.Parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
 		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
 		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
@@ -495,61 +421,5 @@ func TestListenBounded(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("no room again")
 		}
-	}
-}
-
-// A browser draws what the report says, names as text, and finds no fault with the script.
-func TestBrowser(t *testing.T) {
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("no Chromium here")
-	}
-	f := newFake(t)
-	f.serve()
-	at := time.Now().Add(-time.Minute)
-	f.rpc.Conns = []oncrpc.ConnStats{{ID: 1, Peer: "10.0.0.1:5"}, {ID: 2, Peer: "[2001:db8::1]:5"}}
-	f.log.Error("mount refused", "path", "<script>document.title='bad'</script>")
-	for i := range 20 {
-		f.call(0, i%5, uint64(100*i))
-		f.status.sample(at.Add(time.Duration(i) * sampleEvery))
-	}
-	s := httptest.NewServer(f.status.Handler())
-	defer s.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	c := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr",
-		"--user-data-dir="+t.TempDir(), "--window-size=390,800", "--virtual-time-budget=3000", "--dump-dom", s.URL+"/")
-	c.Env = append(os.Environ(), "HOME="+t.TempDir())
-	var log strings.Builder
-	c.Stderr = &log
-	dom, err := c.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
-	for _, want := range []string{
-		`<title>Tansy &lt;b&gt;v\</title>`, `class="badge serving">serving<`, `on 192.0.2.1:2049`,
-		`<td>10.0.0.1</td>`, `<td>2001:db8::1</td>`, `<td>GETATTR</td>`, `512 MiB of 1.00 GiB, 512 MiB free`, `7 of 512 groups`,
-		`<li class="ERROR">`, `&lt;script&gt;document.title='bad'&lt;/script&gt;`,
-	} {
-		if !strings.Contains(string(dom), want) {
-			t.Errorf("no %q", want)
-		}
-	}
-	for _, id := range []string{"p-calls", "p-bytes", "p-latency", "p-barriers"} {
-		if !regexp.MustCompile(`id="` + id + `"[^>]*>.*?<path class="a" d="M[0-9. ]+L`).Match(dom) {
-			t.Errorf("%s: nothing is drawn", id)
-		}
-	}
-	if strings.Contains(log.String(), "CONSOLE") {
-		t.Errorf("the browser says\n%s", &log)
-	}
-	if t.Failed() {
-		t.Logf("%s", dom)
 	}
 }

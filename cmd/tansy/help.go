@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ const (
 
 // printFlags prints the flags of f as people type them, and tells what their units are.
 func printFlags(w io.Writer, f *flag.FlagSet) {
-	sizes := false
+	sizes, times := false, false
 	f.VisitAll(func(x *flag.Flag) {
 		value, usage := describe(x)
 		left := "  " + spelled(x)
@@ -32,14 +33,23 @@ func printFlags(w io.Writer, f *flag.FlagSet) {
 		}
 		fmt.Fprintln(w, wrap(usage, helpIndent, helpWidth))
 		_, size := x.Value.(*byteSize)
-		sizes = sizes || size
+		sizes, times = sizes || size, times || isDuration(x.Value)
 	})
+	if sizes || times {
+		fmt.Fprintln(w)
+	}
 	if sizes {
-		fmt.Fprint(w, sizeUnits)
+		fmt.Fprintln(w, sizeUnits)
+	}
+	if times {
+		fmt.Fprintln(w, timeUnits)
 	}
 }
 
-const sizeUnits = "\nSIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 1.5T\n"
+const (
+	sizeUnits = "SIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 1.5T"
+	timeUnits = "TIME is a number with ms, s, m or h, or several: 500ms, 90s, 1h30m"
+)
 
 // collect, if not nil, gets the flags of the next sub-command that is run, which then does nothing.
 var collect func(*flagSet)
@@ -72,9 +82,13 @@ func describe(x *flag.Flag) (value, usage string) {
 		return "SIZE", usage
 	case value == "uint" || value == "int":
 		return "N", usage
+	case value == "duration":
+		return "TIME", usage
 	}
 	return strings.ToUpper(value), usage
 }
+
+var zeroSeconds = regexp.MustCompile(`([mh])(?:0m)?0s$`)
 
 // defaultOf is what a flag is when it is not given, unless its usage tells, or it is nothing.
 func defaultOf(x *flag.Flag) string {
@@ -85,7 +99,11 @@ func defaultOf(x *flag.Flag) string {
 	if strings.Contains(x.Usage, "default") {
 		return ""
 	}
-	return x.DefValue
+	d := x.DefValue
+	if isDuration(x.Value) { // without the zeros of 168h0m0s
+		d = zeroSeconds.ReplaceAllString(d, "$1")
+	}
+	return d
 }
 
 // wrap breaks text into lines of at most width columns, of which those behind the first are

@@ -32,7 +32,7 @@ func TestHelp(t *testing.T) {
 			if !strings.Contains(text, line) {
 				t.Errorf("%s: no %q in\n%s", c.name, line, text)
 			}
-			if value == "" != isBool(f.Value) || strings.ContainsAny(value, "`\" ") || value == "STRING" || value == "VALUE" {
+			if value == "" != isBool(f.Value) || strings.ContainsAny(value, "`\" ") || value == "STRING" || value == "VALUE" || value == "DURATION" {
 				t.Errorf("%s --%s: its value is called %q", c.name, f.Name, value)
 			}
 		}
@@ -43,10 +43,39 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	serve := tansy(t, "serve", "--help")
-	for _, want := range []string{"\n  --cache SIZE        size of the block cache; several volumes get an equal part each (default a\n                      quarter of the memory there is for the server)\n", "\nSIZE is a number of bytes", "\n  -v                  log more\n"} {
+	for _, want := range []string{"\n  --cache SIZE        size of the block cache; several volumes get an equal part each (default a\n                      quarter of the memory there is for the server)\n", "\nSIZE is a number of bytes", "\nTIME is a number with ms", "(default 10m)\n", "(default 168h)\n", "default 5s)\n", "\n  -v                  log more\n"} {
 		if !strings.Contains(serve, want) {
 			t.Errorf("no %q in\n%s", want, serve)
 		}
+	}
+}
+
+// What is wrong with a flag is said with the flag as it is typed, and what would be right.
+func TestWrongFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"serve --nope":                "there is no flag --nope",
+		"serve -nope=3":               "there is no flag --nope",
+		"serve --cache":               "--cache needs a value: SIZE",
+		"serve --idle-timeout":        "--idle-timeout needs a value: TIME",
+		"serve --idle-timeout 5":      `--idle-timeout "5": give a time with its unit, such as 500ms, 90s, 10m or 24h`,
+		"serve --max-calls many":      `--max-calls "many": give a whole number that is not too large`,
+		"serve --max-calls 1e99":      `--max-calls "1e99": give a whole number that is not too large`,
+		"serve --read-only=perhaps":   `--read-only "perhaps": it takes no value but true or false`,
+		"mkfs v.img --size 10X":       `--size "10X": "10X" is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T`,
+		"serve --discard perhaps":     `--discard "perhaps": auto, on or off is meant`,
+		"serve --portmapper-port 1:2": `--portmapper-port "1:2": give a whole number that is not too large`,
+	} {
+		c := exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")
+		c.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(strings.Fields(args), "\n"))
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		command, _, _ := strings.Cut(args, " ")
+		if err := c.Run(); c.ProcessState.ExitCode() != exitUsage || errs.String() != fmt.Sprintf("tansy %s: %s\n`tansy %s --help` explains the command and shows examples.\n", command, want, command) {
+			t.Errorf("%s: %v, %s", args, err, &errs)
+		}
+	}
+	if got, want := tansy(t, "help", "serve"), tansy(t, "serve", "--help"); got != want {
+		t.Errorf("help serve: %s", got)
 	}
 }
 

@@ -66,6 +66,9 @@ func run(args []string) int {
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
+		if len(args) > 1 { // help COMMAND
+			return run([]string{args[1], "--help"})
+		}
 		usage(os.Stdout)
 		return exitOK
 	case "-version", "--version":
@@ -134,7 +137,7 @@ func parse(f *flagSet, args []string, low, high int) (pos []string, code int, do
 			return nil, exitOK, true
 		}
 		if err != nil {
-			return nil, misused(f, err.Error()), true
+			return nil, misused(f, wrongFlag(f, err)), true
 		}
 		args = f.Args()
 		if len(args) == 0 {

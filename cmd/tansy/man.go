@@ -29,9 +29,7 @@ func manPage(w io.Writer) {
 		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff("tansy "+c.name), roff(c.summary))
 	}
 	fmt.Fprint(w, ".PP\nFlags may stand before and behind other arguments, with one hyphen or two.\n")
-	for _, line := range strings.Split(strings.TrimSpace(sizeUnits), "\n") {
-		fmt.Fprintln(w, roff(line))
-	}
+	fmt.Fprintf(w, "%s.\n%s.\n", roff(sizeUnits), roff(timeUnits))
 	for _, c := range commands {
 		f := helpOf(c)
 		fmt.Fprintf(w, ".SH %s\n.B %s\n%s\n.PP\n%s.\n", roff("TANSY "+strings.ToUpper(c.name)), roff("tansy "+c.name), roff(f.synopsis), roff(c.summary))

@@ -55,11 +55,51 @@ func TestPackaging(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d commands in the Dockerfile", n)
 	}
+	args := regexp.MustCompile(`(?m)^ +args: (\[.*\])$`).FindStringSubmatch(read("packaging/kubernetes/server.yaml"))
+	var list []string
+	if args == nil || json.Unmarshal([]byte(args[1]), &list) != nil {
+		t.Fatalf("the arguments in server.yaml: %q", args)
+	}
+	known(t, "server.yaml", list)
 	options := regexp.MustCompile(`TANSY_OPTIONS='([^']*)'`).FindStringSubmatch(read("docs/operations.md"))
 	if options == nil {
 		t.Fatal("no options in the recipe")
 	}
 	known(t, "operations.md", append([]string{"serve"}, strings.Fields(options[1])...))
+}
+
+// What is for Kubernetes agrees with its schemas.
+func TestKubernetes(t *testing.T) {
+	validate, err := exec.LookPath("kubernetes-validate")
+	if err != nil {
+		t.Skip("no kubernetes-validate here, a package of Python")
+	}
+	files, err := filepath.Glob("../../packaging/kubernetes/*.yaml")
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	if out, err := exec.Command(validate, append([]string{"--strict"}, files...)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The exports in the manifest can be read.
+func TestKubernetesExports(t *testing.T) {
+	b, err := os.ReadFile("../../packaging/kubernetes/server.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^  exports: \|\n((?:    .*\n)+)`).FindSubmatch(b)
+	if m == nil {
+		t.Fatal("no exports")
+	}
+	file := filepath.Join(t.TempDir(), "exports")
+	if err := os.WriteFile(file, m[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := tansy(t, "exports", "check", file); !strings.Contains(out, "rw,no_root_squash") {
+		t.Errorf("%s", out)
+	}
 }
 
 // systemd finds no fault with the units.

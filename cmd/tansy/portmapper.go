@@ -38,8 +38,8 @@ func (f *finding) listen(served net.Addr) (err error) {
 	if f.mount, err = net.ListenPacket("udp", served.String()); err != nil {
 		return fmt.Errorf("MOUNT over UDP: %w", err)
 	}
-	if !f.own {
-		return nil
+	if !f.own { // one that does not answer should not cost a new volume, or a recovery
+		return portmap.Answers(portmap.Local(int(f.port)))
 	}
 	host, _, err := net.SplitHostPort(served.String())
 	if err != nil {

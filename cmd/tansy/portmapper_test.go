@@ -197,8 +197,12 @@ func TestRpcbind(t *testing.T) {
 	if err := <-served; !errors.Is(err, oncrpc.ErrClosed) {
 		t.Error(err)
 	}
+	again[4] = img + ".3"
 	if code := exitCode(t, again...); code != exitFailure {
 		t.Errorf("without a port mapper: exit code %d", code)
+	}
+	if _, err := os.Stat(img + ".3"); err == nil {
+		t.Error("without a port mapper a volume is made")
 	}
 	if code := exitCode(t, append(again, "--portmapper")...); code != exitUsage {
 		t.Errorf("both: exit code %d", code)

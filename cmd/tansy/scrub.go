@@ -19,7 +19,7 @@ import (
 )
 
 func scrub(args []string) int {
-	f := newFlags("scrub", "HOST:PORT [flags]", `  tansy scrub 127.0.0.1:9049            have the server with --status 127.0.0.1:9049 check its volumes, and wait
+	f := newFlags("scrub", "HOST[:PORT] [flags]", `  tansy scrub 127.0.0.1                 have the server with --status 127.0.0.1:9049 check its volumes, and wait
   tansy scrub 127.0.0.1:9049 --detach   do not wait; tansy top shows how far it is
 
 Everything in use is read from the device and checked, beside normal service, at the rate of serve --scrub

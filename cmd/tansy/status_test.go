@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
+	"tansy/internal/promtest"
 	"tansy/status"
 )
 
@@ -45,21 +45,22 @@ func TestServeStatus(t *testing.T) {
 	if got := get(t, p.status+"readyz"); got != "ok\n" {
 		t.Errorf("%q", got)
 	}
-	metrics := get(t, p.status+"metrics")
-	for _, want := range []string{
-		`tansy_calls_total{program="nfs3",proc="CREATE"} 2`, `tansy_call_errors_total{program="nfs3",proc="CREATE",status="EXIST"} 1`,
-		`tansy_calls_total{program="mount3",proc="MNT"} 1`, "tansy_connections 1", `tansy_healthy{volume="/"} 1`, `tansy_volume_free_inodes{volume="/"} `,
-	} {
-		if !strings.Contains(metrics, "\n"+want) {
-			t.Errorf("no %q in\n%s", want, metrics)
-		}
-	}
 	var r status.Report
 	if err := json.Unmarshal([]byte(get(t, p.status+"status.json")), &r); err != nil {
 		t.Fatal(err)
 	}
 	if r.State != status.Serving || r.Address != p.addr || r.Volume != img || len(r.Volumes) != 1 || r.Volumes[0].Image != img || r.Volumes[0].Space.Files-r.Volumes[0].Space.FreeFiles != 1 || len(r.Clients) != 1 || r.Clients[0].Host != "127.0.0.1" || r.Volumes[0].Journal.Groups == 0 {
 		t.Errorf("%+v", r)
+	}
+	metrics := promtest.Parse(t, get(t, p.status+"metrics"))
+	for name, want := range map[string]float64{
+		`tansy_calls_total{program="nfs3",proc="CREATE"}`: 2, `tansy_call_errors_total{program="nfs3",proc="CREATE",status="EXIST"}`: 1,
+		`tansy_calls_total{program="mount3",proc="MNT"}`: 1, `tansy_calls_total{program="mount1",proc="MNT"}`: 0,
+		`tansy_connections{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_volume_free_inodes{volume="/"}`: float64(r.Volumes[0].Space.FreeFiles),
+	} {
+		if got, ok := metrics[name]; !ok || got != want {
+			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
+		}
 	}
 	p.stop(t)
 }

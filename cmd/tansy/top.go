@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -18,7 +19,7 @@ import (
 )
 
 func top(args []string) int {
-	f := newFlags("top", "HOST:PORT [flags]", `  tansy top 127.0.0.1:9049          what the server with --status 127.0.0.1:9049 does, until Ctrl-C
+	f := newFlags("top", "HOST[:PORT] [flags]", `  tansy top 127.0.0.1               what the server with --status 127.0.0.1:9049 does, until Ctrl-C
   tansy top 127.0.0.1:9049 --once   as it is now, once
 
 With --once the exit code is 1 if the server does not serve, or its volume refuses changes.
@@ -52,9 +53,15 @@ With --once the exit code is 1 if the server does not serve, or its volume refus
 	return exitOK
 }
 
-// statusURL is where the report of a server is: address is HOST:PORT, or the URL of its page.
+// statusPort is the port of --status in all examples, and where none is given.
+const statusPort = "9049"
+
+// statusURL is where the report of a server is: address is HOST, HOST:PORT, or the URL of its page.
 func statusURL(address string) string {
 	if !strings.Contains(address, "://") {
+		if bare := strings.Trim(address, "[]"); net.ParseIP(bare) != nil || !strings.ContainsAny(address, ":/") {
+			address = net.JoinHostPort(bare, statusPort)
+		}
 		address = "http://" + address
 	}
 	return strings.TrimRight(address, "/") + "/status.json"

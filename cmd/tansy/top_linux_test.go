@@ -86,6 +86,19 @@ func TestTopOnce(t *testing.T) {
 	p.stop(t)
 }
 
+// The port may be left out.
+func TestStatusURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"nas": "http://nas:9049/", "nas:80": "http://nas:80/", "192.0.2.1": "http://192.0.2.1:9049/", "192.0.2.1:1": "http://192.0.2.1:1/",
+		"::1": "http://[::1]:9049/", "[fd00::2]": "http://[fd00::2]:9049/", "[::1]:7": "http://[::1]:7/",
+		"http://nas/": "http://nas/", "https://nas:1/tansy": "https://nas:1/tansy/", "nas:1/tansy/": "http://nas:1/tansy/",
+	} {
+		if got := statusURL(address); got != want+"status.json" {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}
+
 // Errors say what is wrong; a report without end is not read.
 func TestTopErrors(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
