@@ -18,3 +18,5 @@ require (
 	github.com/pandatix/go-abnf v0.5.3 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+require go.etcd.io/bbolt v1.4.3

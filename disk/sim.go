@@ -28,8 +28,9 @@ type Sim struct {
 	ops    uint64
 	closed bool
 
-	limit uint64 // no operation after this many; noLimit = never
-	block bool   // what a frozen operation does: block (until Close) or fail
+	limit   uint64        // no operation after this many; noLimit = never
+	block   bool          // what a frozen operation does: block (until Close) or fail
+	stopped chan struct{} // closed when limit is reached
 
 	recording bool
 	base      *Sim     // state when the recording began
@@ -78,11 +79,16 @@ func NewSim(size uint64) *Sim {
 
 // FreezeAfter stops the machine once n operations in all have taken effect:
 // later ones, also reads, have no effect and fail with ErrFrozen or, if block
-// is set, do not return before Close. With n = 0 it stops now.
-func (s *Sim) FreezeAfter(n uint64, block bool) {
+// is set, do not return before Close. With n = 0 it stops now. The channel is
+// closed when the machine has stopped.
+func (s *Sim) FreezeAfter(n uint64, block bool) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.limit, s.block = n, block
+	s.limit, s.block, s.stopped = n, block, make(chan struct{})
+	if s.ops >= s.limit {
+		close(s.stopped)
+	}
+	return s.stopped
 }
 
 // Frozen reports whether the machine has stopped.
@@ -270,7 +276,9 @@ func (s *Sim) perform(e effect) {
 
 // apply counts e and changes the state. The caller holds mu.
 func (s *Sim) apply(e effect) {
-	s.ops++
+	if s.ops++; s.ops == s.limit {
+		close(s.stopped)
+	}
 	for i, v := range e.versions {
 		h := s.at(e.a + uint64(i))
 		h.pending = append(h.pending, v)

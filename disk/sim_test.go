@@ -199,12 +199,19 @@ func TestCrashesOfManyBlocksAreSampled(t *testing.T) {
 
 func TestFreeze(t *testing.T) {
 	s := NewSim(8)
-	s.FreezeAfter(2, false)
+	stopped := s.FreezeAfter(2, false)
 	put(t, s, 0, 1)
+	select {
+	case <-stopped:
+		t.Error("stopped too early")
+	default:
+	}
 	barrier(t, s)
 	if !s.Frozen() {
 		t.Error("not frozen")
 	}
+	<-stopped
+	<-s.FreezeAfter(1, false) // as it is already
 	b := [][]byte{make([]byte, BlockSize)}
 	for _, err := range []error{s.WriteAt(0, b), s.Barrier(), s.ReadAt(0, b)} {
 		if !errors.Is(err, ErrFrozen) {

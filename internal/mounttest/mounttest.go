@@ -7,6 +7,7 @@ package mounttest
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -89,31 +90,47 @@ func New(t *testing.T, bin, image string, flags ...string) *Mount {
 // On is New on a directory, by another user if who is not nil.
 func On(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...string) *Mount {
 	t.Helper()
-	m := &Mount{Dir: dir, Cmd: exec.Command(bin, append([]string{"mount", image, dir}, flags...)...)}
-	m.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
-	m.Cmd.Stderr = &m.Log
-	out, err := m.Cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	m := &Mount{Dir: dir}
 	t.Cleanup(func() {
 		syscall.Unmount(dir, syscall.MNT_DETACH)
 		m.Kill()
 	})
-	r := bufio.NewReader(out)
-	if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, " is mounted on ") {
-		m.Cmd.Wait()
-		m.ended = true
+	if err := m.start(bin, image, who, flags); err != nil {
 		if text := strings.ToLower(m.Log.String()); strings.Contains(text, "operation not permitted") || strings.Contains(text, "/dev/fuse: permission denied") {
 			t.Skipf("this machine does not let who asks mount: %s", &m.Log)
 		}
-		t.Fatalf("%q, %v\n%s", line, err, &m.Log)
+		t.Fatal(err)
 	}
-	go io.Copy(io.Discard, r)
 	return m
+}
+
+// Start is for volumes that may be beyond mounting. Who calls it ends the mount.
+func Start(bin, image, dir string, flags ...string) (*Mount, error) {
+	m := &Mount{Dir: dir}
+	return m, m.start(bin, image, nil, flags)
+}
+
+// start returns when the file system can be used.
+func (m *Mount) start(bin, image string, who *syscall.Credential, flags []string) error {
+	m.Cmd = exec.Command(bin, append([]string{"mount", image, m.Dir}, flags...)...)
+	m.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	m.Cmd.Stderr = &m.Log
+	m.ended = true
+	out, err := m.Cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := m.Cmd.Start(); err != nil {
+		return err
+	}
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, " is mounted on ") {
+		m.Cmd.Wait()
+		return fmt.Errorf("%q, %w\n%s", line, err, &m.Log)
+	}
+	m.ended = false
+	go io.Copy(io.Discard, r)
+	return nil
 }
 
 // Kill ends the process with SIGKILL, and leaves a mount without a server.

@@ -406,7 +406,9 @@ func (x *session) perform(r Request, data []byte) []byte {
 
 // through writes with FUA: these blocks alone become durable, if the disk can do that.
 func (x *session) through(a uint64, bufs [][]byte) error {
-	if s, ok := x.d.(*disk.Sim); ok {
+	if s, ok := x.d.(interface {
+		WriteThrough(uint64, [][]byte) error
+	}); ok {
 		return s.WriteThrough(a, bufs)
 	}
 	return errors.Join(x.d.WriteAt(a, bufs), x.d.Barrier())

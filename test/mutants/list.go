@@ -288,6 +288,10 @@ var mutants = []mutant{
 	{what: "mount: a new file is root's", file: "mount/names.go", old: "\t\ts.UID = &in.Uid\n", new: "", tests: mounts},
 	{what: "mount: a new file loses setuid", file: "mount/names.go", old: "in.Uid != 0 && mode&privileged != 0 &&", new: "false &&", tests: mounts},
 
+	{what: "programs: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: programs},
+	{what: "programs: fsync of a folder does not wait", file: "mount/files.go", old: "FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())", new: "FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK", tests: programs},
+	{what: "programs: a barrier flushes nothing", file: "disk/nbd/barrier.go", old: "b.err != nil || b.plain == b.flushed {", new: "b.err != nil || b.plain >= b.flushed {", tests: programs},
+
 	{what: "NBD: an export without FLUSH is taken", file: "disk/nbd/nbd.go", old: "case x.flags&hasFlush == 0:", new: "case x.flags&hasFlush == 1:", tests: exported},
 	{what: "NBD: a read-only export is taken for writing", file: "disk/nbd/nbd.go", old: "case x.flags&isReadOnly != 0:", new: "case x.flags&isReadOnly == 1:", tests: exported},
 	{what: "NBD: no flush at the beginning", file: "disk/nbd/nbd.go", old: "\tif x.flags&hasFlush != 0 {\n", new: "\tif x.flags&hasFlush != hasFlush {\n", tests: exported},
