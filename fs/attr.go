@@ -26,21 +26,10 @@ func decode(ino uint64, ip *buf) *Attr {
 	}
 }
 
-// attrs are the attributes for the reply of an operation that ended with err. When
-// it was not the operation itself that failed there are none: it may have seen, or
-// made, what never becomes durable.
-func attrs(ino uint64, ip *buf, err error) *Attr {
-	if st, ok := err.(Errno); ok && !decisions.Tells(uint32(st)) {
-		return nil
-	}
-	return decode(ino, ip)
-}
-
-// wcc makes weak cache consistency data from snapshots. On an error nothing was
-// changed, so the attributes after are those before.
-func wcc(ino uint64, before, after *buf, err error) WCC {
-	w := WCC{Before: attrs(ino, before, err)}
-	if err != nil || after == nil || before == after {
+// wcc makes weak cache consistency data of the attributes before and after.
+func wcc(ino uint64, before, after *buf) WCC {
+	w := WCC{Before: decode(ino, before)}
+	if after == before {
 		w.After = w.Before
 	} else {
 		w.After = decode(ino, after)

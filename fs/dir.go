@@ -7,162 +7,151 @@ import (
 )
 
 // node makes the result of an operation that finds or makes a file.
-func node(ino uint64, ip *buf, dir Handle, before, after *buf, err error) (Node, error) {
-	if err != nil {
-		return Node{Dir: wcc(dir.Ino, before, nil, err)}, final(err)
+func node(c *call, dir Handle, err error) (Node, error) {
+	n := Node{Dir: wcc(dir.Ino, c.Before, c.After)}
+	if err == nil {
+		a := decode(c.Ino, c.File)
+		n.Handle, n.Attr = Handle{c.Ino, a.Gen}, *a
 	}
-	a := decode(ino, ip)
-	return Node{Handle: Handle{ino, a.Gen}, Attr: *a, Dir: wcc(dir.Ino, before, after, nil)}, nil
+	return n, err
 }
 
 // Lookup implements FileSystem.
-func (v *FS) Lookup(c *Cred, dir Handle, name []byte) (Node, error) {
-	vc, vn := cred(c), bytesOf(name)
-	var ino uint64
-	var ip, dp *buf
-	err := v.run(procLookup, 0, func(t *txn) (st uint32) {
-		st, ino, ip, dp = lookupops.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
+func (v *FS) Lookup(who *Cred, dir Handle, name []byte) (Node, error) {
+	vc, vn := cred(who), bytesOf(name)
+	var c call
+	err := v.run(&c, procLookup, func(t *txn) (st uint32) {
+		st, c.Ino, c.File, c.Before = lookupops.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
+		c.After = c.Before
 		return st
 	})
-	return node(ino, ip, dir, dp, dp, err)
+	return node(&c, dir, err)
 }
 
 // Create implements FileSystem.
-func (v *FS) Create(c *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr, verf uint64) (Node, error) {
-	id := v.call
+func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAttr, verf uint64) (Node, error) {
+	id := v.id
 	if how == Exclusive {
 		s, id = nil, nil // the verifier tells whether it comes again
 	}
-	vc, vn, a := cred(c), bytesOf(name), sattr(s)
-	var ino uint64
-	var ip, before, after *buf
+	vc, vn, a := cred(who), bytesOf(name), sattr(s)
+	var c call // SHRINK is of an existing file, truncated to a size it had not before
 	var later bool
-	op := func() error {
-		return v.once(procCreate, id, func(t *txn, p *place) (st uint32, again bool) {
-			st, again, ino, ip, before, after, later = v.create(t, p, vc, dir, vn, how, a, verf)
-			return
-		})
-	}
-	err := op()
-	for err == errShrinkFirst { // an existing file is truncated to a size it had not before
-		if err = v.shrink(ino); err == nil {
-			err = op()
-		}
-	}
+	err := v.once(&c, procCreate, id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After, later = v.create(t, p, vc, dir, vn, how, a, verf)
+		return
+	})
 	if err == nil && later {
 		v.free.wake()
 	}
-	return node(ino, ip, dir, before, after, err)
+	return node(&c, dir, err)
 }
 
 // Mkdir implements FileSystem.
-func (v *FS) Mkdir(c *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
-	vc, vn, a := cred(c), bytesOf(name), sattr(s)
-	var ino uint64
-	var ip, before, after *buf
-	err := v.once(procMkdir, v.call, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, ino, ip, before, after = v.mkdir(t, p, vc, dir, vn, a)
+func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
+	vc, vn, a := cred(who), bytesOf(name), sattr(s)
+	var c call
+	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After = v.mkdir(t, p, vc, dir, vn, a)
 		return
 	})
-	return node(ino, ip, dir, before, after, err)
+	return node(&c, dir, err)
 }
 
 // Symlink implements FileSystem.
-func (v *FS) Symlink(c *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
-	vc, vn, a, vt := cred(c), bytesOf(name), sattr(s), bytesOf(target)
-	var ino uint64
-	var ip, before, after *buf
-	err := v.once(procSymlink, v.call, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, ino, ip, before, after = v.symlink(t, p, vc, dir, vn, a, vt)
+func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
+	vc, vn, a, vt := cred(who), bytesOf(name), sattr(s), bytesOf(target)
+	var c call
+	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After = v.symlink(t, p, vc, dir, vn, a, vt)
 		return
 	})
-	return node(ino, ip, dir, before, after, err)
+	return node(&c, dir, err)
 }
 
 // Mknod implements FileSystem.
-func (v *FS) Mknod(c *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
-	vc, vn, a := cred(c), bytesOf(name), sattr(s)
-	var ino uint64
-	var ip, before, after *buf
-	err := v.once(procMknod, v.call, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, ino, ip, before, after = v.mknod(t, p, vc, dir, vn, ty, a, major, minor)
+func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
+	vc, vn, a := cred(who), bytesOf(name), sattr(s)
+	var c call
+	err := v.once(&c, procMknod, v.id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After = v.mknod(t, p, vc, dir, vn, ty, a, major, minor)
 		return
 	})
-	return node(ino, ip, dir, before, after, err)
+	return node(&c, dir, err)
 }
 
 // Remove implements FileSystem.
-func (v *FS) Remove(c *Cred, dir Handle, name []byte) (WCC, error) {
-	return v.remove(c, dir, name, false)
+func (v *FS) Remove(who *Cred, dir Handle, name []byte) (WCC, error) {
+	return v.remove(who, dir, name, false)
 }
 
 // Rmdir implements FileSystem.
-func (v *FS) Rmdir(c *Cred, dir Handle, name []byte) (WCC, error) {
-	return v.remove(c, dir, name, true)
+func (v *FS) Rmdir(who *Cred, dir Handle, name []byte) (WCC, error) {
+	return v.remove(who, dir, name, true)
 }
 
-func (v *FS) remove(c *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
+func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	p := uint32(procRemove)
 	if sub {
 		p = procRmdir
 	}
-	vc, vn := cred(c), bytesOf(name)
-	var before, after *buf
+	vc, vn := cred(who), bytesOf(name)
+	var c call
 	var later bool
-	err := v.once(p, v.call, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, before, after, later = v.unlink(t, p, vc, dir, vn, sub)
+	err := v.once(&c, p, v.id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.Before, c.After, later = v.unlink(t, p, vc, dir, vn, sub)
 		return
 	})
 	if err == nil && later {
 		v.free.wake()
 	}
-	return wcc(dir.Ino, before, after, err), final(err)
+	return wcc(dir.Ino, c.Before, c.After), err
 }
 
 // Rename implements FileSystem.
-func (v *FS) Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
-	vc, fn, tn := cred(c), bytesOf(fromName), bytesOf(toName)
-	var fb, fa, tb, ta *buf
+func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
+	vc, fn, tn := cred(who), bytesOf(fromName), bytesOf(toName)
+	var c call
 	var later bool
-	err := v.once(procRename, v.call, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, fb, fa, tb, ta, later = v.rename(t, p, vc, from, fn, to, tn)
+	err := v.once(&c, procRename, v.id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.Before, c.After, c.Before2, c.After2, later = v.rename(t, p, vc, from, fn, to, tn)
 		return
 	})
 	if err == nil && later {
 		v.free.wake()
 	}
-	return wcc(from.Ino, fb, fa, err), wcc(to.Ino, tb, ta, err), final(err)
+	return wcc(from.Ino, c.Before, c.After), wcc(to.Ino, c.Before2, c.After2), err
 }
 
 // Link implements FileSystem.
-func (v *FS) Link(c *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
-	vc, vn := cred(c), bytesOf(name)
-	var ip, before, after *buf
-	err := v.once(procLink, v.call, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, ip, before, after = v.link(t, p, vc, file, dir, vn)
+func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
+	vc, vn := cred(who), bytesOf(name)
+	var c call
+	err := v.once(&c, procLink, v.id, func(t *txn, p *place) (st uint32, again bool) {
+		st, again, c.File, c.Before, c.After = v.link(t, p, vc, file, dir, vn)
 		return
 	})
-	return attrs(file.Ino, ip, err), wcc(dir.Ino, before, after, err), final(err)
+	return decode(file.Ino, c.File), wcc(dir.Ino, c.Before, c.After), err
 }
 
 // Readdir implements FileSystem.
-func (v *FS) Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error) {
-	vc := cred(c)
+func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error) {
+	vc := cred(who)
+	var c call
 	var l *ddir.List
 	var eof bool
-	var dp *buf
 	p, list := uint32(procReaddir), readdirops.Companion_Default___.Readdir
 	if plus {
 		p, list = procReaddirplus, readdirops.Companion_Default___.Readdirplus
 	}
-	err := v.run(p, 0, func(t *txn) (st uint32) {
+	err := v.run(&c, p, func(t *txn) (st uint32) {
 		l = ddir.New(maxBytes, size)
-		st, eof, dp = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
+		st, eof, c.File = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
 		return st
 	})
-	r := Listing{Dir: attrs(dir.Ino, dp, err)}
+	r := Listing{Dir: decode(dir.Ino, c.File)}
 	if err != nil {
-		return r, final(err)
+		return r, err
 	}
 	r.EOF = eof
 	r.Entries = make([]Entry, len(l.Entries))

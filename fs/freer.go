@@ -75,16 +75,12 @@ func (f *freer) step() (more bool) {
 	if !f.pending.Swap(false) {
 		return false
 	}
-	err := f.v.attempt(decisions.FREE(), 0, func(t *txn) uint32 {
+	err := f.v.background(decisions.FREE(), func(t *txn) uint32 {
 		var st uint32
 		st, more = procedurebase.Companion_Default___.OrphanStep(t, f.v.dirs, f.v.freeStep)
 		return st
 	})
-	switch {
-	case err == ErrJukebox: // others are in the way all the time: later
-		f.wake()
-		return false
-	case err != nil:
+	if err != nil {
 		f.v.log.Error("freeing the blocks of removed files stops", "err", err)
 		return false
 	}
@@ -117,21 +113,46 @@ func (f *freer) close() {
 	<-f.done
 }
 
-// shrink frees all that was cut off file ino earlier, so that it can grow again, in transactions of
-// their own. Other operations go on meanwhile, and the freer may be at the same file. However much
+// shrink is a step of freeing what was cut off the file of call c earlier, so that it can grow again, in a transaction of its
+// own; it returns what is next. Other operations go on meanwhile, and the freer may be at the same file. However much
 // there is (some 3 GiB in a second), no client is told to come again: many programs take that for an error.
-func (v *FS) shrink(ino uint64) error {
-	for {
-		done := false
-		err := v.attempt(decisions.FREE(), 0, func(t *txn) uint32 {
-			done = procedurebase.Companion_Default___.Shrink(t, v.dirs, ino, v.freeStep)
-			return 0
-		})
-		if err == ErrJukebox { // others are in the way, with the same file
-			continue
-		}
-		if err != nil || done {
-			return err
+func (v *FS) shrink(c *call) (next uint32) {
+	var step call
+	step.Make(decisions.FREE(), 0, v.deferred, 0)
+	done := false
+	v.attempt(&step, func(t *txn) uint32 {
+		done = procedurebase.Companion_Default___.Shrink(t, v.dirs, c.Ino, v.freeStep)
+		return 0
+	})
+	return then.Shrunk(c, step.Status, done)
+}
+
+// A search is for room for a call that found none. What waits to be freed is room, too; each time more of it is.
+type search struct {
+	v              *FS
+	steps          int
+	refused, given uint64 // by the host, and to it
+}
+
+func (v *FS) search() search { return search{v, 8, v.sys.Refused(), 0} }
+
+// found tells that there may be more now than the call could find. freed: the steps of the freer before.
+func (s *search) found(freed uint64) bool {
+	v := s.v
+	if s.steps <= maxHelp {
+		v.free.help(s.steps)
+		if v.free.steps.Load() != freed { // here, or in the background
+			s.steps *= 2
+			return true
 		}
 	}
+	// Room that was given back may be the host's only after a barrier.
+	if now := v.sys.Discarded(); now != s.given && v.sys.Flush() == nil {
+		s.given = now
+		return true
+	}
+	if v.sys.Refused() != s.refused {
+		v.hostLog.full()
+	}
+	return false
 }

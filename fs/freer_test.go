@@ -54,7 +54,8 @@ func TestFreedWhileFull(t *testing.T) {
 	v.free.close()
 	v.free.wake()
 	tries := 0
-	err := v.run(procSetattr, 0, func(*txn) uint32 {
+	var c call
+	err := v.run(&c, procSetattr, func(*txn) uint32 {
 		if tries++; tries == 1 {
 			v.free.help(1) // as the background would, a moment before the end of this try
 			return uint32(ErrNoSpc)
@@ -64,7 +65,7 @@ func TestFreedWhileFull(t *testing.T) {
 	if err != nil || tries != 2 {
 		t.Error(tries, err)
 	}
-	if err := v.run(procSetattr, 0, func(*txn) uint32 { return uint32(ErrNoSpc) }); err != ErrNoSpc {
+	if err := v.run(&c, procSetattr, func(*txn) uint32 { return uint32(ErrNoSpc) }); err != ErrNoSpc {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/calls"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/exec"
 	"tansy/internal/gen/permissions"
@@ -30,7 +31,7 @@ import (
 // freed in the background.
 type FS struct {
 	*volume
-	call *CallID // of the one call that it is for; nil: of any, which are not known
+	id *CallID // of the one call that it is for; nil: of any, which are not known
 }
 
 // volume is what all calls use.
@@ -138,36 +139,50 @@ func stamp(t time.Time) (sec uint64, nsec uint32) {
 // errDamaged is the panic of verified code, as an error.
 var errDamaged = errors.New("the volume is damaged")
 
-// run runs procedure p in a transaction; how is how stable a WRITE is to be. op returns an NFS status; it may be called several
-// times, and what it did counts only when run returns nil.
-func (v *FS) run(p, how uint32, op func(t *dtxn.Txn) uint32) error {
-	readOnly := decisions.ReadOnly(p)
-	if !readOnly && v.readOnly {
+// run is procedure p, as call c. op is its work: it returns an NFS status, and puts the attributes for the reply into c; it may be
+// called several times, and what it did counts only when run returns nil.
+func (v *FS) run(c *call, p uint32, op func(t *txn) uint32) error {
+	c.Make(p, 0, v.deferred, 0)
+	return v.serve(c, op)
+}
+
+// serve carries call c out. What comes after what, and what the answer is, the verified code says.
+func (v *FS) serve(c *call, op func(t *txn) uint32) error {
+	if v.readOnly && !decisions.ReadOnly(c.P) {
+		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
 	}
-	refused, given := v.sys.Refused(), uint64(0)
-	// What waits to be freed is space, too. Free more of it each time.
-	for steps := 8; ; steps *= 2 {
-		before := v.free.steps.Load()
-		err := v.attempt(p, how, op)
-		if err != ErrNoSpc {
-			return err
+	room := v.search()
+	for {
+		freed := v.free.steps.Load()
+		next := v.attempt(c, op)
+		for next == then.SHRINK() {
+			next = v.shrink(c)
 		}
-		if steps <= maxHelp {
-			v.free.help(steps)
-		}
-		if steps > maxHelp || v.free.steps.Load() == before { // nothing was freed, here or in the background
-			// Room that was given back may be the host's only after a barrier.
-			if now := v.sys.Discarded(); now != given && v.sys.Flush() == nil {
-				given = now
-				continue
-			}
-			if v.sys.Refused() != refused {
-				v.hostLog.full()
-			}
-			return err
+		switch {
+		case next == then.AGAIN():
+		case next == then.ROOM() && room.found(freed):
+		case next == then.ALONE() && v.sys.Broken() == nil:
+			c.Record = false
+		default:
+			return errorOf(c.Status)
 		}
 	}
+}
+
+// background is a transaction of the server's own.
+func (v *FS) background(p uint32, op func(t *txn) uint32) error {
+	var c call
+	c.Make(p, 0, v.deferred, 0)
+	v.attempt(&c, op)
+	return errorOf(c.Status)
+}
+
+func errorOf(status uint32) error {
+	if status == 0 {
+		return nil
+	}
+	return Errno(status)
 }
 
 // refusesChanges tells that the volume is read-only, or became so.
@@ -175,21 +190,20 @@ func (v *FS) refusesChanges() bool {
 	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
 }
 
-// attempt is run without another attempt. The answer is the verified code's; what is here tells the log of errors.
-func (v *FS) attempt(p, how uint32, op func(t *dtxn.Txn) uint32) error {
-	readOnly := decisions.ReadOnly(p)
+// attempt has c done once, and returns what is next. It tells the log of errors.
+func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
+	readOnly := decisions.ReadOnly(c.P)
 	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
-		return ErrROFS
+		c.Refuse(uint32(ErrROFS))
+		return then.ANSWER()
 	}
-	status, err := v.transact(p, how, op)
+	next, err := v.transact(c, op)
 	switch {
-	case status == 0:
-		return nil
 	case err == nil:
-		if Errno(status) == ErrServerFault {
-			v.log.Error("the volume contradicts itself; run tansy check", "err", Errno(status))
+		if Errno(c.Status) == ErrServerFault {
+			v.log.Error("the volume contradicts itself; run tansy check", "err", ErrServerFault)
 		}
-	case errors.Is(err, dtxn.ErrTooLarge), errors.Is(err, dtxn.ErrConflict): // that: others were in the way too often, and the client tries again
+	case errors.Is(err, dtxn.ErrTooLarge):
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
 		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
@@ -200,35 +214,36 @@ func (v *FS) attempt(p, how uint32, op func(t *dtxn.Txn) uint32) error {
 	case !errors.Is(err, journal.ErrNotAsWritten): // else the journal has told of the block
 		v.log.Error("transaction failed", "err", err)
 	case !readOnly && v.dmg.err() != nil:
-		return ErrROFS
+		c.Refuse(uint32(ErrROFS))
+		return then.ANSWER()
 	}
-	return Errno(status)
+	return next
 }
-
-// Statuses that do not go to the client.
-const (
-	errTooLarge    Errno = 20000 // TOOBIG in verified/fs/exec: the transaction does not fit the journal
-	errShrinkFirst Errno = 20001 // as in verified/fs/procedures/permissions.dfy
-)
 
 // transact turns a panic of verified code into an error. On a sound volume there
 // is none (that is proved), so one means that the volume is damaged: from then
 // on nothing is written to it.
-func (v *FS) transact(p, how uint32, op func(t *dtxn.Txn) uint32) (status uint32, err error) {
+func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			v.damaged.Store(true)
 			v.log.Error("verified code failed on this volume; it is read-only from now on, run tansy check", "panic", p, "stack", string(debug.Stack()))
-			status, err = uint32(ErrIO), fmt.Errorf("%w: %v", errDamaged, p)
+			c.Refuse(uint32(ErrIO))
+			next, err = then.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	return v.sys.Perform(decisions.ReadOnly(p), op, func(t *txnm.Txn, w *txn, cut, r uint32) (answer, st uint32) {
-		return decisions.Exec(t, w, cut, r, p, how, v.deferred)
+	err = v.sys.Perform(decisions.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, cut, r uint32) (again bool, st uint32) {
+		next, st = then.Ended(c, t, w, cut, r)
+		return next == then.AGAIN(), st
 	})
+	return next, err
 }
 
-// What the verified runner decides (verified/fs/exec).
-var decisions = exec.Companion_Default___
+// What the verified code decides (verified/fs/exec): of procedures, and of calls.
+var (
+	decisions = exec.Companion_Default___
+	then      = calls.Companion_Default___
+)
 
 // The procedures, by their numbers in RFC 1813.
 const (
@@ -241,6 +256,7 @@ const (
 type (
 	txn   = dtxn.Txn
 	buf   = dbytes.Bytes
+	call  = calls.Call
 	vcred = permissions.Cred
 )
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/superblockformat"
 	"tansy/internal/gen/volumegeometry"
@@ -49,15 +50,9 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if err != nil {
 		return err
 	}
-	// no superblock while the rest is not in place
-	blank := [][]byte{make([]byte, BlockSize)}
-	for _, a := range []uint64{0, s.Dtor_size() - 1} {
-		if err := d.WriteAt(a, blank); err != nil {
-			return err
-		}
-	}
-	if err := d.Barrier(); err != nil {
-		return err
+	dd := ddisk.New(d)
+	if !copies.Blank(dd) { // no superblock while the rest is not in place
+		return dd.Err()
 	}
 	g := s.Dtor_geo()
 	if !o.Zeroed {
@@ -72,7 +67,10 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if err := makeRoot(d, s, o); err != nil {
 		return err
 	}
-	return writeSuper(d, s)
+	if dd := ddisk.New(d); !copies.Commission(dd, s) {
+		return dd.Err()
+	}
+	return nil
 }
 
 // plan lays a volume of size blocks out.

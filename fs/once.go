@@ -14,22 +14,23 @@ import (
 // Once implements OnceFileSystem.
 func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id} }
 
-// once runs procedure p, for a call that may come again if id is not nil.
-func (v *FS) once(p uint32, id *CallID, op func(t *txn, p *place) (st uint32, again bool)) error {
+// once is run for a call that may come again, if id is not nil.
+func (v *FS) once(c *call, p uint32, id *CallID, op func(t *txn, p *place) (st uint32, again bool)) error {
 	at := v.replies.begin(id)
+	c.Make(p, 0, v.deferred, 0)
+	c.Record = at != nil
 	again := false
-	run := func(at *place) error {
-		return v.run(p, 0, func(t *txn) (st uint32) {
-			st, again = op(t, at)
-			return st
-		})
-	}
-	err := run(at)
-	v.replies.end(at, err == nil && !again, again)
-	if err == ErrIO && at != nil && v.sys.Broken() == nil {
-		if err = run(nil); err != ErrIO { // it was the record
-			v.replies.broke(at)
+	err := v.serve(c, func(t *txn) (st uint32) {
+		var to *place
+		if c.Record {
+			to = at
 		}
+		st, again = op(t, to)
+		return st
+	})
+	v.replies.end(at, c.Record && err == nil && !again, again)
+	if at != nil && !c.Record && err != ErrIO { // it was the record that could not be read
+		v.replies.broke(at)
 	}
 	return err
 }

@@ -59,7 +59,9 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	v.dirs = directories.New_DirFs_()
 	v.dirs.Recover(f)
 
-	status, err := v.transact(procGetattr, 0, func(t *txn) uint32 {
+	var c call
+	c.Make(procGetattr, 0, v.deferred, 0)
+	_, err := v.transact(&c, func(t *txn) uint32 {
 		a := decode(rootIno, f.GetInode(t, rootIno, false))
 		if a.Type != Directory || a.Nlink < 2 {
 			return uint32(ErrServerFault)
@@ -67,7 +69,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		v.root = Handle{rootIno, a.Gen}
 		return 0
 	})
-	if err == nil && status != 0 {
+	if err == nil && c.Status != 0 {
 		err = fmt.Errorf("inode %d is not a root directory", rootIno)
 	}
 	if err != nil {

@@ -16,14 +16,14 @@ func (v *FS) renew(a uint64) bool {
 	}
 	for b := first; b <= last; b++ {
 		wrote := false
-		err := v.attempt(decisions.FREE(), 0, func(tx *txn) uint32 {
+		err := v.background(decisions.FREE(), func(tx *txn) uint32 {
 			wrote = v.replies.renew(tx, b) || renewing.Companion_Default___.Renew(tx, v.dirs, b)
 			return 0
 		})
 		if err == nil && wrote {
 			return v.sys.Settle() == nil // soon, as a crash before loses what memory has
 		}
-		if err != nil && err != ErrIO && err != ErrJukebox { // those: another will do
+		if err != nil && err != ErrIO { // that: another will do
 			return false
 		}
 	}

@@ -603,13 +603,15 @@ func TestClock(t *testing.T) {
 // Damage that verified code trips over makes the volume read-only and an error, not a crash.
 func TestDamage(t *testing.T) {
 	v := newFS(t)
-	err := v.run(procSetattr, 0, func(*dtxn.Txn) uint32 { panic("index out of range") })
+	var c call
+	err := v.run(&c, procSetattr, func(*dtxn.Txn) uint32 { panic("index out of range") })
 	want(t, err, ErrIO)
 	_, err = v.Create(root, v.Root(), []byte("f"), Guarded, nil, 0)
 	want(t, err, ErrROFS)
 	_, err = v.Getattr(v.Root())
 	want(t, err, 0)
-	if _, err := v.transact(procGetattr, 0, func(*dtxn.Txn) uint32 { panic(1) }); !errors.Is(err, errDamaged) {
+	c.Make(procGetattr, 0, false, 0)
+	if _, err := v.transact(&c, func(*dtxn.Txn) uint32 { panic(1) }); !errors.Is(err, errDamaged) {
 		t.Fatal("not called damage")
 	}
 }

@@ -12,21 +12,22 @@ import (
 // Fsstat implements FileSystem. Blocks that wait in the background count as used.
 func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	blocks, inodes, lost := v.count()
+	var c call
 	var s Stat
-	var ip *buf
-	err := v.run(procFsstat, 0, func(t *txn) uint32 {
+	err := v.run(&c, procFsstat, func(t *txn) uint32 {
 		st, n, p := volumeops.Companion_Default___.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
-		s, ip = Stat{n.Dtor_tbytes(), n.Dtor_fbytes(), n.Dtor_tfiles(), n.Dtor_ffiles()}, p
+		s, c.File = Stat{n.Dtor_tbytes(), n.Dtor_fbytes(), n.Dtor_tfiles(), n.Dtor_ffiles()}, p
 		return st
 	})
 	if err == nil && lost != nil {
 		v.log.Error("the bitmaps cannot be read", "err", lost)
+		c.Refuse(uint32(ErrIO))
 		err = ErrIO
 	}
 	if err != nil {
 		s = Stat{}
 	}
-	return s, attrs(h.Ino, ip, err), err
+	return s, decode(h.Ino, c.File), err
 }
 
 // count counts what is free, and of the blocks no more than the host has room for.
@@ -80,10 +81,10 @@ func (v *FS) Health() error {
 
 // Fsinfo implements FileSystem.
 func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
-	var ip *buf
-	err = v.run(procFsinfo, 0, func(t *txn) uint32 {
+	var c call
+	err = v.run(&c, procFsinfo, func(t *txn) uint32 {
 		st, x, p := volumeops.Companion_Default___.Fsinfo(t, v.dirs, h.Ino, h.Gen)
-		ip, i = p, Info{
+		c.File, i = p, Info{
 			RtMax: x.Dtor_rtmax(), RtPref: x.Dtor_rtpref(), RtMult: x.Dtor_rtmult(),
 			WtMax: x.Dtor_wtmax(), WtPref: x.Dtor_wtpref(), WtMult: x.Dtor_wtmult(),
 			DtPref: x.Dtor_dtpref(), MaxFileSize: x.Dtor_maxfilesize(),
@@ -91,35 +92,35 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 		}
 		return st
 	})
-	return i, attrs(h.Ino, ip, err), err
+	return i, decode(h.Ino, c.File), err
 }
 
 // Pathconf implements FileSystem.
-func (v *FS) Pathconf(h Handle) (c Pathconf, a *Attr, err error) {
-	var ip *buf
-	err = v.run(procPathconf, 0, func(t *txn) uint32 {
+func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
+	var c call
+	err = v.run(&c, procPathconf, func(t *txn) uint32 {
 		st, x, p := volumeops.Companion_Default___.Pathconf(t, v.dirs, h.Ino, h.Gen)
-		ip, c = p, Pathconf{
+		c.File, l = p, Pathconf{
 			LinkMax: x.Dtor_linkmax(), NameMax: x.Dtor_namemax(), NoTrunc: x.Dtor_notrunc(), ChownRestricted: x.Dtor_chownrestricted(),
 			CaseInsensitive: x.Dtor_caseinsensitive(), CasePreserving: x.Dtor_casepreserving(),
 		}
 		return st
 	})
-	return c, attrs(h.Ino, ip, err), err
+	return l, decode(h.Ino, c.File), err
 }
 
 // Commit implements FileSystem. Everything written so far becomes durable, not
 // only the range named.
 func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
-	var ip *buf
-	err := v.run(procCommit, 0, func(t *txn) (st uint32) {
-		st, ip = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
+	var c call
+	err := v.run(&c, procCommit, func(t *txn) (st uint32) {
+		st, c.File = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
 		return WCC{}, err
 	}
-	return wcc(h.Ino, ip, ip, nil), nil
+	return wcc(h.Ino, c.File, c.File), nil
 }
 
 // Sync makes everything durable that was changed so far. It costs no barrier if that is already so.

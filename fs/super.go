@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"tansy/disk"
+	"tansy/internal/extern/ddisk"
+	"tansy/internal/gen/superblockcopies"
 	"tansy/internal/gen/superblockformat"
 )
 
@@ -18,6 +20,9 @@ var ErrNotVolume = errors.New("not a Tansy volume")
 // ErrNoSuperblock is wrapped as well when there is no sign that the device ever
 // held one.
 var ErrNoSuperblock = errors.New("it has no superblock")
+
+// The verified code that writes the superblocks of a volume, and says which of them counts (verified/fs/format/copies.dfy).
+var copies = superblockcopies.Companion_Default___
 
 const (
 	noSuper = 1
@@ -33,38 +38,30 @@ var refusals = map[uint32]string{
 	5:      "its superblock contradicts itself",
 }
 
-// readSuper returns the superblock of a volume. When that in block 0 is there but
-// damaged, the copy in the last block serves, and damaged is true. When block 0
-// holds something else, so may the rest of the device: the copy is not used.
+// readSuper returns the superblock of a volume; damaged: that in block 0 is not usable, and its copy serves.
 func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) {
 	if d.Size() < 2 {
 		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
 	}
-	why, s, err := decodeSuper(d, 0)
-	if err == nil && why == noSuper {
-		return s, false, noSuperblock(d)
+	dd := ddisk.New(d)
+	which, why, s := copies.Find(dd)
+	switch {
+	case which != copies.NONE():
+		return s, which == copies.COPY(), nil
+	case why == noSuper:
+		err = noSuperblock(d)
+	case why == other:
+		err = otherFormat(d)
+	case why == badSum:
+		err = fmt.Errorf("%w: %s, and so is the copy in block %d", ErrNotVolume, refusals[why], d.Size()-1)
+	case why == copies.LARGER():
+		err = fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
+	case why == copies.UNREAD():
+		err = dd.ReadErr()
+	default:
+		err = fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
 	}
-	if err == nil && why == other {
-		return s, false, otherFormat(d)
-	}
-	if err == nil && why != 0 && why != badSum {
-		return s, false, fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
-	}
-	if err != nil || why == badSum {
-		cwhy, c, cerr := decodeSuper(d, d.Size()-1)
-		switch {
-		case cerr == nil && cwhy == 0:
-			s, damaged = c, true
-		case err != nil:
-			return s, false, err
-		default:
-			return s, false, fmt.Errorf("%w: %s, and so is the copy in block %d", ErrNotVolume, refusals[why], d.Size()-1)
-		}
-	}
-	if s.Dtor_size() > d.Size() {
-		return s, damaged, fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
-	}
-	return s, damaged, nil
+	return s, false, err
 }
 
 // otherFormat is the error for a volume of another version of the format, with the way on. There is no conversion: this program
@@ -98,22 +95,6 @@ func decodeSuper(d disk.Disk, a uint64) (why uint32, s superblockformat.Super, e
 	}
 	why, s = superblockformat.Companion_Default___.Decode(bytesOf(b))
 	return why, s, nil
-}
-
-// writeSuper writes the copy first: a volume is one only when block 0 says so.
-func writeSuper(d disk.Disk, s superblockformat.Super) error {
-	if err := putSuper(d, s, s.Dtor_size()-1); err != nil {
-		return err
-	}
-	return putSuper(d, s, 0)
-}
-
-// putSuper makes block a the superblock, durably.
-func putSuper(d disk.Disk, s superblockformat.Super, a uint64) error {
-	if err := d.WriteAt(a, [][]byte{superblockformat.Companion_Default___.Encode(s).Data}); err != nil {
-		return err
-	}
-	return d.Barrier()
 }
 
 // key is the 32 random bytes of the volume.

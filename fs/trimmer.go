@@ -252,14 +252,14 @@ func (t *trimmer) write() error {
 		}
 	}
 	_, before := sys.Spared()
-	err := t.v.attempt(decisions.TRIM(), 0, func(tx *txn) uint32 {
+	err := t.v.background(decisions.TRIM(), func(tx *txn) uint32 {
 		for _, r := range part {
 			trimming.Companion_Default___.Trim(tx, t.v.dirs, r.Start, r.End-r.Start)
 		}
 		return 0
 	})
 	t.part, t.size = nil, 0
-	if err != nil && err != ErrJukebox { // that: others are in the way
+	if err != nil {
 		return err
 	}
 	switch cannot, kept := sys.Spared(); {

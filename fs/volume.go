@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"tansy/disk"
+	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/superblockformat"
 	"tansy/journal"
 	"tansy/txn/dtxn"
@@ -26,8 +27,8 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 	}
 	if damaged {
 		o.Log.Warn("the superblock in block 0 is damaged; it is restored from its copy")
-		if err := putSuper(d, s, 0); err != nil { // only there: the copy is the last one
-			return nil, err
+		if dd := ddisk.New(d); !copies.Restore(dd, s) {
+			return nil, dd.Err()
 		}
 	}
 	o.dmg = newDamage(s.Dtor_geo(), journalParams(s), d.Size(), o.Log)

@@ -74,11 +74,6 @@ const (
 // MaxBlocks is the number of blocks that one transaction can write.
 const MaxBlocks = 500
 
-// maxConflicts bounds how often a transaction is tried. Each conflict adds a lock to those
-// taken first, so that a function that wants the same objects every time
-// runs at most once more than it has objects.
-const maxConflicts = 10000
-
 // Which bitmap a hint is about.
 const (
 	Blocks = 0
@@ -254,44 +249,46 @@ func (s *System) key(blkno, off uint64) uint64 {
 func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 
 // Run runs f in a transaction, again and again while it conflicts with others,
-// so f must have no other effect than on the transaction. When f returns nil the
+// so f must have no other effect than on the transaction. Each conflict adds a lock to those
+// taken first, so that a function that wants the same objects every time
+// runs at most once more than it has objects. When f returns nil the
 // transaction is committed, else aborted, and Run returns f's error. A stable
 // transaction is durable when Run returns nil. In a read-only one, a write is an
 // error. What f has seen of stable ones is durable when Run returns nil or f's error,
 // which may tell of it.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	var refused error
-	r, err := s.Perform(readOnly, func(t *Txn) uint32 {
+	err := s.Perform(readOnly, func(t *Txn) uint32 {
 		if refused = f(t); refused != nil {
 			return 1
 		}
 		return 0
-	}, func(t *txnm.Txn, w *Txn, cut, r uint32) (status, st uint32) {
-		return r, txnrun.Companion_Default___.Run(t, w, cut, r, stable, readOnly)
+	}, func(t *txnm.Txn, w *Txn, cut, r uint32) (again bool, st uint32) {
+		st = txnrun.Companion_Default___.Run(t, w, cut, r, stable, readOnly)
+		return st == conflict, st
 	})
-	if err != nil || r == 0 {
+	if err != nil {
 		return err
 	}
 	return refused
 }
 
-// Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run and Exec
-// (verified/txn/run.dfy, verified/fs/exec), and its results what may be answered, and the status that the transaction ended with.
-// Those of the last attempt are the results, the latter as an error.
-func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, cut, r uint32) (status, st uint32)) (status uint32, err error) {
+// Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run
+// (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the status that the
+// transaction ended with. That of the last one is the result, as an error.
+func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, cut, r uint32) (again bool, st uint32)) error {
 	t := s.begin(readOnly)
 	defer func() {
 		if t != nil {
 			t.escape()
 		}
 	}()
-	for try := 0; ; try++ {
+	for {
 		cut, r := t.do(f)
-		status, st := end(t.t, t, cut, r)
-		if st != conflict || try == maxConflicts {
+		if again, st := end(t.t, t, cut, r); !again {
 			ended := t
 			t = nil // it may be another's when this returns
-			return status, ended.put(st)
+			return ended.put(st)
 		}
 	}
 }

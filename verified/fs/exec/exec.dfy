@@ -62,7 +62,8 @@ module Exec {
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     // on every path: no lock is held, and at most one commit was made, which is the one told of
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures status == Status(st, r)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
     ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
     ensures status != 0 ==> at == 0 || status == D.IO
@@ -70,7 +71,7 @@ module Exec {
     // it is durable if that was promised, and what is shown is
     ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.s.j.lb
     ensures status == 0 && at != 0 && p == TRIM ==> at <= t.s.j.lb
-    ensures D.Shows(status) ==> Lasting(t.s, g)
+    ensures D.Shows(status) ==> cut == OK && Lasting(t.s, g)
     ensures status == 0 && p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
     decreases *
   {

@@ -106,7 +106,7 @@ module SuperblockFormat {
   // 4 unknown incompatible flags, 5 inconsistent geometry.
   method Decode(b: Bytes) returns (why: uint32, s: Super)
     requires |b.data| == 4096
-    ensures why == 0 <==> Acceptable(b.data)
+    ensures (why == 0 <==> Acceptable(b.data)) && why <= 5 && (why == 1 <==> U64At(b.data, 0) != MAGIC) && (why == 2 <==> U64At(b.data, 0) == MAGIC && !Sealed(b.data))
     ensures why == 0 ==> s == SuperAt(b.data) && SuperOk(s)
   {
     var slot0, data0 := b.U64(176), b.U64(72);
