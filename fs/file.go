@@ -4,6 +4,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/fileops"
+	"tansy/internal/lockorder"
 )
 
 // Getattr implements FileSystem.
@@ -113,8 +114,11 @@ func (v *FS) Write(c *Cred, h Handle, off uint64, data []byte, how Stability) (u
 	src := bytesOf(data)
 	done := Stability(decisions.Committed(uint32(how), v.deferred))
 	if done == Unstable && n > freeStream {
+		lockorder.Wait[lockorder.Streams]()
 		v.streams <- struct{}{}
-		defer func() { <-v.streams }()
+		var place lockorder.Held[lockorder.Streams]
+		place.Take()
+		defer func() { place.Drop(); <-v.streams }()
 	}
 	var before, after *buf
 	for {
