@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _705_ip
-	var _out976 uint32
-	var _ = _out976
-	var _out977 *dbytes.Bytes
-	var _ = _out977
-	_out976, _out977 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out976
-	_705_ip = _out977
+	var _707_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _707_ip
+	var _out979 uint32
+	var _ = _out979
+	var _out980 *dbytes.Bytes
+	var _ = _out980
+	_out979, _out980 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out979
+	_707_ip = _out980
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _705_ip
-	var _706_ty uint32
-	var _ = _706_ty
-	var _out978 uint32
-	var _ = _out978
-	_out978 = inodeformat.Companion_Default___.GetTy(_705_ip)
-	_706_ty = _out978
-	if _706_ty != permissions.Companion_Default___.REG() {
+	after = _707_ip
+	var _708_ty uint32
+	var _ = _708_ty
+	var _out981 uint32
+	var _ = _out981
+	_out981 = inodeformat.Companion_Default___.GetTy(_707_ip)
+	_708_ty = _out981
+	if _708_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _707_r bool
-	var _ = _707_r
-	var _out979 bool
-	var _ = _out979
-	_out979 = permissions.Companion_Default___.MayData(c, _705_ip, permissions.Companion_Default___.MAYR())
-	_707_r = _out979
-	var _708_x bool
-	var _ = _708_x
-	var _out980 bool
-	var _ = _out980
-	_out980 = permissions.Companion_Default___.May(c, _705_ip, permissions.Companion_Default___.MAYX())
-	_708_x = _out980
-	if !_707_r && !_708_x {
+	var _709_r bool
+	var _ = _709_r
+	var _out982 bool
+	var _ = _out982
+	_out982 = permissions.Companion_Default___.MayData(c, _707_ip, permissions.Companion_Default___.MAYR())
+	_709_r = _out982
+	var _710_x bool
+	var _ = _710_x
+	var _out983 bool
+	var _ = _out983
+	_out983 = permissions.Companion_Default___.May(c, _707_ip, permissions.Companion_Default___.MAYX())
+	_710_x = _out983
+	if !_709_r && !_710_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _709_size uint64
-	var _ = _709_size
-	var _out981 uint64
-	var _ = _out981
-	_out981 = inodeformat.Companion_Default___.GetSize(_705_ip)
-	_709_size = _out981
-	eof = off >= _709_size || len_ >= _709_size-off
-	var _out982 *dbytes.Bytes
-	var _ = _out982
-	_out982 = d.Fs.Read(txn, ino, off, len_)
-	data = _out982
+	var _711_size uint64
+	var _ = _711_size
+	var _out984 uint64
+	var _ = _out984
+	_out984 = inodeformat.Companion_Default___.GetSize(_707_ip)
+	_711_size = _out984
+	eof = off >= _711_size || len_ >= _711_size-off
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	_out985 = d.Fs.Read(txn, ino, off, len_)
+	data = _out985
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _710_ip
-	var _out983 uint32
-	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	_out983, _out984 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out983
-	_710_ip = _out984
+	var _712_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _712_ip
+	var _out986 uint32
+	var _ = _out986
+	var _out987 *dbytes.Bytes
+	var _ = _out987
+	_out986, _out987 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out986
+	_712_ip = _out987
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _710_ip
-	var _711_ty uint32
-	var _ = _711_ty
-	var _out985 uint32
-	var _ = _out985
-	_out985 = inodeformat.Companion_Default___.GetTy(_710_ip)
-	_711_ty = _out985
-	if _711_ty != permissions.Companion_Default___.REG() {
+	before = _712_ip
+	var _713_ty uint32
+	var _ = _713_ty
+	var _out988 uint32
+	var _ = _out988
+	_out988 = inodeformat.Companion_Default___.GetTy(_712_ip)
+	_713_ty = _out988
+	if _713_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _712_w bool
-	var _ = _712_w
-	var _out986 bool
-	var _ = _out986
-	_out986 = permissions.Companion_Default___.MayData(c, _710_ip, permissions.Companion_Default___.MAYW())
-	_712_w = _out986
-	if !_712_w {
+	var _714_w bool
+	var _ = _714_w
+	var _out989 bool
+	var _ = _out989
+	_out989 = permissions.Companion_Default___.MayData(c, _712_ip, permissions.Companion_Default___.MAYW())
+	_714_w = _out989
+	if !_714_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _710_ip
+		after = _712_ip
 		return st, before, after
 	}
-	var _713_size uint64
-	var _ = _713_size
-	var _out987 uint64
-	var _ = _out987
-	_out987 = inodeformat.Companion_Default___.GetSize(_710_ip)
-	_713_size = _out987
-	var _714_shrink uint64
-	var _ = _714_shrink
-	var _out988 uint64
-	var _ = _out988
-	_out988 = inodeformat.Companion_Default___.GetShrink(_710_ip)
-	_714_shrink = _out988
-	if _714_shrink != uint64(0) && off+len_ > _713_size {
+	var _715_size uint64
+	var _ = _715_size
+	var _out990 uint64
+	var _ = _out990
+	_out990 = inodeformat.Companion_Default___.GetSize(_712_ip)
+	_715_size = _out990
+	var _716_shrink uint64
+	var _ = _716_shrink
+	var _out991 uint64
+	var _ = _out991
+	_out991 = inodeformat.Companion_Default___.GetShrink(_712_ip)
+	_716_shrink = _out991
+	if _716_shrink != uint64(0) && off+len_ > _715_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out989 uint32
-	var _ = _out989
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	_out989, _out990 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out989
-	after = _out990
+	var _out992 uint32
+	var _ = _out992
+	var _out993 *dbytes.Bytes
+	var _ = _out993
+	_out992, _out993 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out992
+	after = _out993
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _715_ok bool
-	var _ = _715_ok
-	var _out991 bool
-	var _ = _out991
-	_out991 = d.Write(txn, ino, off, src, so, len_)
-	_715_ok = _out991
-	if !_715_ok {
+	var _717_ok bool
+	var _ = _717_ok
+	var _out994 bool
+	var _ = _out994
+	_out994 = d.Write(txn, ino, off, src, so, len_)
+	_717_ok = _out994
+	if !_717_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _716_np *dbytes.Bytes
-	var _ = _716_np
-	var _out992 *dbytes.Bytes
-	var _ = _out992
-	_out992 = d.Fs.GetInode(txn, ino, true)
-	_716_np = _out992
-	var _717_ts uint64
-	var _ = _717_ts
-	var _718_tns uint32
-	var _ = _718_tns
-	var _out993 uint64
-	var _ = _out993
-	var _out994 uint32
-	var _ = _out994
-	_out993, _out994 = attributechanges.Companion_Default___.Stamp(_716_np, s, ns)
-	_717_ts = _out993
-	_718_tns = _out994
-	inodeformat.Companion_Default___.SetMtime(_716_np, _717_ts, _718_tns)
-	inodeformat.Companion_Default___.SetCtime(_716_np, _717_ts, _718_tns)
+	var _718_np *dbytes.Bytes
+	var _ = _718_np
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	_out995 = d.Fs.GetInode(txn, ino, true)
+	_718_np = _out995
+	var _719_ts uint64
+	var _ = _719_ts
+	var _720_tns uint32
+	var _ = _720_tns
+	var _out996 uint64
+	var _ = _out996
+	var _out997 uint32
+	var _ = _out997
+	_out996, _out997 = attributechanges.Companion_Default___.Stamp(_718_np, s, ns)
+	_719_ts = _out996
+	_720_tns = _out997
+	inodeformat.Companion_Default___.SetMtime(_718_np, _719_ts, _720_tns)
+	inodeformat.Companion_Default___.SetCtime(_718_np, _719_ts, _720_tns)
 	if c.Uid != uint32(0) {
-		var _719_mode uint32
-		var _ = _719_mode
-		var _out995 uint32
-		var _ = _out995
-		_out995 = inodeformat.Companion_Default___.GetMode(_716_np)
-		_719_mode = _out995
-		inodeformat.Companion_Default___.SetMode(_716_np, permissions.Companion_Default___.KillPriv(_719_mode))
+		var _721_mode uint32
+		var _ = _721_mode
+		var _out998 uint32
+		var _ = _out998
+		_out998 = inodeformat.Companion_Default___.GetMode(_718_np)
+		_721_mode = _out998
+		inodeformat.Companion_Default___.SetMode(_718_np, permissions.Companion_Default___.KillPriv(_721_mode))
 	}
-	d.PutInode(txn, ino, _716_np)
-	after = _716_np
+	d.PutInode(txn, ino, _718_np)
+	after = _718_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _720_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _720_ip
-	var _out996 uint32
-	var _ = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out996, _out997 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out996
-	_720_ip = _out997
+	var _722_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _722_ip
+	var _out999 uint32
+	var _ = _out999
+	var _out1000 *dbytes.Bytes
+	var _ = _out1000
+	_out999, _out1000 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out999
+	_722_ip = _out1000
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _720_ip
-	var _721_ty uint32
-	var _ = _721_ty
-	var _out998 uint32
-	var _ = _out998
-	_out998 = inodeformat.Companion_Default___.GetTy(_720_ip)
-	_721_ty = _out998
-	if _721_ty != permissions.Companion_Default___.LNK() {
+	after = _722_ip
+	var _723_ty uint32
+	var _ = _723_ty
+	var _out1001 uint32
+	var _ = _out1001
+	_out1001 = inodeformat.Companion_Default___.GetTy(_722_ip)
+	_723_ty = _out1001
+	if _723_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _722_size uint64
-	var _ = _722_size
-	var _out999 uint64
-	var _ = _out999
-	_out999 = inodeformat.Companion_Default___.GetSize(_720_ip)
-	_722_size = _out999
-	if _722_size > uint64(4096) {
+	var _724_size uint64
+	var _ = _724_size
+	var _out1002 uint64
+	var _ = _out1002
+	_out1002 = inodeformat.Companion_Default___.GetSize(_722_ip)
+	_724_size = _out1002
+	if _724_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out1000 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out1000
+	var _out1003 *dbytes.Bytes
+	var _ = _out1003
+	_out1003 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out1003
 	return st, target, after
 }
 

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out722 bool
-		var _ = _out722
-		var _out723 *ddisk.BList
-		var _ = _out723
-		_out722, _out723 = d.ReadRun(a, n)
-		io = _out722
-		l = _out723
-	} else {
-		var _out724 bool
-		var _ = _out724
-		var _out725 *ddisk.BList
+		var _out725 bool
 		var _ = _out725
-		_out724, _out725 = d.ReadAny(a, n)
-		io = _out724
-		l = _out725
+		var _out726 *ddisk.BList
+		var _ = _out726
+		_out725, _out726 = d.ReadRun(a, n)
+		io = _out725
+		l = _out726
+	} else {
+		var _out727 bool
+		var _ = _out727
+		var _out728 *ddisk.BList
+		var _ = _out728
+		_out727, _out728 = d.ReadAny(a, n)
+		io = _out727
+		l = _out728
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _538_s uint64
-	var _ = _538_s
-	var _out726 uint64
-	var _ = _out726
-	_out726 = ring.Companion_Default___.SlotOf(q, nd)
-	_538_s = _out726
-	var _539_a uint64
-	var _ = _539_a
-	_539_a = at + uint64(2) + uint64(16)*_538_s
-	var _540_k uint64
-	var _ = _540_k
-	_540_k = n
+	var _540_s uint64
+	var _ = _540_s
+	var _out729 uint64
+	var _ = _out729
+	_out729 = ring.Companion_Default___.SlotOf(q, nd)
+	_540_s = _out729
+	var _541_a uint64
+	var _ = _541_a
+	_541_a = at + uint64(2) + uint64(16)*_540_s
+	var _542_k uint64
+	var _ = _542_k
+	_542_k = n
 	if n > uint64(15) {
-		var _out727 uint64
-		var _ = _out727
-		_out727 = ring.Companion_Default___.SlotOf(pos, nr)
-		_538_s = _out727
-		_539_a = at + uint64(1) + uint64(16)*nd + _538_s
-		if _540_k > nr-_538_s {
-			_540_k = nr - _538_s
+		var _out730 uint64
+		var _ = _out730
+		_out730 = ring.Companion_Default___.SlotOf(pos, nr)
+		_540_s = _out730
+		_541_a = at + uint64(1) + uint64(16)*nd + _540_s
+		if _542_k > nr-_540_s {
+			_542_k = nr - _540_s
 		}
 	}
-	var _out728 bool
-	var _ = _out728
-	var _out729 *ddisk.BList
-	var _ = _out729
-	_out728, _out729 = Companion_Default___.ReadLog(d, believe, _539_a, _540_k)
-	io = _out728
-	x = _out729
+	var _out731 bool
+	var _ = _out731
+	var _out732 *ddisk.BList
+	var _ = _out732
+	_out731, _out732 = Companion_Default___.ReadLog(d, believe, _541_a, _542_k)
+	io = _out731
+	x = _out732
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out730 bool
-	var _ = _out730
-	var _out731 *ddisk.BList
-	var _ = _out731
-	_out730, _out731 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_540_k)
-	io = _out730
-	y = _out731
+	var _out733 bool
+	var _ = _out733
+	var _out734 *ddisk.BList
+	var _ = _out734
+	_out733, _out734 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_542_k)
+	io = _out733
+	y = _out734
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _541_hm *dlog.BMap
-	var _ = _541_hm
-	var _out732 *dlog.BMap
-	var _ = _out732
-	_out732 = dlog.NewBMap()
-	_541_hm = _out732
-	var _542_i uint64
-	var _ = _542_i
-	_542_i = uint64(0)
-	for _542_i < m {
-		var _543_a uint64
-		var _ = _543_a
-		var _544_n uint64
-		var _ = _544_n
-		var _out733 uint64
-		var _ = _out733
-		var _out734 uint64
-		var _ = _out734
-		_out733, _out734 = Companion_Default___.DirRun(r, _542_i, m)
-		_543_a = _out733
-		_544_n = _out734
-		var _545_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _545_l
-		var _out735 bool
-		var _ = _out735
-		var _out736 *ddisk.BList
+	var _543_hm *dlog.BMap
+	var _ = _543_hm
+	var _out735 *dlog.BMap
+	var _ = _out735
+	_out735 = dlog.NewBMap()
+	_543_hm = _out735
+	var _544_i uint64
+	var _ = _544_i
+	_544_i = uint64(0)
+	for _544_i < m {
+		var _545_a uint64
+		var _ = _545_a
+		var _546_n uint64
+		var _ = _546_n
+		var _out736 uint64
 		var _ = _out736
-		_out735, _out736 = Companion_Default___.ReadLog(d, believe, _543_a, _544_n)
-		io = _out735
-		_545_l = _out736
+		var _out737 uint64
+		var _ = _out737
+		_out736, _out737 = Companion_Default___.DirRun(r, _544_i, m)
+		_545_a = _out736
+		_546_n = _out737
+		var _547_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _547_l
+		var _out738 bool
+		var _ = _out738
+		var _out739 *ddisk.BList
+		var _ = _out739
+		_out738, _out739 = Companion_Default___.ReadLog(d, believe, _545_a, _546_n)
+		io = _out738
+		_547_l = _out739
 		if !io {
 			return io, z
 		}
-		var _546_ok bool
-		var _ = _546_ok
-		var _out737 bool
-		var _ = _out737
-		_out737 = Companion_Default___.PutRun(_541_hm, r, _542_i, _544_n, _545_l)
-		_546_ok = _out737
-		if !_546_ok {
+		var _548_ok bool
+		var _ = _548_ok
+		var _out740 bool
+		var _ = _out740
+		_out740 = Companion_Default___.PutRun(_543_hm, r, _544_i, _546_n, _547_l)
+		_548_ok = _out740
+		if !_548_ok {
 			return io, z
 		}
-		_542_i = _542_i + _544_n
+		_544_i = _544_i + _546_n
 	}
-	var _out738 *ddisk.BList
-	var _ = _out738
-	_out738 = _541_hm.List()
-	z = _out738
+	var _out741 *ddisk.BList
+	var _ = _out741
+	_out741 = _543_hm.List()
+	z = _out741
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out739 uint64
-	var _ = _out739
-	_out739 = r.Dir(i)
-	a = _out739
+	var _out742 uint64
+	var _ = _out742
+	_out742 = r.Dir(i)
+	a = _out742
 	n = uint64(1)
 	for i+n < m {
-		var _547_b uint64
-		var _ = _547_b
-		var _out740 uint64
-		var _ = _out740
-		_out740 = r.Dir(i + n)
-		_547_b = _out740
-		if _547_b != a+n {
+		var _549_b uint64
+		var _ = _549_b
+		var _out743 uint64
+		var _ = _out743
+		_out743 = r.Dir(i + n)
+		_549_b = _out743
+		if _549_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _548_k uint64
-	var _ = _548_k
-	_548_k = uint64(0)
-	for _548_k < n {
-		var _549_a uint64
-		var _ = _549_a
-		var _out741 uint64
-		var _ = _out741
-		_out741 = r.Dir(i + _548_k)
-		_549_a = _out741
-		var _550_o *dbytes.Blk
-		var _ = _550_o
-		var _out742 *dbytes.Blk
-		var _ = _out742
-		_out742 = hm.Get(_549_a)
-		_550_o = _out742
-		if _550_o != (*dbytes.Blk)(nil) {
+	var _550_k uint64
+	var _ = _550_k
+	_550_k = uint64(0)
+	for _550_k < n {
+		var _551_a uint64
+		var _ = _551_a
+		var _out744 uint64
+		var _ = _out744
+		_out744 = r.Dir(i + _550_k)
+		_551_a = _out744
+		var _552_o *dbytes.Blk
+		var _ = _552_o
+		var _out745 *dbytes.Blk
+		var _ = _out745
+		_out745 = hm.Get(_551_a)
+		_552_o = _out745
+		if _552_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _551_b *dbytes.Blk
-		var _ = _551_b
-		var _out743 *dbytes.Blk
-		var _ = _out743
-		_out743 = l.BlkAt(_548_k)
-		_551_b = _out743
-		hm.Put(_549_a, _551_b)
-		_548_k = _548_k + uint64(1)
+		var _553_b *dbytes.Blk
+		var _ = _553_b
+		var _out746 *dbytes.Blk
+		var _ = _out746
+		_out746 = l.BlkAt(_550_k)
+		_553_b = _out746
+		hm.Put(_551_a, _553_b)
+		_550_k = _550_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _552_s uint64
-	var _ = _552_s
-	var _out744 uint64
-	var _ = _out744
-	_out744 = ring.Companion_Default___.SlotOf(q, nd)
-	_552_s = _out744
-	var _553_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _553_l
-	var _out745 bool
-	var _ = _out745
-	var _out746 *ddisk.BList
-	var _ = _out746
-	_out745, _out746 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_552_s, uint64(1))
-	io = _out745
-	_553_l = _out746
+	var _554_s uint64
+	var _ = _554_s
+	var _out747 uint64
+	var _ = _out747
+	_out747 = ring.Companion_Default___.SlotOf(q, nd)
+	_554_s = _out747
+	var _555_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _555_l
+	var _out748 bool
+	var _ = _out748
+	var _out749 *ddisk.BList
+	var _ = _out749
+	_out748, _out749 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_554_s, uint64(1))
+	io = _out748
+	_555_l = _out749
 	if !io {
 		return io, gm
 	}
-	var _554_b *dbytes.Blk
-	var _ = _554_b
-	var _out747 *dbytes.Blk
-	var _ = _out747
-	_out747 = _553_l.BlkAt(uint64(0))
-	_554_b = _out747
-	var _555_r *dlog.DescR
-	var _ = _555_r
-	var _out748 *dlog.DescR
-	var _ = _out748
-	_out748 = dlog.Parse(_554_b)
-	_555_r = _out748
-	if _555_r == (*dlog.DescR)(nil) {
+	var _556_b *dbytes.Blk
+	var _ = _556_b
+	var _out750 *dbytes.Blk
+	var _ = _out750
+	_out750 = _555_l.BlkAt(uint64(0))
+	_556_b = _out750
+	var _557_r *dlog.DescR
+	var _ = _557_r
+	var _out751 *dlog.DescR
+	var _ = _out751
+	_out751 = dlog.Parse(_556_b)
+	_557_r = _out751
+	if _557_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _556_q2 uint64
-	var _ = _556_q2
-	var _out749 uint64
-	var _ = _out749
-	_out749 = _555_r.Sq()
-	_556_q2 = _out749
-	var _557_pos uint64
-	var _ = _557_pos
-	var _out750 uint64
-	var _ = _out750
-	_out750 = _555_r.Pos()
-	_557_pos = _out750
-	var _558_n uint64
-	var _ = _558_n
-	var _out751 uint64
-	var _ = _out751
-	_out751 = _555_r.N()
-	_558_n = _out751
-	var _559_dn uint64
-	var _ = _559_dn
+	var _558_q2 uint64
+	var _ = _558_q2
 	var _out752 uint64
 	var _ = _out752
-	_out752 = _555_r.M()
-	_559_dn = _out752
-	if _556_q2 != q || _557_pos >= uint64(2305843009213693952) || _558_n > uint64(500) || _559_dn > uint64(500)-_558_n {
-		return io, gm
-	}
-	var _560_same bool
-	var _ = _560_same
-	var _out753 bool
+	_out752 = _557_r.Sq()
+	_558_q2 = _out752
+	var _559_pos uint64
+	var _ = _559_pos
+	var _out753 uint64
 	var _ = _out753
-	_out753 = seal.Under(_555_r, hb)
-	_560_same = _out753
-	if !_560_same {
-		return io, gm
-	}
-	var _561_inside bool
-	var _ = _561_inside
-	var _out754 bool
+	_out753 = _557_r.Pos()
+	_559_pos = _out753
+	var _560_n uint64
+	var _ = _560_n
+	var _out754 uint64
 	var _ = _out754
-	_out754 = Companion_Default___.AddrsIn(_555_r, _558_n, _559_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_561_inside = _out754
-	if !_561_inside {
-		return io, gm
-	}
-	var _562_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _562_x
-	var _563_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _563_y
-	var _out755 bool
+	_out754 = _557_r.N()
+	_560_n = _out754
+	var _561_dn uint64
+	var _ = _561_dn
+	var _out755 uint64
 	var _ = _out755
-	var _out756 *ddisk.BList
-	var _ = _out756
-	var _out757 *ddisk.BList
-	var _ = _out757
-	_out755, _out756, _out757 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _557_pos, _558_n)
-	io = _out755
-	_562_x = _out756
-	_563_y = _out757
-	if !io {
+	_out755 = _557_r.M()
+	_561_dn = _out755
+	if _558_q2 != q || _559_pos >= uint64(2305843009213693952) || _560_n > uint64(500) || _561_dn > uint64(500)-_560_n {
 		return io, gm
 	}
-	var _564_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _564_z
+	var _562_same bool
+	var _ = _562_same
+	var _out756 bool
+	var _ = _out756
+	_out756 = seal.Under(_557_r, hb)
+	_562_same = _out756
+	if !_562_same {
+		return io, gm
+	}
+	var _563_inside bool
+	var _ = _563_inside
+	var _out757 bool
+	var _ = _out757
+	_out757 = Companion_Default___.AddrsIn(_557_r, _560_n, _561_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_563_inside = _out757
+	if !_563_inside {
+		return io, gm
+	}
+	var _564_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _564_x
+	var _565_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _565_y
 	var _out758 bool
 	var _ = _out758
 	var _out759 *ddisk.BList
 	var _ = _out759
-	_out758, _out759 = Companion_Default___.ReadDirect(d, believe, _555_r, _559_dn)
-	io = _out758
-	_564_z = _out759
-	if !io || _564_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _565_ok bool
-	var _ = _565_ok
-	var _out760 bool
+	var _out760 *ddisk.BList
 	var _ = _out760
-	_out760 = seal.Check(_555_r, _562_x, _563_y, _564_z, cs)
-	_565_ok = _out760
-	if !_565_ok {
+	_out758, _out759, _out760 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _559_pos, _560_n)
+	io = _out758
+	_564_x = _out759
+	_565_y = _out760
+	if !io {
 		return io, gm
 	}
-	var _out761 *dlog.BMap
+	var _566_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _566_z
+	var _out761 bool
 	var _ = _out761
-	_out761 = Companion_Default___.GroupMap(_555_r, _558_n, _562_x, _563_y)
-	gm = _out761
+	var _out762 *ddisk.BList
+	var _ = _out762
+	_out761, _out762 = Companion_Default___.ReadDirect(d, believe, _557_r, _561_dn)
+	io = _out761
+	_566_z = _out762
+	if !io || _566_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _567_ok bool
+	var _ = _567_ok
+	var _out763 bool
+	var _ = _out763
+	_out763 = seal.Check(_557_r, _564_x, _565_y, _566_z, cs)
+	_567_ok = _out763
+	if !_567_ok {
+		return io, gm
+	}
+	var _out764 *dlog.BMap
+	var _ = _out764
+	_out764 = Companion_Default___.GroupMap(_557_r, _560_n, _564_x, _565_y)
+	gm = _out764
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _566_i uint64
-	var _ = _566_i
-	_566_i = uint64(0)
-	for _566_i < n {
-		var _567_a uint64
-		var _ = _567_a
-		var _out762 uint64
-		var _ = _out762
-		_out762 = r.Addr(_566_i)
-		_567_a = _out762
-		if _567_a < lo || _567_a >= hi {
+	var _568_i uint64
+	var _ = _568_i
+	_568_i = uint64(0)
+	for _568_i < n {
+		var _569_a uint64
+		var _ = _569_a
+		var _out765 uint64
+		var _ = _out765
+		_out765 = r.Addr(_568_i)
+		_569_a = _out765
+		if _569_a < lo || _569_a >= hi {
 			ok = false
 			return ok
 		}
-		_566_i = _566_i + uint64(1)
+		_568_i = _568_i + uint64(1)
 	}
-	_566_i = uint64(0)
-	for _566_i < m {
-		var _568_a uint64
-		var _ = _568_a
-		var _out763 uint64
-		var _ = _out763
-		_out763 = r.Dir(_566_i)
-		_568_a = _out763
-		if _568_a < lo || _568_a >= hi {
+	_568_i = uint64(0)
+	for _568_i < m {
+		var _570_a uint64
+		var _ = _570_a
+		var _out766 uint64
+		var _ = _out766
+		_out766 = r.Dir(_568_i)
+		_570_a = _out766
+		if _570_a < lo || _570_a >= hi {
 			ok = false
 			return ok
 		}
-		_566_i = _566_i + uint64(1)
+		_568_i = _568_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out764 *dlog.BMap
-	var _ = _out764
-	_out764 = dlog.NewBMap()
-	gm = _out764
-	var _569_k uint64
-	var _ = _569_k
-	var _out765 uint64
-	var _ = _out765
-	_out765 = x.Len()
-	_569_k = _out765
-	var _570_i uint64
-	var _ = _570_i
-	_570_i = uint64(0)
-	for _570_i < n {
-		var _571_a uint64
-		var _ = _571_a
-		var _out766 uint64
-		var _ = _out766
-		_out766 = r.Addr(_570_i)
-		_571_a = _out766
-		var _572_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _572_b
-		if _570_i < _569_k {
-			var _out767 *dbytes.Blk
-			var _ = _out767
-			_out767 = x.BlkAt(_570_i)
-			_572_b = _out767
+	var _out767 *dlog.BMap
+	var _ = _out767
+	_out767 = dlog.NewBMap()
+	gm = _out767
+	var _571_k uint64
+	var _ = _571_k
+	var _out768 uint64
+	var _ = _out768
+	_out768 = x.Len()
+	_571_k = _out768
+	var _572_i uint64
+	var _ = _572_i
+	_572_i = uint64(0)
+	for _572_i < n {
+		var _573_a uint64
+		var _ = _573_a
+		var _out769 uint64
+		var _ = _out769
+		_out769 = r.Addr(_572_i)
+		_573_a = _out769
+		var _574_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _574_b
+		if _572_i < _571_k {
+			var _out770 *dbytes.Blk
+			var _ = _out770
+			_out770 = x.BlkAt(_572_i)
+			_574_b = _out770
 		} else {
-			var _out768 *dbytes.Blk
-			var _ = _out768
-			_out768 = y.BlkAt(_570_i - _569_k)
-			_572_b = _out768
+			var _out771 *dbytes.Blk
+			var _ = _out771
+			_out771 = y.BlkAt(_572_i - _571_k)
+			_574_b = _out771
 		}
-		gm.Put(_571_a, _572_b)
-		_570_i = _570_i + uint64(1)
+		gm.Put(_573_a, _574_b)
+		_572_i = _572_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out769 bool
-	var _ = _out769
-	var _out770 *dlog.BMap
-	var _ = _out770
-	var _out771 uint64
-	var _ = _out771
-	_out769, _out770, _out771 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out769
-	mm = _out770
-	i = _out771
+	var _out772 bool
+	var _ = _out772
+	var _out773 *dlog.BMap
+	var _ = _out773
+	var _out774 uint64
+	var _ = _out774
+	_out772, _out773, _out774 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out772
+	mm = _out773
+	i = _out774
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out772 bool
-	var _ = _out772
-	var _out773 bool
-	var _ = _out773
-	_out772, _out773 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out772
-	damaged = _out773
+	var _out775 bool
+	var _ = _out775
+	var _out776 bool
+	var _ = _out776
+	_out775, _out776 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out775
+	damaged = _out776
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out774 bool
-	var _ = _out774
-	var _out775 bool
-	var _ = _out775
-	_out774, _out775 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out774
-	damaged = _out775
+	var _out777 bool
+	var _ = _out777
+	var _out778 bool
+	var _ = _out778
+	_out777, _out778 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out777
+	damaged = _out778
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out776 *dlog.BMap
-	var _ = _out776
-	_out776 = dlog.NewBMap()
-	mm = _out776
+	var _out779 *dlog.BMap
+	var _ = _out779
+	_out779 = dlog.NewBMap()
+	mm = _out779
 	i = uint64(0)
 	io = true
-	var _573_done bool
-	var _ = _573_done
-	_573_done = false
-	for !_573_done {
+	var _575_done bool
+	var _ = _575_done
+	_575_done = false
+	for !_575_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _574_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _574_gm
-		var _out777 bool
-		var _ = _out777
-		var _out778 *dlog.BMap
-		var _ = _out778
-		_out777, _out778 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out777
-		_574_gm = _out778
+		var _576_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _576_gm
+		var _out780 bool
+		var _ = _out780
+		var _out781 *dlog.BMap
+		var _ = _out781
+		_out780, _out781 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out780
+		_576_gm = _out781
 		if !io {
 			return io, mm, i
 		}
-		if _574_gm == (*dlog.BMap)(nil) {
-			_573_done = true
+		if _576_gm == (*dlog.BMap)(nil) {
+			_575_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _574_gm)
+			groups.Companion_Default___.MergeInto(mm, _576_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _575_s uint64
-	var _ = _575_s
-	_575_s = uint64(0)
+	var _577_s uint64
+	var _ = _577_s
+	_577_s = uint64(0)
 	io = true
 	found = false
-	for _575_s < nd {
-		var _576_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _576_l
-		var _out779 bool
-		var _ = _out779
-		var _out780 *ddisk.BList
-		var _ = _out780
-		_out779, _out780 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_575_s, uint64(1))
-		io = _out779
-		_576_l = _out780
+	for _577_s < nd {
+		var _578_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _578_l
+		var _out782 bool
+		var _ = _out782
+		var _out783 *ddisk.BList
+		var _ = _out783
+		_out782, _out783 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_577_s, uint64(1))
+		io = _out782
+		_578_l = _out783
 		if !io {
 			return io, found
 		}
-		var _577_b *dbytes.Blk
-		var _ = _577_b
-		var _out781 *dbytes.Blk
-		var _ = _out781
-		_out781 = _576_l.BlkAt(uint64(0))
-		_577_b = _out781
-		var _578_r *dlog.DescR
-		var _ = _578_r
-		var _out782 *dlog.DescR
-		var _ = _out782
-		_out782 = dlog.Parse(_577_b)
-		_578_r = _out782
-		if _578_r != (*dlog.DescR)(nil) {
-			var _579_q uint64
-			var _ = _579_q
-			var _out783 uint64
-			var _ = _out783
-			_out783 = _578_r.Sq()
-			_579_q = _out783
-			var _580_ok bool
-			var _ = _580_ok
-			var _out784 bool
-			var _ = _out784
-			_out784 = seal.Vouch(_578_r)
-			_580_ok = _out784
-			if _579_q > e && _580_ok {
+		var _579_b *dbytes.Blk
+		var _ = _579_b
+		var _out784 *dbytes.Blk
+		var _ = _out784
+		_out784 = _578_l.BlkAt(uint64(0))
+		_579_b = _out784
+		var _580_r *dlog.DescR
+		var _ = _580_r
+		var _out785 *dlog.DescR
+		var _ = _out785
+		_out785 = dlog.Parse(_579_b)
+		_580_r = _out785
+		if _580_r != (*dlog.DescR)(nil) {
+			var _581_q uint64
+			var _ = _581_q
+			var _out786 uint64
+			var _ = _out786
+			_out786 = _580_r.Sq()
+			_581_q = _out786
+			var _582_ok bool
+			var _ = _582_ok
+			var _out787 bool
+			var _ = _out787
+			_out787 = seal.Vouch(_580_r)
+			_582_ok = _out787
+			if _581_q > e && _582_ok {
 				found = true
 				return io, found
 			}
 		}
-		_575_s = _575_s + uint64(1)
+		_577_s = _577_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _581_cs *dlog.Codes
-	var _ = _581_cs
-	var _out785 *dlog.Codes
-	var _ = _out785
-	_out785 = dlog.NewCodes()
-	_581_cs = _out785
-	var _582_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _582_gm
+	var _583_cs *dlog.Codes
+	var _ = _583_cs
+	var _out788 *dlog.Codes
+	var _ = _out788
+	_out788 = dlog.NewCodes()
+	_583_cs = _out788
+	var _584_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _584_gm
 	lied = false
-	var _out786 bool
-	var _ = _out786
-	var _out787 *dlog.BMap
-	var _ = _out787
-	_out786, _out787 = Companion_Default___.ReadAt(d, true, seal, t, _581_cs, hb, h+i, at, nd, nr, sz)
-	io = _out786
-	_582_gm = _out787
+	var _out789 bool
+	var _ = _out789
+	var _out790 *dlog.BMap
+	var _ = _out790
+	_out789, _out790 = Companion_Default___.ReadAt(d, true, seal, t, _583_cs, hb, h+i, at, nd, nr, sz)
+	io = _out789
+	_584_gm = _out790
 	if !io {
 		return io, lied
 	}
-	lied = _582_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _584_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out788 bool
-	var _ = _out788
-	var _out789 *dlog.BMap
-	var _ = _out789
-	_out788, _out789 = Companion_Default___.ReadAt(d, true, seal, t, _581_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out788
-	_582_gm = _out789
-	lied = io && _582_gm == (*dlog.BMap)(nil)
+	var _out791 bool
+	var _ = _out791
+	var _out792 *dlog.BMap
+	var _ = _out792
+	_out791, _out792 = Companion_Default___.ReadAt(d, true, seal, t, _583_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out791
+	_584_gm = _out792
+	lied = io && _584_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

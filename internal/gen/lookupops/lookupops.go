@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _723_dots uint32 = 0
-	var _ = _723_dots
-	var _out1001 uint32
-	var _ = _out1001
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	var _out1003 uint32
-	var _ = _out1003
-	_out1001, _out1002, _out1003 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1001
-	dir = _out1002
-	_723_dots = _out1003
+	var _725_dots uint32 = 0
+	var _ = _725_dots
+	var _out1004 uint32
+	var _ = _out1004
+	var _out1005 *dbytes.Bytes
+	var _ = _out1005
+	var _out1006 uint32
+	var _ = _out1006
+	_out1004, _out1005, _out1006 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1004
+	dir = _out1005
+	_725_dots = _out1006
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _724_ok bool
-	var _ = _724_ok
-	var _out1004 bool
-	var _ = _out1004
-	_out1004 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_724_ok = _out1004
-	if !_724_ok {
+	var _726_ok bool
+	var _ = _726_ok
+	var _out1007 bool
+	var _ = _out1007
+	_out1007 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_726_ok = _out1007
+	if !_726_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _725_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _725_ip
-	if _723_dots == uint32(1) {
+	var _727_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _727_ip
+	if _725_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _723_dots == uint32(2) {
-		var _out1005 uint64
-		var _ = _out1005
-		_out1005 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1005
+	if _725_dots == uint32(2) {
+		var _out1008 uint64
+		var _ = _out1008
+		_out1008 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1008
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1006 *dbytes.Bytes
-		var _ = _out1006
-		_out1006 = d.Fs.GetInode(txn, ino, false)
-		_725_ip = _out1006
-		node = _725_ip
+		var _out1009 *dbytes.Bytes
+		var _ = _out1009
+		_out1009 = d.Fs.GetInode(txn, ino, false)
+		_727_ip = _out1009
+		node = _727_ip
 		return st, ino, node, dir
 	}
-	var _726_found bool = false
-	var _ = _726_found
-	var _out1007 bool
-	var _ = _out1007
-	var _out1008 uint64
-	var _ = _out1008
-	_out1007, _out1008 = d.Lookup(txn, dino, name, false)
-	_726_found = _out1007
-	ino = _out1008
-	if !_726_found {
+	var _728_found bool = false
+	var _ = _728_found
+	var _out1010 bool
+	var _ = _out1010
+	var _out1011 uint64
+	var _ = _out1011
+	_out1010, _out1011 = d.Lookup(txn, dino, name, false)
+	_728_found = _out1010
+	ino = _out1011
+	if !_728_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 *dbytes.Bytes
-	var _ = _out1010
-	_out1009, _out1010 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1009
-	_725_ip = _out1010
+	var _out1012 uint32
+	var _ = _out1012
+	var _out1013 *dbytes.Bytes
+	var _ = _out1013
+	_out1012, _out1013 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1012
+	_727_ip = _out1013
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _725_ip
+	node = _727_ip
 	return st, ino, node, dir
 }
 

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out884 *dbytes.Bytes
-		var _ = _out884
-		_out884 = dbytes.NewBytes(uint64(256))
-		ip = _out884
+		var _out887 *dbytes.Bytes
+		var _ = _out887
+		_out887 = dbytes.NewBytes(uint64(256))
+		ip = _out887
 		return st, ip
 	}
-	var _out885 *dbytes.Bytes
-	var _ = _out885
-	_out885 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out885
-	var _644_ty uint32
-	var _ = _644_ty
-	var _out886 uint32
-	var _ = _out886
-	_out886 = inodeformat.Companion_Default___.GetTy(ip)
-	_644_ty = _out886
-	var _645_nl uint32
-	var _ = _645_nl
-	var _out887 uint32
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetNlink(ip)
-	_645_nl = _out887
-	var _646_g uint64
-	var _ = _646_g
-	var _out888 uint64
+	var _out888 *dbytes.Bytes
 	var _ = _out888
-	_out888 = inodeformat.Companion_Default___.GetGen(ip)
-	_646_g = _out888
-	if _644_ty == uint32(0) || _645_nl == uint32(0) || _646_g != gen {
+	_out888 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out888
+	var _646_ty uint32
+	var _ = _646_ty
+	var _out889 uint32
+	var _ = _out889
+	_out889 = inodeformat.Companion_Default___.GetTy(ip)
+	_646_ty = _out889
+	var _647_nl uint32
+	var _ = _647_nl
+	var _out890 uint32
+	var _ = _out890
+	_out890 = inodeformat.Companion_Default___.GetNlink(ip)
+	_647_nl = _out890
+	var _648_g uint64
+	var _ = _648_g
+	var _out891 uint64
+	var _ = _out891
+	_out891 = inodeformat.Companion_Default___.GetGen(ip)
+	_648_g = _out891
+	if _646_ty == uint32(0) || _647_nl == uint32(0) || _648_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out889 *dbytes.Bytes
-	var _ = _out889
-	_out889 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out889
-	var _647_ty uint32
-	var _ = _647_ty
-	var _out890 uint32
-	var _ = _out890
-	_out890 = inodeformat.Companion_Default___.GetTy(ip)
-	_647_ty = _out890
-	var _648_nl uint32
-	var _ = _648_nl
-	var _out891 uint32
-	var _ = _out891
-	_out891 = inodeformat.Companion_Default___.GetNlink(ip)
-	_648_nl = _out891
+	var _out892 *dbytes.Bytes
+	var _ = _out892
+	_out892 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out892
+	var _649_ty uint32
+	var _ = _649_ty
+	var _out893 uint32
+	var _ = _out893
+	_out893 = inodeformat.Companion_Default___.GetTy(ip)
+	_649_ty = _out893
+	var _650_nl uint32
+	var _ = _650_nl
+	var _out894 uint32
+	var _ = _out894
+	_out894 = inodeformat.Companion_Default___.GetNlink(ip)
+	_650_nl = _out894
 	st = func() uint32 {
-		if _647_ty == uint32(0) || _648_nl == uint32(0) || ino <= uint64(2) {
+		if _649_ty == uint32(0) || _650_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out892 uint32
-	var _ = _out892
-	var _out893 *dbytes.Bytes
-	var _ = _out893
-	_out892, _out893 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out892
-	ip = _out893
+	var _out895 uint32
+	var _ = _out895
+	var _out896 *dbytes.Bytes
+	var _ = _out896
+	_out895, _out896 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out895
+	ip = _out896
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out894 uint32
-	var _ = _out894
-	var _out895 uint32
-	var _ = _out895
-	_out894, _out895 = permissions.Companion_Default___.NameStatus(name)
-	st = _out894
-	dots = _out895
+	var _out897 uint32
+	var _ = _out897
+	var _out898 uint32
+	var _ = _out898
+	_out897, _out898 = permissions.Companion_Default___.NameStatus(name)
+	st = _out897
+	dots = _out898
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _649_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _649_p
-	var _out896 uint32
-	var _ = _out896
-	var _out897 *dbytes.Bytes
-	var _ = _out897
-	_out896, _out897 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out896
-	_649_p = _out897
+	var _651_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _651_p
+	var _out899 uint32
+	var _ = _out899
+	var _out900 *dbytes.Bytes
+	var _ = _out900
+	_out899, _out900 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out899
+	_651_p = _out900
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _649_p
-	var _650_ty uint32
-	var _ = _650_ty
-	var _out898 uint32
-	var _ = _out898
-	_out898 = inodeformat.Companion_Default___.GetTy(_649_p)
-	_650_ty = _out898
-	if _650_ty != permissions.Companion_Default___.DIR() {
+	ip = _651_p
+	var _652_ty uint32
+	var _ = _652_ty
+	var _out901 uint32
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetTy(_651_p)
+	_652_ty = _out901
+	if _652_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,34 +203,10 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out899 *dbytes.Bytes
-	var _ = _out899
-	_out899 = d.Fs.GetInode(txn, ino, true)
-	ip = _out899
-	var _651_ts uint64
-	var _ = _651_ts
-	var _652_tns uint32
-	var _ = _652_tns
-	var _out900 uint64
-	var _ = _out900
-	var _out901 uint32
-	var _ = _out901
-	_out900, _out901 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_651_ts = _out900
-	_652_tns = _out901
-	inodeformat.Companion_Default___.SetMtime(ip, _651_ts, _652_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _651_ts, _652_tns)
-	d.PutInode(txn, ino, ip)
-	return ip
-}
-func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
-	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = ip
 	var _out902 *dbytes.Bytes
 	var _ = _out902
 	_out902 = d.Fs.GetInode(txn, ino, true)
 	ip = _out902
-	inodeformat.Companion_Default___.SetNlink(ip, nl)
 	var _653_ts uint64
 	var _ = _653_ts
 	var _654_tns uint32
@@ -242,90 +218,114 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 	_out903, _out904 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
 	_653_ts = _out903
 	_654_tns = _out904
+	inodeformat.Companion_Default___.SetMtime(ip, _653_ts, _654_tns)
 	inodeformat.Companion_Default___.SetCtime(ip, _653_ts, _654_tns)
+	d.PutInode(txn, ino, ip)
+	return ip
+}
+func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
+	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = ip
+	var _out905 *dbytes.Bytes
+	var _ = _out905
+	_out905 = d.Fs.GetInode(txn, ino, true)
+	ip = _out905
+	inodeformat.Companion_Default___.SetNlink(ip, nl)
+	var _655_ts uint64
+	var _ = _655_ts
+	var _656_tns uint32
+	var _ = _656_tns
+	var _out906 uint64
+	var _ = _out906
+	var _out907 uint32
+	var _ = _out907
+	_out906, _out907 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_655_ts = _out906
+	_656_tns = _out907
+	inodeformat.Companion_Default___.SetCtime(ip, _655_ts, _656_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _655_ip *dbytes.Bytes
-	var _ = _655_ip
-	var _out905 *dbytes.Bytes
-	var _ = _out905
-	_out905 = d.Fs.GetInode(txn, ino, true)
-	_655_ip = _out905
-	var _656_nl uint32
-	var _ = _656_nl
-	var _out906 uint32
-	var _ = _out906
-	_out906 = inodeformat.Companion_Default___.GetNlink(_655_ip)
-	_656_nl = _out906
-	if up && _656_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _657_ip *dbytes.Bytes
+	var _ = _657_ip
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out908 = d.Fs.GetInode(txn, ino, true)
+	_657_ip = _out908
+	var _658_nl uint32
+	var _ = _658_nl
+	var _out909 uint32
+	var _ = _out909
+	_out909 = inodeformat.Companion_Default___.GetNlink(_657_ip)
+	_658_nl = _out909
+	if up && _658_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _656_nl <= uint32(2) {
+	if !up && _658_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_655_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_657_ip, func() uint32 {
 		if up {
-			return _656_nl + uint32(1)
+			return _658_nl + uint32(1)
 		}
-		return _656_nl - uint32(1)
+		return _658_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _655_ip)
+	d.PutInode(txn, ino, _657_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _657_ip *dbytes.Bytes
-	var _ = _657_ip
-	var _out907 *dbytes.Bytes
-	var _ = _out907
-	_out907 = d.Fs.GetInode(txn, ino, true)
-	_657_ip = _out907
-	var _658_fl uint32
-	var _ = _658_fl
-	var _out908 uint32
-	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetFlags(_657_ip)
-	_658_fl = _out908
-	if _658_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _659_ip *dbytes.Bytes
+	var _ = _659_ip
+	var _out910 *dbytes.Bytes
+	var _ = _out910
+	_out910 = d.Fs.GetInode(txn, ino, true)
+	_659_ip = _out910
+	var _660_fl uint32
+	var _ = _660_fl
+	var _out911 uint32
+	var _ = _out911
+	_out911 = inodeformat.Companion_Default___.GetFlags(_659_ip)
+	_660_fl = _out911
+	if _660_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _659_hp *dbytes.Bytes
-	var _ = _659_hp
-	var _out909 *dbytes.Bytes
-	var _ = _out909
-	_out909 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out909
-	var _660_h uint64
-	var _ = _660_h
-	var _out910 uint64
-	var _ = _out910
-	_out910 = inodeformat.Companion_Default___.GetNext(_659_hp)
-	_660_h = _out910
-	inodeformat.Companion_Default___.SetNext(_657_ip, _660_h)
-	inodeformat.Companion_Default___.SetFlags(_657_ip, _658_fl+uint32(1))
-	d.PutInode(txn, ino, _657_ip)
-	var _out911 *dbytes.Bytes
-	var _ = _out911
-	_out911 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out911
-	inodeformat.Companion_Default___.SetNext(_659_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _659_hp)
+	var _661_hp *dbytes.Bytes
+	var _ = _661_hp
+	var _out912 *dbytes.Bytes
+	var _ = _out912
+	_out912 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_661_hp = _out912
+	var _662_h uint64
+	var _ = _662_h
+	var _out913 uint64
+	var _ = _out913
+	_out913 = inodeformat.Companion_Default___.GetNext(_661_hp)
+	_662_h = _out913
+	inodeformat.Companion_Default___.SetNext(_659_ip, _662_h)
+	inodeformat.Companion_Default___.SetFlags(_659_ip, _660_fl+uint32(1))
+	d.PutInode(txn, ino, _659_ip)
+	var _out914 *dbytes.Bytes
+	var _ = _out914
+	_out914 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_661_hp = _out914
+	inodeformat.Companion_Default___.SetNext(_661_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _661_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out912 bool
-		var _ = _out912
-		_out912 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out912
+		var _out915 bool
+		var _ = _out915
+		_out915 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out915
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _661_ip *dbytes.Bytes
-	var _ = _661_ip
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out913 = d.Fs.GetInode(txn, ino, true)
-	_661_ip = _out913
-	var _662_nl uint32
-	var _ = _662_nl
-	var _out914 uint32
-	var _ = _out914
-	_out914 = inodeformat.Companion_Default___.GetNlink(_661_ip)
-	_662_nl = _out914
-	var _663_ty uint32
-	var _ = _663_ty
-	var _out915 uint32
-	var _ = _out915
-	_out915 = inodeformat.Companion_Default___.GetTy(_661_ip)
-	_663_ty = _out915
-	var _664_size uint64
-	var _ = _664_size
-	var _out916 uint64
+	var _663_ip *dbytes.Bytes
+	var _ = _663_ip
+	var _out916 *dbytes.Bytes
 	var _ = _out916
-	_out916 = inodeformat.Companion_Default___.GetSize(_661_ip)
-	_664_size = _out916
-	var _665_fl uint32
-	var _ = _665_fl
+	_out916 = d.Fs.GetInode(txn, ino, true)
+	_663_ip = _out916
+	var _664_nl uint32
+	var _ = _664_nl
 	var _out917 uint32
 	var _ = _out917
-	_out917 = inodeformat.Companion_Default___.GetFlags(_661_ip)
-	_665_fl = _out917
-	if _662_nl == uint32(0) {
+	_out917 = inodeformat.Companion_Default___.GetNlink(_663_ip)
+	_664_nl = _out917
+	var _665_ty uint32
+	var _ = _665_ty
+	var _out918 uint32
+	var _ = _out918
+	_out918 = inodeformat.Companion_Default___.GetTy(_663_ip)
+	_665_ty = _out918
+	var _666_size uint64
+	var _ = _666_size
+	var _out919 uint64
+	var _ = _out919
+	_out919 = inodeformat.Companion_Default___.GetSize(_663_ip)
+	_666_size = _out919
+	var _667_fl uint32
+	var _ = _667_fl
+	var _out920 uint32
+	var _ = _out920
+	_out920 = inodeformat.Companion_Default___.GetFlags(_663_ip)
+	_667_fl = _out920
+	if _664_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _663_ty != permissions.Companion_Default___.DIR() && _662_nl > uint32(1) {
-		var _out918 *dbytes.Bytes
-		var _ = _out918
-		_out918 = Companion_Default___.SetLinks(txn, d, ino, _662_nl-uint32(1), s, ns)
-		_661_ip = _out918
+	if _665_ty != permissions.Companion_Default___.DIR() && _664_nl > uint32(1) {
+		var _out921 *dbytes.Bytes
+		var _ = _out921
+		_out921 = Companion_Default___.SetLinks(txn, d, ino, _664_nl-uint32(1), s, ns)
+		_663_ip = _out921
 		return st, freed, later
 	}
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_661_ip = _out919
-	var _666_ok bool
-	var _ = _666_ok
-	var _out920 bool
-	var _ = _out920
-	_out920 = d.SetSize(txn, ino, uint64(0))
-	_666_ok = _out920
-	if !_666_ok {
+	var _out922 *dbytes.Bytes
+	var _ = _out922
+	_out922 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_663_ip = _out922
+	var _668_ok bool
+	var _ = _668_ok
+	var _out923 bool
+	var _ = _out923
+	_out923 = d.SetSize(txn, ino, uint64(0))
+	_668_ok = _out923
+	if !_668_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _665_fl%uint32(2) == uint32(1) {
+	if _667_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _667_done bool
-	var _ = _667_done
-	var _out921 bool
-	var _ = _out921
-	_out921 = Companion_Default___.Release(txn, d, ino, _664_size)
-	_667_done = _out921
-	if _667_done {
-		var _out922 bool
-		var _ = _out922
-		_out922 = d.FreeInode(txn, ino)
-		_666_ok = _out922
-		if !_666_ok {
+	var _669_done bool
+	var _ = _669_done
+	var _out924 bool
+	var _ = _out924
+	_out924 = Companion_Default___.Release(txn, d, ino, _666_size)
+	_669_done = _out924
+	if _669_done {
+		var _out925 bool
+		var _ = _out925
+		_out925 = d.FreeInode(txn, ino)
+		_668_ok = _out925
+		if !_668_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _668_hp *dbytes.Bytes
-	var _ = _668_hp
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	_out923 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_668_hp = _out923
-	var _669_h uint64
-	var _ = _669_h
-	var _out924 uint64
-	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetNext(_668_hp)
-	_669_h = _out924
+	var _670_hp *dbytes.Bytes
+	var _ = _670_hp
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	_out926 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_670_hp = _out926
+	var _671_h uint64
+	var _ = _671_h
+	var _out927 uint64
+	var _ = _out927
+	_out927 = inodeformat.Companion_Default___.GetNext(_670_hp)
+	_671_h = _out927
 	st, more = uint32(0), false
-	if _669_h == uint64(0) {
+	if _671_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _669_h) || _669_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _671_h) || _671_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _670_done bool
-	var _ = _670_done
-	var _out925 bool
-	var _ = _out925
-	_out925 = d.FreeSome(txn, _669_h, max)
-	_670_done = _out925
-	if !_670_done {
+	var _672_done bool
+	var _ = _672_done
+	var _out928 bool
+	var _ = _out928
+	_out928 = d.FreeSome(txn, _671_h, max)
+	_672_done = _out928
+	if !_672_done {
 		return st, more
 	}
-	var _out926 uint32
-	var _ = _out926
-	var _out927 bool
-	var _ = _out927
-	_out926, _out927 = Companion_Default___.OffList(txn, d, _669_h)
-	st = _out926
-	more = _out927
+	var _out929 uint32
+	var _ = _out929
+	var _out930 bool
+	var _ = _out930
+	_out929, _out930 = Companion_Default___.OffList(txn, d, _671_h)
+	st = _out929
+	more = _out930
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _671_ip *dbytes.Bytes
-	var _ = _671_ip
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out928 = d.Fs.GetInode(txn, h, true)
-	_671_ip = _out928
-	var _672_fl uint32
-	var _ = _672_fl
-	var _out929 uint32
-	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetFlags(_671_ip)
-	_672_fl = _out929
-	var _673_nl uint32
-	var _ = _673_nl
-	var _out930 uint32
-	var _ = _out930
-	_out930 = inodeformat.Companion_Default___.GetNlink(_671_ip)
-	_673_nl = _out930
-	var _674_next uint64
-	var _ = _674_next
-	var _out931 uint64
+	var _673_ip *dbytes.Bytes
+	var _ = _673_ip
+	var _out931 *dbytes.Bytes
 	var _ = _out931
-	_out931 = inodeformat.Companion_Default___.GetNext(_671_ip)
-	_674_next = _out931
-	if _672_fl%uint32(2) == uint32(0) {
+	_out931 = d.Fs.GetInode(txn, h, true)
+	_673_ip = _out931
+	var _674_fl uint32
+	var _ = _674_fl
+	var _out932 uint32
+	var _ = _out932
+	_out932 = inodeformat.Companion_Default___.GetFlags(_673_ip)
+	_674_fl = _out932
+	var _675_nl uint32
+	var _ = _675_nl
+	var _out933 uint32
+	var _ = _out933
+	_out933 = inodeformat.Companion_Default___.GetNlink(_673_ip)
+	_675_nl = _out933
+	var _676_next uint64
+	var _ = _676_next
+	var _out934 uint64
+	var _ = _out934
+	_out934 = inodeformat.Companion_Default___.GetNext(_673_ip)
+	_676_next = _out934
+	if _674_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_671_ip, _672_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_671_ip, uint64(0))
-	d.PutInode(txn, h, _671_ip)
-	var _675_hp *dbytes.Bytes
-	var _ = _675_hp
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out932 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_675_hp = _out932
-	inodeformat.Companion_Default___.SetNext(_675_hp, _674_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _675_hp)
-	if _673_nl == uint32(0) {
-		var _676_ok bool
-		var _ = _676_ok
-		var _out933 bool
-		var _ = _out933
-		_out933 = d.FreeInode(txn, h)
-		_676_ok = _out933
-		if !_676_ok {
+	inodeformat.Companion_Default___.SetFlags(_673_ip, _674_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_673_ip, uint64(0))
+	d.PutInode(txn, h, _673_ip)
+	var _677_hp *dbytes.Bytes
+	var _ = _677_hp
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	_out935 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_677_hp = _out935
+	inodeformat.Companion_Default___.SetNext(_677_hp, _676_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _677_hp)
+	if _675_nl == uint32(0) {
+		var _678_ok bool
+		var _ = _678_ok
+		var _out936 bool
+		var _ = _out936
+		_out936 = d.FreeInode(txn, h)
+		_678_ok = _out936
+		if !_678_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _674_next != uint64(0) /* dircomp */
+	more = _676_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out934 bool
-	var _ = _out934
-	_out934 = d.FreeSome(txn, ino, max)
-	done = _out934
+	var _out937 bool
+	var _ = _out937
+	_out937 = d.FreeSome(txn, ino, max)
+	done = _out937
 	return done
 }
 

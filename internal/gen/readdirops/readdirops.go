@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _727_w *dbytes.Bytes
-	var _ = _727_w
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	_out1011 = dbytes.NewBytes(uint64(4096))
-	_727_w = _out1011
-	_727_w.Set(uint64(0), uint8(46))
-	_727_w.Set(uint64(1), uint8(46))
-	var _out1012 *dbytes.Blk
-	var _ = _out1012
-	_out1012 = dbytes.Freeze(_727_w)
-	b = _out1012
+	var _729_w *dbytes.Bytes
+	var _ = _729_w
+	var _out1014 *dbytes.Bytes
+	var _ = _out1014
+	_out1014 = dbytes.NewBytes(uint64(4096))
+	_729_w = _out1014
+	_729_w.Set(uint64(0), uint8(46))
+	_729_w.Set(uint64(1), uint8(46))
+	var _out1015 *dbytes.Blk
+	var _ = _out1015
+	_out1015 = dbytes.Freeze(_729_w)
+	b = _out1015
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _728_dots *dbytes.Blk
-	var _ = _728_dots
-	var _out1013 *dbytes.Blk
-	var _ = _out1013
-	_out1013 = Companion_Default___.DotNames()
-	_728_dots = _out1013
+	var _730_dots *dbytes.Blk
+	var _ = _730_dots
+	var _out1016 *dbytes.Blk
+	var _ = _out1016
+	_out1016 = Companion_Default___.DotNames()
+	_730_dots = _out1016
 	if cookie == uint64(0) {
-		var _out1014 bool
-		var _ = _out1014
-		_out1014 = out.Offer(ino, _728_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1014
+		var _out1017 bool
+		var _ = _out1017
+		_out1017 = out.Offer(ino, _730_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1017
 	}
 	if fits {
-		var _out1015 bool
-		var _ = _out1015
-		_out1015 = out.Offer(up, _728_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1015
+		var _out1018 bool
+		var _ = _out1018
+		_out1018 = out.Offer(up, _730_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1018
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _729_up uint64
-	var _ = _729_up
-	var _out1016 uint64
-	var _ = _out1016
-	_out1016 = inodeformat.Companion_Default___.GetParent(dp)
-	_729_up = _out1016
-	var _730_fits bool
-	var _ = _730_fits
-	var _out1017 bool
-	var _ = _out1017
-	_out1017 = Companion_Default___.Offer2(ino, _729_up, cookie, out)
-	_730_fits = _out1017
-	if !_730_fits {
+	var _731_up uint64
+	var _ = _731_up
+	var _out1019 uint64
+	var _ = _out1019
+	_out1019 = inodeformat.Companion_Default___.GetParent(dp)
+	_731_up = _out1019
+	var _732_fits bool
+	var _ = _732_fits
+	var _out1020 bool
+	var _ = _out1020
+	_out1020 = Companion_Default___.Offer2(ino, _731_up, cookie, out)
+	_732_fits = _out1020
+	if !_732_fits {
 		return eof
 	}
-	var _out1018 bool
-	var _ = _out1018
-	_out1018 = d.List(txn, ino, func() uint64 {
+	var _out1021 bool
+	var _ = _out1021
+	_out1021 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1018
+	eof = _out1021
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1019 uint32
-	var _ = _out1019
-	var _out1020 *dbytes.Bytes
-	var _ = _out1020
-	_out1019, _out1020 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1019
-	dir = _out1020
+	var _out1022 uint32
+	var _ = _out1022
+	var _out1023 *dbytes.Bytes
+	var _ = _out1023
+	_out1022, _out1023 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1022
+	dir = _out1023
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _731_ok bool
-	var _ = _731_ok
-	var _out1021 bool
-	var _ = _out1021
-	_out1021 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_731_ok = _out1021
-	if !_731_ok {
+	var _733_ok bool
+	var _ = _733_ok
+	var _out1024 bool
+	var _ = _out1024
+	_out1024 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_733_ok = _out1024
+	if !_733_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _732_room bool
-	var _ = _732_room
-	var _out1022 bool
-	var _ = _out1022
-	_out1022 = out.Fits()
-	_732_room = _out1022
-	if !_732_room {
+	var _734_room bool
+	var _ = _734_room
+	var _out1025 bool
+	var _ = _out1025
+	_out1025 = out.Fits()
+	_734_room = _out1025
+	if !_734_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1023 bool
-	var _ = _out1023
-	_out1023 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1023
-	var _733_n uint64
-	var _ = _733_n
-	var _out1024 uint64
-	var _ = _out1024
-	_out1024 = out.Len()
-	_733_n = _out1024
-	if _733_n == uint64(0) && !eof {
+	var _out1026 bool
+	var _ = _out1026
+	_out1026 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1026
+	var _735_n uint64
+	var _ = _735_n
+	var _out1027 uint64
+	var _ = _out1027
+	_out1027 = out.Len()
+	_735_n = _out1027
+	if _735_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _734_n uint64
-	var _ = _734_n
-	var _out1025 uint64
-	var _ = _out1025
-	_out1025 = out.Len()
-	_734_n = _out1025
-	var _735_i uint64
-	var _ = _735_i
-	_735_i = uint64(0)
-	for _735_i < _734_n {
-		var _736_x uint64
-		var _ = _736_x
-		var _out1026 uint64
-		var _ = _out1026
-		_out1026 = out.InoAt(_735_i)
-		_736_x = _out1026
-		var _737_p *dbytes.Bytes
-		var _ = _737_p
-		var _out1027 *dbytes.Bytes
-		var _ = _out1027
-		_out1027 = d.Fs.GetInode(txn, _736_x, false)
-		_737_p = _out1027
-		out.AttrAt(_735_i, _737_p)
-		_735_i = _735_i + uint64(1)
+	var _736_n uint64
+	var _ = _736_n
+	var _out1028 uint64
+	var _ = _out1028
+	_out1028 = out.Len()
+	_736_n = _out1028
+	var _737_i uint64
+	var _ = _737_i
+	_737_i = uint64(0)
+	for _737_i < _736_n {
+		var _738_x uint64
+		var _ = _738_x
+		var _out1029 uint64
+		var _ = _out1029
+		_out1029 = out.InoAt(_737_i)
+		_738_x = _out1029
+		var _739_p *dbytes.Bytes
+		var _ = _739_p
+		var _out1030 *dbytes.Bytes
+		var _ = _out1030
+		_out1030 = d.Fs.GetInode(txn, _738_x, false)
+		_739_p = _out1030
+		out.AttrAt(_737_i, _739_p)
+		_737_i = _737_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1028 uint32
-	var _ = _out1028
-	var _out1029 bool
-	var _ = _out1029
-	var _out1030 *dbytes.Bytes
-	var _ = _out1030
-	_out1028, _out1029, _out1030 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1028
-	eof = _out1029
-	dir = _out1030
+	var _out1031 uint32
+	var _ = _out1031
+	var _out1032 bool
+	var _ = _out1032
+	var _out1033 *dbytes.Bytes
+	var _ = _out1033
+	_out1031, _out1032, _out1033 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1031
+	eof = _out1032
+	dir = _out1033
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _738_ok bool
-	var _ = _738_ok
-	var _out1031 bool
-	var _ = _out1031
-	_out1031 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_738_ok = _out1031
-	if !_738_ok {
+	var _740_ok bool
+	var _ = _740_ok
+	var _out1034 bool
+	var _ = _out1034
+	_out1034 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_740_ok = _out1034
+	if !_740_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

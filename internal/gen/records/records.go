@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _846_b *dbytes.Bytes
-	var _ = _846_b
-	var _out1253 *dbytes.Bytes
-	var _ = _out1253
-	_out1253 = txn.ReadSlot(i)
-	_846_b = _out1253
-	var _847_full uint32
-	var _ = _847_full
-	var _848_at uint64
-	var _ = _848_at
-	_847_full, _848_at = _846_b.U32(uint64(0)), _846_b.U64(uint64(8))
-	var _849_a0 uint64
-	var _ = _849_a0
-	var _850_b0 uint64
-	var _ = _850_b0
-	var _851_c0 uint64
-	var _ = _851_c0
-	var _852_d0 uint64
-	var _ = _852_d0
-	_849_a0, _850_b0, _851_c0, _852_d0 = _846_b.U64(uint64(16)), _846_b.U64(uint64(24)), _846_b.U64(uint64(32)), _846_b.U64(uint64(40))
-	var _853_a1 uint64
-	var _ = _853_a1
-	var _854_b1 uint64
-	var _ = _854_b1
-	var _855_c1 uint64
-	var _ = _855_c1
-	var _856_d1 uint64
-	var _ = _856_d1
-	_853_a1, _854_b1, _855_c1, _856_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _847_full == uint32(1) && since <= _848_at && _849_a0 == _853_a1 && _850_b0 == _854_b1 && _851_c0 == _855_c1 && _852_d0 == _856_d1
-	var _857_ino uint64
-	var _ = _857_ino
-	var _858_gen uint64
-	var _ = _858_gen
-	var _859_s uint64
-	var _ = _859_s
-	var _860_ns uint32
-	var _ = _860_ns
-	_857_ino, _858_gen, _859_s, _860_ns = _846_b.U64(uint64(48)), _846_b.U64(uint64(56)), _846_b.U64(uint64(64)), _846_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_857_ino, _858_gen}}, nfsstate.Time{nfsstate.Time_Time{_859_s, _860_ns}}
+	var _848_b *dbytes.Bytes
+	var _ = _848_b
+	var _out1256 *dbytes.Bytes
+	var _ = _out1256
+	_out1256 = txn.ReadSlot(i)
+	_848_b = _out1256
+	var _849_full uint32
+	var _ = _849_full
+	var _850_at uint64
+	var _ = _850_at
+	_849_full, _850_at = _848_b.U32(uint64(0)), _848_b.U64(uint64(8))
+	var _851_a0 uint64
+	var _ = _851_a0
+	var _852_b0 uint64
+	var _ = _852_b0
+	var _853_c0 uint64
+	var _ = _853_c0
+	var _854_d0 uint64
+	var _ = _854_d0
+	_851_a0, _852_b0, _853_c0, _854_d0 = _848_b.U64(uint64(16)), _848_b.U64(uint64(24)), _848_b.U64(uint64(32)), _848_b.U64(uint64(40))
+	var _855_a1 uint64
+	var _ = _855_a1
+	var _856_b1 uint64
+	var _ = _856_b1
+	var _857_c1 uint64
+	var _ = _857_c1
+	var _858_d1 uint64
+	var _ = _858_d1
+	_855_a1, _856_b1, _857_c1, _858_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _849_full == uint32(1) && since <= _850_at && _851_a0 == _855_a1 && _852_b0 == _856_b1 && _853_c0 == _857_c1 && _854_d0 == _858_d1
+	var _859_ino uint64
+	var _ = _859_ino
+	var _860_gen uint64
+	var _ = _860_gen
+	var _861_s uint64
+	var _ = _861_s
+	var _862_ns uint32
+	var _ = _862_ns
+	_859_ino, _860_gen, _861_s, _862_ns = _848_b.U64(uint64(48)), _848_b.U64(uint64(56)), _848_b.U64(uint64(64)), _848_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_859_ino, _860_gen}}, nfsstate.Time{nfsstate.Time_Time{_861_s, _862_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _861_b *dbytes.Bytes
-	var _ = _861_b
-	var _out1254 *dbytes.Bytes
-	var _ = _out1254
-	_out1254 = dbytes.NewBytes(uint64(256))
-	_861_b = _out1254
-	_861_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_861_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_861_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_861_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_861_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_861_b, uint64(72), ns)
-	txn.WriteSlot(i, _861_b)
+	var _863_b *dbytes.Bytes
+	var _ = _863_b
+	var _out1257 *dbytes.Bytes
+	var _ = _out1257
+	_out1257 = dbytes.NewBytes(uint64(256))
+	_863_b = _out1257
+	_863_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_863_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_863_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_863_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_863_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_863_b, uint64(72), ns)
+	txn.WriteSlot(i, _863_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _862_st uint32 = 0
-	var _ = _862_st
-	var _863_dots uint32 = 0
-	var _ = _863_dots
-	var _out1255 uint32
-	var _ = _out1255
-	var _out1256 *dbytes.Bytes
-	var _ = _out1256
-	var _out1257 uint32
-	var _ = _out1257
-	_out1255, _out1256, _out1257 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_862_st = _out1255
-	dir = _out1256
-	_863_dots = _out1257
-	if _862_st != uint32(0) || _863_dots != uint32(0) {
+	var _864_st uint32 = 0
+	var _ = _864_st
+	var _865_dots uint32 = 0
+	var _ = _865_dots
+	var _out1258 uint32
+	var _ = _out1258
+	var _out1259 *dbytes.Bytes
+	var _ = _out1259
+	var _out1260 uint32
+	var _ = _out1260
+	_out1258, _out1259, _out1260 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_864_st = _out1258
+	dir = _out1259
+	_865_dots = _out1260
+	if _864_st != uint32(0) || _865_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1258 bool
-	var _ = _out1258
-	var _out1259 uint64
-	var _ = _out1259
-	_out1258, _out1259 = d.Lookup(txn, dino, name, false)
-	found = _out1258
-	ino = _out1259
+	var _out1261 bool
+	var _ = _out1261
+	var _out1262 uint64
+	var _ = _out1262
+	_out1261, _out1262 = d.Lookup(txn, dino, name, false)
+	found = _out1261
+	ino = _out1262
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _864_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _864_ip
-	var _out1260 uint32
-	var _ = _out1260
-	var _out1261 *dbytes.Bytes
-	var _ = _out1261
-	_out1260, _out1261 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_862_st = _out1260
-	_864_ip = _out1261
-	if _862_st != uint32(0) {
+	var _866_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _866_ip
+	var _out1263 uint32
+	var _ = _out1263
+	var _out1264 *dbytes.Bytes
+	var _ = _out1264
+	_out1263, _out1264 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_864_st = _out1263
+	_866_ip = _out1264
+	if _864_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _864_ip
-	var _out1262 uint64
-	var _ = _out1262
-	_out1262 = inodeformat.Companion_Default___.GetGen(_864_ip)
-	gen = _out1262
+	node = _866_ip
+	var _out1265 uint64
+	var _ = _out1265
+	_out1265 = inodeformat.Companion_Default___.GetGen(_866_ip)
+	gen = _out1265
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _865_found bool
-	var _ = _865_found
-	var _866_h nfsstate.Handle
-	var _ = _866_h
-	var _867_t nfsstate.Time
-	var _ = _867_t
-	var _out1263 bool
-	var _ = _out1263
-	var _out1264 nfsstate.Handle
-	var _ = _out1264
-	var _out1265 nfsstate.Time
-	var _ = _out1265
-	_out1263, _out1264, _out1265 = Companion_Default___.Look(txn, i, r, since)
-	_865_found = _out1263
-	_866_h = _out1264
-	_867_t = _out1265
-	if !_865_found {
-		return again, ino, node, dir
-	}
-	var _868_ok bool = false
-	var _ = _868_ok
-	var _869_there bool = false
-	var _ = _869_there
-	var _870_gen uint64 = 0
-	var _ = _870_gen
+	var _867_found bool
+	var _ = _867_found
+	var _868_h nfsstate.Handle
+	var _ = _868_h
+	var _869_t nfsstate.Time
+	var _ = _869_t
 	var _out1266 bool
 	var _ = _out1266
-	var _out1267 bool
+	var _out1267 nfsstate.Handle
 	var _ = _out1267
-	var _out1268 uint64
+	var _out1268 nfsstate.Time
 	var _ = _out1268
-	var _out1269 uint64
-	var _ = _out1269
-	var _out1270 *dbytes.Bytes
-	var _ = _out1270
-	var _out1271 *dbytes.Bytes
-	var _ = _out1271
-	_out1266, _out1267, _out1268, _out1269, _out1270, _out1271 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_868_ok = _out1266
-	_869_there = _out1267
-	ino = _out1268
-	_870_gen = _out1269
-	node = _out1270
-	dir = _out1271
-	if !_868_ok || !_869_there || !_866_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _870_gen}}) {
+	_out1266, _out1267, _out1268 = Companion_Default___.Look(txn, i, r, since)
+	_867_found = _out1266
+	_868_h = _out1267
+	_869_t = _out1268
+	if !_867_found {
 		return again, ino, node, dir
 	}
-	var _871_s uint64
-	var _ = _871_s
-	var _872_ns uint32
-	var _ = _872_ns
+	var _870_ok bool = false
+	var _ = _870_ok
+	var _871_there bool = false
+	var _ = _871_there
+	var _872_gen uint64 = 0
+	var _ = _872_gen
+	var _out1269 bool
+	var _ = _out1269
+	var _out1270 bool
+	var _ = _out1270
+	var _out1271 uint64
+	var _ = _out1271
 	var _out1272 uint64
 	var _ = _out1272
-	var _out1273 uint32
+	var _out1273 *dbytes.Bytes
 	var _ = _out1273
-	_out1272, _out1273 = inodeformat.Companion_Default___.GetCtime(node)
-	_871_s = _out1272
-	_872_ns = _out1273
-	again = _867_t.Equals(nfsstate.Time{nfsstate.Time_Time{_871_s, _872_ns}})
+	var _out1274 *dbytes.Bytes
+	var _ = _out1274
+	_out1269, _out1270, _out1271, _out1272, _out1273, _out1274 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_870_ok = _out1269
+	_871_there = _out1270
+	ino = _out1271
+	_872_gen = _out1272
+	node = _out1273
+	dir = _out1274
+	if !_870_ok || !_871_there || !_868_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _872_gen}}) {
+		return again, ino, node, dir
+	}
+	var _873_s uint64
+	var _ = _873_s
+	var _874_ns uint32
+	var _ = _874_ns
+	var _out1275 uint64
+	var _ = _out1275
+	var _out1276 uint32
+	var _ = _out1276
+	_out1275, _out1276 = inodeformat.Companion_Default___.GetCtime(node)
+	_873_s = _out1275
+	_874_ns = _out1276
+	again = _869_t.Equals(nfsstate.Time{nfsstate.Time_Time{_873_s, _874_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _873_found bool
-	var _ = _873_found
-	var _874_h nfsstate.Handle
-	var _ = _874_h
-	var _875_t nfsstate.Time
-	var _ = _875_t
-	var _out1274 bool
-	var _ = _out1274
-	var _out1275 nfsstate.Handle
-	var _ = _out1275
-	var _out1276 nfsstate.Time
-	var _ = _out1276
-	_out1274, _out1275, _out1276 = Companion_Default___.Look(txn, i, r, since)
-	_873_found = _out1274
-	_874_h = _out1275
-	_875_t = _out1276
-	if !_873_found || !_874_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
-		return again, node, dir
-	}
-	var _876_ok bool = false
-	var _ = _876_ok
-	var _877_there bool = false
-	var _ = _877_there
-	var _878_ino uint64 = 0
-	var _ = _878_ino
-	var _879_gen uint64 = 0
-	var _ = _879_gen
+	var _875_found bool
+	var _ = _875_found
+	var _876_h nfsstate.Handle
+	var _ = _876_h
+	var _877_t nfsstate.Time
+	var _ = _877_t
 	var _out1277 bool
 	var _ = _out1277
-	var _out1278 bool
+	var _out1278 nfsstate.Handle
 	var _ = _out1278
-	var _out1279 uint64
+	var _out1279 nfsstate.Time
 	var _ = _out1279
-	var _out1280 uint64
+	_out1277, _out1278, _out1279 = Companion_Default___.Look(txn, i, r, since)
+	_875_found = _out1277
+	_876_h = _out1278
+	_877_t = _out1279
+	if !_875_found || !_876_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+		return again, node, dir
+	}
+	var _878_ok bool = false
+	var _ = _878_ok
+	var _879_there bool = false
+	var _ = _879_there
+	var _880_ino uint64 = 0
+	var _ = _880_ino
+	var _881_gen uint64 = 0
+	var _ = _881_gen
+	var _out1280 bool
 	var _ = _out1280
-	var _out1281 *dbytes.Bytes
+	var _out1281 bool
 	var _ = _out1281
-	var _out1282 *dbytes.Bytes
+	var _out1282 uint64
 	var _ = _out1282
-	_out1277, _out1278, _out1279, _out1280, _out1281, _out1282 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_876_ok = _out1277
-	_877_there = _out1278
-	_878_ino = _out1279
-	_879_gen = _out1280
-	node = _out1281
-	dir = _out1282
-	again = _876_ok && _877_there && _874_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_878_ino, _879_gen}})
+	var _out1283 uint64
+	var _ = _out1283
+	var _out1284 *dbytes.Bytes
+	var _ = _out1284
+	var _out1285 *dbytes.Bytes
+	var _ = _out1285
+	_out1280, _out1281, _out1282, _out1283, _out1284, _out1285 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_878_ok = _out1280
+	_879_there = _out1281
+	_880_ino = _out1282
+	_881_gen = _out1283
+	node = _out1284
+	dir = _out1285
+	again = _878_ok && _879_there && _876_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_880_ino, _881_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _880_found bool
-	var _ = _880_found
-	var _881_h nfsstate.Handle
-	var _ = _881_h
-	var _882_t nfsstate.Time
-	var _ = _882_t
-	var _out1283 bool
-	var _ = _out1283
-	var _out1284 nfsstate.Handle
-	var _ = _out1284
-	var _out1285 nfsstate.Time
-	var _ = _out1285
-	_out1283, _out1284, _out1285 = Companion_Default___.Look(txn, i, r, since)
-	_880_found = _out1283
-	_881_h = _out1284
-	_882_t = _out1285
-	if !_880_found {
-		return again, dir
-	}
-	var _883_ok bool = false
-	var _ = _883_ok
-	var _884_there bool = false
-	var _ = _884_there
-	var _885_ino uint64 = 0
-	var _ = _885_ino
-	var _886_gen uint64 = 0
-	var _ = _886_gen
-	var _887_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _887_node
+	var _882_found bool
+	var _ = _882_found
+	var _883_h nfsstate.Handle
+	var _ = _883_h
+	var _884_t nfsstate.Time
+	var _ = _884_t
 	var _out1286 bool
 	var _ = _out1286
-	var _out1287 bool
+	var _out1287 nfsstate.Handle
 	var _ = _out1287
-	var _out1288 uint64
+	var _out1288 nfsstate.Time
 	var _ = _out1288
-	var _out1289 uint64
+	_out1286, _out1287, _out1288 = Companion_Default___.Look(txn, i, r, since)
+	_882_found = _out1286
+	_883_h = _out1287
+	_884_t = _out1288
+	if !_882_found {
+		return again, dir
+	}
+	var _885_ok bool = false
+	var _ = _885_ok
+	var _886_there bool = false
+	var _ = _886_there
+	var _887_ino uint64 = 0
+	var _ = _887_ino
+	var _888_gen uint64 = 0
+	var _ = _888_gen
+	var _889_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _889_node
+	var _out1289 bool
 	var _ = _out1289
-	var _out1290 *dbytes.Bytes
+	var _out1290 bool
 	var _ = _out1290
-	var _out1291 *dbytes.Bytes
+	var _out1291 uint64
 	var _ = _out1291
-	_out1286, _out1287, _out1288, _out1289, _out1290, _out1291 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_883_ok = _out1286
-	_884_there = _out1287
-	_885_ino = _out1288
-	_886_gen = _out1289
-	_887_node = _out1290
-	dir = _out1291
-	again = _883_ok && !_884_there
+	var _out1292 uint64
+	var _ = _out1292
+	var _out1293 *dbytes.Bytes
+	var _ = _out1293
+	var _out1294 *dbytes.Bytes
+	var _ = _out1294
+	_out1289, _out1290, _out1291, _out1292, _out1293, _out1294 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_885_ok = _out1289
+	_886_there = _out1290
+	_887_ino = _out1291
+	_888_gen = _out1292
+	_889_node = _out1293
+	dir = _out1294
+	again = _885_ok && !_886_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _888_found bool
-	var _ = _888_found
-	var _889_h nfsstate.Handle
-	var _ = _889_h
-	var _890_t nfsstate.Time
-	var _ = _890_t
-	var _out1292 bool
-	var _ = _out1292
-	var _out1293 nfsstate.Handle
-	var _ = _out1293
-	var _out1294 nfsstate.Time
-	var _ = _out1294
-	_out1292, _out1293, _out1294 = Companion_Default___.Look(txn, i, r, since)
-	_888_found = _out1292
-	_889_h = _out1293
-	_890_t = _out1294
-	if !_888_found {
-		return again, from, to
-	}
-	var _891_fok bool = false
-	var _ = _891_fok
-	var _892_there bool = false
-	var _ = _892_there
-	var _893_ino uint64 = 0
-	var _ = _893_ino
-	var _894_gen uint64 = 0
-	var _ = _894_gen
-	var _895_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _895_node
+	var _890_found bool
+	var _ = _890_found
+	var _891_h nfsstate.Handle
+	var _ = _891_h
+	var _892_t nfsstate.Time
+	var _ = _892_t
 	var _out1295 bool
 	var _ = _out1295
-	var _out1296 bool
+	var _out1296 nfsstate.Handle
 	var _ = _out1296
-	var _out1297 uint64
+	var _out1297 nfsstate.Time
 	var _ = _out1297
-	var _out1298 uint64
-	var _ = _out1298
-	var _out1299 *dbytes.Bytes
-	var _ = _out1299
-	var _out1300 *dbytes.Bytes
-	var _ = _out1300
-	_out1295, _out1296, _out1297, _out1298, _out1299, _out1300 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_891_fok = _out1295
-	_892_there = _out1296
-	_893_ino = _out1297
-	_894_gen = _out1298
-	_895_node = _out1299
-	from = _out1300
-	if !_891_fok || _892_there && !_889_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_893_ino, _894_gen}}) {
+	_out1295, _out1296, _out1297 = Companion_Default___.Look(txn, i, r, since)
+	_890_found = _out1295
+	_891_h = _out1296
+	_892_t = _out1297
+	if !_890_found {
 		return again, from, to
 	}
-	var _896_tok bool = false
-	var _ = _896_tok
-	var _897_tthere bool = false
-	var _ = _897_tthere
-	var _out1301 bool
+	var _893_fok bool = false
+	var _ = _893_fok
+	var _894_there bool = false
+	var _ = _894_there
+	var _895_ino uint64 = 0
+	var _ = _895_ino
+	var _896_gen uint64 = 0
+	var _ = _896_gen
+	var _897_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _897_node
+	var _out1298 bool
+	var _ = _out1298
+	var _out1299 bool
+	var _ = _out1299
+	var _out1300 uint64
+	var _ = _out1300
+	var _out1301 uint64
 	var _ = _out1301
-	var _out1302 bool
+	var _out1302 *dbytes.Bytes
 	var _ = _out1302
-	var _out1303 uint64
+	var _out1303 *dbytes.Bytes
 	var _ = _out1303
-	var _out1304 uint64
+	_out1298, _out1299, _out1300, _out1301, _out1302, _out1303 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_893_fok = _out1298
+	_894_there = _out1299
+	_895_ino = _out1300
+	_896_gen = _out1301
+	_897_node = _out1302
+	from = _out1303
+	if !_893_fok || _894_there && !_891_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_895_ino, _896_gen}}) {
+		return again, from, to
+	}
+	var _898_tok bool = false
+	var _ = _898_tok
+	var _899_tthere bool = false
+	var _ = _899_tthere
+	var _out1304 bool
 	var _ = _out1304
-	var _out1305 *dbytes.Bytes
+	var _out1305 bool
 	var _ = _out1305
-	var _out1306 *dbytes.Bytes
+	var _out1306 uint64
 	var _ = _out1306
-	_out1301, _out1302, _out1303, _out1304, _out1305, _out1306 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_896_tok = _out1301
-	_897_tthere = _out1302
-	_893_ino = _out1303
-	_894_gen = _out1304
-	_895_node = _out1305
-	to = _out1306
-	again = _896_tok && _897_tthere && _889_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_893_ino, _894_gen}})
+	var _out1307 uint64
+	var _ = _out1307
+	var _out1308 *dbytes.Bytes
+	var _ = _out1308
+	var _out1309 *dbytes.Bytes
+	var _ = _out1309
+	_out1304, _out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_898_tok = _out1304
+	_899_tthere = _out1305
+	_895_ino = _out1306
+	_896_gen = _out1307
+	_897_node = _out1308
+	to = _out1309
+	again = _898_tok && _899_tthere && _891_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_895_ino, _896_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _898_found bool
-	var _ = _898_found
-	var _899_h nfsstate.Handle
-	var _ = _899_h
-	var _900_t nfsstate.Time
-	var _ = _900_t
-	var _out1307 bool
-	var _ = _out1307
-	var _out1308 nfsstate.Handle
-	var _ = _out1308
-	var _out1309 nfsstate.Time
-	var _ = _out1309
-	_out1307, _out1308, _out1309 = Companion_Default___.Look(txn, i, r, since)
-	_898_found = _out1307
-	_899_h = _out1308
-	_900_t = _out1309
-	if !_898_found {
-		return again, node
-	}
-	var _901_st uint32
-	var _ = _901_st
-	var _902_ip *dbytes.Bytes
-	var _ = _902_ip
-	var _out1310 uint32
+	var _900_found bool
+	var _ = _900_found
+	var _901_h nfsstate.Handle
+	var _ = _901_h
+	var _902_t nfsstate.Time
+	var _ = _902_t
+	var _out1310 bool
 	var _ = _out1310
-	var _out1311 *dbytes.Bytes
+	var _out1311 nfsstate.Handle
 	var _ = _out1311
-	_out1310, _out1311 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_901_st = _out1310
-	_902_ip = _out1311
-	if _901_st != uint32(0) {
+	var _out1312 nfsstate.Time
+	var _ = _out1312
+	_out1310, _out1311, _out1312 = Companion_Default___.Look(txn, i, r, since)
+	_900_found = _out1310
+	_901_h = _out1311
+	_902_t = _out1312
+	if !_900_found {
 		return again, node
 	}
-	node = _902_ip
-	var _903_s uint64
-	var _ = _903_s
-	var _904_ns uint32
-	var _ = _904_ns
-	var _out1312 uint64
-	var _ = _out1312
+	var _903_st uint32
+	var _ = _903_st
+	var _904_ip *dbytes.Bytes
+	var _ = _904_ip
 	var _out1313 uint32
 	var _ = _out1313
-	_out1312, _out1313 = inodeformat.Companion_Default___.GetCtime(_902_ip)
-	_903_s = _out1312
-	_904_ns = _out1313
-	again = _900_t.Equals(nfsstate.Time{nfsstate.Time_Time{_903_s, _904_ns}})
+	var _out1314 *dbytes.Bytes
+	var _ = _out1314
+	_out1313, _out1314 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_903_st = _out1313
+	_904_ip = _out1314
+	if _903_st != uint32(0) {
+		return again, node
+	}
+	node = _904_ip
+	var _905_s uint64
+	var _ = _905_s
+	var _906_ns uint32
+	var _ = _906_ns
+	var _out1315 uint64
+	var _ = _out1315
+	var _out1316 uint32
+	var _ = _out1316
+	_out1315, _out1316 = inodeformat.Companion_Default___.GetCtime(_904_ip)
+	_905_s = _out1315
+	_906_ns = _out1316
+	again = _902_t.Equals(nfsstate.Time{nfsstate.Time_Time{_905_s, _906_ns}})
 	return again, node
 }
 

@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _583_version uint64 = 0
-	var _ = _583_version
-	var _out790 uint64
-	var _ = _out790
-	var _out791 uint64
-	var _ = _out791
-	var _out792 uint64
-	var _ = _out792
-	_out790, _out791, _out792 = t.Pages.Root()
-	_583_version = _out790
-	r0 = _out791
-	r1 = _out792
+	var _585_version uint64 = 0
+	var _ = _585_version
+	var _out793 uint64
+	var _ = _out793
+	var _out794 uint64
+	var _ = _out794
+	var _out795 uint64
+	var _ = _out795
+	_out793, _out794, _out795 = t.Pages.Root()
+	_585_version = _out793
+	r0 = _out794
+	r1 = _out795
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out793 bool
-	var _ = _out793
-	_out793 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out793
+	var _out796 bool
+	var _ = _out796
+	_out796 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out796
 	if !io {
 		return io, r0, r1
 	}
-	var _584_k uint64
-	var _ = _584_k
-	_584_k = uint64(0)
-	var _585_i uint64
-	var _ = _585_i
-	_585_i = uint64(0)
-	var _586_n uint64
-	var _ = _586_n
-	var _out794 uint64
-	var _ = _out794
-	_out794 = cs.Len()
-	_586_n = _out794
-	for _585_i < _586_n && _584_k < t.Np {
-		var _out795 bool
-		var _ = _out795
-		var _out796 uint64
-		var _ = _out796
-		var _out797 uint64
-		var _ = _out797
-		var _out798 uint64
+	var _586_k uint64
+	var _ = _586_k
+	_586_k = uint64(0)
+	var _587_i uint64
+	var _ = _587_i
+	_587_i = uint64(0)
+	var _588_n uint64
+	var _ = _588_n
+	var _out797 uint64
+	var _ = _out797
+	_out797 = cs.Len()
+	_588_n = _out797
+	for _587_i < _588_n && _586_k < t.Np {
+		var _out798 bool
 		var _ = _out798
-		_out795, _out796, _out797, _out798 = Companion_Default___.UpdatePage(d, t, cs, _585_i, r0, r1)
-		io = _out795
-		_585_i = _out796
-		r0 = _out797
-		r1 = _out798
+		var _out799 uint64
+		var _ = _out799
+		var _out800 uint64
+		var _ = _out800
+		var _out801 uint64
+		var _ = _out801
+		_out798, _out799, _out800, _out801 = Companion_Default___.UpdatePage(d, t, cs, _587_i, r0, r1)
+		io = _out798
+		_587_i = _out799
+		r0 = _out800
+		r1 = _out801
 		if !io {
 			return io, r0, r1
 		}
-		var _out799 uint64
-		var _ = _out799
-		_out799 = cs.Len()
-		_586_n = _out799
-		_584_k = _584_k + uint64(1)
+		var _out802 uint64
+		var _ = _out802
+		_out802 = cs.Len()
+		_588_n = _out802
+		_586_k = _586_k + uint64(1)
 	}
-	if _585_i < _586_n {
+	if _587_i < _588_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out800 bool
-	var _ = _out800
-	_out800 = d.Barrier()
-	io = _out800
+	var _out803 bool
+	var _ = _out803
+	_out803 = d.Barrier()
+	io = _out803
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _587_l *ddisk.BList
-	var _ = _587_l
-	var _out801 *ddisk.BList
-	var _ = _out801
-	_out801 = mm.Sorted()
-	_587_l = _out801
-	treeofcodes.Companion_Default___.AddList(t, cs, _587_l)
+	var _589_l *ddisk.BList
+	var _ = _589_l
+	var _out804 *ddisk.BList
+	var _ = _out804
+	_out804 = mm.Sorted()
+	_589_l = _out804
+	treeofcodes.Companion_Default___.AddList(t, cs, _589_l)
 	cs.Sort()
-	var _out802 bool
-	var _ = _out802
-	_out802 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out802
+	var _out805 bool
+	var _ = _out805
+	_out805 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out805
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _588_x uint64 = 0
-	var _ = _588_x
-	var _589_a uint64 = 0
-	var _ = _589_a
-	var _590_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _590_b
-	var _out803 bool
-	var _ = _out803
-	var _out804 uint64
-	var _ = _out804
-	var _out805 uint64
-	var _ = _out805
-	var _out806 *dbytes.Blk
+	var _590_x uint64 = 0
+	var _ = _590_x
+	var _591_a uint64 = 0
+	var _ = _591_a
+	var _592_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _592_b
+	var _out806 bool
 	var _ = _out806
 	var _out807 uint64
 	var _ = _out807
-	_out803, _out804, _out805, _out806, _out807 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out803
-	_588_x = _out804
-	_589_a = _out805
-	_590_b = _out806
-	j = _out807
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out808 bool
+	var _out808 uint64
 	var _ = _out808
-	_out808 = d.Write(_589_a, _590_b)
-	io = _out808
-	if !io {
-		return io, j, r0, r1
-	}
-	var _591_root bool
-	var _ = _591_root
-	var _592_c0 uint64
-	var _ = _592_c0
-	var _593_c1 uint64
-	var _ = _593_c1
-	var _out809 bool
+	var _out809 *dbytes.Blk
 	var _ = _out809
 	var _out810 uint64
 	var _ = _out810
-	var _out811 uint64
+	_out806, _out807, _out808, _out809, _out810 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out806
+	_590_x = _out807
+	_591_a = _out808
+	_592_b = _out809
+	j = _out810
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out811 bool
 	var _ = _out811
-	_out809, _out810, _out811 = treeofcodes.Companion_Default___.Upwards(t, cs, _588_x, _590_b)
-	_591_root = _out809
-	_592_c0 = _out810
-	_593_c1 = _out811
-	if _591_root {
-		r0, r1 = _592_c0, _593_c1
+	_out811 = d.Write(_591_a, _592_b)
+	io = _out811
+	if !io {
+		return io, j, r0, r1
+	}
+	var _593_root bool
+	var _ = _593_root
+	var _594_c0 uint64
+	var _ = _594_c0
+	var _595_c1 uint64
+	var _ = _595_c1
+	var _out812 bool
+	var _ = _out812
+	var _out813 uint64
+	var _ = _out813
+	var _out814 uint64
+	var _ = _out814
+	_out812, _out813, _out814 = treeofcodes.Companion_Default___.Upwards(t, cs, _590_x, _592_b)
+	_593_root = _out812
+	_594_c0 = _out813
+	_595_c1 = _out814
+	if _593_root {
+		r0, r1 = _594_c0, _595_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _594_l *ddisk.BList
-	var _ = _594_l
-	var _out812 *ddisk.BList
-	var _ = _out812
-	_out812 = mm.Sorted()
-	_594_l = _out812
-	var _595_n uint64
-	var _ = _595_n
-	var _out813 uint64
-	var _ = _out813
-	_out813 = _594_l.Len()
-	_595_n = _out813
-	var _596_k uint64
-	var _ = _596_k
-	_596_k = uint64(0)
-	for _596_k < _595_n {
-		var _597_a uint64
-		var _ = _597_a
-		var _598_m uint64
-		var _ = _598_m
-		var _out814 uint64
-		var _ = _out814
-		var _out815 uint64
-		var _ = _out815
-		_out814, _out815 = groups.Companion_Default___.Adjacent(_594_l, _596_k)
-		_597_a = _out814
-		_598_m = _out815
-		var _out816 bool
-		var _ = _out816
-		_out816 = d.WriteRun(_597_a, _594_l, _596_k, _598_m)
-		io = _out816
+	var _596_l *ddisk.BList
+	var _ = _596_l
+	var _out815 *ddisk.BList
+	var _ = _out815
+	_out815 = mm.Sorted()
+	_596_l = _out815
+	var _597_n uint64
+	var _ = _597_n
+	var _out816 uint64
+	var _ = _out816
+	_out816 = _596_l.Len()
+	_597_n = _out816
+	var _598_k uint64
+	var _ = _598_k
+	_598_k = uint64(0)
+	for _598_k < _597_n {
+		var _599_a uint64
+		var _ = _599_a
+		var _600_m uint64
+		var _ = _600_m
+		var _out817 uint64
+		var _ = _out817
+		var _out818 uint64
+		var _ = _out818
+		_out817, _out818 = groups.Companion_Default___.Adjacent(_596_l, _598_k)
+		_599_a = _out817
+		_600_m = _out818
+		var _out819 bool
+		var _ = _out819
+		_out819 = d.WriteRun(_599_a, _596_l, _598_k, _600_m)
+		io = _out819
 		if !io {
 			return io
 		}
-		_596_k = _596_k + _598_m
+		_598_k = _598_k + _600_m
 	}
-	var _out817 bool
-	var _ = _out817
-	_out817 = d.Barrier()
-	io = _out817
+	var _out820 bool
+	var _ = _out820
+	_out820 = d.Barrier()
+	io = _out820
 	if !io {
 		return io
 	}
@@ -273,73 +273,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _599_i1 bool
-	var _ = _599_i1
-	var _600_ok1 bool
-	var _ = _600_ok1
-	var _601_q1 uint64
-	var _ = _601_q1
-	var _out818 bool
-	var _ = _out818
-	var _out819 bool
-	var _ = _out819
-	var _out820 uint64
-	var _ = _out820
-	_out818, _out819, _out820 = Companion_Default___.HeaderIn(d, seal, at)
-	_599_i1 = _out818
-	_600_ok1 = _out819
-	_601_q1 = _out820
-	var _602_i2 bool
-	var _ = _602_i2
-	var _603_ok2 bool
-	var _ = _603_ok2
-	var _604_q2 uint64
-	var _ = _604_q2
+	var _601_i1 bool
+	var _ = _601_i1
+	var _602_ok1 bool
+	var _ = _602_ok1
+	var _603_q1 uint64
+	var _ = _603_q1
 	var _out821 bool
 	var _ = _out821
 	var _out822 bool
 	var _ = _out822
 	var _out823 uint64
 	var _ = _out823
-	_out821, _out822, _out823 = Companion_Default___.HeaderIn(d, seal, cp)
-	_602_i2 = _out821
-	_603_ok2 = _out822
-	_604_q2 = _out823
-	io = _599_i1 || _602_i2
-	if !_600_ok1 && !_603_ok2 {
-		return io, hb, h
-	}
-	var _605_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _605_l
+	_out821, _out822, _out823 = Companion_Default___.HeaderIn(d, seal, at)
+	_601_i1 = _out821
+	_602_ok1 = _out822
+	_603_q1 = _out823
+	var _604_i2 bool
+	var _ = _604_i2
+	var _605_ok2 bool
+	var _ = _605_ok2
+	var _606_q2 uint64
+	var _ = _606_q2
 	var _out824 bool
 	var _ = _out824
-	var _out825 *ddisk.BList
+	var _out825 bool
 	var _ = _out825
-	_out824, _out825 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _600_ok1 && (!_603_ok2 || _601_q1 >= _604_q2) {
+	var _out826 uint64
+	var _ = _out826
+	_out824, _out825, _out826 = Companion_Default___.HeaderIn(d, seal, cp)
+	_604_i2 = _out824
+	_605_ok2 = _out825
+	_606_q2 = _out826
+	io = _601_i1 || _604_i2
+	if !_602_ok1 && !_605_ok2 {
+		return io, hb, h
+	}
+	var _607_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _607_l
+	var _out827 bool
+	var _ = _out827
+	var _out828 *ddisk.BList
+	var _ = _out828
+	_out827, _out828 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _602_ok1 && (!_605_ok2 || _603_q1 >= _606_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out824
-	_605_l = _out825
+	io = _out827
+	_607_l = _out828
 	if !io {
 		return io, hb, h
 	}
-	var _out826 *dbytes.Blk
-	var _ = _out826
-	_out826 = _605_l.BlkAt(uint64(0))
-	hb = _out826
-	var _606_ok bool = false
-	var _ = _606_ok
-	var _out827 bool
-	var _ = _out827
-	var _out828 uint64
-	var _ = _out828
-	_out827, _out828 = seal.DecHdr(hb)
-	_606_ok = _out827
-	h = _out828
-	if !_606_ok {
+	var _out829 *dbytes.Blk
+	var _ = _out829
+	_out829 = _607_l.BlkAt(uint64(0))
+	hb = _out829
+	var _608_ok bool = false
+	var _ = _608_ok
+	var _out830 bool
+	var _ = _out830
+	var _out831 uint64
+	var _ = _out831
+	_out830, _out831 = seal.DecHdr(hb)
+	_608_ok = _out830
+	h = _out831
+	if !_608_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,73 +351,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _607_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _607_b
+	var _609_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _609_b
 	ok, q = false, uint64(0)
-	var _out829 bool
-	var _ = _out829
-	var _out830 *dbytes.Blk
-	var _ = _out830
-	_out829, _out830 = d.Read(a)
-	io = _out829
-	_607_b = _out830
+	var _out832 bool
+	var _ = _out832
+	var _out833 *dbytes.Blk
+	var _ = _out833
+	_out832, _out833 = d.Read(a)
+	io = _out832
+	_609_b = _out833
 	if io {
-		var _out831 bool
-		var _ = _out831
-		var _out832 uint64
-		var _ = _out832
-		_out831, _out832 = seal.DecHdr(_607_b)
-		ok = _out831
-		q = _out832
+		var _out834 bool
+		var _ = _out834
+		var _out835 uint64
+		var _ = _out835
+		_out834, _out835 = seal.DecHdr(_609_b)
+		ok = _out834
+		q = _out835
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out833 bool
-	var _ = _out833
-	_out833 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out833
+	var _out836 bool
+	var _ = _out836
+	_out836 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out836
 	if !io {
 		return io
 	}
-	var _out834 bool
-	var _ = _out834
-	_out834 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out834
+	var _out837 bool
+	var _ = _out837
+	_out837 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out837
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out835 bool
-	var _ = _out835
-	_out835 = d.WriteSector(a, hb)
-	io = _out835
+	var _out838 bool
+	var _ = _out838
+	_out838 = d.WriteSector(a, hb)
+	io = _out838
 	if !io {
 		return io
 	}
-	var _out836 bool
-	var _ = _out836
-	_out836 = d.Barrier()
-	io = _out836
+	var _out839 bool
+	var _ = _out839
+	_out839 = d.Barrier()
+	io = _out839
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _608_nb *dbytes.Blk
-	var _ = _608_nb
-	var _out837 *dbytes.Blk
-	var _ = _out837
-	_out837 = seal.EncHdr(q, r0, r1)
-	_608_nb = _out837
-	var _out838 bool
-	var _ = _out838
-	_out838 = Companion_Default___.WriteHeads(d, _608_nb, at, cp)
-	io = _out838
+	var _610_nb *dbytes.Blk
+	var _ = _610_nb
+	var _out840 *dbytes.Blk
+	var _ = _out840
+	_out840 = seal.EncHdr(q, r0, r1)
+	_610_nb = _out840
+	var _out841 bool
+	var _ = _out841
+	_out841 = Companion_Default___.WriteHeads(d, _610_nb, at, cp)
+	io = _out841
 	if !io {
 		return io
 	}
@@ -432,23 +432,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out839 bool
-	var _ = _out839
-	_out839 = d.Barrier()
-	io = _out839
+	var _out842 bool
+	var _ = _out842
+	_out842 = d.Barrier()
+	io = _out842
 	if !io {
 		return io, damaged, j
 	}
-	var _out840 bool
-	var _ = _out840
-	var _out841 bool
-	var _ = _out841
-	var _out842 *journalm.Journal
-	var _ = _out842
-	_out840, _out841, _out842 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out840
-	damaged = _out841
-	j = _out842
+	var _out843 bool
+	var _ = _out843
+	var _out844 bool
+	var _ = _out844
+	var _out845 *journalm.Journal
+	var _ = _out845
+	_out843, _out844, _out845 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out843
+	damaged = _out844
+	j = _out845
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -462,77 +462,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _609_sz uint64
-	var _ = _609_sz
-	var _out843 uint64
-	var _ = _out843
-	_out843 = d.Size()
-	_609_sz = _out843
-	var _610_cp uint64
-	var _ = _610_cp
-	_610_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _611_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _611_hb
-	var _612_h uint64 = 0
-	var _ = _612_h
-	var _out844 bool
-	var _ = _out844
-	var _out845 *dbytes.Blk
-	var _ = _out845
+	var _611_sz uint64
+	var _ = _611_sz
 	var _out846 uint64
 	var _ = _out846
-	_out844, _out845, _out846 = Companion_Default___.Choose(d, seal, at, _610_cp)
-	io = _out844
-	_611_hb = _out845
-	_612_h = _out846
-	if _611_hb == (*dbytes.Blk)(nil) || _612_h >= uint64(1152921504606846976) {
+	_out846 = d.Size()
+	_611_sz = _out846
+	var _612_cp uint64
+	var _ = _612_cp
+	_612_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _613_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _613_hb
+	var _614_h uint64 = 0
+	var _ = _614_h
+	var _out847 bool
+	var _ = _out847
+	var _out848 *dbytes.Blk
+	var _ = _out848
+	var _out849 uint64
+	var _ = _out849
+	_out847, _out848, _out849 = Companion_Default___.Choose(d, seal, at, _612_cp)
+	io = _out847
+	_613_hb = _out848
+	_614_h = _out849
+	if _613_hb == (*dbytes.Blk)(nil) || _614_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _613_r0 uint64
-	var _ = _613_r0
-	var _614_r1 uint64
-	var _ = _614_r1
-	var _out847 uint64
-	var _ = _out847
-	var _out848 uint64
-	var _ = _out848
-	_out847, _out848 = seal.Root(_611_hb)
-	_613_r0 = _out847
-	_614_r1 = _out848
-	var _615_cs *dlog.Codes
-	var _ = _615_cs
-	var _out849 *dlog.Codes
-	var _ = _out849
-	_out849 = dlog.NewCodes()
-	_615_cs = _out849
-	t.Pages.Begin(_613_r0, _614_r1)
-	var _616_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _616_mm
-	var _617_i uint64 = 0
-	var _ = _617_i
-	var _out850 bool
+	var _615_r0 uint64
+	var _ = _615_r0
+	var _616_r1 uint64
+	var _ = _616_r1
+	var _out850 uint64
 	var _ = _out850
-	var _out851 bool
+	var _out851 uint64
 	var _ = _out851
-	var _out852 *dlog.BMap
+	_out850, _out851 = seal.Root(_613_hb)
+	_615_r0 = _out850
+	_616_r1 = _out851
+	var _617_cs *dlog.Codes
+	var _ = _617_cs
+	var _out852 *dlog.Codes
 	var _ = _out852
-	var _out853 uint64
+	_out852 = dlog.NewCodes()
+	_617_cs = _out852
+	t.Pages.Begin(_615_r0, _616_r1)
+	var _618_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _618_mm
+	var _619_i uint64 = 0
+	var _ = _619_i
+	var _out853 bool
 	var _ = _out853
-	_out850, _out851, _out852, _out853 = logscan.Companion_Default___.Scan(d, seal, t, _615_cs, _611_hb, _612_h, at, nd, nr, _609_sz)
-	io = _out850
-	damaged = _out851
-	_616_mm = _out852
-	_617_i = _out853
+	var _out854 bool
+	var _ = _out854
+	var _out855 *dlog.BMap
+	var _ = _out855
+	var _out856 uint64
+	var _ = _out856
+	_out853, _out854, _out855, _out856 = logscan.Companion_Default___.Scan(d, seal, t, _617_cs, _613_hb, _614_h, at, nd, nr, _611_sz)
+	io = _out853
+	damaged = _out854
+	_618_mm = _out855
+	_619_i = _out856
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out854 bool
-	var _ = _out854
-	var _out855 *journalm.Journal
-	var _ = _out855
-	_out854, _out855 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _615_cs, _611_hb, _612_h+_617_i+uint64(1), _616_mm, _609_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out854
-	j = _out855
+	var _out857 bool
+	var _ = _out857
+	var _out858 *journalm.Journal
+	var _ = _out858
+	_out857, _out858 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _617_cs, _613_hb, _614_h+_619_i+uint64(1), _618_mm, _611_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out857
+	j = _out858
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,75 +541,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out856 bool
-	var _ = _out856
-	_out856 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out856
+	var _out859 bool
+	var _ = _out859
+	_out859 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out859
 	if !io {
 		return io, j
 	}
-	var _out857 *journalm.Journal
-	var _ = _out857
-	_out857 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out857
+	var _out860 *journalm.Journal
+	var _ = _out860
+	_out860 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out860
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out858 bool
-	var _ = _out858
-	_out858 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out858
-	if !io {
-		return io
-	}
-	var _618_r0 uint64 = 0
-	var _ = _618_r0
-	var _619_r1 uint64 = 0
-	var _ = _619_r1
-	var _out859 bool
-	var _ = _out859
-	var _out860 uint64
-	var _ = _out860
-	var _out861 uint64
+	var _out861 bool
 	var _ = _out861
-	_out859, _out860, _out861 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out859
-	_618_r0 = _out860
-	_619_r1 = _out861
+	_out861 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out861
 	if !io {
 		return io
 	}
+	var _620_r0 uint64 = 0
+	var _ = _620_r0
+	var _621_r1 uint64 = 0
+	var _ = _621_r1
 	var _out862 bool
 	var _ = _out862
-	_out862 = Companion_Default___.InstallAll(d, mm)
-	io = _out862
-	if !io {
-		return io
-	}
-	var _out863 bool
+	var _out863 uint64
 	var _ = _out863
-	_out863 = Companion_Default___.Empty(d, seal, e, _618_r0, _619_r1, at, cp)
-	io = _out863
+	var _out864 uint64
+	var _ = _out864
+	_out862, _out863, _out864 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out862
+	_620_r0 = _out863
+	_621_r1 = _out864
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _618_r0, _619_r1, mm)
+	var _out865 bool
+	var _ = _out865
+	_out865 = Companion_Default___.InstallAll(d, mm)
+	io = _out865
+	if !io {
+		return io
+	}
+	var _out866 bool
+	var _ = _out866
+	_out866 = Companion_Default___.Empty(d, seal, e, _620_r0, _621_r1, at, cp)
+	io = _out866
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _620_r0, _621_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _620_i *journalm.Installer
-	var _ = _620_i
+	var _622_i *journalm.Installer
+	var _ = _622_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_620_i = _nw6
+	_622_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _620_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _622_i)
 	j = _nw7
 	return j
 }
@@ -617,33 +617,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _621_nb *dbytes.Blk
-	var _ = _621_nb
-	var _out864 *dbytes.Blk
-	var _ = _out864
-	_out864 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_621_nb = _out864
-	var _622_cp uint64
-	var _ = _622_cp
-	_622_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out865 bool
-	var _ = _out865
-	_out865 = d.Write(at, _621_nb)
-	io = _out865
-	if !io {
-		return io
-	}
-	var _out866 bool
-	var _ = _out866
-	_out866 = d.Write(_622_cp, _621_nb)
-	io = _out866
-	if !io {
-		return io
-	}
-	var _out867 bool
+	var _623_nb *dbytes.Blk
+	var _ = _623_nb
+	var _out867 *dbytes.Blk
 	var _ = _out867
-	_out867 = d.Barrier()
-	io = _out867
+	_out867 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_623_nb = _out867
+	var _624_cp uint64
+	var _ = _624_cp
+	_624_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out868 bool
+	var _ = _out868
+	_out868 = d.Write(at, _623_nb)
+	io = _out868
+	if !io {
+		return io
+	}
+	var _out869 bool
+	var _ = _out869
+	_out869 = d.Write(_624_cp, _623_nb)
+	io = _out869
+	if !io {
+		return io
+	}
+	var _out870 bool
+	var _ = _out870
+	_out870 = d.Barrier()
+	io = _out870
 	if !io {
 		return io
 	}

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _835_g volumegeometry.Geo
-	var _ = _835_g
-	_835_g = d.Fs.Geo
-	var _836_s *blockstore.BlockFs
-	var _ = _836_s
-	_836_s = d.Fs.Fs.Fs
-	if _835_g.Dtor_ibm() <= a && a < _835_g.Dtor_itab() {
-		var _837_bit bool
-		var _ = _837_bit
-		var _out1246 bool
-		var _ = _out1246
-		_out1246 = txn.ReadBit(a, uint64(0), true)
-		_837_bit = _out1246
-		txn.WriteBit(a, uint64(0), _837_bit)
-	} else if _835_g.Dtor_itab() <= a && a < _835_g.Dtor_slot0() {
-		var _838_ino *dbytes.Bytes
-		var _ = _838_ino
-		var _out1247 *dbytes.Bytes
-		var _ = _out1247
-		_out1247 = txn.ReadInode(a, uint64(0), true)
-		_838_ino = _out1247
-		txn.WriteInode(a, uint64(0), _838_ino)
-	} else if _835_g.Dtor_data0() <= a && a < _835_g.Dtor_data1() {
-		var _839_unused bool
-		var _ = _839_unused
-		var _out1248 bool
-		var _ = _out1248
-		_out1248 = _836_s.FreeBit(txn, a)
-		_839_unused = _out1248
-		if _839_unused {
+	var _837_g volumegeometry.Geo
+	var _ = _837_g
+	_837_g = d.Fs.Geo
+	var _838_s *blockstore.BlockFs
+	var _ = _838_s
+	_838_s = d.Fs.Fs.Fs
+	if _837_g.Dtor_ibm() <= a && a < _837_g.Dtor_itab() {
+		var _839_bit bool
+		var _ = _839_bit
+		var _out1249 bool
+		var _ = _out1249
+		_out1249 = txn.ReadBit(a, uint64(0), true)
+		_839_bit = _out1249
+		txn.WriteBit(a, uint64(0), _839_bit)
+	} else if _837_g.Dtor_itab() <= a && a < _837_g.Dtor_slot0() {
+		var _840_ino *dbytes.Bytes
+		var _ = _840_ino
+		var _out1250 *dbytes.Bytes
+		var _ = _out1250
+		_out1250 = txn.ReadInode(a, uint64(0), true)
+		_840_ino = _out1250
+		txn.WriteInode(a, uint64(0), _840_ino)
+	} else if _837_g.Dtor_data0() <= a && a < _837_g.Dtor_data1() {
+		var _841_unused bool
+		var _ = _841_unused
+		var _out1251 bool
+		var _ = _out1251
+		_out1251 = _838_s.FreeBit(txn, a)
+		_841_unused = _out1251
+		if _841_unused {
 			wrote = false
 			return wrote
 		}
-		var _840_b *dbytes.Blk
-		var _ = _840_b
-		var _out1249 *dbytes.Blk
-		var _ = _out1249
-		_out1249 = txn.ReadBlock(a, true)
-		_840_b = _out1249
-		var _841_y *dbytes.Bytes
-		var _ = _841_y
-		var _out1250 *dbytes.Bytes
-		var _ = _out1250
-		_out1250 = _840_b.Thaw()
-		_841_y = _out1250
-		txn.WriteBlock(a, _841_y)
+		var _842_b *dbytes.Blk
+		var _ = _842_b
+		var _out1252 *dbytes.Blk
+		var _ = _out1252
+		_out1252 = txn.ReadBlock(a, true)
+		_842_b = _out1252
+		var _843_y *dbytes.Bytes
+		var _ = _843_y
+		var _out1253 *dbytes.Bytes
+		var _ = _out1253
+		_out1253 = _842_b.Thaw()
+		_843_y = _out1253
+		txn.WriteBlock(a, _843_y)
 	} else {
 		wrote = false
 		return wrote

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1251 *dbytes.Bytes
-		var _ = _out1251
-		_out1251 = dbytes.NewBytes(uint64(0))
-		gs = _out1251
+		var _out1254 *dbytes.Bytes
+		var _ = _out1254
+		_out1254 = dbytes.NewBytes(uint64(0))
+		gs = _out1254
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _842_n uint64
-	var _ = _842_n
-	_842_n = gids.Len() / uint64(4)
-	var _843_out *dbytes.Bytes
-	var _ = _843_out
-	var _out1252 *dbytes.Bytes
-	var _ = _out1252
-	_out1252 = dbytes.NewBytes(uint64(4) * _842_n)
-	_843_out = _out1252
-	var _844_i uint64
-	var _ = _844_i
-	_844_i = uint64(0)
-	for _844_i < _842_n {
-		var _845_x uint32
-		var _ = _845_x
-		_845_x = gids.U32(uint64(4) * _844_i)
-		if _845_x == uint32(0) {
-			_845_x = anonGid
+	var _844_n uint64
+	var _ = _844_n
+	_844_n = gids.Len() / uint64(4)
+	var _845_out *dbytes.Bytes
+	var _ = _845_out
+	var _out1255 *dbytes.Bytes
+	var _ = _out1255
+	_out1255 = dbytes.NewBytes(uint64(4) * _844_n)
+	_845_out = _out1255
+	var _846_i uint64
+	var _ = _846_i
+	_846_i = uint64(0)
+	for _846_i < _844_n {
+		var _847_x uint32
+		var _ = _847_x
+		_847_x = gids.U32(uint64(4) * _846_i)
+		if _847_x == uint32(0) {
+			_847_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_843_out, uint64(4)*_844_i, _845_x)
-		_844_i = _844_i + uint64(1)
+		marshal.Companion_Default___.Put32(_845_out, uint64(4)*_846_i, _847_x)
+		_846_i = _846_i + uint64(1)
 	}
-	gs = _843_out
+	gs = _845_out
 	return u, g, gs
 }
 
