@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/internal/lockorder"
 )
 
 // File is a Disk in a regular file or on a raw block device.
@@ -36,11 +38,11 @@ type File struct {
 	thick    atomic.Bool // all its room is there, and stays
 
 	// Held for reading by what changes the volume; Close keeps the lock for those that it does not find at an end.
-	changing sync.RWMutex
+	changing lockorder.RWMutex[lockorder.Changing]
 
 	// A device that failed to flush may drop the data and report success the
 	// next time; so the first failure is kept and returned for good.
-	barrierMu  sync.Mutex
+	barrierMu  lockorder.Mutex[lockorder.FileBarrier]
 	barrierErr error
 
 	// The system calls; tests replace them.

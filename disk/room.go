@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/internal/lockorder"
 )
 
 // room is the Host of a sparse image. It asks the host for room in chunks, so that a
@@ -18,7 +19,7 @@ type room struct {
 	known []atomic.Uint64 // a bit per chunk: all of it has room
 	keep  atomic.Uint64
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.HostRoom]
 	tight time.Time // no whole chunks before
 	full  time.Time // nothing new before
 	blind bool      // the host makes no promises

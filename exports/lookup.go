@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tansy/internal/lockorder"
 )
 
 // Resolver looks host names up; *net.Resolver is one.
@@ -44,7 +46,7 @@ type Table struct {
 	named    bool    // there are patterns or host names, so that rules may change
 	hosts    hosts
 
-	mu    sync.RWMutex
+	mu    lockorder.RWMutex[lockorder.Exports]
 	peers map[netip.Addr]*peer
 }
 
@@ -129,6 +131,7 @@ func (t *Table) find(addr netip.Addr) []*Rule {
 		close(p.known)
 	case p.rules == nil: // another call is at it
 		t.mu.Unlock()
+		lockorder.Wait[lockorder.HostNames]()
 		<-p.known
 	case p.refreshed || t.now().Before(p.until):
 		t.mu.Unlock()
@@ -204,7 +207,7 @@ func failure(err error) error {
 
 // hosts are the host names in a file with their addresses, which are looked up together.
 type hosts struct {
-	mu        sync.Mutex // held while they are looked up
+	mu        lockorder.Mutex[lockorder.HostNames] // held while they are looked up
 	addresses map[string][]netip.Addr
 	until     time.Time
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/lockorder"
 	"tansy/journal"
 )
 
@@ -24,7 +25,7 @@ type damage struct {
 
 	frozen atomic.Pointer[error] // why nothing is changed any more
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Damage]
 	todo  []uint64 // blocks that are not named yet
 	kick  chan struct{}
 	stop  context.CancelFunc

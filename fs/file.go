@@ -5,6 +5,7 @@ import (
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/fileops"
 	"tansy/internal/gen/writecall"
+	"tansy/internal/lockorder"
 )
 
 // Getattr implements FileSystem.
@@ -102,8 +103,11 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	c.Make(procWrite, uint32(how), v.deferred, uint64(len(data)))
 	done := Stability(writing.Committed(&c))
 	if done == Unstable && c.N > freeStream {
+		lockorder.Wait[lockorder.Streams]()
 		v.streams <- struct{}{}
-		defer func() { <-v.streams }()
+		var place lockorder.Held[lockorder.Streams]
+		place.Take()
+		defer func() { place.Drop(); <-v.streams }()
 	}
 	err := v.serve(&c, func(t *txn) uint32 {
 		sec, nsec := v.now()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"tansy/internal/gen/procedurebase"
+	"tansy/internal/lockorder"
 )
 
 // Removing or cutting a large file is one small transaction that puts it on the
@@ -19,7 +20,7 @@ type freer struct {
 	quit    chan struct{}
 	end     sync.Once // closes quit
 	done    chan struct{}
-	mu      sync.Mutex // one step at a time
+	mu      lockorder.Mutex[lockorder.Freeing] // one step at a time
 }
 
 // freeStep is the number of blocks freed in one transaction.

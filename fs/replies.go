@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-	"sync"
 	"time"
 
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/lockorder"
 )
 
 // Calls that must not be done twice leave records in the transactions that do the work (verified/fs/procedures/records.dfy). Which place a
@@ -31,7 +31,7 @@ type replies struct {
 	first   uint64               // block
 	reserve func(a uint64) error // makes room for a block on the host
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Replies]
 	done     map[[32]byte]*record // by key
 	places   []*record            // nil: none, or nobody's that counts
 	busy     []bool               // places that calls under way are to have
@@ -188,6 +188,7 @@ func (r *replies) begin(id *CallID) *place {
 	for r.underway[id.key] != nil {
 		c := r.underway[id.key]
 		r.mu.Unlock()
+		lockorder.Wait[lockorder.Underway]()
 		<-c
 		r.mu.Lock()
 	}

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"os/user"
 	"strconv"
-	"sync"
 	"time"
+
+	"tansy/internal/lockorder"
 )
 
 const (
@@ -23,7 +24,7 @@ type Cache struct {
 	lookup func(uid uint32) ([]uint32, error)
 	now    func() time.Time
 
-	mu    sync.RWMutex
+	mu    lockorder.RWMutex[lockorder.Groups]
 	users map[uint32]*entry
 }
 

@@ -3,9 +3,8 @@
 package mount
 
 import (
-	"sync"
-
 	"tansy/fs"
+	"tansy/internal/lockorder"
 )
 
 // A node is a file that the kernel knows. The kernel names it by its inode number; the generation stays here.
@@ -20,12 +19,12 @@ type node struct {
 // nodes are those that the kernel knows, by inode number.
 type nodes struct {
 	shards [64]struct {
-		sync.Mutex
+		lockorder.Mutex[lockorder.Nodes]
 		known map[uint64]*node
 	}
 	// A file's name is taken away, given, and looked at together with whether it is open, with one of these held.
 	// One holds no two of them.
-	naming [256]sync.Mutex
+	naming [256]lockorder.Mutex[lockorder.Naming]
 }
 
 func newNodes(root fs.Handle) *nodes {

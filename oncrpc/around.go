@@ -2,7 +2,8 @@ package oncrpc
 
 import (
 	"os"
-	"sync"
+
+	"tansy/internal/lockorder"
 )
 
 // around calls a function by way of the network poller of Go's runtime. The scheduler looks at
@@ -13,7 +14,7 @@ import (
 type around struct {
 	do func()
 
-	mu     sync.Mutex
+	mu     lockorder.Mutex[lockorder.Around]
 	r, w   *os.File // a pipe, made when it is needed; nil
 	failed bool     // and will not be
 }

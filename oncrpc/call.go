@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"tansy/internal/lockorder"
 )
 
 // Sizes in bytes.
@@ -98,6 +100,7 @@ func (c *conn) admit(want claim, weight int) (granted int) {
 			c.flush()
 			c.mu.Lock()
 			for c.full(want.n, weight) {
+				lockorder.WaitWith[lockorder.Fewer, lockorder.Connection]()
 				c.changed.Wait()
 			}
 			c.woke = time.Now()

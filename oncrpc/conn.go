@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"tansy/internal/lockorder"
 )
 
 // conn is one connection. One goroutine at a time reads (run); replies are written
@@ -65,7 +67,7 @@ type conn struct {
 	received, sent atomic.Uint64                   // bytes
 	counted        struct{ received, sent uint64 } // of these in Server.count; guarded by Server.mu
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Connection]
 	changed  sync.Cond // inFlight or queued went down, or writing ended
 	inFlight int       // calls, but inline ones, whose reply is not written
 	held     int       // bytes of memory for them
@@ -220,6 +222,7 @@ func (c *conn) run() (ended bool) {
 		c.s.turns.end(&c.turn)
 		c.mu.Lock()
 		for c.inFlight > 0 || c.writing {
+			lockorder.WaitWith[lockorder.Fewer, lockorder.Connection]()
 			c.changed.Wait()
 		}
 		linger := c.draining.Load() && !c.dead
@@ -393,6 +396,7 @@ func (c *conn) sendBatch(data []byte) {
 	c.batch = nil
 	c.mu.Lock()
 	for c.queued > maxQueued && !c.dead {
+		lockorder.WaitWith[lockorder.Fewer, lockorder.Connection]()
 		c.changed.Wait()
 	}
 	c.mu.Unlock()

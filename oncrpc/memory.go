@@ -3,7 +3,8 @@ package oncrpc
 import (
 	"slices"
 	"sort"
-	"sync"
+
+	"tansy/internal/lockorder"
 )
 
 // Memory is shared out so that no peer can keep it from the others. A peer may hold it for
@@ -42,7 +43,7 @@ type memory struct {
 	each  int // of them for one connection at most
 	parts parts
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Memory]
 	used    share
 	waiters []*waiter // by turn
 	round   int       // of admit
@@ -125,6 +126,7 @@ func (a *account) take(c claim) int {
 	}
 	a.m.enqueue(w)
 	a.m.mu.Unlock()
+	lockorder.Wait[lockorder.Share]()
 	<-w.ready
 	return w.granted
 }

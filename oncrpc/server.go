@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tansy/internal/lockorder"
 )
 
 // Config sets up a Server. Zero values stand for the defaults.
@@ -51,7 +53,7 @@ type Server struct {
 	// tick counts seconds, so that connections can note the time for nothing.
 	tick atomic.Int64
 
-	mu        sync.Mutex
+	mu        lockorder.Mutex[lockorder.Connections]
 	closing   bool
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}

@@ -2,8 +2,9 @@ package oncrpc
 
 import (
 	"container/heap"
-	"sync"
 	"time"
+
+	"tansy/internal/lockorder"
 )
 
 // Processor time is shared out by turns. A call begins when it has a turn, and only so many
@@ -43,7 +44,7 @@ type turns struct {
 	later func(func()) // calls a function after turnTime
 	soon  func() bool  // has lookAround called; no: it cannot
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Turns]
 	free    int    // room
 	clock   uint64 // what a connection could have had by now, if it had its share, in 1/tickUnit units
 	order   uint64
@@ -116,6 +117,7 @@ func (t *turns) take(f *flow, w *turn, room, cost int) bool {
 // wait begins a turn when it is the flow's.
 func (t *turns) wait(f *flow, w *turn, room, cost int) {
 	t.queue(f, w, room, cost)
+	lockorder.Wait[lockorder.Turn]()
 	<-w.ready
 }
 

@@ -27,6 +27,7 @@ import (
 	"tansy/daemon"
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/lockorder"
 	"tansy/oncrpc"
 )
 
@@ -91,7 +92,7 @@ type Status struct {
 	cfg   Config
 	begin time.Time
 
-	mu    sync.RWMutex // held, shared, while the sources are asked
+	mu    lockorder.RWMutex[lockorder.Sources] // held, shared, while the sources are asked
 	state State
 	from  *Sources // nil but when Serving
 	quit  chan struct{}

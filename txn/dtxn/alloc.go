@@ -2,8 +2,9 @@ package dtxn
 
 import (
 	"math/bits"
-	"sync"
 	"sync/atomic"
+
+	"tansy/internal/lockorder"
 )
 
 // An alloc gives hints where a bitmap on disk has clear bits, and counts them.
@@ -24,9 +25,9 @@ type alloc struct {
 	// commits of transactions that wrote bits hold it shared, from before their
 	// append until they have reported to done; who reads the bitmap as committed
 	// holds it exclusively and thus sees each commit wholly or not at all
-	gate sync.RWMutex
+	gate lockorder.RWMutex[lockorder.Gates]
 
-	mu    sync.Mutex
+	mu    lockorder.Mutex[lockorder.Allocator]
 	next  uint64 // where the search without a wish goes on
 	win   map[uint64]*window
 	use   uint64  // ticks, for recency

@@ -25,6 +25,7 @@ import (
 	"tansy/internal/gen/txnm"
 	"tansy/internal/gen/txnrun"
 	"tansy/internal/gen/txnsysm"
+	"tansy/internal/lockorder"
 	"tansy/journal"
 )
 
@@ -121,8 +122,8 @@ type System struct {
 	alloc     [2]*alloc
 	scarce    [2]scarce
 	refused   atomic.Uint64
-	pool      sync.Pool  // of *Txn, idle
-	large     sync.Mutex // see parts.go
+	pool      sync.Pool                        // of *Txn, idle
+	large     lockorder.Mutex[lockorder.Large] // see parts.go
 	commits   atomic.Uint64
 	conflicts atomic.Uint64
 	close     func() error
@@ -134,6 +135,7 @@ func New(j *journal.Journal, l Layout) *System {
 	for i := range s.alloc {
 		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
 		s.alloc[i].unspare = j.Unspare
+		s.alloc[i].gate.Nth(i)
 	}
 	s.pool.New = func() any {
 		t := &Txn{s: s, t: txnm.New_Txn_()}

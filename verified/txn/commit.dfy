@@ -253,6 +253,7 @@ module CommitM {
     t.buf.Clear();
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
+    forall o: Owner, k | o in t.s.tbl.wants && t.s.tbl.Holds(o, k) ensures k < t.s.tbl.wants[o].k { assert old(t.s.tbl.Holds(o, k)); }
     t.top := 0; t.seen := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[];
     DidNone(t.s.kinds);
   }

@@ -38,8 +38,10 @@ module TxnSysM {
       (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
       (forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|) &&
       (forall k: uint64 {:trigger k in stab} :: k in stab ==> 0 < stab[k] as int < |j.vs| && (k in tbl.ex || Learned(k))) &&
-      Serial(kinds, logs, j.vs)
+      Upward() && Serial(kinds, logs, j.vs)
     }
+    // Whoever waits holds only what lies below what it waits for. What follows from that: waiting.dfy.
+    predicate Upward() reads tbl { forall o: Owner, k: uint64 {:trigger tbl.Holds(o, k)} :: o in tbl.wants && tbl.Holds(o, k) ==> k < tbl.wants[o].k }
     // Who locks object k learns of the last stable commit that wrote it. So it is but for those
     // objects whose writer has not let go of them.
     predicate Learned(k: uint64) reads this, tbl { k in stab ==> k in tbl.last && stab[k] <= tbl.last[k] }
@@ -57,6 +59,7 @@ module TxnSysM {
       |old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) && Remembers() && NoOthers() &&
       (forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&
       (forall k :: tbl.Owns(o, k) <==> old(tbl.Owns(o, k))) &&
+      (o in tbl.wants <==> o in old(tbl.wants)) && (o in tbl.wants ==> tbl.wants[o] == old(tbl.wants[o])) &&
       (forall k :: tbl.Holds(o, k) ==> Now(k) == old(Now(k))) &&
       (forall k {:trigger k in stab} {:trigger k in old(stab)} :: tbl.Holds(o, k) ==> (k in stab <==> k in old(stab)) && (k in stab ==> stab[k] == old(stab)[k])) &&
       (forall k :: tbl.Holds(o, k) && k in tbl.last ==> k in old(tbl.last) && tbl.last[k] == old(tbl.last[k]))

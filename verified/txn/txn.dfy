@@ -43,7 +43,7 @@ module TxnM {
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
-      requires s0.Inv() && b.m == map[] && x !in s0.j.repr && forall k :: !s0.tbl.Holds(o, k)
+      requires s0.Inv() && b.m == map[] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
     {
       s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; new;
@@ -51,8 +51,11 @@ module TxnM {
       DidNone(s.kinds);
     }
 
-    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
-      s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
+    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf
+    { InvAs(false) }
+    // waits: for a lock
+    predicate InvAs(waits: bool) reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
+      (own in s.tbl.wants <==> waits) && s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
       (forall k {:trigger k in s.stab} :: s.tbl.Owns(own, k) ==> s.Learned(k) || s.stab[k] as int <= pend) &&
@@ -95,28 +98,35 @@ module TxnM {
     {
       TYield(s, own);
       ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
-      ok := Grab(k, excl);
+      var queued;
+      ok, queued := Grab(k, excl);
+      if queued {
+        TYield(s, own);
+        Granted(k);
+        ok := true;
+      }
       forall x | old(s.tbl.Holds(own, x))
         ensures s.tbl.Holds(own, x) && s.Now(x) == old(s.Now(x))
       { assert x in h; }
       forall x | old(s.tbl.Owns(own, x)) ensures s.tbl.Owns(own, x)
       { assert x in w; }
     }
-    // [F] the step itself
-    method Grab(k: uint64, excl: bool) returns (ok: bool)
+    // [F] takes the lock, or is refused, or begins to wait: then k lies above all that it holds
+    method Grab(k: uint64, excl: bool) returns (ok: bool, queued: bool)
       requires Inv() && OkKey(s.kinds, k)
       modifies this, s.tbl
-      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
+      ensures InvAs(queued) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
-      ensures Took(k, ok) && s.Remembers()
+      ensures queued ==> !ok && k > top && s.tbl.wants[own].k == k && s.tbl.wants[own].excl == excl
+      ensures Took(k, ok || queued) && s.Remembers()
       ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
     {
       var wait := k > top;
       ghost var h := iset x | s.tbl.Holds(own, x);
       var n;
-      ok, n := s.tbl.Lock(own, k, excl, wait);
+      ok, queued, n := s.tbl.Lock(own, k, excl, wait);
       if ok {
         if n > seen { seen := n; }
         if wait { top := k; }
@@ -124,6 +134,28 @@ module TxnM {
       forall x | s.tbl.Holds(own, x)
         ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
       { if !(ok && x == k) { assert x in h; } }
+      forall o: Owner, x | o in s.tbl.wants && s.tbl.Holds(o, x) ensures x < s.tbl.wants[o].k
+      { assert old(s.tbl.Holds(o, x)); if o == own { assert x in h; } }
+    }
+    // [F] the wait is over
+    method Granted(k: uint64)
+      requires InvAs(true) && s.tbl.wants[own].k == k && OkKey(s.kinds, k) && top < k
+      modifies this, s.tbl
+      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
+      ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
+      ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
+      ensures s.tbl.Holds(own, k) && (old(s.tbl.wants[own].excl) ==> s.tbl.Owns(own, k)) && Took(k, true)
+      ensures s.Remembers()
+      ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
+    {
+      ghost var h := iset x | s.tbl.Holds(own, x);
+      var n := s.tbl.Await(own);
+      if n > seen { seen := n; }
+      top := k;
+      forall x | s.tbl.Holds(own, x)
+        ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
+      { if x != k { assert x in h; } }
+      forall o: Owner, x | o in s.tbl.wants && s.tbl.Holds(o, x) ensures x < s.tbl.wants[o].k { assert old(s.tbl.Holds(o, x)); }
     }
 
     // It has read o in object k.

@@ -9,11 +9,11 @@ package ddisk
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/lockorder"
 )
 
 // BList is an immutable list of blocks and, where it has them, their addresses.
@@ -51,9 +51,9 @@ type Counts struct {
 type Disk struct {
 	d       disk.Disk
 	bad     atomic.Bool
-	first   atomic.Pointer[error] // first failed write or barrier
-	read    atomic.Pointer[error] // last failed read
-	barrier sync.Mutex            // one barrier at a time, so that an error of one is seen by the next
+	first   atomic.Pointer[error]              // first failed write or barrier
+	read    atomic.Pointer[error]              // last failed read
+	barrier lockorder.Mutex[lockorder.Barrier] // one barrier at a time, so that an error of one is seen by the next
 	spare   spare
 
 	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
@@ -104,6 +104,7 @@ func (d *Disk) Read(a uint64) (bool, *dbytes.Blk) {
 	d.reads.Add(1)
 	d.readBlocks.Add(1)
 	buf := dbytes.NewBytes(dbytes.BlkSize)
+	lockorder.Wait[lockorder.Device]()
 	if err := d.d.ReadAt(a, [][]byte{buf.Data}); err != nil {
 		d.read.Store(&err)
 		return false, dbytes.ZeroBlk()
@@ -124,6 +125,7 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	for i := range bufs {
 		bufs[i] = memory[i].Data()
 	}
+	lockorder.Wait[lockorder.Device]()
 	if err := d.d.ReadAt(a, bufs); err != nil {
 		d.read.Store(&err)
 		dbytes.RecycleBlks(memory)
@@ -172,6 +174,7 @@ func (d *Disk) put(a uint64, bufs [][]byte) bool {
 	}
 	d.writes.Add(1)
 	d.writtenBlocks.Add(uint64(len(bufs)))
+	lockorder.Wait[lockorder.Device]()
 	if err := d.d.WriteAt(a, bufs); err != nil {
 		return d.fail(err)
 	}
@@ -186,6 +189,7 @@ func (d *Disk) Barrier() bool {
 		return false
 	}
 	d.barriers.Add(1)
+	lockorder.Wait[lockorder.Device]()
 	if err := d.d.Barrier(); err != nil {
 		return d.fail(err)
 	}

@@ -3,18 +3,18 @@ package ddisk
 import (
 	"bytes"
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/lockorder"
 )
 
 // spare is the blocks that need not be stored if zeros are written there: a write of zeros to one of
 // them is a discard, which leaves zeros, too. If the device cannot, it is a write like others.
 type spare struct {
-	any    atomic.Bool // the set is not empty
-	mu     sync.Mutex  // held during a discard
+	any    atomic.Bool                      // the set is not empty
+	mu     lockorder.Mutex[lockorder.Spare] // held during a discard
 	set    map[uint64]struct{}
 	cannot atomic.Bool // the device has said so
 
@@ -98,6 +98,7 @@ func (d *Disk) discard(a, n uint64) (ok bool) {
 	s := &d.spare
 	err := error(&disk.Error{Op: "discard", Block: a, Err: disk.ErrNoDiscard})
 	if !s.cannot.Load() {
+		lockorder.Wait[lockorder.Device]()
 		err = disk.Discard(d.d, a, n)
 	}
 	switch {

@@ -7,7 +7,11 @@
 // only make somebody wait for a commit who need not.
 package dlock
 
-import "sync"
+import (
+	"fmt"
+
+	"tansy/internal/lockorder"
+)
 
 const (
 	shards  = 64
@@ -18,7 +22,7 @@ const (
 type Table struct{ shards [shards]shard }
 
 type shard struct {
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.LockTable]
 	free    *lock // recycled locks
 	buckets [buckets]bucket
 	_       [64]byte // keep neighbours' mutexes off this cache line
@@ -46,9 +50,11 @@ type waiter struct {
 
 // Owner holds locks. It belongs to one goroutine.
 type Owner struct {
+	some  lockorder.Held[lockorder.Objects] // while it holds any
 	held  []holding
 	index map[uint64]int // positions in held, when it is long
 	wait  waiter
+	wants holding // what it waits for
 }
 
 type holding struct {
@@ -89,6 +95,9 @@ func (o *Owner) find(k uint64) *holding {
 }
 
 func (o *Owner) add(h holding) {
+	if lockorder.On && len(o.held) == 0 {
+		o.some.Take()
+	}
 	o.held = append(o.held, h)
 	switch n := len(o.held); {
 	case n == indexFrom:
@@ -114,16 +123,19 @@ func (t *Table) at(k uint64) (*shard, *bucket) {
 }
 
 // Lock gives o the lock k, shared or exclusively; an owner of the shared lock may
-// ask for the exclusive one. When the lock is not free it waits for its turn, or
-// returns ok = false if wait is false. seen is at least the number of the last
+// ask for the exclusive one. When the lock is not free it is queued, and Await comes
+// next, or neither ok nor queued if wait is false. seen is at least the number of the last
 // commit noted for k.
 //
 // To wait for a key that is not above all those held is an error in the caller,
 // and may block for ever.
-func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok bool, seen uint64) {
+func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok, queued bool, seen uint64) {
+	if lockorder.On && wait {
+		o.mayWait(k)
+	}
 	h := o.find(k)
 	if h != nil && (h.excl || !excl) {
-		return true, h.seen
+		return true, false, h.seen
 	}
 	s, b := t.at(k)
 	s.mu.Lock()
@@ -140,7 +152,7 @@ func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok bool, seen uint64)
 			h.excl = true
 		}
 		s.mu.Unlock()
-		return ok, seen
+		return ok, false, seen
 	case l == nil:
 		if l = s.free; l != nil {
 			s.free = l.next
@@ -154,18 +166,34 @@ func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok bool, seen uint64)
 		l.grant(excl)
 	case !wait:
 		s.mu.Unlock()
-		return false, seen
+		return false, false, seen
 	default:
 		o.wait.excl = excl
 		l.queue = append(l.queue, &o.wait)
 		s.mu.Unlock()
-		seen = <-o.wait.ready
-		o.add(holding{k, l, seen, excl})
-		return true, seen
+		o.wants = holding{k, l, 0, excl}
+		return false, true, 0
 	}
 	s.mu.Unlock()
 	o.add(holding{k, l, seen, excl})
-	return true, seen
+	return true, false, seen
+}
+
+// Await waits until o has the lock that it was queued for. seen is Lock's.
+func (t *Table) Await(o *Owner) (seen uint64) {
+	o.wants.seen = <-o.wait.ready
+	o.add(o.wants)
+	return o.wants.seen
+}
+
+// mayWait checks that key k is above all that o holds.
+func (o *Owner) mayWait(k uint64) {
+	lockorder.Wait[lockorder.Objects]()
+	for _, h := range o.held {
+		if h.key >= k {
+			lockorder.Wrong(fmt.Sprintf("object %d may be waited for, although %d is held", k, h.key))
+		}
+	}
 }
 
 func (l *lock) grant(excl bool) {
@@ -220,6 +248,9 @@ func (t *Table) Release(o *Owner, n uint64) {
 	}
 	if locked != nil {
 		locked.mu.Unlock()
+	}
+	if lockorder.On && len(o.held) > 0 {
+		o.some.Drop()
 	}
 	if len(o.held) >= indexFrom {
 		clear(o.index)

@@ -10,6 +10,18 @@ import (
 	"tansy/internal/replay"
 )
 
+// take locks k for o, and waits for it.
+func (t *Table) take(o *Owner, k uint64, excl bool) (seen uint64) {
+	ok, queued, seen := t.Lock(o, k, excl, true)
+	if ok == queued {
+		panic("one that may wait is neither queued nor has the lock, or both")
+	}
+	if queued {
+		seen = t.Await(o)
+	}
+	return seen
+}
+
 // model is the ghost state of locks.s.dfy.
 type model struct {
 	ex   map[uint64]int
@@ -77,8 +89,8 @@ func TestDeclarations(t *testing.T) {
 			owns := taken && o == i
 			n := m.shared(k)
 			free := owns || !taken && (!excl || n == 0 || n == 1 && mine)
-			ok, seen := tab.Lock(owners[i], k, excl, false)
-			if ok != free {
+			ok, queued, seen := tab.Lock(owners[i], k, excl, false)
+			if ok != free || queued {
 				t.Fatalf("Lock(%d, %d, %v) = %v; exclusive %v, shared %d", i, k, excl, ok, taken, n)
 			}
 			if ok && seen < m.last[k] {
@@ -129,9 +141,7 @@ func TestExclusion(t *testing.T) {
 				for k := range uint64(nkeys) {
 					switch r.IntN(3) {
 					case 0:
-						if ok, _ := tab.Lock(o, k+1, false, true); !ok {
-							t.Error("waiting failed")
-						}
+						tab.take(o, k+1, false)
 						got[k] = 1
 						readers[k].Add(1)
 						_ = plain[k]
@@ -139,7 +149,7 @@ func TestExclusion(t *testing.T) {
 							t.Error("shared beside exclusive")
 						}
 					case 1:
-						tab.Lock(o, k+1, true, true)
+						tab.take(o, k+1, true)
 						got[k] = 2
 						plain[k]++
 						if writers[k].Add(1) != 1 || readers[k].Load() != 0 {
@@ -167,14 +177,13 @@ func TestExclusion(t *testing.T) {
 func TestFair(t *testing.T) {
 	tab := NewTable()
 	a, b, c, d := NewOwner(), NewOwner(), NewOwner(), NewOwner()
-	tab.Lock(a, 7, false, true)
+	tab.take(a, 7, false)
 	done := make(chan uint64)
 	go func() {
-		_, seen := tab.Lock(b, 7, true, true)
-		done <- seen
+		done <- tab.take(b, 7, true)
 	}()
 	for { // until b waits
-		ok, _ := tab.Lock(c, 7, false, false)
+		ok, _, _ := tab.Lock(c, 7, false, false)
 		if !ok {
 			break
 		}
@@ -182,8 +191,7 @@ func TestFair(t *testing.T) {
 		runtime.Gosched()
 	}
 	go func() {
-		_, seen := tab.Lock(d, 7, false, true)
-		done <- seen
+		done <- tab.take(d, 7, false)
 	}()
 	tab.Release(a, 0)
 	if <-done != 0 {
@@ -198,7 +206,7 @@ func TestFair(t *testing.T) {
 func BenchmarkLock(b *testing.B) {
 	tab, o := NewTable(), NewOwner()
 	for i := range b.N {
-		tab.Lock(o, uint64(i)*2048, false, true)
+		tab.take(o, uint64(i)*2048, false)
 		tab.Release(o, 0)
 	}
 }
@@ -207,7 +215,7 @@ func BenchmarkLock256(b *testing.B) {
 	tab, o := NewTable(), NewOwner()
 	for i := range b.N {
 		for k := range uint64(256) {
-			tab.Lock(o, (uint64(i)+k)<<15, true, true)
+			tab.take(o, (uint64(i)+k)<<15, true)
 		}
 		tab.Release(o, uint64(i))
 	}

@@ -37,7 +37,7 @@ func TestWaiters(t *testing.T) {
 		const k = 3 << 15
 		tab := NewTable()
 		holder := NewOwner()
-		tab.Lock(holder, k, true, true)
+		tab.take(holder, k, true)
 		excl := make([]bool, 1+r.IntN(6))
 		type grant struct {
 			who  int
@@ -53,11 +53,11 @@ func TestWaiters(t *testing.T) {
 			go func() {
 				defer wg.Done()
 				o := NewOwner()
-				ok, seen := tab.Lock(o, k, excl[i], true)
-				if !ok {
-					t.Error("waiting failed")
+				ok, queued, _ := tab.Lock(o, k, excl[i], true)
+				if ok || !queued {
+					t.Error("one that came later is not queued")
 				}
-				granted <- grant{i, seen}
+				granted <- grant{i, tab.Await(o)}
 				tab.Release(o, <-release[i])
 			}()
 			tab.untilQueued(k, i+1)
@@ -97,7 +97,7 @@ func TestWaiters(t *testing.T) {
 			i = end
 		}
 		wg.Wait()
-		if ok, seen := tab.Lock(holder, k, false, false); !ok || seen < last {
+		if ok, _, seen := tab.Lock(holder, k, false, false); !ok || seen < last {
 			t.Fatalf("at the end: %v, seen %d, last %d", ok, seen, last)
 		}
 		if tab.Release(holder, 0); tab.Held() != 0 {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/lockorder"
 )
 
 // coder makes the codes of the tree of codes: 128 bits of a node's number and contents. It is a GMAC with the
@@ -107,7 +108,7 @@ type Pages struct {
 	newest atomic.Pointer[version]
 	near   [nearPages]atomic.Pointer[page] // copies of pages of the newest version that were asked for lately, by number
 
-	mu    sync.Mutex // for the rest, and to change what is above
+	mu    lockorder.Mutex[lockorder.Pages] // for the rest, and to change what is above
 	cache *Cache
 	held  held
 }

@@ -12,6 +12,7 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
+	"tansy/internal/lockorder"
 )
 
 // linear is the size up to which a BMap needs no index.
@@ -123,7 +124,7 @@ func (m *BMap) Sorted() *ddisk.BList {
 
 // Mutex is a mutex with condition variables.
 type Mutex struct {
-	mu sync.Mutex
+	mu lockorder.Mutex[lockorder.Journal]
 	c  [5]sync.Cond
 }
 
@@ -143,7 +144,24 @@ func (m *Mutex) Lock() { m.mu.Lock() }
 func (m *Mutex) Unlock() { m.mu.Unlock() }
 
 // Wait gives the mutex back, waits to be woken on c, and takes it again.
-func (m *Mutex) Wait(c uint32) { m.c[c].Wait() }
+func (m *Mutex) Wait(c uint32) {
+	if lockorder.On {
+		mayWait(c)
+	}
+	m.c[c].Wait()
+}
+
+// mayWait checks what the caller holds beside the mutex, by what the conditions are for (verified/journal/state.dfy).
+func mayWait(c uint32) {
+	switch c {
+	case 0, 1:
+		lockorder.WaitWith[lockorder.Idle, lockorder.Journal]()
+	case 2, 3:
+		lockorder.WaitWith[lockorder.Durable, lockorder.Journal]()
+	default:
+		lockorder.WaitWith[lockorder.Room, lockorder.Journal]()
+	}
+}
 
 // WakeOne wakes one that waits on c.
 func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
@@ -157,7 +175,7 @@ type Notes struct {
 	x   [age]uint64
 	set time.Time // of number age
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Notes]
 	bulk    map[uint64]struct{}
 	damaged map[uint64]struct{}
 	tell    func(a uint64)

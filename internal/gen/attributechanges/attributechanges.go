@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _422_cs uint64
-	var _ = _422_cs
-	var _423_cns uint32
-	var _ = _423_cns
-	var _out608 uint64
-	var _ = _out608
-	var _out609 uint32
-	var _ = _out609
-	_out608, _out609 = inodeformat.Companion_Default___.GetCtime(ip)
-	_422_cs = _out608
-	_423_cns = _out609
-	if _422_cs < s || _422_cs == s && _423_cns < ns {
+	var _424_cs uint64
+	var _ = _424_cs
+	var _425_cns uint32
+	var _ = _425_cns
+	var _out611 uint64
+	var _ = _out611
+	var _out612 uint32
+	var _ = _out612
+	_out611, _out612 = inodeformat.Companion_Default___.GetCtime(ip)
+	_424_cs = _out611
+	_425_cns = _out612
+	if _424_cs < s || _424_cs == s && _425_cns < ns {
 		return ts, tns
 	}
-	if _423_cns < uint32(999999999) {
-		ts, tns = _422_cs, _423_cns+uint32(1)
-	} else if _422_cs < uint64(18446744073709551615) {
-		ts, tns = _422_cs+uint64(1), uint32(0)
+	if _425_cns < uint32(999999999) {
+		ts, tns = _424_cs, _425_cns+uint32(1)
+	} else if _424_cs < uint64(18446744073709551615) {
+		ts, tns = _424_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _422_cs, _423_cns
+		ts, tns = _424_cs, _425_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _424_size uint64
-	var _ = _424_size
-	var _out610 uint64
-	var _ = _out610
-	_out610 = inodeformat.Companion_Default___.GetSize(ip)
-	_424_size = _out610
-	var _425_n uint64
-	var _ = _425_n
-	var _out611 uint64
-	var _ = _out611
-	_out611 = inodeformat.Companion_Default___.GetUsed(ip)
-	_425_n = _out611
-	if uint64(549755813888) < _424_size {
+	var _426_size uint64
+	var _ = _426_size
+	var _out613 uint64
+	var _ = _out613
+	_out613 = inodeformat.Companion_Default___.GetSize(ip)
+	_426_size = _out613
+	var _427_n uint64
+	var _ = _427_n
+	var _out614 uint64
+	var _ = _out614
+	_out614 = inodeformat.Companion_Default___.GetUsed(ip)
+	_427_n = _out614
+	if uint64(549755813888) < _426_size {
 		x = uint64(0)
 		return x
 	}
-	var _426_all uint64
-	var _ = _426_all
-	_426_all = (_424_size + uint64(4095)) / uint64(4096)
-	if _426_all < _425_n {
-		_425_n = _426_all
+	var _428_all uint64
+	var _ = _428_all
+	_428_all = (_426_size + uint64(4095)) / uint64(4096)
+	if _428_all < _427_n {
+		_427_n = _428_all
 	}
-	x = uint64(4096) * _425_n
+	x = uint64(4096) * _427_n
 	return x
 }
 

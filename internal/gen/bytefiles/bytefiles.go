@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out612
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out615 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out615
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _427_ip *dbytes.Bytes
-	var _ = _427_ip
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	_out613 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_427_ip = _out613
-	var _428_size uint64
-	var _ = _428_size
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(_427_ip)
-	_428_size = _out614
-	if off >= _428_size {
-		var _out615 *dbytes.Bytes
-		var _ = _out615
-		_out615 = dbytes.NewBytes(uint64(0))
-		b = _out615
+	var _429_ip *dbytes.Bytes
+	var _ = _429_ip
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_429_ip = _out616
+	var _430_size uint64
+	var _ = _430_size
+	var _out617 uint64
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.GetSize(_429_ip)
+	_430_size = _out617
+	if off >= _430_size {
+		var _out618 *dbytes.Bytes
+		var _ = _out618
+		_out618 = dbytes.NewBytes(uint64(0))
+		b = _out618
 		return b
 	}
-	var _429_n uint64
-	var _ = _429_n
-	var _out616 uint64
-	var _ = _out616
-	_out616 = reading.Companion_Default___.Min(len_, _428_size-off)
-	_429_n = _out616
-	var _out617 *dbytes.Bytes
-	var _ = _out617
-	_out617 = reading.Companion_Default___.Fetch(_this.Fs, txn, _427_ip, off, _429_n)
-	b = _out617
+	var _431_n uint64
+	var _ = _431_n
+	var _out619 uint64
+	var _ = _out619
+	_out619 = reading.Companion_Default___.Min(len_, _430_size-off)
+	_431_n = _out619
+	var _out620 *dbytes.Bytes
+	var _ = _out620
+	_out620 = reading.Companion_Default___.Fetch(_this.Fs, txn, _429_ip, off, _431_n)
+	b = _out620
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out618 *dbytes.Blk
-	var _ = _out618
-	_out618 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out618
+	var _out621 *dbytes.Blk
+	var _ = _out621
+	_out621 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out621
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,40 +138,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _430_ip *dbytes.Bytes
-	var _ = _430_ip
-	var _out619 *dbytes.Bytes
-	var _ = _out619
-	_out619 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_430_ip = _out619
-	var _431_size uint64
-	var _ = _431_size
-	var _out620 uint64
-	var _ = _out620
-	_out620 = inodeformat.Companion_Default___.GetSize(_430_ip)
-	_431_size = _out620
-	var _432_shrink uint64
-	var _ = _432_shrink
-	var _out621 uint64
-	var _ = _out621
-	_out621 = inodeformat.Companion_Default___.GetShrink(_430_ip)
-	_432_shrink = _out621
-	if _432_shrink != uint64(0) && off+len_ > _431_size {
+	var _432_ip *dbytes.Bytes
+	var _ = _432_ip
+	var _out622 *dbytes.Bytes
+	var _ = _out622
+	_out622 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_432_ip = _out622
+	var _433_size uint64
+	var _ = _433_size
+	var _out623 uint64
+	var _ = _out623
+	_out623 = inodeformat.Companion_Default___.GetSize(_432_ip)
+	_433_size = _out623
+	var _434_shrink uint64
+	var _ = _434_shrink
+	var _out624 uint64
+	var _ = _out624
+	_out624 = inodeformat.Companion_Default___.GetShrink(_432_ip)
+	_434_shrink = _out624
+	if _434_shrink != uint64(0) && off+len_ > _433_size {
 		ok = false
 		return ok
 	}
-	var _out622 bool
-	var _ = _out622
-	_out622 = writing.Companion_Default___.Store(_this.Fs, txn, _430_ip, ino, off, src, so, len_)
-	ok = _out622
+	var _out625 bool
+	var _ = _out625
+	_out625 = writing.Companion_Default___.Store(_this.Fs, txn, _432_ip, ino, off, src, so, len_)
+	ok = _out625
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _431_size {
-		inodeformat.Companion_Default___.SetFileSize(_430_ip, off+len_)
+	if off+len_ > _433_size {
+		inodeformat.Companion_Default___.SetFileSize(_432_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _430_ip, ino)
+	_this.Fs.SetMeta(txn, _432_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -181,95 +181,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _433_ip *dbytes.Bytes
-	var _ = _433_ip
-	var _out623 *dbytes.Bytes
-	var _ = _out623
-	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_433_ip = _out623
-	var _434_size uint64
-	var _ = _434_size
-	var _out624 uint64
-	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetSize(_433_ip)
-	_434_size = _out624
-	var _435_shrink uint64
-	var _ = _435_shrink
-	var _out625 uint64
-	var _ = _out625
-	_out625 = inodeformat.Companion_Default___.GetShrink(_433_ip)
-	_435_shrink = _out625
+	var _435_ip *dbytes.Bytes
+	var _ = _435_ip
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_435_ip = _out626
+	var _436_size uint64
+	var _ = _436_size
+	var _out627 uint64
+	var _ = _out627
+	_out627 = inodeformat.Companion_Default___.GetSize(_435_ip)
+	_436_size = _out627
+	var _437_shrink uint64
+	var _ = _437_shrink
+	var _out628 uint64
+	var _ = _out628
+	_out628 = inodeformat.Companion_Default___.GetShrink(_435_ip)
+	_437_shrink = _out628
 	ok = true
-	if sz > _434_size {
-		if _435_shrink != uint64(0) {
+	if sz > _436_size {
+		if _437_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _434_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _433_ip, sz)
-		var _436_shrink_k uint64
-		var _ = _436_shrink_k
-		_436_shrink_k = _435_shrink
-		if _435_shrink < _434_size && (_435_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_434_size+uint64(4095))/uint64(4096)) {
-			_436_shrink_k = _434_size
+	} else if sz < _436_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _435_ip, sz)
+		var _438_shrink_k uint64
+		var _ = _438_shrink_k
+		_438_shrink_k = _437_shrink
+		if _437_shrink < _436_size && (_437_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_436_size+uint64(4095))/uint64(4096)) {
+			_438_shrink_k = _436_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_433_ip, _436_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_435_ip, _438_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_433_ip, sz)
-	_this.Fs.SetMeta(txn, _433_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_435_ip, sz)
+	_this.Fs.SetMeta(txn, _435_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _437_ip *dbytes.Bytes
-	var _ = _437_ip
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_437_ip = _out626
-	var _438_size uint64
-	var _ = _438_size
-	var _out627 uint64
-	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.GetSize(_437_ip)
-	_438_size = _out627
-	var _439_shrink uint64
-	var _ = _439_shrink
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetShrink(_437_ip)
-	_439_shrink = _out628
-	if _439_shrink == uint64(0) {
+	var _439_ip *dbytes.Bytes
+	var _ = _439_ip
+	var _out629 *dbytes.Bytes
+	var _ = _out629
+	_out629 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_439_ip = _out629
+	var _440_size uint64
+	var _ = _440_size
+	var _out630 uint64
+	var _ = _out630
+	_out630 = inodeformat.Companion_Default___.GetSize(_439_ip)
+	_440_size = _out630
+	var _441_shrink uint64
+	var _ = _441_shrink
+	var _out631 uint64
+	var _ = _out631
+	_out631 = inodeformat.Companion_Default___.GetShrink(_439_ip)
+	_441_shrink = _out631
+	if _441_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _440_lo uint64
-	var _ = _440_lo
-	_440_lo = (_438_size + uint64(4095)) / uint64(4096)
-	var _441_n uint64
-	var _ = _441_n
-	_441_n = (_439_shrink + uint64(4095)) / uint64(4096)
-	if _441_n < _440_lo {
-		_441_n = _440_lo
+	var _442_lo uint64
+	var _ = _442_lo
+	_442_lo = (_440_size + uint64(4095)) / uint64(4096)
+	var _443_n uint64
+	var _ = _443_n
+	_443_n = (_441_shrink + uint64(4095)) / uint64(4096)
+	if _443_n < _442_lo {
+		_443_n = _442_lo
 	}
-	var _442_m uint64
-	var _ = _442_m
-	var _out629 uint64
-	var _ = _out629
-	_out629 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _437_ip, ino, _441_n, _440_lo, max)
-	_442_m = _out629
-	var _443_shrink_k uint64
-	var _ = _443_shrink_k
-	_443_shrink_k = uint64(4096) * _442_m
-	if _442_m == _440_lo {
-		_443_shrink_k = uint64(0)
+	var _444_m uint64
+	var _ = _444_m
+	var _out632 uint64
+	var _ = _out632
+	_out632 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _439_ip, ino, _443_n, _442_lo, max)
+	_444_m = _out632
+	var _445_shrink_k uint64
+	var _ = _445_shrink_k
+	_445_shrink_k = uint64(4096) * _444_m
+	if _444_m == _442_lo {
+		_445_shrink_k = uint64(0)
 	}
-	done = _443_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_437_ip, _443_shrink_k)
-	_this.Fs.SetMeta(txn, _437_ip, ino)
+	done = _445_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_439_ip, _445_shrink_k)
+	_this.Fs.SetMeta(txn, _439_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -277,104 +277,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out630 bool
-	var _ = _out630
-	var _out631 uint64
-	var _ = _out631
-	_out630, _out631 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out630
-	ino = _out631
+	var _out633 bool
+	var _ = _out633
+	var _out634 uint64
+	var _ = _out634
+	_out633, _out634 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out633
+	ino = _out634
 	if !ok {
 		return ok, ino
 	}
-	var _444_ip *dbytes.Bytes
-	var _ = _444_ip
-	var _out632 *dbytes.Bytes
-	var _ = _out632
-	_out632 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_444_ip = _out632
-	var _445_size uint64
-	var _ = _445_size
-	var _out633 uint64
-	var _ = _out633
-	_out633 = inodeformat.Companion_Default___.GetSize(_444_ip)
-	_445_size = _out633
-	var _446_shrink uint64
-	var _ = _446_shrink
-	var _out634 uint64
-	var _ = _out634
-	_out634 = inodeformat.Companion_Default___.GetShrink(_444_ip)
-	_446_shrink = _out634
-	var _447_gen uint64
-	var _ = _447_gen
-	var _out635 uint64
+	var _446_ip *dbytes.Bytes
+	var _ = _446_ip
+	var _out635 *dbytes.Bytes
 	var _ = _out635
-	_out635 = inodeformat.Companion_Default___.GetGen(_444_ip)
-	_447_gen = _out635
-	var _448_bare bool
-	var _ = _448_bare
-	var _out636 bool
+	_out635 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_446_ip = _out635
+	var _447_size uint64
+	var _ = _447_size
+	var _out636 uint64
 	var _ = _out636
-	_out636 = inodeformat.Companion_Default___.NoSlots(_444_ip)
-	_448_bare = _out636
-	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare || _447_gen == uint64(18446744073709551615) {
+	_out636 = inodeformat.Companion_Default___.GetSize(_446_ip)
+	_447_size = _out636
+	var _448_shrink uint64
+	var _ = _448_shrink
+	var _out637 uint64
+	var _ = _out637
+	_out637 = inodeformat.Companion_Default___.GetShrink(_446_ip)
+	_448_shrink = _out637
+	var _449_gen uint64
+	var _ = _449_gen
+	var _out638 uint64
+	var _ = _out638
+	_out638 = inodeformat.Companion_Default___.GetGen(_446_ip)
+	_449_gen = _out638
+	var _450_bare bool
+	var _ = _450_bare
+	var _out639 bool
+	var _ = _out639
+	_out639 = inodeformat.Companion_Default___.NoSlots(_446_ip)
+	_450_bare = _out639
+	if _447_size != uint64(0) || _448_shrink != uint64(0) || !_450_bare || _449_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _444_ip, ino, ty, _447_gen+uint64(1))
+	_this.Blank(txn, _446_ip, ino, ty, _449_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _449_ip *dbytes.Bytes
-	var _ = _449_ip
-	var _out637 *dbytes.Bytes
-	var _ = _out637
-	_out637 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_449_ip = _out637
-	var _450_size uint64
-	var _ = _450_size
-	var _out638 uint64
-	var _ = _out638
-	_out638 = inodeformat.Companion_Default___.GetSize(_449_ip)
-	_450_size = _out638
-	var _451_shrink uint64
-	var _ = _451_shrink
-	var _out639 uint64
-	var _ = _out639
-	_out639 = inodeformat.Companion_Default___.GetShrink(_449_ip)
-	_451_shrink = _out639
-	var _452_gen uint64
-	var _ = _452_gen
-	var _out640 uint64
+	var _451_ip *dbytes.Bytes
+	var _ = _451_ip
+	var _out640 *dbytes.Bytes
 	var _ = _out640
-	_out640 = inodeformat.Companion_Default___.GetGen(_449_ip)
-	_452_gen = _out640
-	var _453_bare bool
-	var _ = _453_bare
-	var _out641 bool
+	_out640 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_451_ip = _out640
+	var _452_size uint64
+	var _ = _452_size
+	var _out641 uint64
 	var _ = _out641
-	_out641 = inodeformat.Companion_Default___.NoSlots(_449_ip)
-	_453_bare = _out641
-	if _450_size != uint64(0) || _451_shrink != uint64(0) || !_453_bare {
+	_out641 = inodeformat.Companion_Default___.GetSize(_451_ip)
+	_452_size = _out641
+	var _453_shrink uint64
+	var _ = _453_shrink
+	var _out642 uint64
+	var _ = _out642
+	_out642 = inodeformat.Companion_Default___.GetShrink(_451_ip)
+	_453_shrink = _out642
+	var _454_gen uint64
+	var _ = _454_gen
+	var _out643 uint64
+	var _ = _out643
+	_out643 = inodeformat.Companion_Default___.GetGen(_451_ip)
+	_454_gen = _out643
+	var _455_bare bool
+	var _ = _455_bare
+	var _out644 bool
+	var _ = _out644
+	_out644 = inodeformat.Companion_Default___.NoSlots(_451_ip)
+	_455_bare = _out644
+	if _452_size != uint64(0) || _453_shrink != uint64(0) || !_455_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _449_ip, ino, uint32(0), _452_gen)
+	_this.Blank(txn, _451_ip, ino, uint32(0), _454_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _454_z *dbytes.Bytes
-	var _ = _454_z
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	_out642 = dbytes.NewBytes(uint64(256))
-	_454_z = _out642
-	inodeformat.Companion_Default___.SetTy(_454_z, ty)
-	inodeformat.Companion_Default___.SetGen(_454_z, gen)
-	_this.Fs.SetInode(txn, _454_z, ino, ty != uint32(0))
+	var _456_z *dbytes.Bytes
+	var _ = _456_z
+	var _out645 *dbytes.Bytes
+	var _ = _out645
+	_out645 = dbytes.NewBytes(uint64(256))
+	_456_z = _out645
+	inodeformat.Companion_Default___.SetTy(_456_z, ty)
+	inodeformat.Companion_Default___.SetGen(_456_z, gen)
+	_this.Fs.SetInode(txn, _456_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -179,44 +179,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _601_status uint32 = 0
-	var _ = _601_status
-	var _out813 uint32
-	var _ = _out813
-	var _out814 uint32
-	var _ = _out814
-	_out813, _out814 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_601_status = _out813
-	st = _out814
+	var _603_status uint32 = 0
+	var _ = _603_status
+	var _out816 uint32
+	var _ = _out816
+	var _out817 uint32
+	var _ = _out817
+	_out816, _out817 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_603_status = _out816
+	st = _out817
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _601_status == exec.Companion_Default___.TOOBIG() {
-		var _602_fewer uint64
-		var _ = _602_fewer
-		_602_fewer = func() uint64 {
+	} else if _603_status == exec.Companion_Default___.TOOBIG() {
+		var _604_fewer uint64
+		var _ = _604_fewer
+		_604_fewer = func() uint64 {
 			if c.P == nfsdurable.Companion_Default___.WRITE() {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _602_fewer == uint64(0) {
-			_601_status = Companion_Default___.SERVERFAULT()
+		if _604_fewer == uint64(0) {
+			_603_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _602_fewer
+			c.N = _604_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _601_status == Companion_Default___.SHRINKFIRST() {
+	} else if _603_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _601_status == Companion_Default___.NOSPC() {
+	} else if _603_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _601_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _603_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_601_status = nfsdurable.Companion_Default___.IO()
+		_603_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_601_status)
+	c.Answer(_603_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

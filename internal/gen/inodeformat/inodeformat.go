@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _317_k uint64
-	var _ = _317_k
-	_317_k = uint64(0)
-	for _317_k < uint64(15) {
-		var _318_x uint64
-		var _ = _318_x
-		var _out509 uint64
-		var _ = _out509
-		_out509 = Companion_Default___.GetSlot(b, _317_k)
-		_318_x = _out509
-		if _318_x != uint64(0) {
+	var _319_k uint64
+	var _ = _319_k
+	_319_k = uint64(0)
+	for _319_k < uint64(15) {
+		var _320_x uint64
+		var _ = _320_x
+		var _out512 uint64
+		var _ = _out512
+		_out512 = Companion_Default___.GetSlot(b, _319_k)
+		_320_x = _out512
+		if _320_x != uint64(0) {
 			r = false
 			return r
 		}
-		_317_k = _317_k + uint64(1)
+		_319_k = _319_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _319_u uint64
-	var _ = _319_u
-	var _out510 uint64
-	var _ = _out510
-	_out510 = Companion_Default___.GetUsed(b)
-	_319_u = _out510
-	Companion_Default___.SetUsed(b, _319_u+uint64(1))
+	var _321_u uint64
+	var _ = _321_u
+	var _out513 uint64
+	var _ = _out513
+	_out513 = Companion_Default___.GetUsed(b)
+	_321_u = _out513
+	Companion_Default___.SetUsed(b, _321_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _320_u uint64
-	var _ = _320_u
-	var _out511 uint64
-	var _ = _out511
-	_out511 = Companion_Default___.GetUsed(b)
-	_320_u = _out511
-	Companion_Default___.SetUsed(b, _320_u-uint64(1))
+	var _322_u uint64
+	var _ = _322_u
+	var _out514 uint64
+	var _ = _out514
+	_out514 = Companion_Default___.GetUsed(b)
+	_322_u = _out514
+	Companion_Default___.SetUsed(b, _322_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out843 bool
-		var _ = _out843
-		var _out844 *ddisk.BList
-		var _ = _out844
-		_out843, _out844 = d.ReadRun(a, n)
-		io = _out843
-		l = _out844
-	} else {
-		var _out845 bool
-		var _ = _out845
-		var _out846 *ddisk.BList
+		var _out846 bool
 		var _ = _out846
-		_out845, _out846 = d.ReadAny(a, n)
-		io = _out845
-		l = _out846
+		var _out847 *ddisk.BList
+		var _ = _out847
+		_out846, _out847 = d.ReadRun(a, n)
+		io = _out846
+		l = _out847
+	} else {
+		var _out848 bool
+		var _ = _out848
+		var _out849 *ddisk.BList
+		var _ = _out849
+		_out848, _out849 = d.ReadAny(a, n)
+		io = _out848
+		l = _out849
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _621_s uint64
-	var _ = _621_s
-	var _out847 uint64
-	var _ = _out847
-	_out847 = ring.Companion_Default___.SlotOf(q, nd)
-	_621_s = _out847
-	var _622_a uint64
-	var _ = _622_a
-	_622_a = at + uint64(2) + uint64(16)*_621_s
-	var _623_k uint64
-	var _ = _623_k
-	_623_k = n
+	var _623_s uint64
+	var _ = _623_s
+	var _out850 uint64
+	var _ = _out850
+	_out850 = ring.Companion_Default___.SlotOf(q, nd)
+	_623_s = _out850
+	var _624_a uint64
+	var _ = _624_a
+	_624_a = at + uint64(2) + uint64(16)*_623_s
+	var _625_k uint64
+	var _ = _625_k
+	_625_k = n
 	if n > uint64(15) {
-		var _out848 uint64
-		var _ = _out848
-		_out848 = ring.Companion_Default___.SlotOf(pos, nr)
-		_621_s = _out848
-		_622_a = at + uint64(1) + uint64(16)*nd + _621_s
-		if _623_k > nr-_621_s {
-			_623_k = nr - _621_s
+		var _out851 uint64
+		var _ = _out851
+		_out851 = ring.Companion_Default___.SlotOf(pos, nr)
+		_623_s = _out851
+		_624_a = at + uint64(1) + uint64(16)*nd + _623_s
+		if _625_k > nr-_623_s {
+			_625_k = nr - _623_s
 		}
 	}
-	var _out849 bool
-	var _ = _out849
-	var _out850 *ddisk.BList
-	var _ = _out850
-	_out849, _out850 = Companion_Default___.ReadLog(d, believe, _622_a, _623_k)
-	io = _out849
-	x = _out850
+	var _out852 bool
+	var _ = _out852
+	var _out853 *ddisk.BList
+	var _ = _out853
+	_out852, _out853 = Companion_Default___.ReadLog(d, believe, _624_a, _625_k)
+	io = _out852
+	x = _out853
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out851 bool
-	var _ = _out851
-	var _out852 *ddisk.BList
-	var _ = _out852
-	_out851, _out852 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_623_k)
-	io = _out851
-	y = _out852
+	var _out854 bool
+	var _ = _out854
+	var _out855 *ddisk.BList
+	var _ = _out855
+	_out854, _out855 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_625_k)
+	io = _out854
+	y = _out855
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _624_hm *dlog.BMap
-	var _ = _624_hm
-	var _out853 *dlog.BMap
-	var _ = _out853
-	_out853 = dlog.NewBMap()
-	_624_hm = _out853
-	var _625_i uint64
-	var _ = _625_i
-	_625_i = uint64(0)
-	for _625_i < m {
-		var _626_a uint64
-		var _ = _626_a
-		var _627_n uint64
-		var _ = _627_n
-		var _out854 uint64
-		var _ = _out854
-		var _out855 uint64
-		var _ = _out855
-		_out854, _out855 = Companion_Default___.DirRun(r, _625_i, m)
-		_626_a = _out854
-		_627_n = _out855
-		var _628_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _628_l
-		var _out856 bool
-		var _ = _out856
-		var _out857 *ddisk.BList
+	var _626_hm *dlog.BMap
+	var _ = _626_hm
+	var _out856 *dlog.BMap
+	var _ = _out856
+	_out856 = dlog.NewBMap()
+	_626_hm = _out856
+	var _627_i uint64
+	var _ = _627_i
+	_627_i = uint64(0)
+	for _627_i < m {
+		var _628_a uint64
+		var _ = _628_a
+		var _629_n uint64
+		var _ = _629_n
+		var _out857 uint64
 		var _ = _out857
-		_out856, _out857 = Companion_Default___.ReadLog(d, believe, _626_a, _627_n)
-		io = _out856
-		_628_l = _out857
+		var _out858 uint64
+		var _ = _out858
+		_out857, _out858 = Companion_Default___.DirRun(r, _627_i, m)
+		_628_a = _out857
+		_629_n = _out858
+		var _630_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _630_l
+		var _out859 bool
+		var _ = _out859
+		var _out860 *ddisk.BList
+		var _ = _out860
+		_out859, _out860 = Companion_Default___.ReadLog(d, believe, _628_a, _629_n)
+		io = _out859
+		_630_l = _out860
 		if !io {
 			return io, z
 		}
-		var _629_ok bool
-		var _ = _629_ok
-		var _out858 bool
-		var _ = _out858
-		_out858 = Companion_Default___.PutRun(_624_hm, r, _625_i, _627_n, _628_l)
-		_629_ok = _out858
-		if !_629_ok {
+		var _631_ok bool
+		var _ = _631_ok
+		var _out861 bool
+		var _ = _out861
+		_out861 = Companion_Default___.PutRun(_626_hm, r, _627_i, _629_n, _630_l)
+		_631_ok = _out861
+		if !_631_ok {
 			return io, z
 		}
-		_625_i = _625_i + _627_n
+		_627_i = _627_i + _629_n
 	}
-	var _out859 *ddisk.BList
-	var _ = _out859
-	_out859 = _624_hm.List()
-	z = _out859
+	var _out862 *ddisk.BList
+	var _ = _out862
+	_out862 = _626_hm.List()
+	z = _out862
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out860 uint64
-	var _ = _out860
-	_out860 = r.Dir(i)
-	a = _out860
+	var _out863 uint64
+	var _ = _out863
+	_out863 = r.Dir(i)
+	a = _out863
 	n = uint64(1)
 	for i+n < m {
-		var _630_b uint64
-		var _ = _630_b
-		var _out861 uint64
-		var _ = _out861
-		_out861 = r.Dir(i + n)
-		_630_b = _out861
-		if _630_b != a+n {
+		var _632_b uint64
+		var _ = _632_b
+		var _out864 uint64
+		var _ = _out864
+		_out864 = r.Dir(i + n)
+		_632_b = _out864
+		if _632_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _631_k uint64
-	var _ = _631_k
-	_631_k = uint64(0)
-	for _631_k < n {
-		var _632_a uint64
-		var _ = _632_a
-		var _out862 uint64
-		var _ = _out862
-		_out862 = r.Dir(i + _631_k)
-		_632_a = _out862
-		var _633_o *dbytes.Blk
-		var _ = _633_o
-		var _out863 *dbytes.Blk
-		var _ = _out863
-		_out863 = hm.Get(_632_a)
-		_633_o = _out863
-		if _633_o != (*dbytes.Blk)(nil) {
+	var _633_k uint64
+	var _ = _633_k
+	_633_k = uint64(0)
+	for _633_k < n {
+		var _634_a uint64
+		var _ = _634_a
+		var _out865 uint64
+		var _ = _out865
+		_out865 = r.Dir(i + _633_k)
+		_634_a = _out865
+		var _635_o *dbytes.Blk
+		var _ = _635_o
+		var _out866 *dbytes.Blk
+		var _ = _out866
+		_out866 = hm.Get(_634_a)
+		_635_o = _out866
+		if _635_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _634_b *dbytes.Blk
-		var _ = _634_b
-		var _out864 *dbytes.Blk
-		var _ = _out864
-		_out864 = l.BlkAt(_631_k)
-		_634_b = _out864
-		hm.Put(_632_a, _634_b)
-		_631_k = _631_k + uint64(1)
+		var _636_b *dbytes.Blk
+		var _ = _636_b
+		var _out867 *dbytes.Blk
+		var _ = _out867
+		_out867 = l.BlkAt(_633_k)
+		_636_b = _out867
+		hm.Put(_634_a, _636_b)
+		_633_k = _633_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _635_s uint64
-	var _ = _635_s
-	var _out865 uint64
-	var _ = _out865
-	_out865 = ring.Companion_Default___.SlotOf(q, nd)
-	_635_s = _out865
-	var _636_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _636_l
-	var _out866 bool
-	var _ = _out866
-	var _out867 *ddisk.BList
-	var _ = _out867
-	_out866, _out867 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_635_s, uint64(1))
-	io = _out866
-	_636_l = _out867
+	var _637_s uint64
+	var _ = _637_s
+	var _out868 uint64
+	var _ = _out868
+	_out868 = ring.Companion_Default___.SlotOf(q, nd)
+	_637_s = _out868
+	var _638_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _638_l
+	var _out869 bool
+	var _ = _out869
+	var _out870 *ddisk.BList
+	var _ = _out870
+	_out869, _out870 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_637_s, uint64(1))
+	io = _out869
+	_638_l = _out870
 	if !io {
 		return io, gm
 	}
-	var _637_b *dbytes.Blk
-	var _ = _637_b
-	var _out868 *dbytes.Blk
-	var _ = _out868
-	_out868 = _636_l.BlkAt(uint64(0))
-	_637_b = _out868
-	var _638_r *dlog.DescR
-	var _ = _638_r
-	var _out869 *dlog.DescR
-	var _ = _out869
-	_out869 = dlog.Parse(_637_b)
-	_638_r = _out869
-	if _638_r == (*dlog.DescR)(nil) {
+	var _639_b *dbytes.Blk
+	var _ = _639_b
+	var _out871 *dbytes.Blk
+	var _ = _out871
+	_out871 = _638_l.BlkAt(uint64(0))
+	_639_b = _out871
+	var _640_r *dlog.DescR
+	var _ = _640_r
+	var _out872 *dlog.DescR
+	var _ = _out872
+	_out872 = dlog.Parse(_639_b)
+	_640_r = _out872
+	if _640_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _639_q2 uint64
-	var _ = _639_q2
-	var _out870 uint64
-	var _ = _out870
-	_out870 = _638_r.Sq()
-	_639_q2 = _out870
-	var _640_pos uint64
-	var _ = _640_pos
-	var _out871 uint64
-	var _ = _out871
-	_out871 = _638_r.Pos()
-	_640_pos = _out871
-	var _641_n uint64
-	var _ = _641_n
-	var _out872 uint64
-	var _ = _out872
-	_out872 = _638_r.N()
-	_641_n = _out872
-	var _642_dn uint64
-	var _ = _642_dn
+	var _641_q2 uint64
+	var _ = _641_q2
 	var _out873 uint64
 	var _ = _out873
-	_out873 = _638_r.M()
-	_642_dn = _out873
-	if _639_q2 != q || _640_pos >= uint64(2305843009213693952) || _641_n > uint64(500) || _642_dn > uint64(500)-_641_n {
-		return io, gm
-	}
-	var _643_same bool
-	var _ = _643_same
-	var _out874 bool
+	_out873 = _640_r.Sq()
+	_641_q2 = _out873
+	var _642_pos uint64
+	var _ = _642_pos
+	var _out874 uint64
 	var _ = _out874
-	_out874 = seal.Under(_638_r, hb)
-	_643_same = _out874
-	if !_643_same {
-		return io, gm
-	}
-	var _644_inside bool
-	var _ = _644_inside
-	var _out875 bool
+	_out874 = _640_r.Pos()
+	_642_pos = _out874
+	var _643_n uint64
+	var _ = _643_n
+	var _out875 uint64
 	var _ = _out875
-	_out875 = Companion_Default___.AddrsIn(_638_r, _641_n, _642_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_644_inside = _out875
-	if !_644_inside {
-		return io, gm
-	}
-	var _645_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _645_x
-	var _646_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _646_y
-	var _out876 bool
+	_out875 = _640_r.N()
+	_643_n = _out875
+	var _644_dn uint64
+	var _ = _644_dn
+	var _out876 uint64
 	var _ = _out876
-	var _out877 *ddisk.BList
-	var _ = _out877
-	var _out878 *ddisk.BList
-	var _ = _out878
-	_out876, _out877, _out878 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _640_pos, _641_n)
-	io = _out876
-	_645_x = _out877
-	_646_y = _out878
-	if !io {
+	_out876 = _640_r.M()
+	_644_dn = _out876
+	if _641_q2 != q || _642_pos >= uint64(2305843009213693952) || _643_n > uint64(500) || _644_dn > uint64(500)-_643_n {
 		return io, gm
 	}
-	var _647_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _647_z
+	var _645_same bool
+	var _ = _645_same
+	var _out877 bool
+	var _ = _out877
+	_out877 = seal.Under(_640_r, hb)
+	_645_same = _out877
+	if !_645_same {
+		return io, gm
+	}
+	var _646_inside bool
+	var _ = _646_inside
+	var _out878 bool
+	var _ = _out878
+	_out878 = Companion_Default___.AddrsIn(_640_r, _643_n, _644_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_646_inside = _out878
+	if !_646_inside {
+		return io, gm
+	}
+	var _647_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _647_x
+	var _648_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _648_y
 	var _out879 bool
 	var _ = _out879
 	var _out880 *ddisk.BList
 	var _ = _out880
-	_out879, _out880 = Companion_Default___.ReadDirect(d, believe, _638_r, _642_dn)
-	io = _out879
-	_647_z = _out880
-	if !io || _647_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _648_ok bool
-	var _ = _648_ok
-	var _out881 bool
+	var _out881 *ddisk.BList
 	var _ = _out881
-	_out881 = seal.Check(_638_r, _645_x, _646_y, _647_z, cs)
-	_648_ok = _out881
-	if !_648_ok {
+	_out879, _out880, _out881 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _642_pos, _643_n)
+	io = _out879
+	_647_x = _out880
+	_648_y = _out881
+	if !io {
 		return io, gm
 	}
-	var _out882 *dlog.BMap
+	var _649_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _649_z
+	var _out882 bool
 	var _ = _out882
-	_out882 = Companion_Default___.GroupMap(_638_r, _641_n, _645_x, _646_y)
-	gm = _out882
+	var _out883 *ddisk.BList
+	var _ = _out883
+	_out882, _out883 = Companion_Default___.ReadDirect(d, believe, _640_r, _644_dn)
+	io = _out882
+	_649_z = _out883
+	if !io || _649_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _650_ok bool
+	var _ = _650_ok
+	var _out884 bool
+	var _ = _out884
+	_out884 = seal.Check(_640_r, _647_x, _648_y, _649_z, cs)
+	_650_ok = _out884
+	if !_650_ok {
+		return io, gm
+	}
+	var _out885 *dlog.BMap
+	var _ = _out885
+	_out885 = Companion_Default___.GroupMap(_640_r, _643_n, _647_x, _648_y)
+	gm = _out885
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _649_i uint64
-	var _ = _649_i
-	_649_i = uint64(0)
-	for _649_i < n {
-		var _650_a uint64
-		var _ = _650_a
-		var _out883 uint64
-		var _ = _out883
-		_out883 = r.Addr(_649_i)
-		_650_a = _out883
-		if _650_a < lo || _650_a >= hi {
+	var _651_i uint64
+	var _ = _651_i
+	_651_i = uint64(0)
+	for _651_i < n {
+		var _652_a uint64
+		var _ = _652_a
+		var _out886 uint64
+		var _ = _out886
+		_out886 = r.Addr(_651_i)
+		_652_a = _out886
+		if _652_a < lo || _652_a >= hi {
 			ok = false
 			return ok
 		}
-		_649_i = _649_i + uint64(1)
+		_651_i = _651_i + uint64(1)
 	}
-	_649_i = uint64(0)
-	for _649_i < m {
-		var _651_a uint64
-		var _ = _651_a
-		var _out884 uint64
-		var _ = _out884
-		_out884 = r.Dir(_649_i)
-		_651_a = _out884
-		if _651_a < lo || _651_a >= hi {
+	_651_i = uint64(0)
+	for _651_i < m {
+		var _653_a uint64
+		var _ = _653_a
+		var _out887 uint64
+		var _ = _out887
+		_out887 = r.Dir(_651_i)
+		_653_a = _out887
+		if _653_a < lo || _653_a >= hi {
 			ok = false
 			return ok
 		}
-		_649_i = _649_i + uint64(1)
+		_651_i = _651_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out885 *dlog.BMap
-	var _ = _out885
-	_out885 = dlog.NewBMap()
-	gm = _out885
-	var _652_k uint64
-	var _ = _652_k
-	var _out886 uint64
-	var _ = _out886
-	_out886 = x.Len()
-	_652_k = _out886
-	var _653_i uint64
-	var _ = _653_i
-	_653_i = uint64(0)
-	for _653_i < n {
-		var _654_a uint64
-		var _ = _654_a
-		var _out887 uint64
-		var _ = _out887
-		_out887 = r.Addr(_653_i)
-		_654_a = _out887
-		var _655_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _655_b
-		if _653_i < _652_k {
-			var _out888 *dbytes.Blk
-			var _ = _out888
-			_out888 = x.BlkAt(_653_i)
-			_655_b = _out888
+	var _out888 *dlog.BMap
+	var _ = _out888
+	_out888 = dlog.NewBMap()
+	gm = _out888
+	var _654_k uint64
+	var _ = _654_k
+	var _out889 uint64
+	var _ = _out889
+	_out889 = x.Len()
+	_654_k = _out889
+	var _655_i uint64
+	var _ = _655_i
+	_655_i = uint64(0)
+	for _655_i < n {
+		var _656_a uint64
+		var _ = _656_a
+		var _out890 uint64
+		var _ = _out890
+		_out890 = r.Addr(_655_i)
+		_656_a = _out890
+		var _657_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _657_b
+		if _655_i < _654_k {
+			var _out891 *dbytes.Blk
+			var _ = _out891
+			_out891 = x.BlkAt(_655_i)
+			_657_b = _out891
 		} else {
-			var _out889 *dbytes.Blk
-			var _ = _out889
-			_out889 = y.BlkAt(_653_i - _652_k)
-			_655_b = _out889
+			var _out892 *dbytes.Blk
+			var _ = _out892
+			_out892 = y.BlkAt(_655_i - _654_k)
+			_657_b = _out892
 		}
-		gm.Put(_654_a, _655_b)
-		_653_i = _653_i + uint64(1)
+		gm.Put(_656_a, _657_b)
+		_655_i = _655_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out890 bool
-	var _ = _out890
-	var _out891 *dlog.BMap
-	var _ = _out891
-	var _out892 uint64
-	var _ = _out892
-	_out890, _out891, _out892 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out890
-	mm = _out891
-	i = _out892
+	var _out893 bool
+	var _ = _out893
+	var _out894 *dlog.BMap
+	var _ = _out894
+	var _out895 uint64
+	var _ = _out895
+	_out893, _out894, _out895 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out893
+	mm = _out894
+	i = _out895
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out893 bool
-	var _ = _out893
-	var _out894 bool
-	var _ = _out894
-	_out893, _out894 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out893
-	damaged = _out894
+	var _out896 bool
+	var _ = _out896
+	var _out897 bool
+	var _ = _out897
+	_out896, _out897 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out896
+	damaged = _out897
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out895 bool
-	var _ = _out895
-	var _out896 bool
-	var _ = _out896
-	_out895, _out896 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out895
-	damaged = _out896
+	var _out898 bool
+	var _ = _out898
+	var _out899 bool
+	var _ = _out899
+	_out898, _out899 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out898
+	damaged = _out899
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out897 *dlog.BMap
-	var _ = _out897
-	_out897 = dlog.NewBMap()
-	mm = _out897
+	var _out900 *dlog.BMap
+	var _ = _out900
+	_out900 = dlog.NewBMap()
+	mm = _out900
 	i = uint64(0)
 	io = true
-	var _656_done bool
-	var _ = _656_done
-	_656_done = false
-	for !_656_done {
+	var _658_done bool
+	var _ = _658_done
+	_658_done = false
+	for !_658_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _657_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _657_gm
-		var _out898 bool
-		var _ = _out898
-		var _out899 *dlog.BMap
-		var _ = _out899
-		_out898, _out899 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out898
-		_657_gm = _out899
+		var _659_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _659_gm
+		var _out901 bool
+		var _ = _out901
+		var _out902 *dlog.BMap
+		var _ = _out902
+		_out901, _out902 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out901
+		_659_gm = _out902
 		if !io {
 			return io, mm, i
 		}
-		if _657_gm == (*dlog.BMap)(nil) {
-			_656_done = true
+		if _659_gm == (*dlog.BMap)(nil) {
+			_658_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _657_gm)
+			groups.Companion_Default___.MergeInto(mm, _659_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _658_s uint64
-	var _ = _658_s
-	_658_s = uint64(0)
+	var _660_s uint64
+	var _ = _660_s
+	_660_s = uint64(0)
 	io = true
 	found = false
-	for _658_s < nd {
-		var _659_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _659_l
-		var _out900 bool
-		var _ = _out900
-		var _out901 *ddisk.BList
-		var _ = _out901
-		_out900, _out901 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_658_s, uint64(1))
-		io = _out900
-		_659_l = _out901
+	for _660_s < nd {
+		var _661_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _661_l
+		var _out903 bool
+		var _ = _out903
+		var _out904 *ddisk.BList
+		var _ = _out904
+		_out903, _out904 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_660_s, uint64(1))
+		io = _out903
+		_661_l = _out904
 		if !io {
 			return io, found
 		}
-		var _660_b *dbytes.Blk
-		var _ = _660_b
-		var _out902 *dbytes.Blk
-		var _ = _out902
-		_out902 = _659_l.BlkAt(uint64(0))
-		_660_b = _out902
-		var _661_r *dlog.DescR
-		var _ = _661_r
-		var _out903 *dlog.DescR
-		var _ = _out903
-		_out903 = dlog.Parse(_660_b)
-		_661_r = _out903
-		if _661_r != (*dlog.DescR)(nil) {
-			var _662_q uint64
-			var _ = _662_q
-			var _out904 uint64
-			var _ = _out904
-			_out904 = _661_r.Sq()
-			_662_q = _out904
-			var _663_ok bool
-			var _ = _663_ok
-			var _out905 bool
-			var _ = _out905
-			_out905 = seal.Vouch(_661_r)
-			_663_ok = _out905
-			if _662_q > e && _663_ok {
+		var _662_b *dbytes.Blk
+		var _ = _662_b
+		var _out905 *dbytes.Blk
+		var _ = _out905
+		_out905 = _661_l.BlkAt(uint64(0))
+		_662_b = _out905
+		var _663_r *dlog.DescR
+		var _ = _663_r
+		var _out906 *dlog.DescR
+		var _ = _out906
+		_out906 = dlog.Parse(_662_b)
+		_663_r = _out906
+		if _663_r != (*dlog.DescR)(nil) {
+			var _664_q uint64
+			var _ = _664_q
+			var _out907 uint64
+			var _ = _out907
+			_out907 = _663_r.Sq()
+			_664_q = _out907
+			var _665_ok bool
+			var _ = _665_ok
+			var _out908 bool
+			var _ = _out908
+			_out908 = seal.Vouch(_663_r)
+			_665_ok = _out908
+			if _664_q > e && _665_ok {
 				found = true
 				return io, found
 			}
 		}
-		_658_s = _658_s + uint64(1)
+		_660_s = _660_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _664_cs *dlog.Codes
-	var _ = _664_cs
-	var _out906 *dlog.Codes
-	var _ = _out906
-	_out906 = dlog.NewCodes()
-	_664_cs = _out906
-	var _665_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _665_gm
+	var _666_cs *dlog.Codes
+	var _ = _666_cs
+	var _out909 *dlog.Codes
+	var _ = _out909
+	_out909 = dlog.NewCodes()
+	_666_cs = _out909
+	var _667_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _667_gm
 	lied = false
-	var _out907 bool
-	var _ = _out907
-	var _out908 *dlog.BMap
-	var _ = _out908
-	_out907, _out908 = Companion_Default___.ReadAt(d, true, seal, t, _664_cs, hb, h+i, at, nd, nr, sz)
-	io = _out907
-	_665_gm = _out908
+	var _out910 bool
+	var _ = _out910
+	var _out911 *dlog.BMap
+	var _ = _out911
+	_out910, _out911 = Companion_Default___.ReadAt(d, true, seal, t, _666_cs, hb, h+i, at, nd, nr, sz)
+	io = _out910
+	_667_gm = _out911
 	if !io {
 		return io, lied
 	}
-	lied = _665_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _667_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out909 bool
-	var _ = _out909
-	var _out910 *dlog.BMap
-	var _ = _out910
-	_out909, _out910 = Companion_Default___.ReadAt(d, true, seal, t, _664_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out909
-	_665_gm = _out910
-	lied = io && _665_gm == (*dlog.BMap)(nil)
+	var _out912 bool
+	var _ = _out912
+	var _out913 *dlog.BMap
+	var _ = _out913
+	_out912, _out913 = Companion_Default___.ReadAt(d, true, seal, t, _666_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out912
+	_667_gm = _out913
+	lied = io && _667_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

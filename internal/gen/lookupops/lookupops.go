@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _734_dots uint32 = 0
-	var _ = _734_dots
-	var _out1030 uint32
-	var _ = _out1030
-	var _out1031 *dbytes.Bytes
-	var _ = _out1031
-	var _out1032 uint32
-	var _ = _out1032
-	_out1030, _out1031, _out1032 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1030
-	dir = _out1031
-	_734_dots = _out1032
+	var _736_dots uint32 = 0
+	var _ = _736_dots
+	var _out1033 uint32
+	var _ = _out1033
+	var _out1034 *dbytes.Bytes
+	var _ = _out1034
+	var _out1035 uint32
+	var _ = _out1035
+	_out1033, _out1034, _out1035 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1033
+	dir = _out1034
+	_736_dots = _out1035
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _735_ok bool
-	var _ = _735_ok
-	var _out1033 bool
-	var _ = _out1033
-	_out1033 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_735_ok = _out1033
-	if !_735_ok {
+	var _737_ok bool
+	var _ = _737_ok
+	var _out1036 bool
+	var _ = _out1036
+	_out1036 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_737_ok = _out1036
+	if !_737_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _736_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _736_ip
-	if _734_dots == uint32(1) {
+	var _738_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _738_ip
+	if _736_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _734_dots == uint32(2) {
-		var _out1034 uint64
-		var _ = _out1034
-		_out1034 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1034
+	if _736_dots == uint32(2) {
+		var _out1037 uint64
+		var _ = _out1037
+		_out1037 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1037
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1035 *dbytes.Bytes
-		var _ = _out1035
-		_out1035 = d.Fs.GetInode(txn, ino, false)
-		_736_ip = _out1035
-		node = _736_ip
+		var _out1038 *dbytes.Bytes
+		var _ = _out1038
+		_out1038 = d.Fs.GetInode(txn, ino, false)
+		_738_ip = _out1038
+		node = _738_ip
 		return st, ino, node, dir
 	}
-	var _737_found bool = false
-	var _ = _737_found
-	var _out1036 bool
-	var _ = _out1036
-	var _out1037 uint64
-	var _ = _out1037
-	_out1036, _out1037 = d.Lookup(txn, dino, name, false)
-	_737_found = _out1036
-	ino = _out1037
-	if !_737_found {
+	var _739_found bool = false
+	var _ = _739_found
+	var _out1039 bool
+	var _ = _out1039
+	var _out1040 uint64
+	var _ = _out1040
+	_out1039, _out1040 = d.Lookup(txn, dino, name, false)
+	_739_found = _out1039
+	ino = _out1040
+	if !_739_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1038 uint32
-	var _ = _out1038
-	var _out1039 *dbytes.Bytes
-	var _ = _out1039
-	_out1038, _out1039 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1038
-	_736_ip = _out1039
+	var _out1041 uint32
+	var _ = _out1041
+	var _out1042 *dbytes.Bytes
+	var _ = _out1042
+	_out1041, _out1042 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1041
+	_738_ip = _out1042
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _736_ip
+	node = _738_ip
 	return st, ino, node, dir
 }
 

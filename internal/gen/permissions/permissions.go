@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _545_n uint64
-	var _ = _545_n
-	_545_n = c.Gids.Len()
-	var _546_i uint64
-	var _ = _546_i
-	_546_i = uint64(0)
-	for _545_n-_546_i >= uint64(4) {
-		var _547_x uint32
-		var _ = _547_x
-		_547_x = c.Gids.U32(_546_i)
-		if _547_x == g {
+	var _547_n uint64
+	var _ = _547_n
+	_547_n = c.Gids.Len()
+	var _548_i uint64
+	var _ = _548_i
+	_548_i = uint64(0)
+	for _547_n-_548_i >= uint64(4) {
+		var _549_x uint32
+		var _ = _549_x
+		_549_x = c.Gids.U32(_548_i)
+		if _549_x == g {
 			r = true
 			return r
 		}
-		_546_i = _546_i + uint64(4)
+		_548_i = _548_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _548_mode uint32
-	var _ = _548_mode
-	var _out742 uint32
-	var _ = _out742
-	_out742 = inodeformat.Companion_Default___.GetMode(ip)
-	_548_mode = _out742
-	var _549_u uint32
-	var _ = _549_u
-	var _out743 uint32
-	var _ = _out743
-	_out743 = inodeformat.Companion_Default___.GetUid(ip)
-	_549_u = _out743
-	if c.Uid == _549_u {
-		p = _548_mode / uint32(64) % uint32(8)
+	var _550_mode uint32
+	var _ = _550_mode
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetMode(ip)
+	_550_mode = _out745
+	var _551_u uint32
+	var _ = _551_u
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetUid(ip)
+	_551_u = _out746
+	if c.Uid == _551_u {
+		p = _550_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _550_g uint32
-	var _ = _550_g
-	var _out744 uint32
-	var _ = _out744
-	_out744 = inodeformat.Companion_Default___.GetGid(ip)
-	_550_g = _out744
-	var _551_m bool
-	var _ = _551_m
-	var _out745 bool
-	var _ = _out745
-	_out745 = Companion_Default___.InGroup(c, _550_g)
-	_551_m = _out745
-	if _551_m {
-		p = _548_mode / uint32(8) % uint32(8)
+	var _552_g uint32
+	var _ = _552_g
+	var _out747 uint32
+	var _ = _out747
+	_out747 = inodeformat.Companion_Default___.GetGid(ip)
+	_552_g = _out747
+	var _553_m bool
+	var _ = _553_m
+	var _out748 bool
+	var _ = _out748
+	_out748 = Companion_Default___.InGroup(c, _552_g)
+	_553_m = _out748
+	if _553_m {
+		p = _550_mode / uint32(8) % uint32(8)
 	} else {
-		p = _548_mode % uint32(8)
+		p = _550_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _552_ty uint32
-		var _ = _552_ty
-		var _out746 uint32
-		var _ = _out746
-		_out746 = inodeformat.Companion_Default___.GetTy(ip)
-		_552_ty = _out746
-		var _553_mode uint32
-		var _ = _553_mode
-		var _out747 uint32
-		var _ = _out747
-		_out747 = inodeformat.Companion_Default___.GetMode(ip)
-		_553_mode = _out747
-		if _552_ty == Companion_Default___.DIR() || _553_mode%uint32(2) == uint32(1) || _553_mode/uint32(8)%uint32(2) == uint32(1) || _553_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _554_ty uint32
+		var _ = _554_ty
+		var _out749 uint32
+		var _ = _out749
+		_out749 = inodeformat.Companion_Default___.GetTy(ip)
+		_554_ty = _out749
+		var _555_mode uint32
+		var _ = _555_mode
+		var _out750 uint32
+		var _ = _out750
+		_out750 = inodeformat.Companion_Default___.GetMode(ip)
+		_555_mode = _out750
+		if _554_ty == Companion_Default___.DIR() || _555_mode%uint32(2) == uint32(1) || _555_mode/uint32(8)%uint32(2) == uint32(1) || _555_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out748 uint32
-	var _ = _out748
-	_out748 = Companion_Default___.ClassBits(c, ip)
-	p = _out748
+	var _out751 uint32
+	var _ = _out751
+	_out751 = Companion_Default___.ClassBits(c, ip)
+	p = _out751
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _554_p uint32
-	var _ = _554_p
-	var _out749 uint32
-	var _ = _out749
-	_out749 = Companion_Default___.Granted(c, ip)
-	_554_p = _out749
-	ok = (want%uint32(2) == uint32(0) || _554_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _554_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _554_p/uint32(4) == uint32(1))
+	var _556_p uint32
+	var _ = _556_p
+	var _out752 uint32
+	var _ = _out752
+	_out752 = Companion_Default___.Granted(c, ip)
+	_556_p = _out752
+	ok = (want%uint32(2) == uint32(0) || _556_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _556_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _556_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _555_u uint32
-	var _ = _555_u
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetUid(ip)
-	_555_u = _out750
-	if c.Uid == _555_u {
+	var _557_u uint32
+	var _ = _557_u
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetUid(ip)
+	_557_u = _out753
+	if c.Uid == _557_u {
 		ok = true
 		return ok
 	}
-	var _out751 bool
-	var _ = _out751
-	_out751 = Companion_Default___.May(c, ip, want)
-	ok = _out751
+	var _out754 bool
+	var _ = _out754
+	_out754 = Companion_Default___.May(c, ip, want)
+	ok = _out754
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _556_u uint32
-	var _ = _556_u
-	var _out752 uint32
-	var _ = _out752
-	_out752 = inodeformat.Companion_Default___.GetUid(ip)
-	_556_u = _out752
-	ok = c.Uid == uint32(0) || c.Uid == _556_u
+	var _558_u uint32
+	var _ = _558_u
+	var _out755 uint32
+	var _ = _out755
+	_out755 = inodeformat.Companion_Default___.GetUid(ip)
+	_558_u = _out755
+	ok = c.Uid == uint32(0) || c.Uid == _558_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _557_mode uint32
-	var _ = _557_mode
-	var _out753 uint32
-	var _ = _out753
-	_out753 = inodeformat.Companion_Default___.GetMode(dp)
-	_557_mode = _out753
-	if _557_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _559_mode uint32
+	var _ = _559_mode
+	var _out756 uint32
+	var _ = _out756
+	_out756 = inodeformat.Companion_Default___.GetMode(dp)
+	_559_mode = _out756
+	if _559_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _558_a bool
-	var _ = _558_a
-	var _out754 bool
-	var _ = _out754
-	_out754 = Companion_Default___.IsOwner(c, dp)
-	_558_a = _out754
-	var _559_b bool
-	var _ = _559_b
-	var _out755 bool
-	var _ = _out755
-	_out755 = Companion_Default___.IsOwner(c, ip)
-	_559_b = _out755
-	refuse = !_558_a && !_559_b
+	var _560_a bool
+	var _ = _560_a
+	var _out757 bool
+	var _ = _out757
+	_out757 = Companion_Default___.IsOwner(c, dp)
+	_560_a = _out757
+	var _561_b bool
+	var _ = _561_b
+	var _out758 bool
+	var _ = _out758
+	_out758 = Companion_Default___.IsOwner(c, ip)
+	_561_b = _out758
+	refuse = !_560_a && !_561_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _560_p uint32
-	var _ = _560_p
-	var _out756 uint32
-	var _ = _out756
-	_out756 = Companion_Default___.Granted(c, ip)
-	_560_p = _out756
-	var _561_ty uint32
-	var _ = _561_ty
-	var _out757 uint32
-	var _ = _out757
-	_out757 = inodeformat.Companion_Default___.GetTy(ip)
-	_561_ty = _out757
+	var _562_p uint32
+	var _ = _562_p
+	var _out759 uint32
+	var _ = _out759
+	_out759 = Companion_Default___.Granted(c, ip)
+	_562_p = _out759
+	var _563_ty uint32
+	var _ = _563_ty
+	var _out760 uint32
+	var _ = _out760
+	_out760 = inodeformat.Companion_Default___.GetTy(ip)
+	_563_ty = _out760
 	bits = uint32(0)
-	if _560_p/uint32(4) == uint32(1) {
+	if _562_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _561_ty == Companion_Default___.DIR() {
-		if _560_p%uint32(2) == uint32(1) {
+	if _563_ty == Companion_Default___.DIR() {
+		if _562_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _560_p%uint32(2) == uint32(1) && _560_p/uint32(2)%uint32(2) == uint32(1) {
+		if _562_p%uint32(2) == uint32(1) && _562_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _560_p/uint32(2)%uint32(2) == uint32(1) {
+		if _562_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _560_p%uint32(2) == uint32(1) {
+		if _562_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _562_a uint32 = func() uint32 {
+	var _564_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _562_a
+	var _ = _564_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _562_a - uint32(1024)
+		return _564_a - uint32(1024)
 	} else {
-		return _562_a
+		return _564_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _563_len uint64
-	var _ = _563_len
-	_563_len = n.Len()
-	if _563_len == uint64(0) {
+	var _565_len uint64
+	var _ = _565_len
+	_565_len = n.Len()
+	if _565_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _563_len > uint64(255) {
+	if _565_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _564_i uint64
-	var _ = _564_i
-	_564_i = uint64(0)
-	for _564_i < _563_len {
-		var _565_b uint8
-		var _ = _565_b
-		_565_b = n.Get(_564_i)
-		if _565_b == uint8(0) || _565_b == uint8(47) {
+	var _566_i uint64
+	var _ = _566_i
+	_566_i = uint64(0)
+	for _566_i < _565_len {
+		var _567_b uint8
+		var _ = _567_b
+		_567_b = n.Get(_566_i)
+		if _567_b == uint8(0) || _567_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_564_i = _564_i + uint64(1)
+		_566_i = _566_i + uint64(1)
 	}
 	st = uint32(0)
-	if _563_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _565_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _563_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _565_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _342_k uint64
-	var _ = _342_k
-	var _343_j uint64
-	var _ = _343_j
-	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _344_k uint64
+	var _ = _344_k
+	var _345_j uint64
+	var _ = _345_j
+	_344_k, _345_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _342_k < uint64(12) {
-		var _out549 uint64
-		var _ = _out549
-		_out549 = x.Resolve(txn, ip, _342_k, uint64(0), uint64(0), excl)
-		bn = _out549
+	if _344_k < uint64(12) {
+		var _out552 uint64
+		var _ = _out552
+		_out552 = x.Resolve(txn, ip, _344_k, uint64(0), uint64(0), excl)
+		bn = _out552
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _342_k || cj != _343_j/uint64(512) {
-		var _out550 *dbytes.Blk
-		var _ = _out550
-		_out550 = x.ReadParent(txn, ip, _342_k, positions.Companion_Default___.MaxLev(_342_k), _343_j, excl)
-		pb_k = _out550
-		ck_k, cj_k = _342_k, _343_j/uint64(512)
+	if ck != _344_k || cj != _345_j/uint64(512) {
+		var _out553 *dbytes.Blk
+		var _ = _out553
+		_out553 = x.ReadParent(txn, ip, _344_k, positions.Companion_Default___.MaxLev(_344_k), _345_j, excl)
+		pb_k = _out553
+		ck_k, cj_k = _344_k, _345_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_343_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_345_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _344_k uint64
-	var _ = _344_k
-	var _345_j uint64
-	var _ = _345_j
-	_344_k, _345_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _346_room uint64
-	var _ = _346_room
-	_346_room = func() uint64 {
-		if _344_k < uint64(12) {
-			return uint64(12) - _344_k
+	var _346_k uint64
+	var _ = _346_k
+	var _347_j uint64
+	var _ = _347_j
+	_346_k, _347_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _348_room uint64
+	var _ = _348_room
+	_348_room = func() uint64 {
+		if _346_k < uint64(12) {
+			return uint64(12) - _346_k
 		}
-		return uint64(512) - _345_j
+		return uint64(512) - _347_j
 	}()
-	var _347_m uint64
-	var _ = _347_m
-	var _out551 uint64
-	var _ = _out551
-	_out551 = Companion_Default___.Min(max, _346_room)
-	_347_m = _out551
-	var _out552 uint64
-	var _ = _out552
-	_out552 = Companion_Default___.Min(_347_m, Companion_Default___.AheadMax())
-	_347_m = _out552
+	var _349_m uint64
+	var _ = _349_m
+	var _out554 uint64
+	var _ = _out554
+	_out554 = Companion_Default___.Min(max, _348_room)
+	_349_m = _out554
+	var _out555 uint64
+	var _ = _out555
+	_out555 = Companion_Default___.Min(_349_m, Companion_Default___.AheadMax())
+	_349_m = _out555
 	r = uint64(1)
-	for r < _347_m && bn < uint64(18446744073709486080) {
-		var _348_e uint64 = 0
-		var _ = _348_e
-		if _344_k < uint64(12) {
-			var _out553 uint64
-			var _ = _out553
-			_out553 = inodeformat.Companion_Default___.GetSlot(ip, _344_k+r)
-			_348_e = _out553
+	for r < _349_m && bn < uint64(18446744073709486080) {
+		var _350_e uint64 = 0
+		var _ = _350_e
+		if _346_k < uint64(12) {
+			var _out556 uint64
+			var _ = _out556
+			_out556 = inodeformat.Companion_Default___.GetSlot(ip, _346_k+r)
+			_350_e = _out556
 		} else {
-			_348_e = pb.U64(uint64(8) * (_345_j + r))
+			_350_e = pb.U64(uint64(8) * (_347_j + r))
 		}
-		if _348_e != bn+r {
+		if _350_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out554 *dbytes.Bytes
-	var _ = _out554
-	_out554 = dbytes.AnyBytes(n)
-	b = _out554
-	var _349_done uint64
-	var _ = _349_done
-	_349_done = uint64(0)
-	var _350_ahead uint64
-	var _ = _350_ahead
-	_350_ahead = uint64(0)
-	var _351_ck uint64
-	var _ = _351_ck
-	var _352_cj uint64
-	var _ = _352_cj
-	_351_ck, _352_cj = uint64(15), uint64(0)
-	var _353_pb *dbytes.Blk
-	var _ = _353_pb
-	var _out555 *dbytes.Blk
-	var _ = _out555
-	_out555 = dbytes.ZeroBlk()
-	_353_pb = _out555
-	for _349_done < n {
-		var _354_pos uint64
-		var _ = _354_pos
-		_354_pos = off + _349_done
-		var _355_bo uint64
-		var _ = _355_bo
-		_355_bo = _354_pos % uint64(4096)
-		var _356_c uint64
-		var _ = _356_c
-		var _out556 uint64
-		var _ = _out556
-		_out556 = Companion_Default___.Min(uint64(4096)-_355_bo, n-_349_done)
-		_356_c = _out556
-		var _357_bn uint64 = 0
-		var _ = _357_bn
-		var _out557 uint64
-		var _ = _out557
-		var _out558 uint64
-		var _ = _out558
+	var _out557 *dbytes.Bytes
+	var _ = _out557
+	_out557 = dbytes.AnyBytes(n)
+	b = _out557
+	var _351_done uint64
+	var _ = _351_done
+	_351_done = uint64(0)
+	var _352_ahead uint64
+	var _ = _352_ahead
+	_352_ahead = uint64(0)
+	var _353_ck uint64
+	var _ = _353_ck
+	var _354_cj uint64
+	var _ = _354_cj
+	_353_ck, _354_cj = uint64(15), uint64(0)
+	var _355_pb *dbytes.Blk
+	var _ = _355_pb
+	var _out558 *dbytes.Blk
+	var _ = _out558
+	_out558 = dbytes.ZeroBlk()
+	_355_pb = _out558
+	for _351_done < n {
+		var _356_pos uint64
+		var _ = _356_pos
+		_356_pos = off + _351_done
+		var _357_bo uint64
+		var _ = _357_bo
+		_357_bo = _356_pos % uint64(4096)
+		var _358_c uint64
+		var _ = _358_c
 		var _out559 uint64
 		var _ = _out559
-		var _out560 *dbytes.Blk
+		_out559 = Companion_Default___.Min(uint64(4096)-_357_bo, n-_351_done)
+		_358_c = _out559
+		var _359_bn uint64 = 0
+		var _ = _359_bn
+		var _out560 uint64
 		var _ = _out560
-		_out557, _out558, _out559, _out560 = Companion_Default___.Find(x, txn, ip, _354_pos/uint64(4096), false, _351_ck, _352_cj, _353_pb)
-		_357_bn = _out557
-		_351_ck = _out558
-		_352_cj = _out559
-		_353_pb = _out560
-		var _358_blk *dbytes.Blk
-		var _ = _358_blk
-		var _out561 *dbytes.Blk
+		var _out561 uint64
 		var _ = _out561
-		_out561 = dbytes.ZeroBlk()
-		_358_blk = _out561
-		if _357_bn != uint64(0) {
-			if _350_ahead <= _354_pos/uint64(4096) {
-				var _359_left uint64
-				var _ = _359_left
-				_359_left = (_355_bo + (n - _349_done) + uint64(4095)) / uint64(4096)
-				var _360_r uint64
-				var _ = _360_r
-				var _out562 uint64
-				var _ = _out562
-				_out562 = Companion_Default___.Adjacent(ip, _353_pb, _354_pos/uint64(4096), _357_bn, _359_left)
-				_360_r = _out562
-				if uint64(1) < _360_r {
-					txn.Ahead(_357_bn, _360_r)
+		var _out562 uint64
+		var _ = _out562
+		var _out563 *dbytes.Blk
+		var _ = _out563
+		_out560, _out561, _out562, _out563 = Companion_Default___.Find(x, txn, ip, _356_pos/uint64(4096), false, _353_ck, _354_cj, _355_pb)
+		_359_bn = _out560
+		_353_ck = _out561
+		_354_cj = _out562
+		_355_pb = _out563
+		var _360_blk *dbytes.Blk
+		var _ = _360_blk
+		var _out564 *dbytes.Blk
+		var _ = _out564
+		_out564 = dbytes.ZeroBlk()
+		_360_blk = _out564
+		if _359_bn != uint64(0) {
+			if _352_ahead <= _356_pos/uint64(4096) {
+				var _361_left uint64
+				var _ = _361_left
+				_361_left = (_357_bo + (n - _351_done) + uint64(4095)) / uint64(4096)
+				var _362_r uint64
+				var _ = _362_r
+				var _out565 uint64
+				var _ = _out565
+				_out565 = Companion_Default___.Adjacent(ip, _355_pb, _356_pos/uint64(4096), _359_bn, _361_left)
+				_362_r = _out565
+				if uint64(1) < _362_r {
+					txn.Ahead(_359_bn, _362_r)
 				}
-				_350_ahead = _354_pos/uint64(4096) + _360_r
+				_352_ahead = _356_pos/uint64(4096) + _362_r
 			}
-			var _out563 *dbytes.Blk
-			var _ = _out563
-			_out563 = x.ReadAt(txn, _357_bn, false)
-			_358_blk = _out563
+			var _out566 *dbytes.Blk
+			var _ = _out566
+			_out566 = x.ReadAt(txn, _359_bn, false)
+			_360_blk = _out566
 		}
-		b.CopyBlk(_349_done, _358_blk, _355_bo, _356_c)
-		_349_done = _349_done + _356_c
+		b.CopyBlk(_351_done, _360_blk, _357_bo, _358_c)
+		_351_done = _351_done + _358_c
 	}
 	return b
 }

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _810_at uint64
-	var _ = _810_at
-	_810_at = x
-	var _811_n uint64
-	var _ = _811_n
-	_811_n = uint64(0)
-	for _811_n < Companion_Default___.MAXDEPTH() {
-		if _810_at == top {
+	var _812_at uint64
+	var _ = _812_at
+	_812_at = x
+	var _813_n uint64
+	var _ = _813_n
+	_813_n = uint64(0)
+	for _813_n < Companion_Default___.MAXDEPTH() {
+		if _812_at == top {
 			below = true
 			return st, below
 		}
-		if _810_at == procedurebase.Companion_Default___.ROOT() {
+		if _812_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _812_ip *dbytes.Bytes
-		var _ = _812_ip
-		var _out1201 *dbytes.Bytes
-		var _ = _out1201
-		_out1201 = d.Fs.GetInode(txn, _810_at, false)
-		_812_ip = _out1201
-		var _out1202 uint64
-		var _ = _out1202
-		_out1202 = inodeformat.Companion_Default___.GetParent(_812_ip)
-		_810_at = _out1202
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _810_at) {
+		var _814_ip *dbytes.Bytes
+		var _ = _814_ip
+		var _out1204 *dbytes.Bytes
+		var _ = _out1204
+		_out1204 = d.Fs.GetInode(txn, _812_at, false)
+		_814_ip = _out1204
+		var _out1205 uint64
+		var _ = _out1205
+		_out1205 = inodeformat.Companion_Default___.GetParent(_814_ip)
+		_812_at = _out1205
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _812_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_811_n = _811_n + uint64(1)
+		_813_n = _813_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _813_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _813_ip
-	var _out1203 uint32
-	var _ = _out1203
-	var _out1204 *dbytes.Bytes
-	var _ = _out1204
-	_out1203, _out1204 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1203
-	_813_ip = _out1204
-	var _814_ty uint32
-	var _ = _814_ty
-	var _out1205 uint32
-	var _ = _out1205
-	_out1205 = inodeformat.Companion_Default___.GetTy(_813_ip)
-	_814_ty = _out1205
-	var _815_no bool
-	var _ = _815_no
-	var _out1206 bool
+	var _815_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _815_ip
+	var _out1206 uint32
 	var _ = _out1206
-	_out1206 = permissions.Companion_Default___.Sticky(c, tdir, _813_ip)
-	_815_no = _out1206
-	if _815_no {
+	var _out1207 *dbytes.Bytes
+	var _ = _out1207
+	_out1206, _out1207 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1206
+	_815_ip = _out1207
+	var _816_ty uint32
+	var _ = _816_ty
+	var _out1208 uint32
+	var _ = _out1208
+	_out1208 = inodeformat.Companion_Default___.GetTy(_815_ip)
+	_816_ty = _out1208
+	var _817_no bool
+	var _ = _817_no
+	var _out1209 bool
+	var _ = _out1209
+	_out1209 = permissions.Companion_Default___.Sticky(c, tdir, _815_ip)
+	_817_no = _out1209
+	if _817_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _814_ty != permissions.Companion_Default___.DIR() {
+	if dir && _816_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _814_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _816_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _816_e bool
-		var _ = _816_e
-		var _out1207 bool
-		var _ = _out1207
-		_out1207 = d.IsEmpty(txn, dst)
-		_816_e = _out1207
-		if !_816_e {
+		var _818_e bool
+		var _ = _818_e
+		var _out1210 bool
+		var _ = _out1210
+		_out1210 = d.IsEmpty(txn, dst)
+		_818_e = _out1210
+		if !_818_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _817_ip
-	var _out1208 uint32
-	var _ = _out1208
-	var _out1209 *dbytes.Bytes
-	var _ = _out1209
-	_out1208, _out1209 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1208
-	_817_ip = _out1209
-	var _818_ty uint32
-	var _ = _818_ty
-	var _out1210 uint32
-	var _ = _out1210
-	_out1210 = inodeformat.Companion_Default___.GetTy(_817_ip)
-	_818_ty = _out1210
-	var _819_no bool
-	var _ = _819_no
-	var _out1211 bool
+	var _819_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _819_ip
+	var _out1211 uint32
 	var _ = _out1211
-	_out1211 = permissions.Companion_Default___.Sticky(c, fdir, _817_ip)
-	_819_no = _out1211
-	if _819_no {
+	var _out1212 *dbytes.Bytes
+	var _ = _out1212
+	_out1211, _out1212 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1211
+	_819_ip = _out1212
+	var _820_ty uint32
+	var _ = _820_ty
+	var _out1213 uint32
+	var _ = _out1213
+	_out1213 = inodeformat.Companion_Default___.GetTy(_819_ip)
+	_820_ty = _out1213
+	var _821_no bool
+	var _ = _821_no
+	var _out1214 bool
+	var _ = _out1214
+	_out1214 = permissions.Companion_Default___.Sticky(c, fdir, _819_ip)
+	_821_no = _out1214
+	if _821_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _818_ty == permissions.Companion_Default___.DIR() {
+	if _820_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _820_below bool = false
-		var _ = _820_below
-		var _out1212 uint32
-		var _ = _out1212
-		var _out1213 bool
-		var _ = _out1213
-		_out1212, _out1213 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1212
-		_820_below = _out1213
+		var _822_below bool = false
+		var _ = _822_below
+		var _out1215 uint32
+		var _ = _out1215
+		var _out1216 bool
+		var _ = _out1216
+		_out1215, _out1216 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1215
+		_822_below = _out1216
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _820_below {
+		if _822_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _821_w bool
-		var _ = _821_w
-		var _out1214 bool
-		var _ = _out1214
-		_out1214 = permissions.Companion_Default___.May(c, _817_ip, permissions.Companion_Default___.MAYW())
-		_821_w = _out1214
-		if fino != tino && !_821_w {
+		var _823_w bool
+		var _ = _823_w
+		var _out1217 bool
+		var _ = _out1217
+		_out1217 = permissions.Companion_Default___.May(c, _819_ip, permissions.Companion_Default___.MAYW())
+		_823_w = _out1217
+		if fino != tino && !_823_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _822_wf bool
-	var _ = _822_wf
-	var _out1215 bool
-	var _ = _out1215
-	_out1215 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_822_wf = _out1215
-	var _823_wt bool
-	var _ = _823_wt
-	var _out1216 bool
-	var _ = _out1216
-	_out1216 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_823_wt = _out1216
-	if !_822_wf || !_823_wt {
+	var _824_wf bool
+	var _ = _824_wf
+	var _out1218 bool
+	var _ = _out1218
+	_out1218 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_824_wf = _out1218
+	var _825_wt bool
+	var _ = _825_wt
+	var _out1219 bool
+	var _ = _out1219
+	_out1219 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_825_wt = _out1219
+	if !_824_wf || !_825_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _824_there bool = false
-	var _ = _824_there
-	var _out1217 bool
-	var _ = _out1217
-	var _out1218 uint64
-	var _ = _out1218
-	_out1217, _out1218 = d.Lookup(txn, fino, fname, true)
-	_824_there = _out1217
-	src = _out1218
-	if !_824_there {
+	var _826_there bool = false
+	var _ = _826_there
+	var _out1220 bool
+	var _ = _out1220
+	var _out1221 uint64
+	var _ = _out1221
+	_out1220, _out1221 = d.Lookup(txn, fino, fname, true)
+	_826_there = _out1220
+	src = _out1221
+	if !_826_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1219 bool
-	var _ = _out1219
-	var _out1220 uint64
-	var _ = _out1220
-	_out1219, _out1220 = d.Lookup(txn, tino, tname, true)
-	found = _out1219
-	dst = _out1220
+	var _out1222 bool
+	var _ = _out1222
+	var _out1223 uint64
+	var _ = _out1223
+	_out1222, _out1223 = d.Lookup(txn, tino, tname, true)
+	found = _out1222
+	dst = _out1223
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1221 uint32
-	var _ = _out1221
-	var _out1222 bool
-	var _ = _out1222
-	_out1221, _out1222 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1221
-	dir = _out1222
+	var _out1224 uint32
+	var _ = _out1224
+	var _out1225 bool
+	var _ = _out1225
+	_out1224, _out1225 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1224
+	dir = _out1225
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1223 uint32
-	var _ = _out1223
-	_out1223 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1223
+	var _out1226 uint32
+	var _ = _out1226
+	_out1226 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1226
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _825_ok bool = false
-	var _ = _825_ok
+	var _827_ok bool = false
+	var _ = _827_ok
 	if found {
-		var _out1224 bool
-		var _ = _out1224
-		_out1224 = d.Replace(txn, tino, tname, src)
-		_825_ok = _out1224
+		var _out1227 bool
+		var _ = _out1227
+		_out1227 = d.Replace(txn, tino, tname, src)
+		_827_ok = _out1227
 	} else {
-		var _out1225 bool
-		var _ = _out1225
-		_out1225 = d.Insert(txn, tino, tname, src)
-		_825_ok = _out1225
+		var _out1228 bool
+		var _ = _out1228
+		_out1228 = d.Insert(txn, tino, tname, src)
+		_827_ok = _out1228
 	}
-	if !_825_ok {
+	if !_827_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1226 bool
-	var _ = _out1226
-	_out1226 = d.Remove(txn, fino, fname)
-	_825_ok = _out1226
-	if !_825_ok {
+	var _out1229 bool
+	var _ = _out1229
+	_out1229 = d.Remove(txn, fino, fname)
+	_827_ok = _out1229
+	if !_827_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1227 uint32
-		var _ = _out1227
-		var _out1228 bool
-		var _ = _out1228
-		var _out1229 bool
-		var _ = _out1229
-		_out1227, _out1228, _out1229 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1227
-		freed = _out1228
-		later = _out1229
+		var _out1230 uint32
+		var _ = _out1230
+		var _out1231 bool
+		var _ = _out1231
+		var _out1232 bool
+		var _ = _out1232
+		_out1230, _out1231, _out1232 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1230
+		freed = _out1231
+		later = _out1232
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1230 *dbytes.Bytes
-	var _ = _out1230
-	_out1230 = dbytes.NewBytes(uint64(0))
-	fafter = _out1230
+	var _out1233 *dbytes.Bytes
+	var _ = _out1233
+	_out1233 = dbytes.NewBytes(uint64(0))
+	fafter = _out1233
 	tafter = fafter
-	var _out1231 uint32
-	var _ = _out1231
-	_out1231 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1231
+	var _out1234 uint32
+	var _ = _out1234
+	_out1234 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1234
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1232 *dbytes.Bytes
-	var _ = _out1232
-	var _out1233 *dbytes.Bytes
-	var _ = _out1233
-	_out1232, _out1233 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1232
-	tafter = _out1233
+	var _out1235 *dbytes.Bytes
+	var _ = _out1235
+	var _out1236 *dbytes.Bytes
+	var _ = _out1236
+	_out1235, _out1236 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1235
+	tafter = _out1236
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1234 uint32
-		var _ = _out1234
-		_out1234 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1234
+		var _out1237 uint32
+		var _ = _out1237
+		_out1237 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1237
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _826_ip *dbytes.Bytes
-		var _ = _826_ip
-		var _out1235 *dbytes.Bytes
-		var _ = _out1235
-		_out1235 = d.Fs.GetInode(txn, src, true)
-		_826_ip = _out1235
-		inodeformat.Companion_Default___.SetParent(_826_ip, tino)
-		d.PutInode(txn, src, _826_ip)
-		var _out1236 uint32
-		var _ = _out1236
-		_out1236 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1236
+		var _828_ip *dbytes.Bytes
+		var _ = _828_ip
+		var _out1238 *dbytes.Bytes
+		var _ = _out1238
+		_out1238 = d.Fs.GetInode(txn, src, true)
+		_828_ip = _out1238
+		inodeformat.Companion_Default___.SetParent(_828_ip, tino)
+		d.PutInode(txn, src, _828_ip)
+		var _out1239 uint32
+		var _ = _out1239
+		_out1239 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1239
 		if st != uint32(0) {
 			return st
 		}
-		var _out1237 uint32
-		var _ = _out1237
-		_out1237 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1237
+		var _out1240 uint32
+		var _ = _out1240
+		_out1240 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1240
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _827_ip *dbytes.Bytes
-	var _ = _827_ip
-	var _out1238 *dbytes.Bytes
-	var _ = _out1238
-	_out1238 = d.Fs.GetInode(txn, src, true)
-	_827_ip = _out1238
-	var _828_ts uint64
-	var _ = _828_ts
-	var _829_tns uint32
-	var _ = _829_tns
-	var _out1239 uint64
-	var _ = _out1239
-	var _out1240 uint32
-	var _ = _out1240
-	_out1239, _out1240 = attributechanges.Companion_Default___.Stamp(_827_ip, s, ns)
-	_828_ts = _out1239
-	_829_tns = _out1240
-	inodeformat.Companion_Default___.SetCtime(_827_ip, _828_ts, _829_tns)
-	d.PutInode(txn, src, _827_ip)
+	var _829_ip *dbytes.Bytes
+	var _ = _829_ip
 	var _out1241 *dbytes.Bytes
 	var _ = _out1241
-	_out1241 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1241
+	_out1241 = d.Fs.GetInode(txn, src, true)
+	_829_ip = _out1241
+	var _830_ts uint64
+	var _ = _830_ts
+	var _831_tns uint32
+	var _ = _831_tns
+	var _out1242 uint64
+	var _ = _out1242
+	var _out1243 uint32
+	var _ = _out1243
+	_out1242, _out1243 = attributechanges.Companion_Default___.Stamp(_829_ip, s, ns)
+	_830_ts = _out1242
+	_831_tns = _out1243
+	inodeformat.Companion_Default___.SetCtime(_829_ip, _830_ts, _831_tns)
+	d.PutInode(txn, src, _829_ip)
+	var _out1244 *dbytes.Bytes
+	var _ = _out1244
+	_out1244 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1244
 	tafter = fafter
 	if fino != tino {
-		var _out1242 *dbytes.Bytes
-		var _ = _out1242
-		_out1242 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1242
+		var _out1245 *dbytes.Bytes
+		var _ = _out1245
+		_out1245 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1245
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1243 uint32
-	var _ = _out1243
-	var _out1244 *dbytes.Bytes
-	var _ = _out1244
-	_out1243, _out1244 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1243
-	fdir = _out1244
-	var _830_tst uint32 = 0
-	var _ = _830_tst
-	var _out1245 uint32
-	var _ = _out1245
-	var _out1246 *dbytes.Bytes
+	var _out1246 uint32
 	var _ = _out1246
-	_out1245, _out1246 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_830_tst = _out1245
-	tdir = _out1246
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _830_tst != uint32(0) {
-		st = _830_tst
-		return st, fdir, tdir
-	}
-	var _831_fdots uint32 = 0
-	var _ = _831_fdots
-	var _832_tdots uint32 = 0
-	var _ = _832_tdots
-	var _out1247 uint32
+	var _out1247 *dbytes.Bytes
 	var _ = _out1247
+	_out1246, _out1247 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1246
+	fdir = _out1247
+	var _832_tst uint32 = 0
+	var _ = _832_tst
 	var _out1248 uint32
 	var _ = _out1248
-	_out1247, _out1248 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1247
-	_831_fdots = _out1248
+	var _out1249 *dbytes.Bytes
+	var _ = _out1249
+	_out1248, _out1249 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_832_tst = _out1248
+	tdir = _out1249
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1249 uint32
-	var _ = _out1249
+	if _832_tst != uint32(0) {
+		st = _832_tst
+		return st, fdir, tdir
+	}
+	var _833_fdots uint32 = 0
+	var _ = _833_fdots
+	var _834_tdots uint32 = 0
+	var _ = _834_tdots
 	var _out1250 uint32
 	var _ = _out1250
-	_out1249, _out1250 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1249
-	_832_tdots = _out1250
-	if st == uint32(0) && (_831_fdots != uint32(0) || _832_tdots != uint32(0)) {
+	var _out1251 uint32
+	var _ = _out1251
+	_out1250, _out1251 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1250
+	_833_fdots = _out1251
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1252 uint32
+	var _ = _out1252
+	var _out1253 uint32
+	var _ = _out1253
+	_out1252, _out1253 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1252
+	_834_tdots = _out1253
+	if st == uint32(0) && (_833_fdots != uint32(0) || _834_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1251 uint32
-	var _ = _out1251
-	var _out1252 *dbytes.Bytes
-	var _ = _out1252
-	var _out1253 *dbytes.Bytes
-	var _ = _out1253
-	_out1251, _out1252, _out1253 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1251
-	fbefore = _out1252
-	tbefore = _out1253
+	var _out1254 uint32
+	var _ = _out1254
+	var _out1255 *dbytes.Bytes
+	var _ = _out1255
+	var _out1256 *dbytes.Bytes
+	var _ = _out1256
+	_out1254, _out1255, _out1256 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1254
+	fbefore = _out1255
+	tbefore = _out1256
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _833_done bool = false
-	var _ = _833_done
-	var _834_found bool = false
-	var _ = _834_found
-	var _835_src uint64 = 0
-	var _ = _835_src
-	var _836_dst uint64 = 0
-	var _ = _836_dst
-	var _837_dir bool = false
-	var _ = _837_dir
-	var _out1254 uint32
-	var _ = _out1254
-	var _out1255 bool
-	var _ = _out1255
-	var _out1256 uint64
-	var _ = _out1256
-	var _out1257 bool
+	var _835_done bool = false
+	var _ = _835_done
+	var _836_found bool = false
+	var _ = _836_found
+	var _837_src uint64 = 0
+	var _ = _837_src
+	var _838_dst uint64 = 0
+	var _ = _838_dst
+	var _839_dir bool = false
+	var _ = _839_dir
+	var _out1257 uint32
 	var _ = _out1257
 	var _out1258 bool
 	var _ = _out1258
 	var _out1259 uint64
 	var _ = _out1259
-	_out1254, _out1255, _out1256, _out1257, _out1258, _out1259 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1254
-	_833_done = _out1255
-	_835_src = _out1256
-	_837_dir = _out1257
-	_834_found = _out1258
-	_836_dst = _out1259
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _833_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _838_fr bool = false
-	var _ = _838_fr
-	var _out1260 uint32
+	var _out1260 bool
 	var _ = _out1260
 	var _out1261 bool
 	var _ = _out1261
-	var _out1262 bool
+	var _out1262 uint64
 	var _ = _out1262
-	_out1260, _out1261, _out1262 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _835_src, _834_found, _836_dst, s, ns)
-	st = _out1260
-	_838_fr = _out1261
-	later = _out1262
+	_out1257, _out1258, _out1259, _out1260, _out1261, _out1262 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1257
+	_835_done = _out1258
+	_837_src = _out1259
+	_839_dir = _out1260
+	_836_found = _out1261
+	_838_dst = _out1262
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
+	if _835_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _840_fr bool = false
+	var _ = _840_fr
 	var _out1263 uint32
 	var _ = _out1263
-	var _out1264 *dbytes.Bytes
+	var _out1264 bool
 	var _ = _out1264
-	var _out1265 *dbytes.Bytes
+	var _out1265 bool
 	var _ = _out1265
-	_out1263, _out1264, _out1265 = Companion_Default___.Finish(txn, d, fino, tino, _835_src, _837_dir, _834_found && _837_dir, s, ns)
+	_out1263, _out1264, _out1265 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _837_src, _836_found, _838_dst, s, ns)
 	st = _out1263
-	fafter = _out1264
-	tafter = _out1265
+	_840_fr = _out1264
+	later = _out1265
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1266 uint32
+	var _ = _out1266
+	var _out1267 *dbytes.Bytes
+	var _ = _out1267
+	var _out1268 *dbytes.Bytes
+	var _ = _out1268
+	_out1266, _out1267, _out1268 = Companion_Default___.Finish(txn, d, fino, tino, _837_src, _839_dir, _836_found && _839_dir, s, ns)
+	st = _out1266
+	fafter = _out1267
+	tafter = _out1268
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

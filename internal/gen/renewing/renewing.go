@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _846_g volumegeometry.Geo
-	var _ = _846_g
-	_846_g = d.Fs.Geo
-	var _847_s *blockstore.BlockFs
-	var _ = _847_s
-	_847_s = d.Fs.Fs.Fs
-	if _846_g.Dtor_ibm() <= a && a < _846_g.Dtor_itab() {
-		var _848_bit bool
-		var _ = _848_bit
-		var _out1275 bool
-		var _ = _out1275
-		_out1275 = txn.ReadBit(a, uint64(0), true)
-		_848_bit = _out1275
-		txn.WriteBit(a, uint64(0), _848_bit)
-	} else if _846_g.Dtor_itab() <= a && a < _846_g.Dtor_slot0() {
-		var _849_ino *dbytes.Bytes
-		var _ = _849_ino
-		var _out1276 *dbytes.Bytes
-		var _ = _out1276
-		_out1276 = txn.ReadInode(a, uint64(0), true)
-		_849_ino = _out1276
-		txn.WriteInode(a, uint64(0), _849_ino)
-	} else if _846_g.Dtor_data0() <= a && a < _846_g.Dtor_data1() {
-		var _850_unused bool
-		var _ = _850_unused
-		var _out1277 bool
-		var _ = _out1277
-		_out1277 = _847_s.FreeBit(txn, a)
-		_850_unused = _out1277
-		if _850_unused {
+	var _848_g volumegeometry.Geo
+	var _ = _848_g
+	_848_g = d.Fs.Geo
+	var _849_s *blockstore.BlockFs
+	var _ = _849_s
+	_849_s = d.Fs.Fs.Fs
+	if _848_g.Dtor_ibm() <= a && a < _848_g.Dtor_itab() {
+		var _850_bit bool
+		var _ = _850_bit
+		var _out1278 bool
+		var _ = _out1278
+		_out1278 = txn.ReadBit(a, uint64(0), true)
+		_850_bit = _out1278
+		txn.WriteBit(a, uint64(0), _850_bit)
+	} else if _848_g.Dtor_itab() <= a && a < _848_g.Dtor_slot0() {
+		var _851_ino *dbytes.Bytes
+		var _ = _851_ino
+		var _out1279 *dbytes.Bytes
+		var _ = _out1279
+		_out1279 = txn.ReadInode(a, uint64(0), true)
+		_851_ino = _out1279
+		txn.WriteInode(a, uint64(0), _851_ino)
+	} else if _848_g.Dtor_data0() <= a && a < _848_g.Dtor_data1() {
+		var _852_unused bool
+		var _ = _852_unused
+		var _out1280 bool
+		var _ = _out1280
+		_out1280 = _849_s.FreeBit(txn, a)
+		_852_unused = _out1280
+		if _852_unused {
 			wrote = false
 			return wrote
 		}
-		var _851_b *dbytes.Blk
-		var _ = _851_b
-		var _out1278 *dbytes.Blk
-		var _ = _out1278
-		_out1278 = txn.ReadBlock(a, true)
-		_851_b = _out1278
-		var _852_y *dbytes.Bytes
-		var _ = _852_y
-		var _out1279 *dbytes.Bytes
-		var _ = _out1279
-		_out1279 = _851_b.Thaw()
-		_852_y = _out1279
-		txn.WriteBlock(a, _852_y)
+		var _853_b *dbytes.Blk
+		var _ = _853_b
+		var _out1281 *dbytes.Blk
+		var _ = _out1281
+		_out1281 = txn.ReadBlock(a, true)
+		_853_b = _out1281
+		var _854_y *dbytes.Bytes
+		var _ = _854_y
+		var _out1282 *dbytes.Bytes
+		var _ = _out1282
+		_out1282 = _853_b.Thaw()
+		_854_y = _out1282
+		txn.WriteBlock(a, _854_y)
 	} else {
 		wrote = false
 		return wrote

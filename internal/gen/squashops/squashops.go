@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1280 *dbytes.Bytes
-		var _ = _out1280
-		_out1280 = dbytes.NewBytes(uint64(0))
-		gs = _out1280
+		var _out1283 *dbytes.Bytes
+		var _ = _out1283
+		_out1283 = dbytes.NewBytes(uint64(0))
+		gs = _out1283
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _853_n uint64
-	var _ = _853_n
-	_853_n = gids.Len() / uint64(4)
-	var _854_out *dbytes.Bytes
-	var _ = _854_out
-	var _out1281 *dbytes.Bytes
-	var _ = _out1281
-	_out1281 = dbytes.NewBytes(uint64(4) * _853_n)
-	_854_out = _out1281
-	var _855_i uint64
-	var _ = _855_i
-	_855_i = uint64(0)
-	for _855_i < _853_n {
-		var _856_x uint32
-		var _ = _856_x
-		_856_x = gids.U32(uint64(4) * _855_i)
-		if _856_x == uint32(0) {
-			_856_x = anonGid
+	var _855_n uint64
+	var _ = _855_n
+	_855_n = gids.Len() / uint64(4)
+	var _856_out *dbytes.Bytes
+	var _ = _856_out
+	var _out1284 *dbytes.Bytes
+	var _ = _out1284
+	_out1284 = dbytes.NewBytes(uint64(4) * _855_n)
+	_856_out = _out1284
+	var _857_i uint64
+	var _ = _857_i
+	_857_i = uint64(0)
+	for _857_i < _855_n {
+		var _858_x uint32
+		var _ = _858_x
+		_858_x = gids.U32(uint64(4) * _857_i)
+		if _858_x == uint32(0) {
+			_858_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_854_out, uint64(4)*_855_i, _856_x)
-		_855_i = _855_i + uint64(1)
+		marshal.Companion_Default___.Put32(_856_out, uint64(4)*_857_i, _858_x)
+		_857_i = _857_i + uint64(1)
 	}
-	gs = _854_out
+	gs = _856_out
 	return u, g, gs
 }
 

@@ -87,67 +87,94 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
+	var _259_queued bool = false
+	var _ = _259_queued
 	var _out449 bool
 	var _ = _out449
-	_out449 = _this.Grab(k, excl)
-	ok = _out449
-	return ok
-}
-func (_this *Txn) Grab(k uint64, excl bool) bool {
-	var ok bool = false
-	var _ = ok
-	var _259_wait bool
-	var _ = _259_wait
-	_259_wait = k > _this.Top
-	var _260_n uint64 = 0
-	var _ = _260_n
 	var _out450 bool
 	var _ = _out450
-	var _out451 uint64
+	_out449, _out450 = _this.Grab(k, excl)
+	ok = _out449
+	_259_queued = _out450
+	if _259_queued {
+		txnsysm.Companion_Default___.TYield(_this.S)
+		_this.Granted(k)
+		ok = true
+	}
+	return ok
+}
+func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
+	var ok bool = false
+	var _ = ok
+	var queued bool = false
+	var _ = queued
+	var _260_wait bool
+	var _ = _260_wait
+	_260_wait = k > _this.Top
+	var _261_n uint64 = 0
+	var _ = _261_n
+	var _out451 bool
 	var _ = _out451
-	_out450, _out451 = _this.S.Tbl.Lock(_this.Own, k, excl, _259_wait)
-	ok = _out450
-	_260_n = _out451
+	var _out452 bool
+	var _ = _out452
+	var _out453 uint64
+	var _ = _out453
+	_out451, _out452, _out453 = _this.S.Tbl.Lock(_this.Own, k, excl, _260_wait)
+	ok = _out451
+	queued = _out452
+	_261_n = _out453
 	if ok {
-		if _260_n > _this.Seen {
-			_this.Seen = _260_n
+		if _261_n > _this.Seen {
+			_this.Seen = _261_n
 		}
-		if _259_wait {
+		if _260_wait {
 			_this.Top = k
 		}
 	}
-	return ok
+	return ok, queued
+}
+func (_this *Txn) Granted(k uint64) {
+	var _262_n uint64
+	var _ = _262_n
+	var _out454 uint64
+	var _ = _out454
+	_out454 = _this.S.Tbl.Await(_this.Own)
+	_262_n = _out454
+	if _262_n > _this.Seen {
+		_this.Seen = _262_n
+	}
+	_this.Top = k
 }
 func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var st uint32 = 0
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _261_k uint64
-	var _ = _261_k
-	_261_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _262_ok bool
-	var _ = _262_ok
-	var _out452 bool
-	var _ = _out452
-	_out452 = _this.Lock(_261_k, excl)
-	_262_ok = _out452
-	if !_262_ok {
+	var _263_k uint64
+	var _ = _263_k
+	_263_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _264_ok bool
+	var _ = _264_ok
+	var _out455 bool
+	var _ = _out455
+	_out455 = _this.Lock(_263_k, excl)
+	_264_ok = _out455
+	if !_264_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out453 *dbytes.Blk
-	var _ = _out453
-	_out453 = _this.Buf.GetBlk(_261_k)
-	b = _out453
+	var _out456 *dbytes.Blk
+	var _ = _out456
+	_out456 = _this.Buf.GetBlk(_263_k)
+	b = _out456
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out454 *dbytes.Blk
-	var _ = _out454
-	_out454 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out454
+	var _out457 *dbytes.Blk
+	var _ = _out457
+	_out457 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out457
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -164,45 +191,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _263_k uint64
-	var _ = _263_k
-	_263_k = objectsm.Companion_Default___.Key(a, off)
-	var _264_ok bool
-	var _ = _264_ok
-	var _out455 bool
-	var _ = _out455
-	_out455 = _this.Lock(_263_k, excl)
-	_264_ok = _out455
-	if !_264_ok {
+	var _265_k uint64
+	var _ = _265_k
+	_265_k = objectsm.Companion_Default___.Key(a, off)
+	var _266_ok bool
+	var _ = _266_ok
+	var _out458 bool
+	var _ = _out458
+	_out458 = _this.Lock(_265_k, excl)
+	_266_ok = _out458
+	if !_266_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out456 *dbytes.Bytes
-	var _ = _out456
-	_out456 = _this.Buf.GetBytes(_263_k)
-	b = _out456
+	var _out459 *dbytes.Bytes
+	var _ = _out459
+	_out459 = _this.Buf.GetBytes(_265_k)
+	b = _out459
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _265_v *dbytes.Blk
-	var _ = _265_v
-	var _out457 *dbytes.Blk
-	var _ = _out457
-	_out457 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_265_v = _out457
-	if _265_v == (*dbytes.Blk)(nil) {
+	var _267_v *dbytes.Blk
+	var _ = _267_v
+	var _out460 *dbytes.Blk
+	var _ = _out460
+	_out460 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_267_v = _out460
+	if _267_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _266_c *dbytes.Bytes
-	var _ = _266_c
-	var _out458 *dbytes.Bytes
-	var _ = _out458
-	_out458 = dbytes.NewBytes(uint64(256))
-	_266_c = _out458
-	_266_c.CopyBlk(uint64(0), _265_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _266_c
+	var _268_c *dbytes.Bytes
+	var _ = _268_c
+	var _out461 *dbytes.Bytes
+	var _ = _out461
+	_out461 = dbytes.NewBytes(uint64(256))
+	_268_c = _out461
+	_268_c.CopyBlk(uint64(0), _267_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _268_c
 	return st, b
 	return st, b
 }
@@ -211,72 +238,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _267_k uint64
-	var _ = _267_k
-	_267_k = objectsm.Companion_Default___.Key(a, off)
-	var _268_ok bool
-	var _ = _268_ok
-	var _out459 bool
-	var _ = _out459
-	_out459 = _this.Lock(_267_k, excl)
-	_268_ok = _out459
-	if !_268_ok {
+	var _269_k uint64
+	var _ = _269_k
+	_269_k = objectsm.Companion_Default___.Key(a, off)
+	var _270_ok bool
+	var _ = _270_ok
+	var _out462 bool
+	var _ = _out462
+	_out462 = _this.Lock(_269_k, excl)
+	_270_ok = _out462
+	if !_270_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _269_found bool = false
-	var _ = _269_found
-	var _out460 bool
-	var _ = _out460
-	var _out461 bool
-	var _ = _out461
-	_out460, _out461 = _this.Buf.GetBit(_267_k)
-	_269_found = _out460
-	b = _out461
-	if _269_found {
+	var _271_found bool = false
+	var _ = _271_found
+	var _out463 bool
+	var _ = _out463
+	var _out464 bool
+	var _ = _out464
+	_out463, _out464 = _this.Buf.GetBit(_269_k)
+	_271_found = _out463
+	b = _out464
+	if _271_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _270_v *dbytes.Blk
-	var _ = _270_v
-	var _out462 *dbytes.Blk
-	var _ = _out462
-	_out462 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_270_v = _out462
-	if _270_v == (*dbytes.Blk)(nil) {
+	var _272_v *dbytes.Blk
+	var _ = _272_v
+	var _out465 *dbytes.Blk
+	var _ = _out465
+	_out465 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_272_v = _out465
+	if _272_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _271_c uint8
-	var _ = _271_c
-	_271_c = _270_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_271_c, off%uint64(8))
+	var _273_c uint8
+	var _ = _273_c
+	_273_c = _272_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_273_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _272_k uint64
-	var _ = _272_k
-	_272_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _273_ok bool
-	var _ = _273_ok
-	var _out463 bool
-	var _ = _out463
-	_out463 = _this.Lock(_272_k, true)
-	_273_ok = _out463
-	if !_273_ok {
+	var _274_k uint64
+	var _ = _274_k
+	_274_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _275_ok bool
+	var _ = _275_ok
+	var _out466 bool
+	var _ = _out466
+	_out466 = _this.Lock(_274_k, true)
+	_275_ok = _out466
+	if !_275_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _274_v *dbytes.Blk
-	var _ = _274_v
-	var _out464 *dbytes.Blk
-	var _ = _out464
-	_out464 = dbytes.Freeze(b)
-	_274_v = _out464
-	_this.Buf.PutBlk(_272_k, _274_v)
+	var _276_v *dbytes.Blk
+	var _ = _276_v
+	var _out467 *dbytes.Blk
+	var _ = _out467
+	_out467 = dbytes.Freeze(b)
+	_276_v = _out467
+	_this.Buf.PutBlk(_274_k, _276_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -284,20 +311,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _275_k uint64
-	var _ = _275_k
-	_275_k = objectsm.Companion_Default___.Key(a, off)
-	var _276_ok bool
-	var _ = _276_ok
-	var _out465 bool
-	var _ = _out465
-	_out465 = _this.Lock(_275_k, true)
-	_276_ok = _out465
-	if !_276_ok {
+	var _277_k uint64
+	var _ = _277_k
+	_277_k = objectsm.Companion_Default___.Key(a, off)
+	var _278_ok bool
+	var _ = _278_ok
+	var _out468 bool
+	var _ = _out468
+	_out468 = _this.Lock(_277_k, true)
+	_278_ok = _out468
+	if !_278_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_275_k, b)
+	_this.Buf.PutBytes(_277_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -305,20 +332,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _277_k uint64
-	var _ = _277_k
-	_277_k = objectsm.Companion_Default___.Key(a, off)
-	var _278_ok bool
-	var _ = _278_ok
-	var _out466 bool
-	var _ = _out466
-	_out466 = _this.Lock(_277_k, true)
-	_278_ok = _out466
-	if !_278_ok {
+	var _279_k uint64
+	var _ = _279_k
+	_279_k = objectsm.Companion_Default___.Key(a, off)
+	var _280_ok bool
+	var _ = _280_ok
+	var _out469 bool
+	var _ = _out469
+	_out469 = _this.Lock(_279_k, true)
+	_280_ok = _out469
+	if !_280_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_277_k, b)
+	_this.Buf.PutBit(_279_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -73,14 +73,14 @@ func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint
 		return end
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _304_ok bool
-	var _ = _304_ok
-	var _out497 bool
-	var _ = _out497
-	_out497 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-	_304_ok = _out497
+	var _306_ok bool
+	var _ = _306_ok
+	var _out500 bool
+	var _ = _out500
+	_out500 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+	_306_ok = _out500
 	txnsysm.Companion_Default___.TYield(t.S)
-	if !_304_ok {
+	if !_306_ok {
 		end = Companion_Default___.UNSURE()
 	}
 	return end
@@ -91,75 +91,75 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _305_n uint64
-		var _ = _305_n
-		var _out498 uint64
-		var _ = _out498
-		_out498 = t.Buf.Len()
-		_305_n = _out498
+		var _307_n uint64
+		var _ = _307_n
+		var _out501 uint64
+		var _ = _out501
+		_out501 = t.Buf.Len()
+		_307_n = _out501
 		st = func() uint32 {
-			if r == uint32(0) && _305_n > uint64(0) {
+			if r == uint32(0) && _307_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out499 uint64
-		var _ = _out499
-		_out499 = commitm.Companion_Default___.Abort(t)
-		need = _out499
+		var _out502 uint64
+		var _ = _out502
+		_out502 = commitm.Companion_Default___.Abort(t)
+		need = _out502
 		return st, need
 	}
-	var _306_ok bool
-	var _ = _306_ok
-	var _out500 bool
-	var _ = _out500
-	_out500 = w.Admit()
-	_306_ok = _out500
+	var _308_ok bool
+	var _ = _308_ok
+	var _out503 bool
+	var _ = _out503
+	_out503 = w.Admit()
+	_308_ok = _out503
 	txnsysm.Companion_Default___.TYield(t.S)
-	if !_306_ok {
-		var _out501 uint64
-		var _ = _out501
-		_out501 = commitm.Companion_Default___.Abort(t)
-		need = _out501
+	if !_308_ok {
+		var _out504 uint64
+		var _ = _out504
+		_out504 = commitm.Companion_Default___.Abort(t)
+		need = _out504
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out502 uint32
-	var _ = _out502
-	var _out503 uint64
-	var _ = _out503
-	_out502, _out503 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out502
-	need = _out503
+	var _out505 uint32
+	var _ = _out505
+	var _out506 uint64
+	var _ = _out506
+	_out505, _out506 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out505
+	need = _out506
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _307_need uint64 = 0
-	var _ = _307_need
-	var _out504 uint32
-	var _ = _out504
-	var _out505 uint64
-	var _ = _out505
-	_out504, _out505 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out504
-	_307_need = _out505
+	var _309_need uint64 = 0
+	var _ = _309_need
+	var _out507 uint32
+	var _ = _out507
+	var _out508 uint64
+	var _ = _out508
+	_out507, _out508 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out507
+	_309_need = _out508
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out506 uint32
-	var _ = _out506
-	_out506 = Companion_Default___.Await(t, st, _307_need)
-	st = _out506
+	var _out509 uint32
+	var _ = _out509
+	_out509 = Companion_Default___.Await(t, st, _309_need)
+	st = _out509
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out507 uint32
-		var _ = _out507
-		_out507 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out507
+		var _out510 uint32
+		var _ = _out510
+		_out510 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out510
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _308_need uint64
-		var _ = _308_need
-		var _out508 uint64
-		var _ = _out508
-		_out508 = commitm.Companion_Default___.Abort(t)
-		_308_need = _out508
+		var _310_need uint64
+		var _ = _310_need
+		var _out511 uint64
+		var _ = _out511
+		_out511 = commitm.Companion_Default___.Abort(t)
+		_310_need = _out511
 		w.Ended(false)
 	}
 	return st

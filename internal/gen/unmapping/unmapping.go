@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _396_i uint64
-	var _ = _396_i
-	_396_i = uint64(0)
-	for _396_i < uint64(512) {
-		if b.U64(uint64(8)*_396_i) != uint64(0) {
+	var _398_i uint64
+	var _ = _398_i
+	_398_i = uint64(0)
+	for _398_i < uint64(512) {
+		if b.U64(uint64(8)*_398_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_396_i = _396_i + uint64(1)
+		_398_i = _398_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _397_bn uint64
-	var _ = _397_bn
-	var _out593 uint64
-	var _ = _out593
-	_out593 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_397_bn = _out593
+	var _399_bn uint64
+	var _ = _399_bn
+	var _out596 uint64
+	var _ = _out596
+	_out596 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_399_bn = _out596
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _397_bn, false)
+	x.Fs.SetUsedBit(txn, _399_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,50 +101,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _398_pn uint64
-	var _ = _398_pn
-	var _out594 uint64
-	var _ = _out594
-	_out594 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_398_pn = _out594
-	var _399_pb *dbytes.Blk
-	var _ = _399_pb
-	var _out595 *dbytes.Blk
-	var _ = _out595
-	_out595 = x.Fs.ReadBlock(txn, _398_pn, true)
-	_399_pb = _out595
-	var _400_bn uint64
-	var _ = _400_bn
-	_400_bn = _399_pb.U64(uint64(8) * (j % uint64(512)))
-	var _401_t *dbytes.Bytes
-	var _ = _401_t
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = _399_pb.Thaw()
-	_401_t = _out596
-	Companion_Default___.CutChild(x, txn, ip, _401_t, _398_pn, _400_bn, j, false)
-	x.CloseParent(txn, _398_pn, _401_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _402_bn uint64
-	var _ = _402_bn
+	var _400_pn uint64
+	var _ = _400_pn
 	var _out597 uint64
 	var _ = _out597
-	_out597 = x.Resolve(txn, ip, k, lev, j, true)
-	_402_bn = _out597
-	var _403_b *dbytes.Blk
-	var _ = _403_b
+	_out597 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_400_pn = _out597
+	var _401_pb *dbytes.Blk
+	var _ = _401_pb
 	var _out598 *dbytes.Blk
 	var _ = _out598
-	_out598 = x.Fs.ReadBlock(txn, _402_bn, true)
-	_403_b = _out598
-	var _404_e bool = false
-	var _ = _404_e
-	var _out599 bool
+	_out598 = x.Fs.ReadBlock(txn, _400_pn, true)
+	_401_pb = _out598
+	var _402_bn uint64
+	var _ = _402_bn
+	_402_bn = _401_pb.U64(uint64(8) * (j % uint64(512)))
+	var _403_t *dbytes.Bytes
+	var _ = _403_t
+	var _out599 *dbytes.Bytes
 	var _ = _out599
-	_out599 = Companion_Default___.NoEntries(_403_b)
-	_404_e = _out599
-	if !_404_e {
+	_out599 = _401_pb.Thaw()
+	_403_t = _out599
+	Companion_Default___.CutChild(x, txn, ip, _403_t, _400_pn, _402_bn, j, false)
+	x.CloseParent(txn, _400_pn, _403_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _404_bn uint64
+	var _ = _404_bn
+	var _out600 uint64
+	var _ = _out600
+	_out600 = x.Resolve(txn, ip, k, lev, j, true)
+	_404_bn = _out600
+	var _405_b *dbytes.Blk
+	var _ = _405_b
+	var _out601 *dbytes.Blk
+	var _ = _out601
+	_out601 = x.Fs.ReadBlock(txn, _404_bn, true)
+	_405_b = _out601
+	var _406_e bool = false
+	var _ = _406_e
+	var _out602 bool
+	var _ = _out602
+	_out602 = Companion_Default___.NoEntries(_405_b)
+	_406_e = _out602
+	if !_406_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

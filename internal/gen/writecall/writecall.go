@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out840 uint32
-	var _ = _out840
-	var _out841 *dbytes.Bytes
-	var _ = _out841
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out840, _out841, _out842 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out840
-	c.Before = _out841
-	c.After = _out842
+	var _out843 uint32
+	var _ = _out843
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	var _out845 *dbytes.Bytes
+	var _ = _out845
+	_out843, _out844, _out845 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out843
+	c.Before = _out844
+	c.After = _out845
 	return st
 }
 
