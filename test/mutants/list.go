@@ -81,6 +81,10 @@ var mutants = []mutant{
 	{what: "port mapper: refusals are not noticed", file: "portmap/register.go", old: "\t\tif !ok {", new: "\t\tif !ok && err != nil {", tests: finding},
 	{what: "UDP: replies of any length", file: "oncrpc/packet.go", old: "len(whole)-mark <= maxPacketReply", new: "len(whole) > 0", tests: finding},
 	{what: "UDP: a mark in front of the reply", file: "oncrpc/packet.go", old: "return whole[mark:]", new: "return whole", tests: finding},
+	{what: "MOUNT 1: counted as version 3", file: "mount3/old.go", old: "p.Name, p.Version = fmt.Sprint(\"mount\", version), version", new: "p.Version = version\n\t_ = fmt.Sprint()", tests: mountStats},
+	{what: "MOUNT 1: failures are not counted", file: "mount3/old.go", old: "\t\tc.Status = status(err)\n", new: "\t\tc.Status = status(err)\n\t\tdefer func() { c.Status = 0 }()\n", tests: mountStats},
+	{what: "MOUNT over UDP: not counted", file: "server/server.go", old: "\tst.Add(s.mount.Procs())\n", new: "", tests: mountStats},
+	{what: "MOUNT over UDP: failures are not counted", file: "oncrpc/stats.go", old: "\tp.Errors += o.Errors\n", new: "", tests: mountStats},
 	{what: "MOUNT 1: a handle with its length", file: "mount3/old.go", old: "c.Reply.Fixed(handle)", new: "c.Reply.Opaque(handle)", tests: finding},
 
 	// What the server does with calls.
@@ -266,6 +270,10 @@ var mutants = []mutant{
 	{what: "status: ready when it stops", file: "status/status.go", old: "state != Serving {", new: "state == Starting {", tests: statuses},
 	{what: "status: buckets are not sums", file: "status/metrics.go", old: "sum += n\n", new: "sum = n\n", tests: statuses},
 	{what: "status: labels are not escaped", file: "status/metrics.go", old: "labelText.Replace(labels[i+1])", new: "labels[i+1]", tests: statuses},
+	{what: "status: one kind of numbers twice", file: "status/metrics.go", old: "\te.counter(\"sent_bytes_total\", \"Bytes to clients.\", st.Sent)\n", new: "\te.counter(\"received_bytes_total\", \"Bytes to clients.\", st.Sent)\n", tests: statuses},
+	{what: "status: no last bucket", file: "status/metrics.go", old: "le := \"+Inf\"", new: "le := \"1e99\"", tests: statuses},
+	{what: "status: the page is wider than a telephone", file: "status/page/page.css", old: ".wide { overflow-x: auto; background:", new: ".wide { background:", tests: pages},
+	{what: "status: the page does not say that nobody answers", file: "status/page/page.js", old: "    $(\"state\").textContent = \"no answer\";\n", new: "", tests: pages},
 	{what: "status: rates since ever", file: "status/history.go", old: "\td.Calls -= x.Calls\n", new: "", tests: statuses},
 	{what: "status: history without end", file: "status/history.go", old: "if len(s) > n {", new: "if len(s) < 0 {", tests: statuses},
 	{what: "status: connections without bound", file: "status/status.go", old: "\t\tdefault:\n\t\t\tc.Close()\n", new: "\t\tdefault:\n\t\t\treturn c, nil\n", tests: statuses},

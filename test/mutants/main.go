@@ -48,6 +48,8 @@ var (
 	daemons    = []string{"./daemon"}
 	numbers    = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
 	statuses   = []string{"./status"}
+	pages      = []string{"./status", "-run", "Browser"} // with a browser alone
+	mountStats = []string{"./server", "./mount3", "-run", "Stats|Old"}
 	damages    = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
 	seals      = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs"}
 	trims      = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
