@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	crashes = flag.Int("crashes", 3, "crashes of each kind, for each program")
+	crashes = flag.Int("crashes", 3, "rounds of each kind of crash, for each program")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of loads and crashes")
 )
 
@@ -284,6 +284,14 @@ func folder(t *testing.T) string {
 	return dir
 }
 
+// rounds is how often each program is crashed in each way, at least.
+func rounds() int {
+	if testing.Short() {
+		return 1
+	}
+	return *crashes
+}
+
 // Nothing is lost that a program has reported, and nothing is torn.
 func TestCrashes(t *testing.T) {
 	bin := mounttest.Build(t)
@@ -295,7 +303,7 @@ func TestCrashes(t *testing.T) {
 				t.Run(kind, func(t *testing.T) {
 					t.Parallel()
 					c := start(t, bin, newProgram(), newStorage(t))
-					for round := range *crashes {
+					for round := range rounds() {
 						if err := c.round(round); err != nil {
 							t.Fatalf("round %d, -seed %d: %v", round, *seed, err)
 						}
