@@ -47,14 +47,10 @@ func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 		g, id = *guard, v.id
 	}
 	c := call{Ino: h.Ino}
-	var later bool
-	err := v.once(&c, procSetattr, id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Before, c.After, later = v.setattr(t, p, vc, h, a, guard != nil, g)
+	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Before, c.After, c.Later = recorded.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
-	if err == nil && later {
-		v.free.wake()
-	}
 	return wcc(h.Ino, c.Before, c.After), err
 }
 

@@ -31,6 +31,7 @@ type Call struct {
 	After    *dbytes.Bytes
 	Before2  *dbytes.Bytes
 	After2   *dbytes.Bytes
+	Later    bool
 }
 
 func New_Call_() *Call {
@@ -48,6 +49,7 @@ func New_Call_() *Call {
 	_this.After = (*dbytes.Bytes)(nil)
 	_this.Before2 = (*dbytes.Bytes)(nil)
 	_this.After2 = (*dbytes.Bytes)(nil)
+	_this.Later = false
 	return &_this
 }
 
@@ -84,7 +86,7 @@ func (_this type_Call_) String() string {
 	return "calls.Call"
 }
 func (_this *Call) Make(p uint32, how uint32, deferred bool, bytes uint64) {
-	_this.P, _this.How, _this.Deferred, _this.N, _this.Record = p, how, deferred, exec.Companion_Default___.First(bytes), false
+	_this.P, _this.How, _this.Deferred, _this.N, _this.Record, _this.Later = p, how, deferred, exec.Companion_Default___.First(bytes), false, false
 	_this.Refuse(nfsdurable.Companion_Default___.IO())
 }
 func (_this *Call) Refuse(st uint32) {

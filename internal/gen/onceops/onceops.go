@@ -138,7 +138,7 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	before = _out1353
 	after = _out1354
 	later = _out1355
-	if st == uint32(0) {
+	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
 	return st, again, ino, node, before, after, later
@@ -192,7 +192,7 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	node = _out1362
 	before = _out1363
 	after = _out1364
-	if st == uint32(0) {
+	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
 	return st, again, ino, node, before, after
@@ -246,7 +246,7 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	node = _out1371
 	before = _out1372
 	after = _out1373
-	if st == uint32(0) {
+	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
 	return st, again, ino, node, before, after
@@ -300,7 +300,7 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	node = _out1380
 	before = _out1381
 	after = _out1382
-	if st == uint32(0) {
+	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
 	return st, again, ino, node, before, after
@@ -346,7 +346,7 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	node = _out1387
 	before = _out1388
 	after = _out1389
-	if st != uint32(0) {
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
 	var _919_cs uint64
@@ -401,7 +401,7 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	before = _out1395
 	after = _out1396
 	later = _out1397
-	if st == uint32(0) {
+	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
 	return st, again, before, after, later
@@ -457,7 +457,7 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	tbefore = _out1404
 	tafter = _out1405
 	later = _out1406
-	if st != uint32(0) {
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, fbefore, fafter, tbefore, tafter, later
 	}
 	var _921_ok bool
@@ -534,7 +534,7 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	before = _out1416
 	after = _out1417
 	later = _out1418
-	if st != uint32(0) {
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
 	var _927_cs uint64
