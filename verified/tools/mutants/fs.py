@@ -390,6 +390,6 @@
     ("format/superblock", "superblock: a damaged one is none", "if !sealed { return 2, s; }", "if !sealed { return 1, s; }", "*.Decode"),
     ("format/copies", "vacuity: a volume is made", "        io := Put(d, s, 0);\n      }\n    }\n", "        io := Put(d, s, 0);\n        assert false;\n      }\n    }\n", "*.Commission"),
     ("format/copies", "vacuity: block 0 is restored", "    d.SetOk(iset i: Img | Whole(w, s, i));\n    d.Take(Recovering, {0});\n", "    d.SetOk(iset i: Img | Whole(w, s, i));\n    d.Take(Recovering, {0}); assert false;\n", "*.Restore"),
-    ("procedures/once", "again: no place, but a record", "if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }", "if ok && found { Keep(txn, 0, fname, ino, gen, 0, 0); }", "*OnceOps*Rename"),
+    ("procedures/once", "again: RENAME's record in another place", "if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }", "if ok && found { Keep(txn, 0, r, ino, gen, 0, 0); }", "*OnceOps*Rename"),
     ("procedures/once", "again: LINK with a place leaves no record", "    if st != 0 || r == null { return; }\n    var cs, cns := GetCtime(node);", "    if st != 0 || r != null { return; }\n    var cs, cns := GetCtime(node);", "*OnceOps*Link"),
 ]
