@@ -392,4 +392,9 @@
     ("format/copies", "vacuity: block 0 is restored", "    d.SetOk(iset i: Img | Whole(w, s, i));\n    d.Take(Recovering, {0});\n", "    d.SetOk(iset i: Img | Whole(w, s, i));\n    d.Take(Recovering, {0}); assert false;\n", "*.Restore"),
     ("procedures/once", "again: RENAME's record in another place", "if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }", "if ok && found { Keep(txn, 0, r, ino, gen, 0, 0); }", "*OnceOps*Rename"),
     ("procedures/once", "again: LINK with a place leaves no record", "    if st != 0 || r == null { return; }\n    var cs, cns := GetCtime(node);", "    if st != 0 || r != null { return; }\n    var cs, cns := GetCtime(node);", "*OnceOps*Link"),
+    ("blocks/regions", "regions: inodes reach into the records", "else if k == INODES then g.slot0 else", "else if k == INODES then g.data0 else", "*.Apart"),
+    ("blocks/regions", "regions: data reaches the superblock's copy", "then g.data0 else g.data1 }", "then g.data0 else g.data1 + 1 }", "*.Apart"),
+    ("blocks/regions", "regions: bits without the bitmap of blocks", "{ if k == BITS then g.itab else if", "{ if k == BITS then g.bbm else if", "*.Asked"),
+    ("blocks/regions", "regions: the log is in the tree of codes", "{ 1 + 2 * s.pages }", "{ 1 + s.pages }", "*.Apart"),
+    ("blocks/regions", "vacuity: regions", "== Start(s.geo, BITS) as int\n  { }", "== Start(s.geo, BITS) as int\n  { assert false; }", "*.Apart"),
 ]
