@@ -8,7 +8,7 @@ func TestAllocs(t *testing.T) {
 		t.Skip("under the race detector, which runs with -short, pools lose things on purpose")
 	}
 	v := newFS(t)
-	root := &Cred{}
+	root, mode := &Cred{}, uint32(0o600)
 	n, err := v.Create(root, v.Root(), []byte("a"), Guarded, &SetAttr{}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -28,6 +28,15 @@ func TestAllocs(t *testing.T) {
 		{"READ of 64 KiB", 6, func() error {
 			data, _, _, err := v.Read(root, n.Handle, 0, 64<<10)
 			Recycle(data)
+			return err
+		}},
+		{"WRITE of 4 KiB", 11, func() error { _, _, _, err := v.Write(root, n.Handle, 0, data[:4096], Unstable); return err }},
+		{"SETATTR", 40, func() error { _, err := v.Setattr(root, n.Handle, &SetAttr{Mode: &mode}, nil); return err }},
+		{"LINK and REMOVE", 115, func() error {
+			if _, _, err := v.Link(root, n.Handle, v.Root(), []byte("b")); err != nil {
+				return err
+			}
+			_, err := v.Remove(root, v.Root(), []byte("b"))
 			return err
 		}},
 	} {

@@ -36,14 +36,10 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	}
 	vc, vn, a := cred(who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
-	var later bool
-	err := v.once(&c, procCreate, id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After, later = v.create(t, p, vc, dir, vn, how, a, verf)
+	err := v.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After, c.Later = recorded.Create(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 		return
 	})
-	if err == nil && later {
-		v.free.wake()
-	}
 	return node(&c, dir, err)
 }
 
@@ -51,8 +47,8 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
 	vc, vn, a := cred(who), bytesOf(name), sattr(s)
 	var c call
-	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = v.mkdir(t, p, vc, dir, vn, a)
+	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After = recorded.Mkdir(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
 		return
 	})
 	return node(&c, dir, err)
@@ -62,8 +58,8 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
 	vc, vn, a, vt := cred(who), bytesOf(name), sattr(s), bytesOf(target)
 	var c call
-	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = v.symlink(t, p, vc, dir, vn, a, vt)
+	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After = recorded.Symlink(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
 		return
 	})
 	return node(&c, dir, err)
@@ -73,8 +69,8 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
 	vc, vn, a := cred(who), bytesOf(name), sattr(s)
 	var c call
-	err := v.once(&c, procMknod, v.id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = v.mknod(t, p, vc, dir, vn, ty, a, major, minor)
+	err := v.once(&c, procMknod, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Ino, c.File, c.Before, c.After = recorded.Mknod(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
 		return
 	})
 	return node(&c, dir, err)
@@ -97,14 +93,10 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	}
 	vc, vn := cred(who), bytesOf(name)
 	var c call
-	var later bool
-	err := v.once(&c, p, v.id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Before, c.After, later = v.unlink(t, p, vc, dir, vn, sub)
+	err := v.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Before, c.After, c.Later = recorded.Remove(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return
 	})
-	if err == nil && later {
-		v.free.wake()
-	}
 	return wcc(dir.Ino, c.Before, c.After), err
 }
 
@@ -112,14 +104,10 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
 	vc, fn, tn := cred(who), bytesOf(fromName), bytesOf(toName)
 	var c call
-	var later bool
-	err := v.once(&c, procRename, v.id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Before2, c.After2, later = v.rename(t, p, vc, from, fn, to, tn)
+	err := v.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Before, c.After, c.Before2, c.After2, c.Later = recorded.Rename(t, v.dirs, p.index, p.record(), p.look, p.since, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return
 	})
-	if err == nil && later {
-		v.free.wake()
-	}
 	return wcc(from.Ino, c.Before, c.After), wcc(to.Ino, c.Before2, c.After2), err
 }
 
@@ -127,8 +115,8 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
 	vc, vn := cred(who), bytesOf(name)
 	var c call
-	err := v.once(&c, procLink, v.id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.File, c.Before, c.After = v.link(t, p, vc, file, dir, vn)
+	err := v.once(&c, procLink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.File, c.Before, c.After = recorded.Link(t, v.dirs, p.index, p.record(), p.look, p.since, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
 		return
 	})
 	return decode(file.Ino, c.File), wcc(dir.Ino, c.Before, c.After), err

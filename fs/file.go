@@ -4,6 +4,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/fileops"
+	"tansy/internal/gen/volumeops"
 	"tansy/internal/gen/writecall"
 	"tansy/internal/lockorder"
 )
@@ -48,14 +49,10 @@ func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 		g, id = *guard, v.id
 	}
 	c := call{Ino: h.Ino}
-	var later bool
-	err := v.once(&c, procSetattr, id, func(t *txn, p *place) (st uint32, again bool) {
-		st, again, c.Before, c.After, later = v.setattr(t, p, vc, h, a, guard != nil, g)
+	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+		st, again, c.Before, c.After, c.Later = recorded.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
-	if err == nil && later {
-		v.free.wake()
-	}
 	return wcc(h.Ino, c.Before, c.After), err
 }
 
@@ -129,3 +126,26 @@ const (
 	maxStreams = 4
 	freeStream = 64 << 10 // bytes; up to that a WRITE is not large
 )
+
+// Commit implements FileSystem. Everything written so far becomes durable, not
+// only the range named.
+func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
+	var c call
+	err := v.run(&c, procCommit, func(t *txn) (st uint32) {
+		st, c.File = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
+		return st
+	})
+	if err != nil {
+		return WCC{}, err
+	}
+	return wcc(h.Ino, c.File, c.File), nil
+}
+
+// Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
+func (v *FS) Sync() error {
+	if err := v.sys.Flush(); err != nil {
+		v.log.Error("commit failed", "err", err)
+		return ErrIO
+	}
+	return nil
+}

@@ -165,6 +165,9 @@ func (v *FS) serve(c *call, op func(t *txn) uint32) error {
 		case next == then.ALONE() && v.sys.Broken() == nil:
 			c.Record = false
 		default:
+			if c.Later && c.Status == 0 {
+				v.free.wake()
+			}
 			return errorOf(c.Status)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"tansy/internal/gen/blocktree"
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/directories"
+	"tansy/internal/gen/regions"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
 	"tansy/txn/dtxn"
@@ -20,20 +21,24 @@ const rootIno = 1
 
 // layout says where what is on a volume. Inodes 0 to 2 are never handed out.
 func layout(g volumegeometry.Geo) dtxn.Layout {
+	region := func(k uint32) dtxn.Region { return dtxn.Region{Start: places.Start(g, k), End: places.End(g, k)} }
 	return dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
 			dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
 			dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
 		},
-		Bits:  dtxn.Region{Start: g.Dtor_ibm(), End: g.Dtor_itab()},
-		Small: dtxn.Region{Start: g.Dtor_itab(), End: g.Dtor_slot0()},
-		Slots: dtxn.Region{Start: g.Dtor_slot0(), End: g.Dtor_data0()},
-		Whole: dtxn.Region{Start: g.Dtor_data0(), End: g.Dtor_data1()},
+		Bits:  region(places.BITS()),
+		Small: region(places.INODES()),
+		Slots: region(places.RECORDS()),
+		Whole: region(places.DATA()),
 		SmallOK: func(inode []byte) bool { // an impossible size would be walked through
 			return binary.LittleEndian.Uint64(inode[32:]) <= MaxSize && binary.LittleEndian.Uint64(inode[120:]) <= MaxSize+BlockSize
 		},
 	}
 }
+
+// What of a volume is whose (verified/fs/blocks/regions.dfy).
+var places = regions.Companion_Default___
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {

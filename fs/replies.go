@@ -87,8 +87,11 @@ type place struct {
 	ended chan struct{}
 }
 
-// record is what the verified code makes the record of: a new one each time, as it may be taken over.
+// record is what the verified code makes the record of: a new one each time, as it may be taken over. Nil: of none.
 func (p *place) record() *buf {
+	if p.id == nil {
+		return nil
+	}
 	b := make([]byte, inodeSize)
 	binary.LittleEndian.PutUint32(b[4:], p.at.nsec)
 	binary.LittleEndian.PutUint64(b[8:], p.at.sec)

@@ -7,7 +7,7 @@ import (
 	"tansy/txn/dtxn"
 )
 
-// FSSTAT, FSINFO, PATHCONF, COMMIT: a file and the volume it is on.
+// FSSTAT, FSINFO, PATHCONF: a file and the volume it is on.
 
 // Fsstat implements FileSystem. Blocks that wait in the background count as used.
 func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
@@ -107,27 +107,4 @@ func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
 		return st
 	})
 	return l, decode(h.Ino, c.File), err
-}
-
-// Commit implements FileSystem. Everything written so far becomes durable, not
-// only the range named.
-func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
-	var c call
-	err := v.run(&c, procCommit, func(t *txn) (st uint32) {
-		st, c.File = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
-		return st
-	})
-	if err != nil {
-		return WCC{}, err
-	}
-	return wcc(h.Ino, c.File, c.File), nil
-}
-
-// Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
-func (v *FS) Sync() error {
-	if err := v.sys.Flush(); err != nil {
-		v.log.Error("commit failed", "err", err)
-		return ErrIO
-	}
-	return nil
 }

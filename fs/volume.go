@@ -72,7 +72,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 func journalParams(s superblockformat.Super) journal.Params {
 	m := layout(s.Dtor_geo()).Maps[dtxn.Blocks]
 	return journal.Params{
-		Start: 1 + 2*s.Dtor_pages(), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
+		Start: places.Log(s), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,
 	}
 }

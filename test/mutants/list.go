@@ -100,7 +100,7 @@ var mutants = []mutant{
 	// Durability.
 	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, true, 0)", tests: concurrent},
 	{what: "commits are not noted in locks", file: "internal/extern/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
-	{what: "COMMIT does not flush", file: "fs/stat.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
+	{what: "COMMIT does not flush", file: "fs/file.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "c.Make(procWrite, uint32(how), ", new: "c.Make(procWrite, uint32(how)&2, ", tests: concurrent},
 	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},
 	{what: "a file that was cut does not grow", file: "fs/fs.go", old: "for next == then.SHRINK() {", new: "for false {", tests: []string{"./fs", "-run", "Growing"}},

@@ -8,9 +8,11 @@ import glob, os, re, sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FOLDERS = ["fs", "txn/dtxn", "journal", "internal/extern/*", "internal/freelist", "disk"]
 OTHER = {   # on what does not change what is durable, or said to be
-    "fs": "errno limits squash callid owners scrub overlay",                   # names, numbers, who a caller is, looking for damage
-    "txn/dtxn": "mem",                                                         # for tests
-    "journal": "inspect survey cut rebuild",                                   # tansy check and repair
+    # names and numbers; who a caller is; looking for damage; when blocks are freed, trimmed, and written anew, by procedures that are
+    # proved for whatever they are told, and of which no client sees anything
+    "fs": "errno limits api stat" " squash callid" " owners scrub overlay" " freer trimmer renew",
+    "txn/dtxn": "mem" " alloc",                                                # for tests; hints, of which txn.s.dfy promises nothing
+    "journal": "inspect survey cut rebuild" " scrub",                          # tansy check and repair; looking for damage
     "internal/extern/dbytes": "race norace",                                   # for the race detector
     "internal/extern/ddir": "ddir",                                            # pages of a listing
     "disk": "check crash sim fault mem stats file_darwin",                     # for tests, counters, a system for trying out alone

@@ -44,13 +44,14 @@ module Calls {
     var after: Bytes?
     var before2: Bytes?
     var after2: Bytes?
+    var later: bool                // when it is done, blocks wait to be freed
     ghost var commits: int         // commit points taken
 
     method Make(p: uint32, how: uint32, deferred: bool, bytes: uint64)
       modifies this
       ensures this.p == p && this.how == how && this.deferred == deferred && n == First(bytes) && !record && commits == 0 && status == D.IO && Bare()
     {
-      this.p, this.how, this.deferred, n, record, commits := p, how, deferred, First(bytes), false, 0;
+      this.p, this.how, this.deferred, n, record, later, commits := p, how, deferred, First(bytes), false, false, 0;
       Refuse(D.IO);
     }
     predicate Bare() reads this { file == null && before == null && after == null && before2 == null && after2 == null }
@@ -128,7 +129,7 @@ module Calls {
     requires c.commits == 0 && !Inner(c.status) && !Inner(status)
     modifies c`status, c`file, c`before, c`after, c`before2, c`after2
     ensures c.Bare() && !Inner(c.status)
-    ensures (next == AGAIN && done) || (next == SHRINK && !done) || (next == ANSWER && c.status == status != 0)
+    ensures (status != 0 ==> next == ANSWER && c.status == status) && (status == 0 ==> next == if done then AGAIN else SHRINK)
   {
     c.Refuse(if status != 0 then status else D.IO);
     next := if status != 0 then ANSWER else if done then AGAIN else SHRINK;

@@ -4,6 +4,7 @@ include "rename.dfy"
 include "records.dfy"
 // The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What comes
 // with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`: there was one.
+// Without a place for a record (r is null) it is the plain procedure.
 module OnceOps {
   import opened Machine
   import opened ByteSlice
@@ -53,16 +54,17 @@ module OnceOps {
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 
-  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r) && (how == CO.EXCLUSIVE ==> a.Empty())
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) && (how == CO.EXCLUSIVE ==> a.Empty())
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
     ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
@@ -73,19 +75,20 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, ino, node, before, after, later := CO.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns);
-    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
+  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
     ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
@@ -95,19 +98,20 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, ino, node, before, after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
-    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
     ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
@@ -117,19 +121,20 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, ino, node, before, after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns);
-    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
     ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
@@ -139,19 +144,20 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, ino, node, before, after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns);
-    if st == 0 { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
+  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
     ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
       N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
@@ -161,22 +167,23 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, node, before, after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
-    if st != 0 { return; }
+    if st != 0 || r == null { return; }
     var cs, cns := GetCtime(node);
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 
   // sub: RMDIR, else REMOVE
-  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
+  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data)) && dino in AbsOf(d).nodes && Reply(dino, after) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
     ensures !again && st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
@@ -187,21 +194,22 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, before, after, later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
-    if st == 0 { Keep(txn, i, r, 0, 0, 0, 0); }
+    if st == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
   }
 
-  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && fbefore == null && tbefore == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && fbefore == null && tbefore == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data)) && fino in AbsOf(d).nodes && tino in AbsOf(d).nodes &&
       Reply(fino, fafter) == Some(N.FattrOf(fino, AbsOf(d).nodes[fino])) && Reply(tino, tafter) == Some(N.FattrOf(tino, AbsOf(d).nodes[tino]))
     ensures !again && st == 0 ==> Sound(d) && Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
     ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
     // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof goes)
-    ensures !again && st == 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) || Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
+    ensures !again && st == 0 && r != null ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) || Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
     ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
     ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) && N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
   {
@@ -212,23 +220,24 @@ module OnceOps {
     }
     ghost var pre := AbsOf(d);
     st, fbefore, fafter, tbefore, tafter, later := RN.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
-    if st != 0 { return; }
+    if st != 0 || r == null { return; }
     RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
       N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x));
     var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
     if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }
   }
 
-  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
+  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
+    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
+    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
     ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Set(N.Handle(ino, gen))) && ino in AbsOf(d).nodes && Reply(ino, after) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
     ensures !again && st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
-    ensures !again && st == 0 ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Set(N.Handle(ino, gen)))
+    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Set(N.Handle(ino, gen)))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
@@ -238,7 +247,7 @@ module OnceOps {
       if again { st := 0; return; }
     }
     st, before, after, later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns);
-    if st != 0 { return; }
+    if st != 0 || r == null { return; }
     var cs, cns := GetCtime(after);
     Keep(txn, i, r, ino, gen, cs, cns);
   }
