@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _422_cs uint64
-	var _ = _422_cs
-	var _423_cns uint32
-	var _ = _423_cns
-	var _out608 uint64
-	var _ = _out608
-	var _out609 uint32
-	var _ = _out609
-	_out608, _out609 = inodeformat.Companion_Default___.GetCtime(ip)
-	_422_cs = _out608
-	_423_cns = _out609
-	if _422_cs < s || _422_cs == s && _423_cns < ns {
+	var _417_cs uint64
+	var _ = _417_cs
+	var _418_cns uint32
+	var _ = _418_cns
+	var _out603 uint64
+	var _ = _out603
+	var _out604 uint32
+	var _ = _out604
+	_out603, _out604 = inodeformat.Companion_Default___.GetCtime(ip)
+	_417_cs = _out603
+	_418_cns = _out604
+	if _417_cs < s || _417_cs == s && _418_cns < ns {
 		return ts, tns
 	}
-	if _423_cns < uint32(999999999) {
-		ts, tns = _422_cs, _423_cns+uint32(1)
-	} else if _422_cs < uint64(18446744073709551615) {
-		ts, tns = _422_cs+uint64(1), uint32(0)
+	if _418_cns < uint32(999999999) {
+		ts, tns = _417_cs, _418_cns+uint32(1)
+	} else if _417_cs < uint64(18446744073709551615) {
+		ts, tns = _417_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _422_cs, _423_cns
+		ts, tns = _417_cs, _418_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _424_size uint64
-	var _ = _424_size
-	var _out610 uint64
-	var _ = _out610
-	_out610 = inodeformat.Companion_Default___.GetSize(ip)
-	_424_size = _out610
-	var _425_n uint64
-	var _ = _425_n
-	var _out611 uint64
-	var _ = _out611
-	_out611 = inodeformat.Companion_Default___.GetUsed(ip)
-	_425_n = _out611
-	if uint64(549755813888) < _424_size {
+	var _419_size uint64
+	var _ = _419_size
+	var _out605 uint64
+	var _ = _out605
+	_out605 = inodeformat.Companion_Default___.GetSize(ip)
+	_419_size = _out605
+	var _420_n uint64
+	var _ = _420_n
+	var _out606 uint64
+	var _ = _out606
+	_out606 = inodeformat.Companion_Default___.GetUsed(ip)
+	_420_n = _out606
+	if uint64(549755813888) < _419_size {
 		x = uint64(0)
 		return x
 	}
-	var _426_all uint64
-	var _ = _426_all
-	_426_all = (_424_size + uint64(4095)) / uint64(4096)
-	if _426_all < _425_n {
-		_425_n = _426_all
+	var _421_all uint64
+	var _ = _421_all
+	_421_all = (_419_size + uint64(4095)) / uint64(4096)
+	if _421_all < _420_n {
+		_420_n = _421_all
 	}
-	x = uint64(4096) * _425_n
+	x = uint64(4096) * _420_n
 	return x
 }
 

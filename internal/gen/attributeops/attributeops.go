@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _677_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _677_ip
-	var _out935 uint32
-	var _ = _out935
-	var _out936 *dbytes.Bytes
-	var _ = _out936
-	_out935, _out936 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out935
-	_677_ip = _out936
+	var _672_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _672_ip
+	var _out930 uint32
+	var _ = _out930
+	var _out931 *dbytes.Bytes
+	var _ = _out931
+	_out930, _out931 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out930
+	_672_ip = _out931
 	if st == uint32(0) {
-		after = _677_ip
+		after = _672_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _678_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _678_ip
-	var _out937 uint32
-	var _ = _out937
-	var _out938 *dbytes.Bytes
-	var _ = _out938
-	_out937, _out938 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out937
-	_678_ip = _out938
+	var _673_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _673_ip
+	var _out932 uint32
+	var _ = _out932
+	var _out933 *dbytes.Bytes
+	var _ = _out933
+	_out932, _out933 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out932
+	_673_ip = _out933
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _678_ip
-	var _out939 uint32
-	var _ = _out939
-	_out939 = permissions.Companion_Default___.AccessBits(c, _678_ip)
-	bits = _out939
+	after = _673_ip
+	var _out934 uint32
+	var _ = _out934
+	_out934 = permissions.Companion_Default___.AccessBits(c, _673_ip)
+	bits = _out934
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _679_own bool
-	var _ = _679_own
-	var _out940 bool
-	var _ = _out940
-	_out940 = permissions.Companion_Default___.IsOwner(c, ip)
-	_679_own = _out940
-	if a.HasMode && !_679_own {
+	var _674_own bool
+	var _ = _674_own
+	var _out935 bool
+	var _ = _out935
+	_out935 = permissions.Companion_Default___.IsOwner(c, ip)
+	_674_own = _out935
+	if a.HasMode && !_674_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _680_u uint32
-		var _ = _680_u
-		var _out941 uint32
-		var _ = _out941
-		_out941 = inodeformat.Companion_Default___.GetUid(ip)
-		_680_u = _out941
-		if !_679_own || a.Uid != _680_u {
+		var _675_u uint32
+		var _ = _675_u
+		var _out936 uint32
+		var _ = _out936
+		_out936 = inodeformat.Companion_Default___.GetUid(ip)
+		_675_u = _out936
+		if !_674_own || a.Uid != _675_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _681_g uint32
-		var _ = _681_g
-		var _out942 uint32
-		var _ = _out942
-		_out942 = inodeformat.Companion_Default___.GetGid(ip)
-		_681_g = _out942
-		var _682_mine bool
-		var _ = _682_mine
-		var _out943 bool
-		var _ = _out943
-		_out943 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_682_mine = _out943
-		if !_679_own || a.Gid != _681_g && !_682_mine {
+		var _676_g uint32
+		var _ = _676_g
+		var _out937 uint32
+		var _ = _out937
+		_out937 = inodeformat.Companion_Default___.GetGid(ip)
+		_676_g = _out937
+		var _677_mine bool
+		var _ = _677_mine
+		var _out938 bool
+		var _ = _out938
+		_out938 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_677_mine = _out938
+		if !_674_own || a.Gid != _676_g && !_677_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_679_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_674_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _683_w bool
-		var _ = _683_w
-		var _out944 bool
-		var _ = _out944
-		_out944 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_683_w = _out944
-		if !_683_w {
+		var _678_w bool
+		var _ = _678_w
+		var _out939 bool
+		var _ = _out939
+		_out939 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_678_w = _out939
+		if !_678_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _684_mode uint32
-	var _ = _684_mode
-	var _out945 uint32
-	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetMode(ip)
-	_684_mode = _out945
+	var _679_mode uint32
+	var _ = _679_mode
+	var _out940 uint32
+	var _ = _out940
+	_out940 = inodeformat.Companion_Default___.GetMode(ip)
+	_679_mode = _out940
 	if a.HasMode {
-		_684_mode = a.Mode % uint32(4096)
-		var _685_gid uint32
-		var _ = _685_gid
-		var _out946 uint32
-		var _ = _out946
-		_out946 = inodeformat.Companion_Default___.GetGid(ip)
-		_685_gid = _out946
-		var _686_mine bool
-		var _ = _686_mine
-		var _out947 bool
-		var _ = _out947
-		_out947 = permissions.Companion_Default___.InGroup(c, _685_gid)
-		_686_mine = _out947
-		if c.Uid != uint32(0) && !_686_mine {
-			_684_mode = permissions.Companion_Default___.DropSetgid(_684_mode)
+		_679_mode = a.Mode % uint32(4096)
+		var _680_gid uint32
+		var _ = _680_gid
+		var _out941 uint32
+		var _ = _out941
+		_out941 = inodeformat.Companion_Default___.GetGid(ip)
+		_680_gid = _out941
+		var _681_mine bool
+		var _ = _681_mine
+		var _out942 bool
+		var _ = _out942
+		_out942 = permissions.Companion_Default___.InGroup(c, _680_gid)
+		_681_mine = _out942
+		if c.Uid != uint32(0) && !_681_mine {
+			_679_mode = permissions.Companion_Default___.DropSetgid(_679_mode)
 		}
 	}
-	var _687_ty uint32
-	var _ = _687_ty
-	var _out948 uint32
-	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.GetTy(ip)
-	_687_ty = _out948
-	if _687_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_684_mode = permissions.Companion_Default___.KillPriv(_684_mode)
+	var _682_ty uint32
+	var _ = _682_ty
+	var _out943 uint32
+	var _ = _out943
+	_out943 = inodeformat.Companion_Default___.GetTy(ip)
+	_682_ty = _out943
+	if _682_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_679_mode = permissions.Companion_Default___.KillPriv(_679_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _684_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _679_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _688_ip *dbytes.Bytes
-	var _ = _688_ip
-	var _out949 *dbytes.Bytes
-	var _ = _out949
-	_out949 = d.Fs.GetInode(txn, ino, true)
-	_688_ip = _out949
-	var _689_was uint64
-	var _ = _689_was
-	var _out950 uint64
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.GetSize(_688_ip)
-	_689_was = _out950
-	var _690_shrink uint64
-	var _ = _690_shrink
-	var _out951 uint64
-	var _ = _out951
-	_out951 = inodeformat.Companion_Default___.GetShrink(_688_ip)
-	_690_shrink = _out951
-	if size > _689_was && _690_shrink != uint64(0) {
+	var _683_ip *dbytes.Bytes
+	var _ = _683_ip
+	var _out944 *dbytes.Bytes
+	var _ = _out944
+	_out944 = d.Fs.GetInode(txn, ino, true)
+	_683_ip = _out944
+	var _684_was uint64
+	var _ = _684_was
+	var _out945 uint64
+	var _ = _out945
+	_out945 = inodeformat.Companion_Default___.GetSize(_683_ip)
+	_684_was = _out945
+	var _685_shrink uint64
+	var _ = _685_shrink
+	var _out946 uint64
+	var _ = _out946
+	_out946 = inodeformat.Companion_Default___.GetShrink(_683_ip)
+	_685_shrink = _out946
+	if size > _684_was && _685_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _691_ok bool
-	var _ = _691_ok
-	var _out952 bool
-	var _ = _out952
-	_out952 = d.SetSize(txn, ino, size)
-	_691_ok = _out952
-	if !_691_ok {
+	var _686_ok bool
+	var _ = _686_ok
+	var _out947 bool
+	var _ = _out947
+	_out947 = d.SetSize(txn, ino, size)
+	_686_ok = _out947
+	if !_686_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _689_was {
-		var _692_done bool
-		var _ = _692_done
-		var _out953 bool
-		var _ = _out953
-		_out953 = procedurebase.Companion_Default___.Release(txn, d, ino, _689_was-size)
-		_692_done = _out953
-		later = !_692_done
+	if size < _684_was {
+		var _687_done bool
+		var _ = _687_done
+		var _out948 bool
+		var _ = _out948
+		_out948 = procedurebase.Companion_Default___.Release(txn, d, ino, _684_was-size)
+		_687_done = _out948
+		later = !_687_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _693_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _693_p
-	var _out954 uint32
-	var _ = _out954
-	var _out955 *dbytes.Bytes
-	var _ = _out955
-	_out954, _out955 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out954
-	_693_p = _out955
+	var _688_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _688_p
+	var _out949 uint32
+	var _ = _out949
+	var _out950 *dbytes.Bytes
+	var _ = _out950
+	_out949, _out950 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out949
+	_688_p = _out950
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _693_p
+	ip = _688_p
 	if guard {
-		var _694_cs uint64
-		var _ = _694_cs
-		var _695_cns uint32
-		var _ = _695_cns
-		var _out956 uint64
-		var _ = _out956
-		var _out957 uint32
-		var _ = _out957
-		_out956, _out957 = inodeformat.Companion_Default___.GetCtime(_693_p)
-		_694_cs = _out956
-		_695_cns = _out957
-		if _694_cs != gs || _695_cns != gns {
+		var _689_cs uint64
+		var _ = _689_cs
+		var _690_cns uint32
+		var _ = _690_cns
+		var _out951 uint64
+		var _ = _out951
+		var _out952 uint32
+		var _ = _out952
+		_out951, _out952 = inodeformat.Companion_Default___.GetCtime(_688_p)
+		_689_cs = _out951
+		_690_cns = _out952
+		if _689_cs != gs || _690_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _696_ty uint32
-	var _ = _696_ty
-	var _out958 uint32
-	var _ = _out958
-	_out958 = inodeformat.Companion_Default___.GetTy(_693_p)
-	_696_ty = _out958
-	if a.HasSize && _696_ty != permissions.Companion_Default___.REG() {
+	var _691_ty uint32
+	var _ = _691_ty
+	var _out953 uint32
+	var _ = _out953
+	_out953 = inodeformat.Companion_Default___.GetTy(_688_p)
+	_691_ty = _out953
+	if a.HasSize && _691_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out959 uint32
-	var _ = _out959
-	_out959 = Companion_Default___.ArgStatus(a)
-	st = _out959
+	var _out954 uint32
+	var _ = _out954
+	_out954 = Companion_Default___.ArgStatus(a)
+	st = _out954
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out960 uint32
-	var _ = _out960
-	_out960 = Companion_Default___.MaySetattr(c, _693_p, a)
-	st = _out960
+	var _out955 uint32
+	var _ = _out955
+	_out955 = Companion_Default___.MaySetattr(c, _688_p, a)
+	st = _out955
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out961 uint32
-		var _ = _out961
-		var _out962 bool
-		var _ = _out962
-		_out961, _out962 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out961
-		later = _out962
+		var _out956 uint32
+		var _ = _out956
+		var _out957 bool
+		var _ = _out957
+		_out956, _out957 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out956
+		later = _out957
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _697_np *dbytes.Bytes
-	var _ = _697_np
-	var _out963 *dbytes.Bytes
-	var _ = _out963
-	_out963 = d.Fs.GetInode(txn, ino, true)
-	_697_np = _out963
-	var _698_ts uint64
-	var _ = _698_ts
-	var _699_tns uint32
-	var _ = _699_tns
-	var _out964 uint64
-	var _ = _out964
-	var _out965 uint32
-	var _ = _out965
-	_out964, _out965 = attributechanges.Companion_Default___.Stamp(_697_np, s, ns)
-	_698_ts = _out964
-	_699_tns = _out965
-	Companion_Default___.Apply(c, _697_np, a, _698_ts, _699_tns)
-	inodeformat.Companion_Default___.SetVerf(_697_np, uint64(0))
-	d.PutInode(txn, ino, _697_np)
-	after = _697_np
+	var _692_np *dbytes.Bytes
+	var _ = _692_np
+	var _out958 *dbytes.Bytes
+	var _ = _out958
+	_out958 = d.Fs.GetInode(txn, ino, true)
+	_692_np = _out958
+	var _693_ts uint64
+	var _ = _693_ts
+	var _694_tns uint32
+	var _ = _694_tns
+	var _out959 uint64
+	var _ = _out959
+	var _out960 uint32
+	var _ = _out960
+	_out959, _out960 = attributechanges.Companion_Default___.Stamp(_692_np, s, ns)
+	_693_ts = _out959
+	_694_tns = _out960
+	Companion_Default___.Apply(c, _692_np, a, _693_ts, _694_tns)
+	inodeformat.Companion_Default___.SetVerf(_692_np, uint64(0))
+	d.PutInode(txn, ino, _692_np)
+	after = _692_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out966 uint32
-	var _ = _out966
-	var _out967 *dbytes.Bytes
-	var _ = _out967
-	_out966, _out967 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out966
-	before = _out967
+	var _out961 uint32
+	var _ = _out961
+	var _out962 *dbytes.Bytes
+	var _ = _out962
+	_out961, _out962 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out961
+	before = _out962
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out968 uint32
-	var _ = _out968
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	var _out970 bool
-	var _ = _out970
-	_out968, _out969, _out970 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out968
-	after = _out969
-	later = _out970
+	var _out963 uint32
+	var _ = _out963
+	var _out964 *dbytes.Bytes
+	var _ = _out964
+	var _out965 bool
+	var _ = _out965
+	_out963, _out964, _out965 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out963
+	after = _out964
+	later = _out965
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _700_ty uint32
-	var _ = _700_ty
-	var _out971 uint32
-	var _ = _out971
-	_out971 = inodeformat.Companion_Default___.GetTy(ip)
-	_700_ty = _out971
-	var _701_dmode uint32
-	var _ = _701_dmode
-	var _out972 uint32
-	var _ = _out972
-	_out972 = inodeformat.Companion_Default___.GetMode(dp)
-	_701_dmode = _out972
-	var _702_dgid uint32
-	var _ = _702_dgid
-	var _out973 uint32
-	var _ = _out973
-	_out973 = inodeformat.Companion_Default___.GetGid(dp)
-	_702_dgid = _out973
+	var _695_ty uint32
+	var _ = _695_ty
+	var _out966 uint32
+	var _ = _out966
+	_out966 = inodeformat.Companion_Default___.GetTy(ip)
+	_695_ty = _out966
+	var _696_dmode uint32
+	var _ = _696_dmode
+	var _out967 uint32
+	var _ = _out967
+	_out967 = inodeformat.Companion_Default___.GetMode(dp)
+	_696_dmode = _out967
+	var _697_dgid uint32
+	var _ = _697_dgid
+	var _out968 uint32
+	var _ = _out968
+	_out968 = inodeformat.Companion_Default___.GetGid(dp)
+	_697_dgid = _out968
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _701_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _702_dgid
+		if _696_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _697_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _700_ty == permissions.Companion_Default___.DIR() {
+		if _695_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _703_dmode uint32
-	var _ = _703_dmode
-	var _out974 uint32
-	var _ = _out974
-	_out974 = inodeformat.Companion_Default___.GetMode(dp)
-	_703_dmode = _out974
-	var _704_m uint32
-	var _ = _704_m
-	var _out975 uint32
-	var _ = _out975
-	_out975 = inodeformat.Companion_Default___.GetMode(ip)
-	_704_m = _out975
-	if _703_dmode/uint32(1024)%uint32(2) == uint32(1) && _704_m/uint32(1024)%uint32(2) == uint32(0) && _704_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _704_m+uint32(1024))
+	var _698_dmode uint32
+	var _ = _698_dmode
+	var _out969 uint32
+	var _ = _out969
+	_out969 = inodeformat.Companion_Default___.GetMode(dp)
+	_698_dmode = _out969
+	var _699_m uint32
+	var _ = _699_m
+	var _out970 uint32
+	var _ = _out970
+	_out970 = inodeformat.Companion_Default___.GetMode(ip)
+	_699_m = _out970
+	if _698_dmode/uint32(1024)%uint32(2) == uint32(1) && _699_m/uint32(1024)%uint32(2) == uint32(0) && _699_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _699_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out512 *dbytes.Bytes
-	var _ = _out512
-	_out512 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out512
+	var _out507 *dbytes.Bytes
+	var _ = _out507
+	_out507 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out507
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _321_tries uint64
-	var _ = _321_tries
-	_321_tries = uint64(0)
-	for _321_tries < uint64(16) {
-		var _322_got bool = false
-		var _ = _322_got
-		var _out513 bool
-		var _ = _out513
-		var _out514 uint64
-		var _ = _out514
-		_out513, _out514 = txn.AllocHint(uint64(1), near)
-		_322_got = _out513
-		ino = _out514
-		if !_322_got {
+	var _316_tries uint64
+	var _ = _316_tries
+	_316_tries = uint64(0)
+	for _316_tries < uint64(16) {
+		var _317_got bool = false
+		var _ = _317_got
+		var _out508 bool
+		var _ = _out508
+		var _out509 uint64
+		var _ = _out509
+		_out508, _out509 = txn.AllocHint(uint64(1), near)
+		_317_got = _out508
+		ino = _out509
+		if !_317_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _323_u bool
-			var _ = _323_u
-			var _out515 bool
-			var _ = _out515
-			_out515 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_323_u = _out515
-			if !_323_u {
+			var _318_u bool
+			var _ = _318_u
+			var _out510 bool
+			var _ = _out510
+			_out510 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_318_u = _out510
+			if !_318_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_321_tries = _321_tries + uint64(1)
+		_316_tries = _316_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out516 *dbytes.Blk
-	var _ = _out516
-	_out516 = txn.ReadBlock(bn, excl)
-	b = _out516
+	var _out511 *dbytes.Blk
+	var _ = _out511
+	_out511 = txn.ReadBlock(bn, excl)
+	b = _out511
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _324_tries uint64
-	var _ = _324_tries
-	_324_tries = uint64(0)
-	for _324_tries < uint64(16) {
-		var _325_got bool = false
-		var _ = _325_got
-		var _out517 bool
-		var _ = _out517
-		var _out518 uint64
-		var _ = _out518
-		_out517, _out518 = txn.AllocHint(uint64(0), near)
-		_325_got = _out517
-		bn = _out518
-		if !_325_got {
+	var _319_tries uint64
+	var _ = _319_tries
+	_319_tries = uint64(0)
+	for _319_tries < uint64(16) {
+		var _320_got bool = false
+		var _ = _320_got
+		var _out512 bool
+		var _ = _out512
+		var _out513 uint64
+		var _ = _out513
+		_out512, _out513 = txn.AllocHint(uint64(0), near)
+		_320_got = _out512
+		bn = _out513
+		if !_320_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _326_u bool
-			var _ = _326_u
-			var _out519 bool
-			var _ = _out519
-			_out519 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_326_u = _out519
-			if !_326_u {
+			var _321_u bool
+			var _ = _321_u
+			var _out514 bool
+			var _ = _out514
+			_out514 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_321_u = _out514
+			if !_321_u {
 				ok = true
 				goto L3
 			}
 		}
-		_324_tries = _324_tries + uint64(1)
+		_319_tries = _319_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _327_b uint64
-	var _ = _327_b
-	_327_b = lo
-	for _327_b < lo+n {
-		var _328___v0 bool
-		var _ = _328___v0
-		var _out520 bool
-		var _ = _out520
-		_out520 = _this.FreeBit(txn, _327_b)
-		_328___v0 = _out520
-		_327_b = _327_b + uint64(1)
+	var _322_b uint64
+	var _ = _322_b
+	_322_b = lo
+	for _322_b < lo+n {
+		var _323___v0 bool
+		var _ = _323___v0
+		var _out515 bool
+		var _ = _out515
+		_out515 = _this.FreeBit(txn, _322_b)
+		_323___v0 = _out515
+		_322_b = _322_b + uint64(1)
 	}
-	_327_b = lo
-	for _327_b < lo+n {
-		var _329_is bool
-		var _ = _329_is
-		var _out521 bool
-		var _ = _out521
-		_out521 = _this.FreeBit(txn, _327_b)
-		_329_is = _out521
-		if _329_is {
-			txn.Bulk(_327_b)
-			var _330_z *dbytes.Bytes
-			var _ = _330_z
-			var _out522 *dbytes.Bytes
-			var _ = _out522
-			_out522 = dbytes.NewBytes(uint64(4096))
-			_330_z = _out522
-			_this.WriteBlock(txn, _327_b, _330_z)
+	_322_b = lo
+	for _322_b < lo+n {
+		var _324_is bool
+		var _ = _324_is
+		var _out516 bool
+		var _ = _out516
+		_out516 = _this.FreeBit(txn, _322_b)
+		_324_is = _out516
+		if _324_is {
+			txn.Bulk(_322_b)
+			var _325_z *dbytes.Bytes
+			var _ = _325_z
+			var _out517 *dbytes.Bytes
+			var _ = _out517
+			_out517 = dbytes.NewBytes(uint64(4096))
+			_325_z = _out517
+			_this.WriteBlock(txn, _322_b, _325_z)
 		}
-		_327_b = _327_b + uint64(1)
+		_322_b = _322_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _331_u bool
-	var _ = _331_u
-	var _out523 bool
-	var _ = _out523
-	_out523 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_331_u = _out523
-	is = !_331_u
+	var _326_u bool
+	var _ = _326_u
+	var _out518 bool
+	var _ = _out518
+	_out518 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_326_u = _out518
+	is = !_326_u
 	return is
 }
 

@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out524 uint64
-		var _ = _out524
-		_out524 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out524
+		var _out519 uint64
+		var _ = _out519
+		_out519 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out519
 		return bn
 	}
-	var _332_pb *dbytes.Blk
-	var _ = _332_pb
-	var _out525 *dbytes.Blk
-	var _ = _out525
-	_out525 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_332_pb = _out525
-	bn = _332_pb.U64(uint64(8) * (j % uint64(512)))
+	var _327_pb *dbytes.Blk
+	var _ = _327_pb
+	var _out520 *dbytes.Blk
+	var _ = _out520
+	_out520 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_327_pb = _out520
+	bn = _327_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _333_pn uint64
-	var _ = _333_pn
-	var _out526 uint64
-	var _ = _out526
-	_out526 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_333_pn = _out526
-	if _333_pn == uint64(0) {
-		var _out527 *dbytes.Blk
-		var _ = _out527
-		_out527 = dbytes.ZeroBlk()
-		pb = _out527
+	var _328_pn uint64
+	var _ = _328_pn
+	var _out521 uint64
+	var _ = _out521
+	_out521 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_328_pn = _out521
+	if _328_pn == uint64(0) {
+		var _out522 *dbytes.Blk
+		var _ = _out522
+		_out522 = dbytes.ZeroBlk()
+		pb = _out522
 	} else {
-		var _out528 *dbytes.Blk
-		var _ = _out528
-		_out528 = _this.Fs.ReadBlock(txn, _333_pn, excl)
-		pb = _out528
+		var _out523 *dbytes.Blk
+		var _ = _out523
+		_out523 = _this.Fs.ReadBlock(txn, _328_pn, excl)
+		pb = _out523
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out529 bool
-	var _ = _out529
-	var _out530 uint64
-	var _ = _out530
-	_out529, _out530 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out529
-	bn = _out530
+	var _out524 bool
+	var _ = _out524
+	var _out525 uint64
+	var _ = _out525
+	_out524, _out525 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out524
+	bn = _out525
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out531 bool
-	var _ = _out531
-	var _out532 uint64
-	var _ = _out532
-	_out531, _out532 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out531
-	bn = _out532
+	var _out526 bool
+	var _ = _out526
+	var _out527 uint64
+	var _ = _out527
+	_out526, _out527 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out526
+	bn = _out527
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out533 uint64
-		var _ = _out533
-		_out533 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out533
+		var _out528 uint64
+		var _ = _out528
+		_out528 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out528
 		if bn == uint64(0) {
-			var _334_near uint64
-			var _ = _334_near
-			var _out534 uint64
-			var _ = _out534
-			_out534 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_334_near = _out534
-			var _335_z *dbytes.Bytes
-			var _ = _335_z
-			var _out535 *dbytes.Bytes
-			var _ = _out535
-			_out535 = dbytes.NewBytes(uint64(4096))
-			_335_z = _out535
-			var _out536 bool
-			var _ = _out536
-			var _out537 uint64
-			var _ = _out537
-			_out536, _out537 = _this.AllocRoot(txn, ip, ino, k, _334_near, _335_z)
-			ok = _out536
-			bn = _out537
+			var _329_near uint64
+			var _ = _329_near
+			var _out529 uint64
+			var _ = _out529
+			_out529 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_329_near = _out529
+			var _330_z *dbytes.Bytes
+			var _ = _330_z
+			var _out530 *dbytes.Bytes
+			var _ = _out530
+			_out530 = dbytes.NewBytes(uint64(4096))
+			_330_z = _out530
+			var _out531 bool
+			var _ = _out531
+			var _out532 uint64
+			var _ = _out532
+			_out531, _out532 = _this.AllocRoot(txn, ip, ino, k, _329_near, _330_z)
+			ok = _out531
+			bn = _out532
 		}
 		return ok, bn
 	}
-	var _336_pn uint64 = 0
-	var _ = _336_pn
-	var _out538 bool
-	var _ = _out538
-	var _out539 uint64
-	var _ = _out539
-	_out538, _out539 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out538
-	_336_pn = _out539
+	var _331_pn uint64 = 0
+	var _ = _331_pn
+	var _out533 bool
+	var _ = _out533
+	var _out534 uint64
+	var _ = _out534
+	_out533, _out534 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out533
+	_331_pn = _out534
 	if !ok {
 		return ok, bn
 	}
-	var _337_pb *dbytes.Blk
-	var _ = _337_pb
-	var _out540 *dbytes.Blk
-	var _ = _out540
-	_out540 = _this.Fs.ReadBlock(txn, _336_pn, true)
-	_337_pb = _out540
-	bn = _337_pb.U64(uint64(8) * (j % uint64(512)))
+	var _332_pb *dbytes.Blk
+	var _ = _332_pb
+	var _out535 *dbytes.Blk
+	var _ = _out535
+	_out535 = _this.Fs.ReadBlock(txn, _331_pn, true)
+	_332_pb = _out535
+	bn = _332_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _338_t *dbytes.Bytes
-		var _ = _338_t
-		var _out541 *dbytes.Bytes
-		var _ = _out541
-		_out541 = _337_pb.Thaw()
-		_338_t = _out541
-		var _339_z *dbytes.Bytes
-		var _ = _339_z
-		var _out542 *dbytes.Bytes
-		var _ = _out542
-		_out542 = dbytes.NewBytes(uint64(4096))
-		_339_z = _out542
-		var _out543 bool
-		var _ = _out543
-		var _out544 uint64
-		var _ = _out544
-		_out543, _out544 = _this.AddChild(txn, ip, _338_t, _336_pn, j, false, _336_pn, _339_z)
-		ok = _out543
-		bn = _out544
+		var _333_t *dbytes.Bytes
+		var _ = _333_t
+		var _out536 *dbytes.Bytes
+		var _ = _out536
+		_out536 = _332_pb.Thaw()
+		_333_t = _out536
+		var _334_z *dbytes.Bytes
+		var _ = _334_z
+		var _out537 *dbytes.Bytes
+		var _ = _out537
+		_out537 = dbytes.NewBytes(uint64(4096))
+		_334_z = _out537
+		var _out538 bool
+		var _ = _out538
+		var _out539 uint64
+		var _ = _out539
+		_out538, _out539 = _this.AddChild(txn, ip, _333_t, _331_pn, j, false, _331_pn, _334_z)
+		ok = _out538
+		bn = _out539
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _336_pn, _338_t)
+		_this.CloseParent(txn, _331_pn, _333_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out545 *dbytes.Blk
-		var _ = _out545
-		_out545 = dbytes.ZeroBlk()
-		b = _out545
+		var _out540 *dbytes.Blk
+		var _ = _out540
+		_out540 = dbytes.ZeroBlk()
+		b = _out540
 	} else {
-		var _out546 *dbytes.Blk
-		var _ = _out546
-		_out546 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out546
+		var _out541 *dbytes.Blk
+		var _ = _out541
+		_out541 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out541
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _340_k uint64
-	var _ = _340_k
-	_340_k = positions.Companion_Default___.FlatK(n)
-	var _341_bn uint64
-	var _ = _341_bn
-	var _out547 uint64
-	var _ = _out547
-	_out547 = _this.Resolve(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), positions.Companion_Default___.FlatJ(n), excl)
-	_341_bn = _out547
-	var _out548 *dbytes.Blk
-	var _ = _out548
-	_out548 = _this.ReadAt(txn, _341_bn, excl)
-	b = _out548
+	var _335_k uint64
+	var _ = _335_k
+	_335_k = positions.Companion_Default___.FlatK(n)
+	var _336_bn uint64
+	var _ = _336_bn
+	var _out542 uint64
+	var _ = _out542
+	_out542 = _this.Resolve(txn, ip, _335_k, positions.Companion_Default___.MaxLev(_335_k), positions.Companion_Default___.FlatJ(n), excl)
+	_336_bn = _out542
+	var _out543 *dbytes.Blk
+	var _ = _out543
+	_out543 = _this.ReadAt(txn, _336_bn, excl)
+	b = _out543
 	return b
 }
 

@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out612 *dbytes.Bytes
-	var _ = _out612
-	_out612 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out612
+	var _out607 *dbytes.Bytes
+	var _ = _out607
+	_out607 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out607
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _427_ip *dbytes.Bytes
-	var _ = _427_ip
-	var _out613 *dbytes.Bytes
-	var _ = _out613
-	_out613 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_427_ip = _out613
-	var _428_size uint64
-	var _ = _428_size
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(_427_ip)
-	_428_size = _out614
-	if off >= _428_size {
-		var _out615 *dbytes.Bytes
-		var _ = _out615
-		_out615 = dbytes.NewBytes(uint64(0))
-		b = _out615
+	var _422_ip *dbytes.Bytes
+	var _ = _422_ip
+	var _out608 *dbytes.Bytes
+	var _ = _out608
+	_out608 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_422_ip = _out608
+	var _423_size uint64
+	var _ = _423_size
+	var _out609 uint64
+	var _ = _out609
+	_out609 = inodeformat.Companion_Default___.GetSize(_422_ip)
+	_423_size = _out609
+	if off >= _423_size {
+		var _out610 *dbytes.Bytes
+		var _ = _out610
+		_out610 = dbytes.NewBytes(uint64(0))
+		b = _out610
 		return b
 	}
-	var _429_n uint64
-	var _ = _429_n
-	var _out616 uint64
-	var _ = _out616
-	_out616 = reading.Companion_Default___.Min(len_, _428_size-off)
-	_429_n = _out616
-	var _out617 *dbytes.Bytes
-	var _ = _out617
-	_out617 = reading.Companion_Default___.Fetch(_this.Fs, txn, _427_ip, off, _429_n)
-	b = _out617
+	var _424_n uint64
+	var _ = _424_n
+	var _out611 uint64
+	var _ = _out611
+	_out611 = reading.Companion_Default___.Min(len_, _423_size-off)
+	_424_n = _out611
+	var _out612 *dbytes.Bytes
+	var _ = _out612
+	_out612 = reading.Companion_Default___.Fetch(_this.Fs, txn, _422_ip, off, _424_n)
+	b = _out612
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out618 *dbytes.Blk
-	var _ = _out618
-	_out618 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out618
+	var _out613 *dbytes.Blk
+	var _ = _out613
+	_out613 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out613
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,40 +138,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _430_ip *dbytes.Bytes
-	var _ = _430_ip
-	var _out619 *dbytes.Bytes
-	var _ = _out619
-	_out619 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_430_ip = _out619
-	var _431_size uint64
-	var _ = _431_size
-	var _out620 uint64
-	var _ = _out620
-	_out620 = inodeformat.Companion_Default___.GetSize(_430_ip)
-	_431_size = _out620
-	var _432_shrink uint64
-	var _ = _432_shrink
-	var _out621 uint64
-	var _ = _out621
-	_out621 = inodeformat.Companion_Default___.GetShrink(_430_ip)
-	_432_shrink = _out621
-	if _432_shrink != uint64(0) && off+len_ > _431_size {
+	var _425_ip *dbytes.Bytes
+	var _ = _425_ip
+	var _out614 *dbytes.Bytes
+	var _ = _out614
+	_out614 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_425_ip = _out614
+	var _426_size uint64
+	var _ = _426_size
+	var _out615 uint64
+	var _ = _out615
+	_out615 = inodeformat.Companion_Default___.GetSize(_425_ip)
+	_426_size = _out615
+	var _427_shrink uint64
+	var _ = _427_shrink
+	var _out616 uint64
+	var _ = _out616
+	_out616 = inodeformat.Companion_Default___.GetShrink(_425_ip)
+	_427_shrink = _out616
+	if _427_shrink != uint64(0) && off+len_ > _426_size {
 		ok = false
 		return ok
 	}
-	var _out622 bool
-	var _ = _out622
-	_out622 = writing.Companion_Default___.Store(_this.Fs, txn, _430_ip, ino, off, src, so, len_)
-	ok = _out622
+	var _out617 bool
+	var _ = _out617
+	_out617 = writing.Companion_Default___.Store(_this.Fs, txn, _425_ip, ino, off, src, so, len_)
+	ok = _out617
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _431_size {
-		inodeformat.Companion_Default___.SetFileSize(_430_ip, off+len_)
+	if off+len_ > _426_size {
+		inodeformat.Companion_Default___.SetFileSize(_425_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _430_ip, ino)
+	_this.Fs.SetMeta(txn, _425_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -181,95 +181,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _433_ip *dbytes.Bytes
-	var _ = _433_ip
-	var _out623 *dbytes.Bytes
-	var _ = _out623
-	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_433_ip = _out623
-	var _434_size uint64
-	var _ = _434_size
-	var _out624 uint64
-	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetSize(_433_ip)
-	_434_size = _out624
-	var _435_shrink uint64
-	var _ = _435_shrink
-	var _out625 uint64
-	var _ = _out625
-	_out625 = inodeformat.Companion_Default___.GetShrink(_433_ip)
-	_435_shrink = _out625
+	var _428_ip *dbytes.Bytes
+	var _ = _428_ip
+	var _out618 *dbytes.Bytes
+	var _ = _out618
+	_out618 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_428_ip = _out618
+	var _429_size uint64
+	var _ = _429_size
+	var _out619 uint64
+	var _ = _out619
+	_out619 = inodeformat.Companion_Default___.GetSize(_428_ip)
+	_429_size = _out619
+	var _430_shrink uint64
+	var _ = _430_shrink
+	var _out620 uint64
+	var _ = _out620
+	_out620 = inodeformat.Companion_Default___.GetShrink(_428_ip)
+	_430_shrink = _out620
 	ok = true
-	if sz > _434_size {
-		if _435_shrink != uint64(0) {
+	if sz > _429_size {
+		if _430_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _434_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _433_ip, sz)
-		var _436_shrink_k uint64
-		var _ = _436_shrink_k
-		_436_shrink_k = _435_shrink
-		if _435_shrink < _434_size && (_435_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_434_size+uint64(4095))/uint64(4096)) {
-			_436_shrink_k = _434_size
+	} else if sz < _429_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _428_ip, sz)
+		var _431_shrink_k uint64
+		var _ = _431_shrink_k
+		_431_shrink_k = _430_shrink
+		if _430_shrink < _429_size && (_430_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_429_size+uint64(4095))/uint64(4096)) {
+			_431_shrink_k = _429_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_433_ip, _436_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_428_ip, _431_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_433_ip, sz)
-	_this.Fs.SetMeta(txn, _433_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_428_ip, sz)
+	_this.Fs.SetMeta(txn, _428_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _437_ip *dbytes.Bytes
-	var _ = _437_ip
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_437_ip = _out626
-	var _438_size uint64
-	var _ = _438_size
-	var _out627 uint64
-	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.GetSize(_437_ip)
-	_438_size = _out627
-	var _439_shrink uint64
-	var _ = _439_shrink
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetShrink(_437_ip)
-	_439_shrink = _out628
-	if _439_shrink == uint64(0) {
+	var _432_ip *dbytes.Bytes
+	var _ = _432_ip
+	var _out621 *dbytes.Bytes
+	var _ = _out621
+	_out621 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_432_ip = _out621
+	var _433_size uint64
+	var _ = _433_size
+	var _out622 uint64
+	var _ = _out622
+	_out622 = inodeformat.Companion_Default___.GetSize(_432_ip)
+	_433_size = _out622
+	var _434_shrink uint64
+	var _ = _434_shrink
+	var _out623 uint64
+	var _ = _out623
+	_out623 = inodeformat.Companion_Default___.GetShrink(_432_ip)
+	_434_shrink = _out623
+	if _434_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _440_lo uint64
-	var _ = _440_lo
-	_440_lo = (_438_size + uint64(4095)) / uint64(4096)
-	var _441_n uint64
-	var _ = _441_n
-	_441_n = (_439_shrink + uint64(4095)) / uint64(4096)
-	if _441_n < _440_lo {
-		_441_n = _440_lo
+	var _435_lo uint64
+	var _ = _435_lo
+	_435_lo = (_433_size + uint64(4095)) / uint64(4096)
+	var _436_n uint64
+	var _ = _436_n
+	_436_n = (_434_shrink + uint64(4095)) / uint64(4096)
+	if _436_n < _435_lo {
+		_436_n = _435_lo
 	}
-	var _442_m uint64
-	var _ = _442_m
-	var _out629 uint64
-	var _ = _out629
-	_out629 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _437_ip, ino, _441_n, _440_lo, max)
-	_442_m = _out629
-	var _443_shrink_k uint64
-	var _ = _443_shrink_k
-	_443_shrink_k = uint64(4096) * _442_m
-	if _442_m == _440_lo {
-		_443_shrink_k = uint64(0)
+	var _437_m uint64
+	var _ = _437_m
+	var _out624 uint64
+	var _ = _out624
+	_out624 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _432_ip, ino, _436_n, _435_lo, max)
+	_437_m = _out624
+	var _438_shrink_k uint64
+	var _ = _438_shrink_k
+	_438_shrink_k = uint64(4096) * _437_m
+	if _437_m == _435_lo {
+		_438_shrink_k = uint64(0)
 	}
-	done = _443_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_437_ip, _443_shrink_k)
-	_this.Fs.SetMeta(txn, _437_ip, ino)
+	done = _438_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_432_ip, _438_shrink_k)
+	_this.Fs.SetMeta(txn, _432_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -277,16 +277,56 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out630 bool
-	var _ = _out630
-	var _out631 uint64
-	var _ = _out631
-	_out630, _out631 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out630
-	ino = _out631
+	var _out625 bool
+	var _ = _out625
+	var _out626 uint64
+	var _ = _out626
+	_out625, _out626 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out625
+	ino = _out626
 	if !ok {
 		return ok, ino
 	}
+	var _439_ip *dbytes.Bytes
+	var _ = _439_ip
+	var _out627 *dbytes.Bytes
+	var _ = _out627
+	_out627 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_439_ip = _out627
+	var _440_size uint64
+	var _ = _440_size
+	var _out628 uint64
+	var _ = _out628
+	_out628 = inodeformat.Companion_Default___.GetSize(_439_ip)
+	_440_size = _out628
+	var _441_shrink uint64
+	var _ = _441_shrink
+	var _out629 uint64
+	var _ = _out629
+	_out629 = inodeformat.Companion_Default___.GetShrink(_439_ip)
+	_441_shrink = _out629
+	var _442_gen uint64
+	var _ = _442_gen
+	var _out630 uint64
+	var _ = _out630
+	_out630 = inodeformat.Companion_Default___.GetGen(_439_ip)
+	_442_gen = _out630
+	var _443_bare bool
+	var _ = _443_bare
+	var _out631 bool
+	var _ = _out631
+	_out631 = inodeformat.Companion_Default___.NoSlots(_439_ip)
+	_443_bare = _out631
+	if _440_size != uint64(0) || _441_shrink != uint64(0) || !_443_bare || _442_gen == uint64(18446744073709551615) {
+		ok, ino = false, uint64(0)
+		return ok, ino
+	}
+	_this.Blank(txn, _439_ip, ino, ty, _442_gen+uint64(1))
+	return ok, ino
+}
+func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
+	var ok bool = false
+	var _ = ok
 	var _444_ip *dbytes.Bytes
 	var _ = _444_ip
 	var _out632 *dbytes.Bytes
@@ -317,64 +357,24 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = _out636
 	_out636 = inodeformat.Companion_Default___.NoSlots(_444_ip)
 	_448_bare = _out636
-	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare || _447_gen == uint64(18446744073709551615) {
-		ok, ino = false, uint64(0)
-		return ok, ino
-	}
-	_this.Blank(txn, _444_ip, ino, ty, _447_gen+uint64(1))
-	return ok, ino
-}
-func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
-	var ok bool = false
-	var _ = ok
-	var _449_ip *dbytes.Bytes
-	var _ = _449_ip
-	var _out637 *dbytes.Bytes
-	var _ = _out637
-	_out637 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_449_ip = _out637
-	var _450_size uint64
-	var _ = _450_size
-	var _out638 uint64
-	var _ = _out638
-	_out638 = inodeformat.Companion_Default___.GetSize(_449_ip)
-	_450_size = _out638
-	var _451_shrink uint64
-	var _ = _451_shrink
-	var _out639 uint64
-	var _ = _out639
-	_out639 = inodeformat.Companion_Default___.GetShrink(_449_ip)
-	_451_shrink = _out639
-	var _452_gen uint64
-	var _ = _452_gen
-	var _out640 uint64
-	var _ = _out640
-	_out640 = inodeformat.Companion_Default___.GetGen(_449_ip)
-	_452_gen = _out640
-	var _453_bare bool
-	var _ = _453_bare
-	var _out641 bool
-	var _ = _out641
-	_out641 = inodeformat.Companion_Default___.NoSlots(_449_ip)
-	_453_bare = _out641
-	if _450_size != uint64(0) || _451_shrink != uint64(0) || !_453_bare {
+	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _449_ip, ino, uint32(0), _452_gen)
+	_this.Blank(txn, _444_ip, ino, uint32(0), _447_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _454_z *dbytes.Bytes
-	var _ = _454_z
-	var _out642 *dbytes.Bytes
-	var _ = _out642
-	_out642 = dbytes.NewBytes(uint64(256))
-	_454_z = _out642
-	inodeformat.Companion_Default___.SetTy(_454_z, ty)
-	inodeformat.Companion_Default___.SetGen(_454_z, gen)
-	_this.Fs.SetInode(txn, _454_z, ino, ty != uint32(0))
+	var _449_z *dbytes.Bytes
+	var _ = _449_z
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out637 = dbytes.NewBytes(uint64(256))
+	_449_z = _out637
+	inodeformat.Companion_Default___.SetTy(_449_z, ty)
+	inodeformat.Companion_Default___.SetGen(_449_z, gen)
+	_this.Fs.SetInode(txn, _449_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

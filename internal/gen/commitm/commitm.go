@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _279_n uint64
-	var _ = _279_n
-	var _out467 uint64
-	var _ = _out467
-	_out467 = t.Buf.Len()
-	_279_n = _out467
+	var _274_n uint64
+	var _ = _274_n
+	var _out462 uint64
+	var _ = _out462
+	_out462 = t.Buf.Len()
+	_274_n = _out462
 	i = i0
-	var _280_go bool
-	var _ = _280_go
-	_280_go = true
-	for _280_go {
-		var _281_k uint64
-		var _ = _281_k
-		var _out468 uint64
-		var _ = _out468
-		_out468 = t.Buf.KeyAt(i)
-		_281_k = _out468
-		var _282_off uint64
-		var _ = _282_off
-		_282_off = objectsm.Companion_Default___.KeyOff(_281_k)
-		var _283_is bool
-		var _ = _283_is
-		var _284_v bool
-		var _ = _284_v
-		var _out469 bool
-		var _ = _out469
-		var _out470 bool
-		var _ = _out470
-		_out469, _out470 = t.Buf.BitAt(i)
-		_283_is = _out469
-		_284_v = _out470
-		if _283_is {
-			objectsm.Companion_Default___.PutBit(w, _282_off, _284_v)
+	var _275_go bool
+	var _ = _275_go
+	_275_go = true
+	for _275_go {
+		var _276_k uint64
+		var _ = _276_k
+		var _out463 uint64
+		var _ = _out463
+		_out463 = t.Buf.KeyAt(i)
+		_276_k = _out463
+		var _277_off uint64
+		var _ = _277_off
+		_277_off = objectsm.Companion_Default___.KeyOff(_276_k)
+		var _278_is bool
+		var _ = _278_is
+		var _279_v bool
+		var _ = _279_v
+		var _out464 bool
+		var _ = _out464
+		var _out465 bool
+		var _ = _out465
+		_out464, _out465 = t.Buf.BitAt(i)
+		_278_is = _out464
+		_279_v = _out465
+		if _278_is {
+			objectsm.Companion_Default___.PutBit(w, _277_off, _279_v)
 		} else {
-			t.Buf.CopyAt(i, w, _282_off/uint64(8))
+			t.Buf.CopyAt(i, w, _277_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _279_n {
-			_280_go = false
+		if i == _274_n {
+			_275_go = false
 		} else {
-			var _285_k2 uint64
-			var _ = _285_k2
-			var _out471 uint64
-			var _ = _out471
-			_out471 = t.Buf.KeyAt(i)
-			_285_k2 = _out471
-			_280_go = objectsm.Companion_Default___.KeyBlk(_285_k2) == a
+			var _280_k2 uint64
+			var _ = _280_k2
+			var _out466 uint64
+			var _ = _out466
+			_out466 = t.Buf.KeyAt(i)
+			_280_k2 = _out466
+			_275_go = objectsm.Companion_Default___.KeyBlk(_280_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _286_n uint64
-	var _ = _286_n
-	var _out472 uint64
-	var _ = _out472
-	_out472 = t.Buf.Len()
-	_286_n = _out472
-	var _287_i uint64
-	var _ = _287_i
-	_287_i = uint64(0)
+	var _281_n uint64
+	var _ = _281_n
+	var _out467 uint64
+	var _ = _out467
+	_out467 = t.Buf.Len()
+	_281_n = _out467
+	var _282_i uint64
+	var _ = _282_i
+	_282_i = uint64(0)
 	miss = uint64(0)
-	for _287_i < _286_n {
-		var _288_k uint64
-		var _ = _288_k
-		var _out473 uint64
-		var _ = _out473
-		_out473 = t.Buf.KeyAt(_287_i)
-		_288_k = _out473
-		var _289_a uint64
-		var _ = _289_a
-		_289_a = objectsm.Companion_Default___.KeyBlk(_288_k)
-		var _290_b *dbytes.Blk
-		var _ = _290_b
-		var _out474 *dbytes.Blk
-		var _ = _out474
-		_out474 = t.Buf.BlkAt(_287_i)
-		_290_b = _out474
-		if _290_b != (*dbytes.Blk)(nil) {
-			tx.Put(_289_a, _290_b)
-			_287_i = _287_i + uint64(1)
+	for _282_i < _281_n {
+		var _283_k uint64
+		var _ = _283_k
+		var _out468 uint64
+		var _ = _out468
+		_out468 = t.Buf.KeyAt(_282_i)
+		_283_k = _out468
+		var _284_a uint64
+		var _ = _284_a
+		_284_a = objectsm.Companion_Default___.KeyBlk(_283_k)
+		var _285_b *dbytes.Blk
+		var _ = _285_b
+		var _out469 *dbytes.Blk
+		var _ = _out469
+		_out469 = t.Buf.BlkAt(_282_i)
+		_285_b = _out469
+		if _285_b != (*dbytes.Blk)(nil) {
+			tx.Put(_284_a, _285_b)
+			_282_i = _282_i + uint64(1)
 		} else {
-			var _291_c *dbytes.Blk
-			var _ = _291_c
-			var _292___v0 uint64
-			var _ = _292___v0
-			var _out475 *dbytes.Blk
-			var _ = _out475
-			var _out476 uint64
-			var _ = _out476
-			_out475, _out476 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
-			_291_c = _out475
-			_292___v0 = _out476
-			if _291_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _289_a
+			var _286_c *dbytes.Blk
+			var _ = _286_c
+			var _287___v0 uint64
+			var _ = _287___v0
+			var _out470 *dbytes.Blk
+			var _ = _out470
+			var _out471 uint64
+			var _ = _out471
+			_out470, _out471 = journalreader.Companion_Default___.Lookup(t.S.J, _284_a)
+			_286_c = _out470
+			_287___v0 = _out471
+			if _286_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _284_a
 				return ok, miss
 			}
-			var _293_w *dbytes.Bytes
-			var _ = _293_w
-			var _out477 *dbytes.Bytes
-			var _ = _out477
-			_out477 = _291_c.Thaw()
-			_293_w = _out477
-			var _out478 uint64
-			var _ = _out478
-			_out478 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
-			_287_i = _out478
-			var _294_f *dbytes.Blk
-			var _ = _294_f
-			var _out479 *dbytes.Blk
-			var _ = _out479
-			_out479 = dbytes.Freeze(_293_w)
-			_294_f = _out479
-			tx.Put(_289_a, _294_f)
+			var _288_w *dbytes.Bytes
+			var _ = _288_w
+			var _out472 *dbytes.Bytes
+			var _ = _out472
+			_out472 = _286_c.Thaw()
+			_288_w = _out472
+			var _out473 uint64
+			var _ = _out473
+			_out473 = Companion_Default___.Splice1(t, _282_i, _284_a, _288_w)
+			_282_i = _out473
+			var _289_f *dbytes.Blk
+			var _ = _289_f
+			var _out474 *dbytes.Blk
+			var _ = _out474
+			_out474 = dbytes.Freeze(_288_w)
+			_289_f = _out474
+			tx.Put(_284_a, _289_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,28 +218,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _295_j *journalm.Journal
-	var _ = _295_j
-	_295_j = t.S.J
-	_295_j.Mu.Lock()
+	var _290_j *journalm.Journal
+	var _ = _290_j
+	_290_j = t.S.J
+	_290_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out480 uint32
-	var _ = _out480
-	var _out481 uint64
-	var _ = _out481
-	var _out482 bool
-	var _ = _out482
-	var _out483 uint64
-	var _ = _out483
-	_out480, _out481, _out482, _out483 = Companion_Default___.Point(t)
-	st = _out480
-	n = _out481
-	get = _out482
-	miss = _out483
+	var _out475 uint32
+	var _ = _out475
+	var _out476 uint64
+	var _ = _out476
+	var _out477 bool
+	var _ = _out477
+	var _out478 uint64
+	var _ = _out478
+	_out475, _out476, _out477, _out478 = Companion_Default___.Point(t)
+	st = _out475
+	n = _out476
+	get = _out477
+	miss = _out478
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_295_j.Mu.Unlock()
+	_290_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,31 +256,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _296_j *journalm.Journal
-	var _ = _296_j
-	_296_j = t.S.J
+	var _291_j *journalm.Journal
+	var _ = _291_j
+	_291_j = t.S.J
 	n = uint64(0)
-	var _297_ok bool = false
-	var _ = _297_ok
-	var _out484 bool
-	var _ = _out484
-	var _out485 uint64
-	var _ = _out485
-	_out484, _out485 = Companion_Default___.Build(t, t.Tx)
-	_297_ok = _out484
-	miss = _out485
-	get = !_297_ok
-	if !_297_ok {
+	var _292_ok bool = false
+	var _ = _292_ok
+	var _out479 bool
+	var _ = _out479
+	var _out480 uint64
+	var _ = _out480
+	_out479, _out480 = Companion_Default___.Build(t, t.Tx)
+	_292_ok = _out479
+	miss = _out480
+	get = !_292_ok
+	if !_292_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out486 uint32
-	var _ = _out486
-	var _out487 uint64
-	var _ = _out487
-	_out486, _out487 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
-	st = _out486
-	n = _out487
+	var _out481 uint32
+	var _ = _out481
+	var _out482 uint64
+	var _ = _out482
+	_out481, _out482 = journalcommit.Companion_Default___.Append(_291_j, t.Tx)
+	st = _out481
+	n = _out482
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -288,38 +288,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _298_j *journalm.Journal
-	var _ = _298_j
-	_298_j = t.S.J
-	var _299_get bool = false
-	var _ = _299_get
-	var _300_miss uint64 = 0
-	var _ = _300_miss
+	var _293_j *journalm.Journal
+	var _ = _293_j
+	_293_j = t.S.J
+	var _294_get bool = false
+	var _ = _294_get
+	var _295_miss uint64 = 0
+	var _ = _295_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out488 uint32
-		var _ = _out488
-		var _out489 uint64
-		var _ = _out489
-		var _out490 bool
-		var _ = _out490
-		var _out491 uint64
-		var _ = _out491
-		_out488, _out489, _out490, _out491 = Companion_Default___.TryAppend(t)
-		st = _out488
-		n = _out489
-		_299_get = _out490
-		_300_miss = _out491
-		if _299_get {
-			var _301_b *dbytes.Blk
-			var _ = _301_b
-			var _out492 *dbytes.Blk
-			var _ = _out492
-			_out492 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _300_miss)
-			_301_b = _out492
-			if _301_b == (*dbytes.Blk)(nil) {
+		var _out483 uint32
+		var _ = _out483
+		var _out484 uint64
+		var _ = _out484
+		var _out485 bool
+		var _ = _out485
+		var _out486 uint64
+		var _ = _out486
+		_out483, _out484, _out485, _out486 = Companion_Default___.TryAppend(t)
+		st = _out483
+		n = _out484
+		_294_get = _out485
+		_295_miss = _out486
+		if _294_get {
+			var _296_b *dbytes.Blk
+			var _ = _296_b
+			var _out487 *dbytes.Blk
+			var _ = _out487
+			_out487 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _295_miss)
+			_296_b = _out487
+			if _296_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -343,39 +343,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _302_w uint64
-	var _ = _302_w
-	var _out493 uint64
-	var _ = _out493
-	_out493 = t.Buf.Len()
-	_302_w = _out493
-	var _303_n uint64
-	var _ = _303_n
-	_303_n = uint64(0)
-	if _302_w > uint64(0) {
+	var _297_w uint64
+	var _ = _297_w
+	var _out488 uint64
+	var _ = _out488
+	_out488 = t.Buf.Len()
+	_297_w = _out488
+	var _298_n uint64
+	var _ = _298_n
+	_298_n = uint64(0)
+	if _297_w > uint64(0) {
 		t.Buf.Sort()
-		var _out494 uint32
-		var _ = _out494
-		var _out495 uint64
-		var _ = _out495
-		_out494, _out495 = Companion_Default___.AppendAll(t)
-		st = _out494
-		_303_n = _out495
+		var _out489 uint32
+		var _ = _out489
+		var _out490 uint64
+		var _ = _out490
+		_out489, _out490 = Companion_Default___.AppendAll(t)
+		st = _out489
+		_298_n = _out490
 		if st != txnm.Companion_Default___.OK() {
-			var _out496 uint64
-			var _ = _out496
-			_out496 = Companion_Default___.Abort(t)
-			need = _out496
+			var _out491 uint64
+			var _ = _out491
+			_out491 = Companion_Default___.Abort(t)
+			need = _out491
 			return st, need
 		}
 		if !stable {
-			_303_n = uint64(0)
+			_298_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _303_n)
-	if _303_n > need {
-		need = _303_n
+	Companion_Default___.Drop(t, _298_n)
+	if _298_n > need {
+		need = _298_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

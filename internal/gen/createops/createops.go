@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _739_dots uint32 = 0
-	var _ = _739_dots
-	var _out1032 uint32
-	var _ = _out1032
-	var _out1033 *dbytes.Bytes
-	var _ = _out1033
-	var _out1034 uint32
-	var _ = _out1034
-	_out1032, _out1033, _out1034 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1032
-	dir = _out1033
-	_739_dots = _out1034
+	var _734_dots uint32 = 0
+	var _ = _734_dots
+	var _out1027 uint32
+	var _ = _out1027
+	var _out1028 *dbytes.Bytes
+	var _ = _out1028
+	var _out1029 uint32
+	var _ = _out1029
+	_out1027, _out1028, _out1029 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1027
+	dir = _out1028
+	_734_dots = _out1029
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _739_dots != uint32(0) {
+	if _734_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1035 uint32
-	var _ = _out1035
-	_out1035 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1035
+	var _out1030 uint32
+	var _ = _out1030
+	_out1030 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1030
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _740_x bool
-	var _ = _740_x
-	var _out1036 bool
-	var _ = _out1036
-	_out1036 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_740_x = _out1036
-	if !_740_x {
+	var _735_x bool
+	var _ = _735_x
+	var _out1031 bool
+	var _ = _out1031
+	_out1031 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_735_x = _out1031
+	if !_735_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1037 bool
-	var _ = _out1037
-	var _out1038 uint64
-	var _ = _out1038
-	var _out1039 uint64
-	var _ = _out1039
-	_out1037, _out1038, _out1039 = d.LookupHint(txn, dino, name, true)
-	found = _out1037
-	ino = _out1038
-	hint = _out1039
+	var _out1032 bool
+	var _ = _out1032
+	var _out1033 uint64
+	var _ = _out1033
+	var _out1034 uint64
+	var _ = _out1034
+	_out1032, _out1033, _out1034 = d.LookupHint(txn, dino, name, true)
+	found = _out1032
+	ino = _out1033
+	hint = _out1034
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _741_w bool
-	var _ = _741_w
-	var _out1040 bool
-	var _ = _out1040
-	_out1040 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_741_w = _out1040
-	if !_741_w {
+	var _736_w bool
+	var _ = _736_w
+	var _out1035 bool
+	var _ = _out1035
+	_out1035 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_736_w = _out1035
+	if !_736_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _742_ok bool = false
-	var _ = _742_ok
+	var _737_ok bool = false
+	var _ = _737_ok
 	st = uint32(0)
-	var _out1041 bool
-	var _ = _out1041
-	var _out1042 uint64
-	var _ = _out1042
-	_out1041, _out1042 = d.AllocInode(txn, dino, ty)
-	_742_ok = _out1041
-	ino = _out1042
-	if !_742_ok {
+	var _out1036 bool
+	var _ = _out1036
+	var _out1037 uint64
+	var _ = _out1037
+	_out1036, _out1037 = d.AllocInode(txn, dino, ty)
+	_737_ok = _out1036
+	ino = _out1037
+	if !_737_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _743_ip *dbytes.Bytes
-	var _ = _743_ip
-	var _out1043 *dbytes.Bytes
-	var _ = _out1043
-	_out1043 = d.Fs.GetInode(txn, ino, true)
-	_743_ip = _out1043
-	Companion_Default___.FirstAttrs(c, dino, dir, _743_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _743_ip)
+	var _738_ip *dbytes.Bytes
+	var _ = _738_ip
+	var _out1038 *dbytes.Bytes
+	var _ = _out1038
+	_out1038 = d.Fs.GetInode(txn, ino, true)
+	_738_ip = _out1038
+	Companion_Default___.FirstAttrs(c, dino, dir, _738_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _738_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _744_t *attributeops.Sattr
-	var _ = _744_t
-	var _out1044 *attributeops.Sattr
-	var _ = _out1044
-	_out1044 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_744_t = _out1044
+	var _739_t *attributeops.Sattr
+	var _ = _739_t
+	var _out1039 *attributeops.Sattr
+	var _ = _out1039
+	_out1039 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_739_t = _out1039
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _744_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _739_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _745_ok bool
-	var _ = _745_ok
-	var _out1045 bool
-	var _ = _out1045
-	_out1045 = d.InsertAt(txn, dino, name, ino, hint)
-	_745_ok = _out1045
-	var _out1046 *dbytes.Bytes
-	var _ = _out1046
-	_out1046 = dbytes.NewBytes(uint64(0))
-	node = _out1046
+	var _740_ok bool
+	var _ = _740_ok
+	var _out1040 bool
+	var _ = _out1040
+	_out1040 = d.InsertAt(txn, dino, name, ino, hint)
+	_740_ok = _out1040
+	var _out1041 *dbytes.Bytes
+	var _ = _out1041
+	_out1041 = dbytes.NewBytes(uint64(0))
+	node = _out1041
 	after = node
-	if !_745_ok {
+	if !_740_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1047 uint32
-		var _ = _out1047
-		_out1047 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1047
+		var _out1042 uint32
+		var _ = _out1042
+		_out1042 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1042
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	_out1048 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1048
-	var _out1049 *dbytes.Bytes
-	var _ = _out1049
-	_out1049 = d.Fs.GetInode(txn, ino, false)
-	node = _out1049
+	var _out1043 *dbytes.Bytes
+	var _ = _out1043
+	_out1043 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1043
+	var _out1044 *dbytes.Bytes
+	var _ = _out1044
+	_out1044 = d.Fs.GetInode(txn, ino, false)
+	node = _out1044
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _746_found bool = false
-	var _ = _746_found
-	var _747_hint uint64 = 0
-	var _ = _747_hint
-	var _out1050 uint32
-	var _ = _out1050
-	var _out1051 *dbytes.Bytes
-	var _ = _out1051
-	var _out1052 bool
-	var _ = _out1052
-	var _out1053 uint64
-	var _ = _out1053
-	var _out1054 uint64
-	var _ = _out1054
-	_out1050, _out1051, _out1052, _out1053, _out1054 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _741_found bool = false
+	var _ = _741_found
+	var _742_hint uint64 = 0
+	var _ = _742_hint
+	var _out1045 uint32
+	var _ = _out1045
+	var _out1046 *dbytes.Bytes
+	var _ = _out1046
+	var _out1047 bool
+	var _ = _out1047
+	var _out1048 uint64
+	var _ = _out1048
+	var _out1049 uint64
+	var _ = _out1049
+	_out1045, _out1046, _out1047, _out1048, _out1049 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1050
-	before = _out1051
-	_746_found = _out1052
-	ino = _out1053
-	_747_hint = _out1054
+	st = _out1045
+	before = _out1046
+	_741_found = _out1047
+	ino = _out1048
+	_742_hint = _out1049
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _746_found {
-		var _748_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _748_p
-		var _out1055 uint32
-		var _ = _out1055
-		var _out1056 *dbytes.Bytes
-		var _ = _out1056
-		var _out1057 bool
-		var _ = _out1057
-		_out1055, _out1056, _out1057 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1055
-		_748_p = _out1056
-		later = _out1057
+	if _741_found {
+		var _743_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _743_p
+		var _out1050 uint32
+		var _ = _out1050
+		var _out1051 *dbytes.Bytes
+		var _ = _out1051
+		var _out1052 bool
+		var _ = _out1052
+		_out1050, _out1051, _out1052 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1050
+		_743_p = _out1051
+		later = _out1052
 		if st == uint32(0) {
-			node, after = _748_p, before
+			node, after = _743_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1058 uint32
-	var _ = _out1058
-	var _out1059 uint64
-	var _ = _out1059
-	var _out1060 *dbytes.Bytes
-	var _ = _out1060
-	var _out1061 *dbytes.Bytes
-	var _ = _out1061
-	_out1058, _out1059, _out1060, _out1061 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _747_hint, a, how, verf, s, ns)
-	st = _out1058
-	ino = _out1059
-	node = _out1060
-	after = _out1061
+	var _out1053 uint32
+	var _ = _out1053
+	var _out1054 uint64
+	var _ = _out1054
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	var _out1056 *dbytes.Bytes
+	var _ = _out1056
+	_out1053, _out1054, _out1055, _out1056 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _742_hint, a, how, verf, s, ns)
+	st = _out1053
+	ino = _out1054
+	node = _out1055
+	after = _out1056
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _749_mode uint32
-	var _ = _749_mode
-	_749_mode = func() uint32 {
+	var _744_mode uint32
+	var _ = _744_mode
+	_744_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1062 uint32
-	var _ = _out1062
-	var _out1063 uint64
-	var _ = _out1063
-	_out1062, _out1063 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _749_mode, s, ns)
-	st = _out1062
-	ino = _out1063
+	var _out1057 uint32
+	var _ = _out1057
+	var _out1058 uint64
+	var _ = _out1058
+	_out1057, _out1058 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _744_mode, s, ns)
+	st = _out1057
+	ino = _out1058
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _750_ip *dbytes.Bytes
-		var _ = _750_ip
-		var _out1064 *dbytes.Bytes
-		var _ = _out1064
-		_out1064 = d.Fs.GetInode(txn, ino, true)
-		_750_ip = _out1064
-		inodeformat.Companion_Default___.SetVerf(_750_ip, verf)
-		d.PutInode(txn, ino, _750_ip)
+		var _745_ip *dbytes.Bytes
+		var _ = _745_ip
+		var _out1059 *dbytes.Bytes
+		var _ = _out1059
+		_out1059 = d.Fs.GetInode(txn, ino, true)
+		_745_ip = _out1059
+		inodeformat.Companion_Default___.SetVerf(_745_ip, verf)
+		d.PutInode(txn, ino, _745_ip)
 	} else if a.HasSize {
-		var _751_later bool = false
-		var _ = _751_later
-		var _out1065 uint32
-		var _ = _out1065
-		var _out1066 bool
-		var _ = _out1066
-		_out1065, _out1066 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1065
-		_751_later = _out1066
+		var _746_later bool = false
+		var _ = _746_later
+		var _out1060 uint32
+		var _ = _out1060
+		var _out1061 bool
+		var _ = _out1061
+		_out1060, _out1061 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1060
+		_746_later = _out1061
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _752_mode uint32
-	var _ = _752_mode
-	_752_mode = func() uint32 {
+	var _747_mode uint32
+	var _ = _747_mode
+	_747_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1067 uint32
-	var _ = _out1067
-	var _out1068 uint64
-	var _ = _out1068
-	_out1067, _out1068 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1067
-	ino = _out1068
+	var _out1062 uint32
+	var _ = _out1062
+	var _out1063 uint64
+	var _ = _out1063
+	_out1062, _out1063 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1062
+	ino = _out1063
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 *dbytes.Bytes
-	var _ = _out1070
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	_out1069, _out1070, _out1071 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1069
-	node = _out1070
-	after = _out1071
+	var _out1064 uint32
+	var _ = _out1064
+	var _out1065 *dbytes.Bytes
+	var _ = _out1065
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	_out1064, _out1065, _out1066 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1064
+	node = _out1065
+	after = _out1066
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1072 uint32
-	var _ = _out1072
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	_out1072, _out1073 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1072
-	node = _out1073
+	var _out1067 uint32
+	var _ = _out1067
+	var _out1068 *dbytes.Bytes
+	var _ = _out1068
+	_out1067, _out1068 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1067
+	node = _out1068
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _753_ty uint32
-	var _ = _753_ty
-	var _out1074 uint32
-	var _ = _out1074
-	_out1074 = inodeformat.Companion_Default___.GetTy(node)
-	_753_ty = _out1074
-	if _753_ty != permissions.Companion_Default___.REG() {
+	var _748_ty uint32
+	var _ = _748_ty
+	var _out1069 uint32
+	var _ = _out1069
+	_out1069 = inodeformat.Companion_Default___.GetTy(node)
+	_748_ty = _out1069
+	if _748_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _754_v uint64
-		var _ = _754_v
-		var _out1075 uint64
-		var _ = _out1075
-		_out1075 = inodeformat.Companion_Default___.GetVerf(node)
-		_754_v = _out1075
-		if _754_v != verf || _754_v == uint64(0) {
+		var _749_v uint64
+		var _ = _749_v
+		var _out1070 uint64
+		var _ = _out1070
+		_out1070 = inodeformat.Companion_Default___.GetVerf(node)
+		_749_v = _out1070
+		if _749_v != verf || _749_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _755_may bool
-	var _ = _755_may
-	var _out1076 bool
-	var _ = _out1076
-	_out1076 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_755_may = _out1076
-	if !_755_may {
+	var _750_may bool
+	var _ = _750_may
+	var _out1071 bool
+	var _ = _out1071
+	_out1071 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_750_may = _out1071
+	if !_750_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1077 uint32
-	var _ = _out1077
-	var _out1078 bool
-	var _ = _out1078
-	_out1077, _out1078 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1077
-	later = _out1078
+	var _out1072 uint32
+	var _ = _out1072
+	var _out1073 bool
+	var _ = _out1073
+	_out1072, _out1073 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1072
+	later = _out1073
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	_out1079 = d.Fs.GetInode(txn, ino, true)
-	node = _out1079
-	var _756_ts uint64
-	var _ = _756_ts
-	var _757_tns uint32
-	var _ = _757_tns
-	var _out1080 uint64
-	var _ = _out1080
-	var _out1081 uint32
-	var _ = _out1081
-	_out1080, _out1081 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_756_ts = _out1080
-	_757_tns = _out1081
-	inodeformat.Companion_Default___.SetMtime(node, _756_ts, _757_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _756_ts, _757_tns)
+	var _out1074 *dbytes.Bytes
+	var _ = _out1074
+	_out1074 = d.Fs.GetInode(txn, ino, true)
+	node = _out1074
+	var _751_ts uint64
+	var _ = _751_ts
+	var _752_tns uint32
+	var _ = _752_tns
+	var _out1075 uint64
+	var _ = _out1075
+	var _out1076 uint32
+	var _ = _out1076
+	_out1075, _out1076 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_751_ts = _out1075
+	_752_tns = _out1076
+	inodeformat.Companion_Default___.SetMtime(node, _751_ts, _752_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _751_ts, _752_tns)
 	if c.Uid != uint32(0) {
-		var _758_mode uint32
-		var _ = _758_mode
-		var _out1082 uint32
-		var _ = _out1082
-		_out1082 = inodeformat.Companion_Default___.GetMode(node)
-		_758_mode = _out1082
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_758_mode))
+		var _753_mode uint32
+		var _ = _753_mode
+		var _out1077 uint32
+		var _ = _out1077
+		_out1077 = inodeformat.Companion_Default___.GetMode(node)
+		_753_mode = _out1077
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_753_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _759_t *attributeops.Sattr
-	var _ = _759_t
-	var _out1083 *attributeops.Sattr
-	var _ = _out1083
-	_out1083 = attributeops.Companion_Default___.Without(a, false, false)
-	_759_t = _out1083
+	var _754_t *attributeops.Sattr
+	var _ = _754_t
+	var _out1078 *attributeops.Sattr
+	var _ = _out1078
+	_out1078 = attributeops.Companion_Default___.Without(a, false, false)
+	_754_t = _out1078
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _760_found bool = false
-	var _ = _760_found
-	var _761_x uint64 = 0
-	var _ = _761_x
-	var _762_hint uint64 = 0
-	var _ = _762_hint
-	var _out1084 uint32
-	var _ = _out1084
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	var _out1086 bool
-	var _ = _out1086
-	var _out1087 uint64
-	var _ = _out1087
-	var _out1088 uint64
-	var _ = _out1088
-	_out1084, _out1085, _out1086, _out1087, _out1088 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _759_t, false)
-	st = _out1084
-	before = _out1085
-	_760_found = _out1086
-	_761_x = _out1087
-	_762_hint = _out1088
+	var _755_found bool = false
+	var _ = _755_found
+	var _756_x uint64 = 0
+	var _ = _756_x
+	var _757_hint uint64 = 0
+	var _ = _757_hint
+	var _out1079 uint32
+	var _ = _out1079
+	var _out1080 *dbytes.Bytes
+	var _ = _out1080
+	var _out1081 bool
+	var _ = _out1081
+	var _out1082 uint64
+	var _ = _out1082
+	var _out1083 uint64
+	var _ = _out1083
+	_out1079, _out1080, _out1081, _out1082, _out1083 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _754_t, false)
+	st = _out1079
+	before = _out1080
+	_755_found = _out1081
+	_756_x = _out1082
+	_757_hint = _out1083
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1089 uint32
-	var _ = _out1089
-	var _out1090 uint64
-	var _ = _out1090
-	var _out1091 *dbytes.Bytes
-	var _ = _out1091
-	var _out1092 *dbytes.Bytes
-	var _ = _out1092
-	_out1089, _out1090, _out1091, _out1092 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _762_hint, _759_t, s, ns)
-	st = _out1089
-	ino = _out1090
-	node = _out1091
-	after = _out1092
+	var _out1084 uint32
+	var _ = _out1084
+	var _out1085 uint64
+	var _ = _out1085
+	var _out1086 *dbytes.Bytes
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1084, _out1085, _out1086, _out1087 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _757_hint, _754_t, s, ns)
+	st = _out1084
+	ino = _out1085
+	node = _out1086
+	after = _out1087
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _763_t *attributeops.Sattr
-	var _ = _763_t
-	var _out1093 *attributeops.Sattr
-	var _ = _out1093
-	_out1093 = attributeops.Companion_Default___.Without(a, true, false)
-	_763_t = _out1093
+	var _758_t *attributeops.Sattr
+	var _ = _758_t
+	var _out1088 *attributeops.Sattr
+	var _ = _out1088
+	_out1088 = attributeops.Companion_Default___.Without(a, true, false)
+	_758_t = _out1088
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _764_found bool = false
-	var _ = _764_found
-	var _765_x uint64 = 0
-	var _ = _765_x
-	var _766_hint uint64 = 0
-	var _ = _766_hint
-	var _767_len uint64
-	var _ = _767_len
-	_767_len = target.Len()
-	var _768_bad uint32
-	var _ = _768_bad
-	_768_bad = func() uint32 {
-		if _767_len == uint64(0) {
+	var _759_found bool = false
+	var _ = _759_found
+	var _760_x uint64 = 0
+	var _ = _760_x
+	var _761_hint uint64 = 0
+	var _ = _761_hint
+	var _762_len uint64
+	var _ = _762_len
+	_762_len = target.Len()
+	var _763_bad uint32
+	var _ = _763_bad
+	_763_bad = func() uint32 {
+		if _762_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _767_len > uint64(4095) {
+			if _762_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1094 uint32
-	var _ = _out1094
-	var _out1095 *dbytes.Bytes
-	var _ = _out1095
-	var _out1096 bool
-	var _ = _out1096
-	var _out1097 uint64
-	var _ = _out1097
-	var _out1098 uint64
-	var _ = _out1098
-	_out1094, _out1095, _out1096, _out1097, _out1098 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _768_bad, _763_t, false)
-	st = _out1094
-	before = _out1095
-	_764_found = _out1096
-	_765_x = _out1097
-	_766_hint = _out1098
+	var _out1089 uint32
+	var _ = _out1089
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	var _out1091 bool
+	var _ = _out1091
+	var _out1092 uint64
+	var _ = _out1092
+	var _out1093 uint64
+	var _ = _out1093
+	_out1089, _out1090, _out1091, _out1092, _out1093 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _763_bad, _758_t, false)
+	st = _out1089
+	before = _out1090
+	_759_found = _out1091
+	_760_x = _out1092
+	_761_hint = _out1093
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1099 uint32
-	var _ = _out1099
-	var _out1100 uint64
-	var _ = _out1100
-	var _out1101 *dbytes.Bytes
-	var _ = _out1101
-	var _out1102 *dbytes.Bytes
-	var _ = _out1102
-	_out1099, _out1100, _out1101, _out1102 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _766_hint, _763_t, target, s, ns)
-	st = _out1099
-	ino = _out1100
-	node = _out1101
-	after = _out1102
+	var _out1094 uint32
+	var _ = _out1094
+	var _out1095 uint64
+	var _ = _out1095
+	var _out1096 *dbytes.Bytes
+	var _ = _out1096
+	var _out1097 *dbytes.Bytes
+	var _ = _out1097
+	_out1094, _out1095, _out1096, _out1097 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _761_hint, _758_t, target, s, ns)
+	st = _out1094
+	ino = _out1095
+	node = _out1096
+	after = _out1097
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _769_t *attributeops.Sattr
-	var _ = _769_t
-	var _out1103 *attributeops.Sattr
-	var _ = _out1103
-	_out1103 = attributeops.Companion_Default___.Without(a, false, false)
-	_769_t = _out1103
+	var _764_t *attributeops.Sattr
+	var _ = _764_t
+	var _out1098 *attributeops.Sattr
+	var _ = _out1098
+	_out1098 = attributeops.Companion_Default___.Without(a, false, false)
+	_764_t = _out1098
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _770_found bool = false
-	var _ = _770_found
-	var _771_x uint64 = 0
-	var _ = _771_x
-	var _772_hint uint64 = 0
-	var _ = _772_hint
-	var _773_dev bool
-	var _ = _773_dev
-	_773_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _774_bad uint32
-	var _ = _774_bad
-	_774_bad = func() uint32 {
-		if !_773_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _765_found bool = false
+	var _ = _765_found
+	var _766_x uint64 = 0
+	var _ = _766_x
+	var _767_hint uint64 = 0
+	var _ = _767_hint
+	var _768_dev bool
+	var _ = _768_dev
+	_768_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _769_bad uint32
+	var _ = _769_bad
+	_769_bad = func() uint32 {
+		if !_768_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _773_dev && c.Uid != uint32(0) {
+			if _768_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1104 uint32
-	var _ = _out1104
-	var _out1105 *dbytes.Bytes
-	var _ = _out1105
-	var _out1106 bool
-	var _ = _out1106
-	var _out1107 uint64
-	var _ = _out1107
-	var _out1108 uint64
-	var _ = _out1108
-	_out1104, _out1105, _out1106, _out1107, _out1108 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _774_bad, _769_t, false)
-	st = _out1104
-	before = _out1105
-	_770_found = _out1106
-	_771_x = _out1107
-	_772_hint = _out1108
+	var _out1099 uint32
+	var _ = _out1099
+	var _out1100 *dbytes.Bytes
+	var _ = _out1100
+	var _out1101 bool
+	var _ = _out1101
+	var _out1102 uint64
+	var _ = _out1102
+	var _out1103 uint64
+	var _ = _out1103
+	_out1099, _out1100, _out1101, _out1102, _out1103 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _769_bad, _764_t, false)
+	st = _out1099
+	before = _out1100
+	_765_found = _out1101
+	_766_x = _out1102
+	_767_hint = _out1103
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1109 uint32
-	var _ = _out1109
-	var _out1110 uint64
-	var _ = _out1110
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	var _out1112 *dbytes.Bytes
-	var _ = _out1112
-	_out1109, _out1110, _out1111, _out1112 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _772_hint, _769_t, ty, maj, min, s, ns)
-	st = _out1109
-	ino = _out1110
-	node = _out1111
-	after = _out1112
+	var _out1104 uint32
+	var _ = _out1104
+	var _out1105 uint64
+	var _ = _out1105
+	var _out1106 *dbytes.Bytes
+	var _ = _out1106
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	_out1104, _out1105, _out1106, _out1107 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _767_hint, _764_t, ty, maj, min, s, ns)
+	st = _out1104
+	ino = _out1105
+	node = _out1106
+	after = _out1107
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1113 uint32
-	var _ = _out1113
-	var _out1114 uint64
-	var _ = _out1114
-	_out1113, _out1114 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1113
-	ino = _out1114
+	var _out1108 uint32
+	var _ = _out1108
+	var _out1109 uint64
+	var _ = _out1109
+	_out1108, _out1109 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1108
+	ino = _out1109
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1115 uint32
-	var _ = _out1115
-	var _out1116 *dbytes.Bytes
-	var _ = _out1116
-	var _out1117 *dbytes.Bytes
-	var _ = _out1117
-	_out1115, _out1116, _out1117 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1115
-	node = _out1116
-	after = _out1117
+	var _out1110 uint32
+	var _ = _out1110
+	var _out1111 *dbytes.Bytes
+	var _ = _out1111
+	var _out1112 *dbytes.Bytes
+	var _ = _out1112
+	_out1110, _out1111, _out1112 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1110
+	node = _out1111
+	after = _out1112
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1118 uint32
-	var _ = _out1118
-	var _out1119 uint64
-	var _ = _out1119
-	_out1118, _out1119 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1118
-	ino = _out1119
+	var _out1113 uint32
+	var _ = _out1113
+	var _out1114 uint64
+	var _ = _out1114
+	_out1113, _out1114 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1113
+	ino = _out1114
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _775_len uint64
-	var _ = _775_len
-	_775_len = target.Len()
-	var _776_ok bool
-	var _ = _776_ok
-	var _out1120 bool
-	var _ = _out1120
-	_out1120 = d.Write(txn, ino, uint64(0), target, uint64(0), _775_len)
-	_776_ok = _out1120
-	if !_776_ok {
+	var _770_len uint64
+	var _ = _770_len
+	_770_len = target.Len()
+	var _771_ok bool
+	var _ = _771_ok
+	var _out1115 bool
+	var _ = _out1115
+	_out1115 = d.Write(txn, ino, uint64(0), target, uint64(0), _770_len)
+	_771_ok = _out1115
+	if !_771_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1121 uint32
-	var _ = _out1121
-	var _out1122 *dbytes.Bytes
-	var _ = _out1122
-	var _out1123 *dbytes.Bytes
-	var _ = _out1123
-	_out1121, _out1122, _out1123 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1121
-	node = _out1122
-	after = _out1123
+	var _out1116 uint32
+	var _ = _out1116
+	var _out1117 *dbytes.Bytes
+	var _ = _out1117
+	var _out1118 *dbytes.Bytes
+	var _ = _out1118
+	_out1116, _out1117, _out1118 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1116
+	node = _out1117
+	after = _out1118
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1124 uint32
-	var _ = _out1124
-	var _out1125 uint64
-	var _ = _out1125
-	_out1124, _out1125 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1124
-	ino = _out1125
+	var _out1119 uint32
+	var _ = _out1119
+	var _out1120 uint64
+	var _ = _out1120
+	_out1119, _out1120 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1119
+	ino = _out1120
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _777_ip *dbytes.Bytes
-		var _ = _777_ip
-		var _out1126 *dbytes.Bytes
-		var _ = _out1126
-		_out1126 = d.Fs.GetInode(txn, ino, true)
-		_777_ip = _out1126
-		inodeformat.Companion_Default___.SetRdev(_777_ip, maj, min)
-		d.PutInode(txn, ino, _777_ip)
+		var _772_ip *dbytes.Bytes
+		var _ = _772_ip
+		var _out1121 *dbytes.Bytes
+		var _ = _out1121
+		_out1121 = d.Fs.GetInode(txn, ino, true)
+		_772_ip = _out1121
+		inodeformat.Companion_Default___.SetRdev(_772_ip, maj, min)
+		d.PutInode(txn, ino, _772_ip)
 	}
-	var _out1127 uint32
-	var _ = _out1127
-	var _out1128 *dbytes.Bytes
-	var _ = _out1128
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	_out1127, _out1128, _out1129 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1127
-	node = _out1128
-	after = _out1129
+	var _out1122 uint32
+	var _ = _out1122
+	var _out1123 *dbytes.Bytes
+	var _ = _out1123
+	var _out1124 *dbytes.Bytes
+	var _ = _out1124
+	_out1122, _out1123, _out1124 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1122
+	node = _out1123
+	after = _out1124
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out646
-	var _out647 uint64
-	var _ = _out647
-	_out647 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out647
+	var _out641 *dbytes.Bytes
+	var _ = _out641
+	_out641 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out641
+	var _out642 uint64
+	var _ = _out642
+	_out642 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out642
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _466_ip *dbytes.Bytes
-	var _ = _466_ip
-	var _467_nb uint64
-	var _ = _467_nb
-	var _out648 *dbytes.Bytes
-	var _ = _out648
-	var _out649 uint64
-	var _ = _out649
-	_out648, _out649 = _this.Open(txn, d, excl)
-	_466_ip = _out648
-	_467_nb = _out649
-	var _468_h uint64
-	var _ = _468_h
-	_468_h = dbytes.NameHash(name)
-	var _469_key uint64
-	var _ = _469_key
-	var _out650 uint64
-	var _ = _out650
-	_out650 = dirlayout.Companion_Default___.KeyFor(name, _468_h)
-	_469_key = _out650
-	var _470_kind uint64
-	var _ = _470_kind
-	_470_kind = uint64(0)
-	var _471_l uint64
-	var _ = _471_l
-	_471_l = name.Len()
-	if _471_l > uint64(56) {
-		_470_kind = uint64(1)
+	var _461_ip *dbytes.Bytes
+	var _ = _461_ip
+	var _462_nb uint64
+	var _ = _462_nb
+	var _out643 *dbytes.Bytes
+	var _ = _out643
+	var _out644 uint64
+	var _ = _out644
+	_out643, _out644 = _this.Open(txn, d, excl)
+	_461_ip = _out643
+	_462_nb = _out644
+	var _463_h uint64
+	var _ = _463_h
+	_463_h = dbytes.NameHash(name)
+	var _464_key uint64
+	var _ = _464_key
+	var _out645 uint64
+	var _ = _out645
+	_out645 = dirlayout.Companion_Default___.KeyFor(name, _463_h)
+	_464_key = _out645
+	var _465_kind uint64
+	var _ = _465_kind
+	_465_kind = uint64(0)
+	var _466_l uint64
+	var _ = _466_l
+	_466_l = name.Len()
+	if _466_l > uint64(56) {
+		_465_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _472_n uint64
-	var _ = _472_n
-	_472_n = uint64(9)
-	for _472_n > uint64(0) {
-		_472_n = _472_n - uint64(1)
-		var _473_blk uint64
-		var _ = _473_blk
-		var _out651 uint64
-		var _ = _out651
-		_out651 = dirlayout.Companion_Default___.BucketBlock(_468_h, _472_n, _470_kind)
-		_473_blk = _out651
-		var _474_fr uint64
-		var _ = _474_fr
-		_474_fr = uint64(0)
-		if _473_blk < _467_nb {
-			var _475_b *dbytes.Blk
-			var _ = _475_b
-			var _out652 *dbytes.Blk
-			var _ = _out652
-			_out652 = _this.Fs.ReadBlockOf(txn, _466_ip, d, _473_blk, excl)
-			_475_b = _out652
-			var _476_i uint64 = 0
-			var _ = _476_i
-			var _477_w uint64 = 0
-			var _ = _477_w
-			var _out653 bool
-			var _ = _out653
-			var _out654 uint64
-			var _ = _out654
-			var _out655 uint64
-			var _ = _out655
-			var _out656 uint64
-			var _ = _out656
-			_out653, _out654, _out655, _out656 = dirlayout.Companion_Default___.Search(_475_b, _473_blk, name, _469_key)
-			found = _out653
-			_476_i = _out654
-			_477_w = _out655
-			_474_fr = _out656
+	var _467_n uint64
+	var _ = _467_n
+	_467_n = uint64(9)
+	for _467_n > uint64(0) {
+		_467_n = _467_n - uint64(1)
+		var _468_blk uint64
+		var _ = _468_blk
+		var _out646 uint64
+		var _ = _out646
+		_out646 = dirlayout.Companion_Default___.BucketBlock(_463_h, _467_n, _465_kind)
+		_468_blk = _out646
+		var _469_fr uint64
+		var _ = _469_fr
+		_469_fr = uint64(0)
+		if _468_blk < _462_nb {
+			var _470_b *dbytes.Blk
+			var _ = _470_b
+			var _out647 *dbytes.Blk
+			var _ = _out647
+			_out647 = _this.Fs.ReadBlockOf(txn, _461_ip, d, _468_blk, excl)
+			_470_b = _out647
+			var _471_i uint64 = 0
+			var _ = _471_i
+			var _472_w uint64 = 0
+			var _ = _472_w
+			var _out648 bool
+			var _ = _out648
+			var _out649 uint64
+			var _ = _out649
+			var _out650 uint64
+			var _ = _out650
+			var _out651 uint64
+			var _ = _out651
+			_out648, _out649, _out650, _out651 = dirlayout.Companion_Default___.Search(_470_b, _468_blk, name, _464_key)
+			found = _out648
+			_471_i = _out649
+			_472_w = _out650
+			_469_fr = _out651
 			if found {
-				ino, cell = _477_w%uint64(281474976710656), uint64(64)*_473_blk+_476_i
+				ino, cell = _472_w%uint64(281474976710656), uint64(64)*_468_blk+_471_i
 				return found, ino, cell, lev
 			}
 		}
-		if _474_fr < uint64(64) {
-			lev = _472_n
+		if _469_fr < uint64(64) {
+			lev = _467_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _478_cell uint64 = 0
-	var _ = _478_cell
-	var _479_lev uint64 = 0
-	var _ = _479_lev
-	var _out657 bool
-	var _ = _out657
-	var _out658 uint64
-	var _ = _out658
-	var _out659 uint64
-	var _ = _out659
-	var _out660 uint64
-	var _ = _out660
-	_out657, _out658, _out659, _out660 = _this.Find(txn, d, name, excl)
-	found = _out657
-	ino = _out658
-	_478_cell = _out659
-	_479_lev = _out660
+	var _473_cell uint64 = 0
+	var _ = _473_cell
+	var _474_lev uint64 = 0
+	var _ = _474_lev
+	var _out652 bool
+	var _ = _out652
+	var _out653 uint64
+	var _ = _out653
+	var _out654 uint64
+	var _ = _out654
+	var _out655 uint64
+	var _ = _out655
+	_out652, _out653, _out654, _out655 = _this.Find(txn, d, name, excl)
+	found = _out652
+	ino = _out653
+	_473_cell = _out654
+	_474_lev = _out655
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _480_cell uint64 = 0
-	var _ = _480_cell
-	var _out661 bool
-	var _ = _out661
-	var _out662 uint64
-	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	var _out664 uint64
-	var _ = _out664
-	_out661, _out662, _out663, _out664 = _this.Find(txn, d, name, excl)
-	found = _out661
-	ino = _out662
-	_480_cell = _out663
-	hint = _out664
+	var _475_cell uint64 = 0
+	var _ = _475_cell
+	var _out656 bool
+	var _ = _out656
+	var _out657 uint64
+	var _ = _out657
+	var _out658 uint64
+	var _ = _out658
+	var _out659 uint64
+	var _ = _out659
+	_out656, _out657, _out658, _out659 = _this.Find(txn, d, name, excl)
+	found = _out656
+	ino = _out657
+	_475_cell = _out658
+	hint = _out659
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _481_ip *dbytes.Bytes
-	var _ = _481_ip
-	var _out665 *dbytes.Bytes
-	var _ = _out665
-	_out665 = _this.Fs.GetInode(txn, d, true)
-	_481_ip = _out665
-	var _482_n uint64
-	var _ = _482_n
-	var _out666 uint64
-	var _ = _out666
-	_out666 = inodeformat.Companion_Default___.GetNent(_481_ip)
-	_482_n = _out666
-	if !down && _482_n == uint64(18446744073709551615) {
+	var _476_ip *dbytes.Bytes
+	var _ = _476_ip
+	var _out660 *dbytes.Bytes
+	var _ = _out660
+	_out660 = _this.Fs.GetInode(txn, d, true)
+	_476_ip = _out660
+	var _477_n uint64
+	var _ = _477_n
+	var _out661 uint64
+	var _ = _out661
+	_out661 = inodeformat.Companion_Default___.GetNent(_476_ip)
+	_477_n = _out661
+	if !down && _477_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_482_n = _482_n - uint64(1)
+		_477_n = _477_n - uint64(1)
 	} else {
-		_482_n = _482_n + uint64(1)
+		_477_n = _477_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_481_ip, _482_n)
-	_this.Fs.PutInode(txn, d, _481_ip)
+	inodeformat.Companion_Default___.SetNent(_476_ip, _477_n)
+	_this.Fs.PutInode(txn, d, _476_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _483_len uint64
-	var _ = _483_len
-	_483_len = s.Len()
-	var _out667 bool
-	var _ = _out667
-	_out667 = _this.Fs.Write(txn, d, off, s, uint64(0), _483_len)
-	ok = _out667
+	var _478_len uint64
+	var _ = _478_len
+	_478_len = s.Len()
+	var _out662 bool
+	var _ = _out662
+	_out662 = _this.Fs.Write(txn, d, off, s, uint64(0), _478_len)
+	ok = _out662
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out668 bool
-		var _ = _out668
-		_out668 = _this.Count(txn, d, down)
-		ok = _out668
+		var _out663 bool
+		var _ = _out663
+		_out663 = _this.Count(txn, d, down)
+		ok = _out663
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out669 bool
-	var _ = _out669
-	_out669 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out669
+	var _out664 bool
+	var _ = _out664
+	_out664 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out664
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _484_h uint64
-	var _ = _484_h
-	_484_h = dbytes.NameHash(name)
-	var _485_key uint64
-	var _ = _485_key
-	var _out670 uint64
-	var _ = _out670
-	_out670 = dirlayout.Companion_Default___.KeyFor(name, _484_h)
-	_485_key = _out670
-	var _486_cell uint64 = 0
-	var _ = _486_cell
-	var _487_size uint64 = 0
-	var _ = _487_size
-	var _out671 bool
-	var _ = _out671
-	var _out672 uint64
-	var _ = _out672
-	var _out673 uint64
-	var _ = _out673
-	_out671, _out672, _out673 = _this.Room(txn, d, name, _484_h, hint)
-	ok = _out671
-	_486_cell = _out672
-	_487_size = _out673
+	var _479_h uint64
+	var _ = _479_h
+	_479_h = dbytes.NameHash(name)
+	var _480_key uint64
+	var _ = _480_key
+	var _out665 uint64
+	var _ = _out665
+	_out665 = dirlayout.Companion_Default___.KeyFor(name, _479_h)
+	_480_key = _out665
+	var _481_cell uint64 = 0
+	var _ = _481_cell
+	var _482_size uint64 = 0
+	var _ = _482_size
+	var _out666 bool
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	var _out668 uint64
+	var _ = _out668
+	_out666, _out667, _out668 = _this.Room(txn, d, name, _479_h, hint)
+	ok = _out666
+	_481_cell = _out667
+	_482_size = _out668
 	if !ok {
 		return ok
 	}
-	var _488_s *dbytes.Bytes
-	var _ = _488_s
-	var _out674 *dbytes.Bytes
-	var _ = _out674
-	_out674 = dirlayout.Companion_Default___.MakeSlot(_487_size, ino, name, _485_key)
-	_488_s = _out674
-	var _out675 bool
-	var _ = _out675
-	_out675 = _this.Store(txn, d, uint64(64)*_486_cell, _488_s, true, false)
-	ok = _out675
+	var _483_s *dbytes.Bytes
+	var _ = _483_s
+	var _out669 *dbytes.Bytes
+	var _ = _out669
+	_out669 = dirlayout.Companion_Default___.MakeSlot(_482_size, ino, name, _480_key)
+	_483_s = _out669
+	var _out670 bool
+	var _ = _out670
+	_out670 = _this.Store(txn, d, uint64(64)*_481_cell, _483_s, true, false)
+	ok = _out670
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _489_ip *dbytes.Bytes
-	var _ = _489_ip
-	var _490_nb uint64
-	var _ = _490_nb
-	var _out676 *dbytes.Bytes
-	var _ = _out676
-	var _out677 uint64
-	var _ = _out677
-	_out676, _out677 = _this.Open(txn, d, true)
-	_489_ip = _out676
-	_490_nb = _out677
-	var _491_l uint64
-	var _ = _491_l
-	_491_l = name.Len()
-	var _492_kind uint64
-	var _ = _492_kind
-	_492_kind = uint64(0)
+	var _484_ip *dbytes.Bytes
+	var _ = _484_ip
+	var _485_nb uint64
+	var _ = _485_nb
+	var _out671 *dbytes.Bytes
+	var _ = _out671
+	var _out672 uint64
+	var _ = _out672
+	_out671, _out672 = _this.Open(txn, d, true)
+	_484_ip = _out671
+	_485_nb = _out672
+	var _486_l uint64
+	var _ = _486_l
+	_486_l = name.Len()
+	var _487_kind uint64
+	var _ = _487_kind
+	_487_kind = uint64(0)
 	size = uint64(64)
-	if _491_l > uint64(56) {
-		_492_kind, size = uint64(1), uint64(512)
+	if _486_l > uint64(56) {
+		_487_kind, size = uint64(1), uint64(512)
 	}
-	var _493_n uint64
-	var _ = _493_n
-	_493_n = from
-	for _493_n < uint64(9) {
-		var _494_blk uint64
-		var _ = _494_blk
-		var _out678 uint64
-		var _ = _out678
-		_out678 = dirlayout.Companion_Default___.BucketBlock(h, _493_n, _492_kind)
-		_494_blk = _out678
-		if _494_blk >= _490_nb {
-			ok, cell, size = true, uint64(64)*_494_blk, uint64(4096)
+	var _488_n uint64
+	var _ = _488_n
+	_488_n = from
+	for _488_n < uint64(9) {
+		var _489_blk uint64
+		var _ = _489_blk
+		var _out673 uint64
+		var _ = _out673
+		_out673 = dirlayout.Companion_Default___.BucketBlock(h, _488_n, _487_kind)
+		_489_blk = _out673
+		if _489_blk >= _485_nb {
+			ok, cell, size = true, uint64(64)*_489_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _495_b *dbytes.Blk
-		var _ = _495_b
-		var _out679 *dbytes.Blk
-		var _ = _out679
-		_out679 = _this.Fs.ReadBlockOf(txn, _489_ip, d, _494_blk, true)
-		_495_b = _out679
-		var _496_i uint64
-		var _ = _496_i
-		var _out680 uint64
-		var _ = _out680
-		_out680 = dirlayout.Companion_Default___.SearchFree(_495_b, _494_blk)
-		_496_i = _out680
-		if _496_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_494_blk+_496_i, size
+		var _490_b *dbytes.Blk
+		var _ = _490_b
+		var _out674 *dbytes.Blk
+		var _ = _out674
+		_out674 = _this.Fs.ReadBlockOf(txn, _484_ip, d, _489_blk, true)
+		_490_b = _out674
+		var _491_i uint64
+		var _ = _491_i
+		var _out675 uint64
+		var _ = _out675
+		_out675 = dirlayout.Companion_Default___.SearchFree(_490_b, _489_blk)
+		_491_i = _out675
+		if _491_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_489_blk+_491_i, size
 			return ok, cell, size
 		}
-		_493_n = _493_n + uint64(1)
+		_488_n = _488_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _497_found bool
-	var _ = _497_found
-	var _498_ino0 uint64
-	var _ = _498_ino0
-	var _499_cell uint64
-	var _ = _499_cell
-	var _500_lev uint64
-	var _ = _500_lev
-	var _out681 bool
-	var _ = _out681
-	var _out682 uint64
-	var _ = _out682
-	var _out683 uint64
-	var _ = _out683
-	var _out684 uint64
-	var _ = _out684
-	_out681, _out682, _out683, _out684 = _this.Find(txn, d, name, true)
-	_497_found = _out681
-	_498_ino0 = _out682
-	_499_cell = _out683
-	_500_lev = _out684
-	var _501_h uint64
-	var _ = _501_h
-	_501_h = dbytes.NameHash(name)
-	var _502_key uint64
-	var _ = _502_key
-	var _out685 uint64
-	var _ = _out685
-	_out685 = dirlayout.Companion_Default___.KeyFor(name, _501_h)
-	_502_key = _out685
-	var _503_size uint64
-	var _ = _503_size
-	_503_size = uint64(64)
-	if _499_cell/uint64(64)%uint64(2) == uint64(1) {
-		_503_size = uint64(512)
+	var _492_found bool
+	var _ = _492_found
+	var _493_ino0 uint64
+	var _ = _493_ino0
+	var _494_cell uint64
+	var _ = _494_cell
+	var _495_lev uint64
+	var _ = _495_lev
+	var _out676 bool
+	var _ = _out676
+	var _out677 uint64
+	var _ = _out677
+	var _out678 uint64
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	_out676, _out677, _out678, _out679 = _this.Find(txn, d, name, true)
+	_492_found = _out676
+	_493_ino0 = _out677
+	_494_cell = _out678
+	_495_lev = _out679
+	var _496_h uint64
+	var _ = _496_h
+	_496_h = dbytes.NameHash(name)
+	var _497_key uint64
+	var _ = _497_key
+	var _out680 uint64
+	var _ = _out680
+	_out680 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
+	_497_key = _out680
+	var _498_size uint64
+	var _ = _498_size
+	_498_size = uint64(64)
+	if _494_cell/uint64(64)%uint64(2) == uint64(1) {
+		_498_size = uint64(512)
 	}
-	var _504_s *dbytes.Bytes
-	var _ = _504_s
-	var _out686 *dbytes.Bytes
-	var _ = _out686
-	_out686 = dirlayout.Companion_Default___.MakeSlot(_503_size, ino, name, _502_key)
-	_504_s = _out686
-	var _out687 bool
-	var _ = _out687
-	_out687 = _this.Store(txn, d, uint64(64)*_499_cell, _504_s, false, false)
-	ok = _out687
+	var _499_s *dbytes.Bytes
+	var _ = _499_s
+	var _out681 *dbytes.Bytes
+	var _ = _out681
+	_out681 = dirlayout.Companion_Default___.MakeSlot(_498_size, ino, name, _497_key)
+	_499_s = _out681
+	var _out682 bool
+	var _ = _out682
+	_out682 = _this.Store(txn, d, uint64(64)*_494_cell, _499_s, false, false)
+	ok = _out682
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _505_found bool
-	var _ = _505_found
-	var _506_ino0 uint64
-	var _ = _506_ino0
-	var _507_cell uint64
-	var _ = _507_cell
-	var _508_lev uint64
-	var _ = _508_lev
+	var _500_found bool
+	var _ = _500_found
+	var _501_ino0 uint64
+	var _ = _501_ino0
+	var _502_cell uint64
+	var _ = _502_cell
+	var _503_lev uint64
+	var _ = _503_lev
+	var _out683 bool
+	var _ = _out683
+	var _out684 uint64
+	var _ = _out684
+	var _out685 uint64
+	var _ = _out685
+	var _out686 uint64
+	var _ = _out686
+	_out683, _out684, _out685, _out686 = _this.Find(txn, d, name, true)
+	_500_found = _out683
+	_501_ino0 = _out684
+	_502_cell = _out685
+	_503_lev = _out686
+	var _504_size uint64
+	var _ = _504_size
+	_504_size = uint64(64)
+	if _502_cell/uint64(64)%uint64(2) == uint64(1) {
+		_504_size = uint64(512)
+	}
+	var _505_s *dbytes.Bytes
+	var _ = _505_s
+	var _out687 *dbytes.Bytes
+	var _ = _out687
+	_out687 = dbytes.NewBytes(_504_size)
+	_505_s = _out687
 	var _out688 bool
 	var _ = _out688
-	var _out689 uint64
-	var _ = _out689
-	var _out690 uint64
-	var _ = _out690
-	var _out691 uint64
-	var _ = _out691
-	_out688, _out689, _out690, _out691 = _this.Find(txn, d, name, true)
-	_505_found = _out688
-	_506_ino0 = _out689
-	_507_cell = _out690
-	_508_lev = _out691
-	var _509_size uint64
-	var _ = _509_size
-	_509_size = uint64(64)
-	if _507_cell/uint64(64)%uint64(2) == uint64(1) {
-		_509_size = uint64(512)
-	}
-	var _510_s *dbytes.Bytes
-	var _ = _510_s
-	var _out692 *dbytes.Bytes
-	var _ = _out692
-	_out692 = dbytes.NewBytes(_509_size)
-	_510_s = _out692
-	var _out693 bool
-	var _ = _out693
-	_out693 = _this.Store(txn, d, uint64(64)*_507_cell, _510_s, true, true)
-	ok = _out693
+	_out688 = _this.Store(txn, d, uint64(64)*_502_cell, _505_s, true, true)
+	ok = _out688
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _511_ip *dbytes.Bytes
-	var _ = _511_ip
-	var _out694 *dbytes.Bytes
-	var _ = _out694
-	_out694 = _this.Fs.GetInode(txn, d, false)
-	_511_ip = _out694
-	var _512_n uint64
-	var _ = _512_n
-	var _out695 uint64
-	var _ = _out695
-	_out695 = inodeformat.Companion_Default___.GetNent(_511_ip)
-	_512_n = _out695
-	e = _512_n == uint64(0)
+	var _506_ip *dbytes.Bytes
+	var _ = _506_ip
+	var _out689 *dbytes.Bytes
+	var _ = _out689
+	_out689 = _this.Fs.GetInode(txn, d, false)
+	_506_ip = _out689
+	var _507_n uint64
+	var _ = _507_n
+	var _out690 uint64
+	var _ = _out690
+	_out690 = inodeformat.Companion_Default___.GetNent(_506_ip)
+	_507_n = _out690
+	e = _507_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _513_ip *dbytes.Bytes
-	var _ = _513_ip
-	var _514_nb uint64
-	var _ = _514_nb
-	var _out696 *dbytes.Bytes
-	var _ = _out696
-	var _out697 uint64
-	var _ = _out697
-	_out696, _out697 = _this.Open(txn, d, false)
-	_513_ip = _out696
-	_514_nb = _out697
-	var _515_c uint64
-	var _ = _515_c
-	_515_c = uint64(0)
+	var _508_ip *dbytes.Bytes
+	var _ = _508_ip
+	var _509_nb uint64
+	var _ = _509_nb
+	var _out691 *dbytes.Bytes
+	var _ = _out691
+	var _out692 uint64
+	var _ = _out692
+	_out691, _out692 = _this.Open(txn, d, false)
+	_508_ip = _out691
+	_509_nb = _out692
+	var _510_c uint64
+	var _ = _510_c
+	_510_c = uint64(0)
 	if cookie >= uint64(3) {
-		_515_c = cookie - uint64(2)
+		_510_c = cookie - uint64(2)
 	}
-	var _516_blk uint64
-	var _ = _516_blk
-	var _517_i uint64
-	var _ = _517_i
-	_516_blk, _517_i = _515_c/uint64(64), _515_c%uint64(64)
-	for _516_blk < _514_nb {
-		var _518_next uint64
-		var _ = _518_next
-		var _out698 uint64
-		var _ = _out698
-		_out698 = _this.SkipHoles(txn, _513_ip, d, _516_blk, _514_nb)
-		_518_next = _out698
-		if _518_next != _516_blk {
-			_516_blk, _517_i = _518_next, uint64(0)
+	var _511_blk uint64
+	var _ = _511_blk
+	var _512_i uint64
+	var _ = _512_i
+	_511_blk, _512_i = _510_c/uint64(64), _510_c%uint64(64)
+	for _511_blk < _509_nb {
+		var _513_next uint64
+		var _ = _513_next
+		var _out693 uint64
+		var _ = _out693
+		_out693 = _this.SkipHoles(txn, _508_ip, d, _511_blk, _509_nb)
+		_513_next = _out693
+		if _513_next != _511_blk {
+			_511_blk, _512_i = _513_next, uint64(0)
 		} else {
-			var _519_b *dbytes.Blk
-			var _ = _519_b
-			var _out699 *dbytes.Blk
-			var _ = _out699
-			_out699 = _this.Fs.ReadBlockOf(txn, _513_ip, d, _516_blk, false)
-			_519_b = _out699
-			var _520_fits bool = false
-			var _ = _520_fits
-			var _out700 bool
-			var _ = _out700
-			_out700 = dirpages.Companion_Default___.ListBlock(_519_b, _516_blk, _517_i, out)
-			_520_fits = _out700
-			if !_520_fits {
+			var _514_b *dbytes.Blk
+			var _ = _514_b
+			var _out694 *dbytes.Blk
+			var _ = _out694
+			_out694 = _this.Fs.ReadBlockOf(txn, _508_ip, d, _511_blk, false)
+			_514_b = _out694
+			var _515_fits bool = false
+			var _ = _515_fits
+			var _out695 bool
+			var _ = _out695
+			_out695 = dirpages.Companion_Default___.ListBlock(_514_b, _511_blk, _512_i, out)
+			_515_fits = _out695
+			if !_515_fits {
 				eof = false
 				return eof
 			}
-			_516_blk, _517_i = _516_blk+uint64(1), uint64(0)
+			_511_blk, _512_i = _511_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _521_k uint64
-	var _ = _521_k
-	_521_k = positions.Companion_Default___.FlatK(n)
-	if _521_k < uint64(12) {
+	var _516_k uint64
+	var _ = _516_k
+	_516_k = positions.Companion_Default___.FlatK(n)
+	if _516_k < uint64(12) {
 		return m
 	}
-	var _522_pb *dbytes.Blk
-	var _ = _522_pb
-	var _out701 *dbytes.Blk
-	var _ = _out701
-	_out701 = _this.Fs.Fs.ReadParent(txn, ip, _521_k, positions.Companion_Default___.MaxLev(_521_k), positions.Companion_Default___.FlatJ(n), false)
-	_522_pb = _out701
-	var _523_i uint64
-	var _ = _523_i
-	_523_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _523_i < uint64(512) {
-		var _524_bn uint64
-		var _ = _524_bn
-		_524_bn = _522_pb.U64(uint64(8) * _523_i)
-		if _524_bn != uint64(0) {
+	var _517_pb *dbytes.Blk
+	var _ = _517_pb
+	var _out696 *dbytes.Blk
+	var _ = _out696
+	_out696 = _this.Fs.Fs.ReadParent(txn, ip, _516_k, positions.Companion_Default___.MaxLev(_516_k), positions.Companion_Default___.FlatJ(n), false)
+	_517_pb = _out696
+	var _518_i uint64
+	var _ = _518_i
+	_518_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _518_i < uint64(512) {
+		var _519_bn uint64
+		var _ = _519_bn
+		_519_bn = _517_pb.U64(uint64(8) * _518_i)
+		if _519_bn != uint64(0) {
 			return m
 		}
-		m, _523_i = m+uint64(1), _523_i+uint64(1)
+		m, _518_i = m+uint64(1), _518_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out702 bool
-	var _ = _out702
-	var _out703 uint64
-	var _ = _out703
-	_out702, _out703 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out702
-	ino = _out703
+	var _out697 bool
+	var _ = _out697
+	var _out698 uint64
+	var _ = _out698
+	_out697, _out698 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out697
+	ino = _out698
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out704 bool
-	var _ = _out704
-	_out704 = _this.Fs.FreeInode(txn, ino)
-	ok = _out704
+	var _out699 bool
+	var _ = _out699
+	_out699 = _this.Fs.FreeInode(txn, ino)
+	ok = _out699
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out705 bool
-	var _ = _out705
-	_out705 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out705
+	var _out700 bool
+	var _ = _out700
+	_out700 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out700
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out706 bool
-	var _ = _out706
-	_out706 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out706
+	var _out701 bool
+	var _ = _out701
+	_out701 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out701
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out707 bool
-	var _ = _out707
-	_out707 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out707
+	var _out702 bool
+	var _ = _out702
+	_out702 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out702
 	return done
 }
 

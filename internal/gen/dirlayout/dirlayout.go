@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _455_b uint64 = 0
-	var _ = _455_b
+	var _450_b uint64 = 0
+	var _ = _450_b
 	if lev == uint64(0) {
-		_455_b = uint64(0)
+		_450_b = uint64(0)
 	} else if lev == uint64(1) {
-		_455_b = uint64(1) + h%uint64(8)
+		_450_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_455_b = uint64(9) + h%uint64(64)
+		_450_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_455_b = uint64(73) + h%uint64(512)
+		_450_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_455_b = uint64(585) + h%uint64(4096)
+		_450_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_455_b = uint64(4681) + h%uint64(32768)
+		_450_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_455_b = uint64(37449) + h%uint64(262144)
+		_450_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_455_b = uint64(299593) + h%uint64(2097152)
+		_450_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_455_b = uint64(2396745) + h%uint64(16777216)
+		_450_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_455_b + kind
+	blk = uint64(2)*_450_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _456_l uint64
-	var _ = _456_l
-	_456_l = name.Len()
-	key = _456_l + uint64(256)*(h/uint64(72057594037927936))
+	var _451_l uint64
+	var _ = _451_l
+	_451_l = name.Len()
+	key = _451_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _457_step uint64
-	var _ = _457_step
-	_457_step = uint64(1)
+	var _452_step uint64
+	var _ = _452_step
+	_452_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_457_step = uint64(8)
+		_452_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out643 bool
-			var _ = _out643
-			_out643 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out643
+			var _out638 bool
+			var _ = _out638
+			_out638 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out638
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _457_step
+		i = i + _452_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _458_step uint64
-	var _ = _458_step
-	_458_step = uint64(1)
+	var _453_step uint64
+	var _ = _453_step
+	_453_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_458_step = uint64(8)
+		_453_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _459_w uint64
-		var _ = _459_w
-		_459_w = b.U64(uint64(64) * i)
-		if _459_w == uint64(0) {
+		var _454_w uint64
+		var _ = _454_w
+		_454_w = b.U64(uint64(64) * i)
+		if _454_w == uint64(0) {
 			return i
 		}
-		i = i + _458_step
+		i = i + _453_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out644 *dbytes.Bytes
-	var _ = _out644
-	_out644 = dbytes.NewBytes(size)
-	s = _out644
-	var _460_l uint64
-	var _ = _460_l
-	_460_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _460_l)
+	var _out639 *dbytes.Bytes
+	var _ = _out639
+	_out639 = dbytes.NewBytes(size)
+	s = _out639
+	var _455_l uint64
+	var _ = _455_l
+	_455_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _455_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

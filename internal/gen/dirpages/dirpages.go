@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _461_step uint64
-	var _ = _461_step
-	var _462_cap uint64
-	var _ = _462_cap
-	_461_step, _462_cap = uint64(1), uint64(56)
-	var _463_i uint64
-	var _ = _463_i
-	_463_i = from
+	var _456_step uint64
+	var _ = _456_step
+	var _457_cap uint64
+	var _ = _457_cap
+	_456_step, _457_cap = uint64(1), uint64(56)
+	var _458_i uint64
+	var _ = _458_i
+	_458_i = from
 	if blk%uint64(2) == uint64(1) {
-		_461_step, _462_cap = uint64(8), uint64(255)
-		_463_i = (_463_i + uint64(7)) / uint64(8) * uint64(8)
+		_456_step, _457_cap = uint64(8), uint64(255)
+		_458_i = (_458_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _463_i < uint64(64) {
-		var _464_w uint64
-		var _ = _464_w
-		_464_w = b.U64(uint64(64) * _463_i)
-		if _464_w != uint64(0) {
-			var _465_l uint64
-			var _ = _465_l
-			_465_l = _464_w / uint64(281474976710656) % uint64(256)
-			if _465_l > _462_cap {
-				_465_l = _462_cap
+	for _458_i < uint64(64) {
+		var _459_w uint64
+		var _ = _459_w
+		_459_w = b.U64(uint64(64) * _458_i)
+		if _459_w != uint64(0) {
+			var _460_l uint64
+			var _ = _460_l
+			_460_l = _459_w / uint64(281474976710656) % uint64(256)
+			if _460_l > _457_cap {
+				_460_l = _457_cap
 			}
-			var _out645 bool
-			var _ = _out645
-			_out645 = out.Offer(_464_w%uint64(281474976710656), b, uint64(64)*_463_i+uint64(8), _465_l, uint64(64)*blk+_463_i+uint64(3))
-			fits = _out645
+			var _out640 bool
+			var _ = _out640
+			_out640 = out.Offer(_459_w%uint64(281474976710656), b, uint64(64)*_458_i+uint64(8), _460_l, uint64(64)*blk+_458_i+uint64(3))
+			fits = _out640
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_463_i = _463_i + _461_step
+		_458_i = _458_i + _456_step
 	}
 	fits = true
 	return fits

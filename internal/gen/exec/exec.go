@@ -101,20 +101,20 @@ func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _536_ok bool
-	var _ = _536_ok
-	var _537_n uint64
-	var _ = _537_n
-	var _out718 bool
-	var _ = _out718
-	var _out719 uint64
-	var _ = _out719
-	_out718, _out719 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_536_ok = _out718
-	_537_n = _out719
+	var _531_ok bool
+	var _ = _531_ok
+	var _532_n uint64
+	var _ = _532_n
+	var _out713 bool
+	var _ = _out713
+	var _out714 uint64
+	var _ = _out714
+	_out713, _out714 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_531_ok = _out713
+	_532_n = _out714
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _536_ok {
+		if _531_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -126,16 +126,16 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out720 uint32
-	var _ = _out720
-	_out720 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out720
+	var _out715 uint32
+	var _ = _out715
+	_out715 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out715
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out721 uint32
-		var _ = _out721
-		_out721 = Companion_Default___.Sync(t)
-		st = _out721
+		var _out716 uint32
+		var _ = _out716
+		_out716 = Companion_Default___.Sync(t)
+		st = _out716
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

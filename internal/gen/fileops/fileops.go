@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _705_ip
-	var _out976 uint32
-	var _ = _out976
-	var _out977 *dbytes.Bytes
-	var _ = _out977
-	_out976, _out977 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out976
-	_705_ip = _out977
+	var _700_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _700_ip
+	var _out971 uint32
+	var _ = _out971
+	var _out972 *dbytes.Bytes
+	var _ = _out972
+	_out971, _out972 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out971
+	_700_ip = _out972
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _705_ip
-	var _706_ty uint32
-	var _ = _706_ty
-	var _out978 uint32
-	var _ = _out978
-	_out978 = inodeformat.Companion_Default___.GetTy(_705_ip)
-	_706_ty = _out978
-	if _706_ty != permissions.Companion_Default___.REG() {
+	after = _700_ip
+	var _701_ty uint32
+	var _ = _701_ty
+	var _out973 uint32
+	var _ = _out973
+	_out973 = inodeformat.Companion_Default___.GetTy(_700_ip)
+	_701_ty = _out973
+	if _701_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _707_r bool
-	var _ = _707_r
-	var _out979 bool
-	var _ = _out979
-	_out979 = permissions.Companion_Default___.MayData(c, _705_ip, permissions.Companion_Default___.MAYR())
-	_707_r = _out979
-	var _708_x bool
-	var _ = _708_x
-	var _out980 bool
-	var _ = _out980
-	_out980 = permissions.Companion_Default___.May(c, _705_ip, permissions.Companion_Default___.MAYX())
-	_708_x = _out980
-	if !_707_r && !_708_x {
+	var _702_r bool
+	var _ = _702_r
+	var _out974 bool
+	var _ = _out974
+	_out974 = permissions.Companion_Default___.MayData(c, _700_ip, permissions.Companion_Default___.MAYR())
+	_702_r = _out974
+	var _703_x bool
+	var _ = _703_x
+	var _out975 bool
+	var _ = _out975
+	_out975 = permissions.Companion_Default___.May(c, _700_ip, permissions.Companion_Default___.MAYX())
+	_703_x = _out975
+	if !_702_r && !_703_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _709_size uint64
-	var _ = _709_size
-	var _out981 uint64
-	var _ = _out981
-	_out981 = inodeformat.Companion_Default___.GetSize(_705_ip)
-	_709_size = _out981
-	eof = off >= _709_size || len_ >= _709_size-off
-	var _out982 *dbytes.Bytes
-	var _ = _out982
-	_out982 = d.Fs.Read(txn, ino, off, len_)
-	data = _out982
+	var _704_size uint64
+	var _ = _704_size
+	var _out976 uint64
+	var _ = _out976
+	_out976 = inodeformat.Companion_Default___.GetSize(_700_ip)
+	_704_size = _out976
+	eof = off >= _704_size || len_ >= _704_size-off
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out977 = d.Fs.Read(txn, ino, off, len_)
+	data = _out977
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _710_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _710_ip
-	var _out983 uint32
-	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	_out983, _out984 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out983
-	_710_ip = _out984
+	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _705_ip
+	var _out978 uint32
+	var _ = _out978
+	var _out979 *dbytes.Bytes
+	var _ = _out979
+	_out978, _out979 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out978
+	_705_ip = _out979
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _710_ip
-	var _711_ty uint32
-	var _ = _711_ty
-	var _out985 uint32
-	var _ = _out985
-	_out985 = inodeformat.Companion_Default___.GetTy(_710_ip)
-	_711_ty = _out985
-	if _711_ty != permissions.Companion_Default___.REG() {
+	before = _705_ip
+	var _706_ty uint32
+	var _ = _706_ty
+	var _out980 uint32
+	var _ = _out980
+	_out980 = inodeformat.Companion_Default___.GetTy(_705_ip)
+	_706_ty = _out980
+	if _706_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _712_w bool
-	var _ = _712_w
-	var _out986 bool
-	var _ = _out986
-	_out986 = permissions.Companion_Default___.MayData(c, _710_ip, permissions.Companion_Default___.MAYW())
-	_712_w = _out986
-	if !_712_w {
+	var _707_w bool
+	var _ = _707_w
+	var _out981 bool
+	var _ = _out981
+	_out981 = permissions.Companion_Default___.MayData(c, _705_ip, permissions.Companion_Default___.MAYW())
+	_707_w = _out981
+	if !_707_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _710_ip
+		after = _705_ip
 		return st, before, after
 	}
-	var _713_size uint64
-	var _ = _713_size
-	var _out987 uint64
-	var _ = _out987
-	_out987 = inodeformat.Companion_Default___.GetSize(_710_ip)
-	_713_size = _out987
-	var _714_shrink uint64
-	var _ = _714_shrink
-	var _out988 uint64
-	var _ = _out988
-	_out988 = inodeformat.Companion_Default___.GetShrink(_710_ip)
-	_714_shrink = _out988
-	if _714_shrink != uint64(0) && off+len_ > _713_size {
+	var _708_size uint64
+	var _ = _708_size
+	var _out982 uint64
+	var _ = _out982
+	_out982 = inodeformat.Companion_Default___.GetSize(_705_ip)
+	_708_size = _out982
+	var _709_shrink uint64
+	var _ = _709_shrink
+	var _out983 uint64
+	var _ = _out983
+	_out983 = inodeformat.Companion_Default___.GetShrink(_705_ip)
+	_709_shrink = _out983
+	if _709_shrink != uint64(0) && off+len_ > _708_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out989 uint32
-	var _ = _out989
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	_out989, _out990 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out989
-	after = _out990
+	var _out984 uint32
+	var _ = _out984
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	_out984, _out985 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out984
+	after = _out985
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _715_ok bool
-	var _ = _715_ok
-	var _out991 bool
-	var _ = _out991
-	_out991 = d.Write(txn, ino, off, src, so, len_)
-	_715_ok = _out991
-	if !_715_ok {
+	var _710_ok bool
+	var _ = _710_ok
+	var _out986 bool
+	var _ = _out986
+	_out986 = d.Write(txn, ino, off, src, so, len_)
+	_710_ok = _out986
+	if !_710_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _716_np *dbytes.Bytes
-	var _ = _716_np
-	var _out992 *dbytes.Bytes
-	var _ = _out992
-	_out992 = d.Fs.GetInode(txn, ino, true)
-	_716_np = _out992
-	var _717_ts uint64
-	var _ = _717_ts
-	var _718_tns uint32
-	var _ = _718_tns
-	var _out993 uint64
-	var _ = _out993
-	var _out994 uint32
-	var _ = _out994
-	_out993, _out994 = attributechanges.Companion_Default___.Stamp(_716_np, s, ns)
-	_717_ts = _out993
-	_718_tns = _out994
-	inodeformat.Companion_Default___.SetMtime(_716_np, _717_ts, _718_tns)
-	inodeformat.Companion_Default___.SetCtime(_716_np, _717_ts, _718_tns)
+	var _711_np *dbytes.Bytes
+	var _ = _711_np
+	var _out987 *dbytes.Bytes
+	var _ = _out987
+	_out987 = d.Fs.GetInode(txn, ino, true)
+	_711_np = _out987
+	var _712_ts uint64
+	var _ = _712_ts
+	var _713_tns uint32
+	var _ = _713_tns
+	var _out988 uint64
+	var _ = _out988
+	var _out989 uint32
+	var _ = _out989
+	_out988, _out989 = attributechanges.Companion_Default___.Stamp(_711_np, s, ns)
+	_712_ts = _out988
+	_713_tns = _out989
+	inodeformat.Companion_Default___.SetMtime(_711_np, _712_ts, _713_tns)
+	inodeformat.Companion_Default___.SetCtime(_711_np, _712_ts, _713_tns)
 	if c.Uid != uint32(0) {
-		var _719_mode uint32
-		var _ = _719_mode
-		var _out995 uint32
-		var _ = _out995
-		_out995 = inodeformat.Companion_Default___.GetMode(_716_np)
-		_719_mode = _out995
-		inodeformat.Companion_Default___.SetMode(_716_np, permissions.Companion_Default___.KillPriv(_719_mode))
+		var _714_mode uint32
+		var _ = _714_mode
+		var _out990 uint32
+		var _ = _out990
+		_out990 = inodeformat.Companion_Default___.GetMode(_711_np)
+		_714_mode = _out990
+		inodeformat.Companion_Default___.SetMode(_711_np, permissions.Companion_Default___.KillPriv(_714_mode))
 	}
-	d.PutInode(txn, ino, _716_np)
-	after = _716_np
+	d.PutInode(txn, ino, _711_np)
+	after = _711_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _720_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _720_ip
-	var _out996 uint32
-	var _ = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out996, _out997 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out996
-	_720_ip = _out997
+	var _715_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _715_ip
+	var _out991 uint32
+	var _ = _out991
+	var _out992 *dbytes.Bytes
+	var _ = _out992
+	_out991, _out992 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out991
+	_715_ip = _out992
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _720_ip
-	var _721_ty uint32
-	var _ = _721_ty
-	var _out998 uint32
-	var _ = _out998
-	_out998 = inodeformat.Companion_Default___.GetTy(_720_ip)
-	_721_ty = _out998
-	if _721_ty != permissions.Companion_Default___.LNK() {
+	after = _715_ip
+	var _716_ty uint32
+	var _ = _716_ty
+	var _out993 uint32
+	var _ = _out993
+	_out993 = inodeformat.Companion_Default___.GetTy(_715_ip)
+	_716_ty = _out993
+	if _716_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _722_size uint64
-	var _ = _722_size
-	var _out999 uint64
-	var _ = _out999
-	_out999 = inodeformat.Companion_Default___.GetSize(_720_ip)
-	_722_size = _out999
-	if _722_size > uint64(4096) {
+	var _717_size uint64
+	var _ = _717_size
+	var _out994 uint64
+	var _ = _out994
+	_out994 = inodeformat.Companion_Default___.GetSize(_715_ip)
+	_717_size = _out994
+	if _717_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out1000 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out1000
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	_out995 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out995
 	return st, target, after
 }
 

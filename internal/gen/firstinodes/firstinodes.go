@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _525_bf *blockstore.BlockFs
-	var _ = _525_bf
+	var _520_bf *blockstore.BlockFs
+	var _ = _520_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_525_bf = _nw2
-	var _526_xf *blocktree.BlockTreeFs
-	var _ = _526_xf
+	_520_bf = _nw2
+	var _521_xf *blocktree.BlockTreeFs
+	var _ = _521_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_525_bf)
-	_526_xf = _nw3
+	_nw3.Recover(_520_bf)
+	_521_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_526_xf, geo, jrnl)
+	_nw4.Recover(_521_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out708 *bytefiles.ByteFs
-	var _ = _out708
-	_out708 = Companion_Default___.Blank(geo, jrnl)
-	f = _out708
-	var _527_z *dbytes.Bytes
-	var _ = _527_z
-	var _out709 *dbytes.Bytes
-	var _ = _out709
-	_out709 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_527_z = _out709
-	f.Blank(txn, _527_z, uint64(2), uint32(8), uint64(1))
-	var _out710 *dbytes.Bytes
-	var _ = _out710
-	_out710 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_527_z = _out710
-	f.Blank(txn, _527_z, uint64(1), uint32(2), uint64(1))
-	var _528_ip *dbytes.Bytes
-	var _ = _528_ip
-	var _out711 *dbytes.Bytes
-	var _ = _out711
-	_out711 = f.GetInode(txn, uint64(1), true)
-	_528_ip = _out711
-	inodeformat.Companion_Default___.SetMode(_528_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_528_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_528_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_528_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_528_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_528_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_528_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_528_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _528_ip)
+	var _out703 *bytefiles.ByteFs
+	var _ = _out703
+	_out703 = Companion_Default___.Blank(geo, jrnl)
+	f = _out703
+	var _522_z *dbytes.Bytes
+	var _ = _522_z
+	var _out704 *dbytes.Bytes
+	var _ = _out704
+	_out704 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_522_z = _out704
+	f.Blank(txn, _522_z, uint64(2), uint32(8), uint64(1))
+	var _out705 *dbytes.Bytes
+	var _ = _out705
+	_out705 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_522_z = _out705
+	f.Blank(txn, _522_z, uint64(1), uint32(2), uint64(1))
+	var _523_ip *dbytes.Bytes
+	var _ = _523_ip
+	var _out706 *dbytes.Bytes
+	var _ = _out706
+	_out706 = f.GetInode(txn, uint64(1), true)
+	_523_ip = _out706
+	inodeformat.Companion_Default___.SetMode(_523_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_523_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_523_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_523_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_523_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_523_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _523_ip)
 	return f
 }
 

@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _317_k uint64
-	var _ = _317_k
-	_317_k = uint64(0)
-	for _317_k < uint64(15) {
-		var _318_x uint64
-		var _ = _318_x
-		var _out509 uint64
-		var _ = _out509
-		_out509 = Companion_Default___.GetSlot(b, _317_k)
-		_318_x = _out509
-		if _318_x != uint64(0) {
+	var _312_k uint64
+	var _ = _312_k
+	_312_k = uint64(0)
+	for _312_k < uint64(15) {
+		var _313_x uint64
+		var _ = _313_x
+		var _out504 uint64
+		var _ = _out504
+		_out504 = Companion_Default___.GetSlot(b, _312_k)
+		_313_x = _out504
+		if _313_x != uint64(0) {
 			r = false
 			return r
 		}
-		_317_k = _317_k + uint64(1)
+		_312_k = _312_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _319_u uint64
-	var _ = _319_u
-	var _out510 uint64
-	var _ = _out510
-	_out510 = Companion_Default___.GetUsed(b)
-	_319_u = _out510
-	Companion_Default___.SetUsed(b, _319_u+uint64(1))
+	var _314_u uint64
+	var _ = _314_u
+	var _out505 uint64
+	var _ = _out505
+	_out505 = Companion_Default___.GetUsed(b)
+	_314_u = _out505
+	Companion_Default___.SetUsed(b, _314_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _320_u uint64
-	var _ = _320_u
-	var _out511 uint64
-	var _ = _out511
-	_out511 = Companion_Default___.GetUsed(b)
-	_320_u = _out511
-	Companion_Default___.SetUsed(b, _320_u-uint64(1))
+	var _315_u uint64
+	var _ = _315_u
+	var _out506 uint64
+	var _ = _out506
+	_out506 = Companion_Default___.GetUsed(b)
+	_315_u = _out506
+	Companion_Default___.SetUsed(b, _315_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out722 bool
-		var _ = _out722
-		var _out723 *ddisk.BList
-		var _ = _out723
-		_out722, _out723 = d.ReadRun(a, n)
-		io = _out722
-		l = _out723
+		var _out717 bool
+		var _ = _out717
+		var _out718 *ddisk.BList
+		var _ = _out718
+		_out717, _out718 = d.ReadRun(a, n)
+		io = _out717
+		l = _out718
 	} else {
-		var _out724 bool
-		var _ = _out724
-		var _out725 *ddisk.BList
-		var _ = _out725
-		_out724, _out725 = d.ReadAny(a, n)
-		io = _out724
-		l = _out725
+		var _out719 bool
+		var _ = _out719
+		var _out720 *ddisk.BList
+		var _ = _out720
+		_out719, _out720 = d.ReadAny(a, n)
+		io = _out719
+		l = _out720
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _538_s uint64
-	var _ = _538_s
-	var _out726 uint64
-	var _ = _out726
-	_out726 = ring.Companion_Default___.SlotOf(q, nd)
-	_538_s = _out726
-	var _539_a uint64
-	var _ = _539_a
-	_539_a = at + uint64(2) + uint64(16)*_538_s
-	var _540_k uint64
-	var _ = _540_k
-	_540_k = n
+	var _533_s uint64
+	var _ = _533_s
+	var _out721 uint64
+	var _ = _out721
+	_out721 = ring.Companion_Default___.SlotOf(q, nd)
+	_533_s = _out721
+	var _534_a uint64
+	var _ = _534_a
+	_534_a = at + uint64(2) + uint64(16)*_533_s
+	var _535_k uint64
+	var _ = _535_k
+	_535_k = n
 	if n > uint64(15) {
-		var _out727 uint64
-		var _ = _out727
-		_out727 = ring.Companion_Default___.SlotOf(pos, nr)
-		_538_s = _out727
-		_539_a = at + uint64(1) + uint64(16)*nd + _538_s
-		if _540_k > nr-_538_s {
-			_540_k = nr - _538_s
+		var _out722 uint64
+		var _ = _out722
+		_out722 = ring.Companion_Default___.SlotOf(pos, nr)
+		_533_s = _out722
+		_534_a = at + uint64(1) + uint64(16)*nd + _533_s
+		if _535_k > nr-_533_s {
+			_535_k = nr - _533_s
 		}
 	}
-	var _out728 bool
-	var _ = _out728
-	var _out729 *ddisk.BList
-	var _ = _out729
-	_out728, _out729 = Companion_Default___.ReadLog(d, believe, _539_a, _540_k)
-	io = _out728
-	x = _out729
+	var _out723 bool
+	var _ = _out723
+	var _out724 *ddisk.BList
+	var _ = _out724
+	_out723, _out724 = Companion_Default___.ReadLog(d, believe, _534_a, _535_k)
+	io = _out723
+	x = _out724
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out730 bool
-	var _ = _out730
-	var _out731 *ddisk.BList
-	var _ = _out731
-	_out730, _out731 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_540_k)
-	io = _out730
-	y = _out731
+	var _out725 bool
+	var _ = _out725
+	var _out726 *ddisk.BList
+	var _ = _out726
+	_out725, _out726 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_535_k)
+	io = _out725
+	y = _out726
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _541_hm *dlog.BMap
-	var _ = _541_hm
-	var _out732 *dlog.BMap
-	var _ = _out732
-	_out732 = dlog.NewBMap()
-	_541_hm = _out732
-	var _542_i uint64
-	var _ = _542_i
-	_542_i = uint64(0)
-	for _542_i < m {
-		var _543_a uint64
-		var _ = _543_a
-		var _544_n uint64
-		var _ = _544_n
-		var _out733 uint64
-		var _ = _out733
-		var _out734 uint64
-		var _ = _out734
-		_out733, _out734 = Companion_Default___.DirRun(r, _542_i, m)
-		_543_a = _out733
-		_544_n = _out734
-		var _545_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _545_l
-		var _out735 bool
-		var _ = _out735
-		var _out736 *ddisk.BList
-		var _ = _out736
-		_out735, _out736 = Companion_Default___.ReadLog(d, believe, _543_a, _544_n)
-		io = _out735
-		_545_l = _out736
+	var _536_hm *dlog.BMap
+	var _ = _536_hm
+	var _out727 *dlog.BMap
+	var _ = _out727
+	_out727 = dlog.NewBMap()
+	_536_hm = _out727
+	var _537_i uint64
+	var _ = _537_i
+	_537_i = uint64(0)
+	for _537_i < m {
+		var _538_a uint64
+		var _ = _538_a
+		var _539_n uint64
+		var _ = _539_n
+		var _out728 uint64
+		var _ = _out728
+		var _out729 uint64
+		var _ = _out729
+		_out728, _out729 = Companion_Default___.DirRun(r, _537_i, m)
+		_538_a = _out728
+		_539_n = _out729
+		var _540_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _540_l
+		var _out730 bool
+		var _ = _out730
+		var _out731 *ddisk.BList
+		var _ = _out731
+		_out730, _out731 = Companion_Default___.ReadLog(d, believe, _538_a, _539_n)
+		io = _out730
+		_540_l = _out731
 		if !io {
 			return io, z
 		}
-		var _546_ok bool
-		var _ = _546_ok
-		var _out737 bool
-		var _ = _out737
-		_out737 = Companion_Default___.PutRun(_541_hm, r, _542_i, _544_n, _545_l)
-		_546_ok = _out737
-		if !_546_ok {
+		var _541_ok bool
+		var _ = _541_ok
+		var _out732 bool
+		var _ = _out732
+		_out732 = Companion_Default___.PutRun(_536_hm, r, _537_i, _539_n, _540_l)
+		_541_ok = _out732
+		if !_541_ok {
 			return io, z
 		}
-		_542_i = _542_i + _544_n
+		_537_i = _537_i + _539_n
 	}
-	var _out738 *ddisk.BList
-	var _ = _out738
-	_out738 = _541_hm.List()
-	z = _out738
+	var _out733 *ddisk.BList
+	var _ = _out733
+	_out733 = _536_hm.List()
+	z = _out733
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out739 uint64
-	var _ = _out739
-	_out739 = r.Dir(i)
-	a = _out739
+	var _out734 uint64
+	var _ = _out734
+	_out734 = r.Dir(i)
+	a = _out734
 	n = uint64(1)
 	for i+n < m {
-		var _547_b uint64
-		var _ = _547_b
-		var _out740 uint64
-		var _ = _out740
-		_out740 = r.Dir(i + n)
-		_547_b = _out740
-		if _547_b != a+n {
+		var _542_b uint64
+		var _ = _542_b
+		var _out735 uint64
+		var _ = _out735
+		_out735 = r.Dir(i + n)
+		_542_b = _out735
+		if _542_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _548_k uint64
-	var _ = _548_k
-	_548_k = uint64(0)
-	for _548_k < n {
-		var _549_a uint64
-		var _ = _549_a
-		var _out741 uint64
-		var _ = _out741
-		_out741 = r.Dir(i + _548_k)
-		_549_a = _out741
-		var _550_o *dbytes.Blk
-		var _ = _550_o
-		var _out742 *dbytes.Blk
-		var _ = _out742
-		_out742 = hm.Get(_549_a)
-		_550_o = _out742
-		if _550_o != (*dbytes.Blk)(nil) {
+	var _543_k uint64
+	var _ = _543_k
+	_543_k = uint64(0)
+	for _543_k < n {
+		var _544_a uint64
+		var _ = _544_a
+		var _out736 uint64
+		var _ = _out736
+		_out736 = r.Dir(i + _543_k)
+		_544_a = _out736
+		var _545_o *dbytes.Blk
+		var _ = _545_o
+		var _out737 *dbytes.Blk
+		var _ = _out737
+		_out737 = hm.Get(_544_a)
+		_545_o = _out737
+		if _545_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _551_b *dbytes.Blk
-		var _ = _551_b
-		var _out743 *dbytes.Blk
-		var _ = _out743
-		_out743 = l.BlkAt(_548_k)
-		_551_b = _out743
-		hm.Put(_549_a, _551_b)
-		_548_k = _548_k + uint64(1)
+		var _546_b *dbytes.Blk
+		var _ = _546_b
+		var _out738 *dbytes.Blk
+		var _ = _out738
+		_out738 = l.BlkAt(_543_k)
+		_546_b = _out738
+		hm.Put(_544_a, _546_b)
+		_543_k = _543_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _552_s uint64
-	var _ = _552_s
+	var _547_s uint64
+	var _ = _547_s
+	var _out739 uint64
+	var _ = _out739
+	_out739 = ring.Companion_Default___.SlotOf(q, nd)
+	_547_s = _out739
+	var _548_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _548_l
+	var _out740 bool
+	var _ = _out740
+	var _out741 *ddisk.BList
+	var _ = _out741
+	_out740, _out741 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_547_s, uint64(1))
+	io = _out740
+	_548_l = _out741
+	if !io {
+		return io, gm
+	}
+	var _549_b *dbytes.Blk
+	var _ = _549_b
+	var _out742 *dbytes.Blk
+	var _ = _out742
+	_out742 = _548_l.BlkAt(uint64(0))
+	_549_b = _out742
+	var _550_r *dlog.DescR
+	var _ = _550_r
+	var _out743 *dlog.DescR
+	var _ = _out743
+	_out743 = dlog.Parse(_549_b)
+	_550_r = _out743
+	if _550_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _551_q2 uint64
+	var _ = _551_q2
 	var _out744 uint64
 	var _ = _out744
-	_out744 = ring.Companion_Default___.SlotOf(q, nd)
-	_552_s = _out744
-	var _553_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _553_l
-	var _out745 bool
+	_out744 = _550_r.Sq()
+	_551_q2 = _out744
+	var _552_pos uint64
+	var _ = _552_pos
+	var _out745 uint64
 	var _ = _out745
-	var _out746 *ddisk.BList
+	_out745 = _550_r.Pos()
+	_552_pos = _out745
+	var _553_n uint64
+	var _ = _553_n
+	var _out746 uint64
 	var _ = _out746
-	_out745, _out746 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_552_s, uint64(1))
-	io = _out745
-	_553_l = _out746
+	_out746 = _550_r.N()
+	_553_n = _out746
+	var _554_dn uint64
+	var _ = _554_dn
+	var _out747 uint64
+	var _ = _out747
+	_out747 = _550_r.M()
+	_554_dn = _out747
+	if _551_q2 != q || _552_pos >= uint64(2305843009213693952) || _553_n > uint64(500) || _554_dn > uint64(500)-_553_n {
+		return io, gm
+	}
+	var _555_same bool
+	var _ = _555_same
+	var _out748 bool
+	var _ = _out748
+	_out748 = seal.Under(_550_r, hb)
+	_555_same = _out748
+	if !_555_same {
+		return io, gm
+	}
+	var _556_inside bool
+	var _ = _556_inside
+	var _out749 bool
+	var _ = _out749
+	_out749 = Companion_Default___.AddrsIn(_550_r, _553_n, _554_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_556_inside = _out749
+	if !_556_inside {
+		return io, gm
+	}
+	var _557_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _557_x
+	var _558_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _558_y
+	var _out750 bool
+	var _ = _out750
+	var _out751 *ddisk.BList
+	var _ = _out751
+	var _out752 *ddisk.BList
+	var _ = _out752
+	_out750, _out751, _out752 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _552_pos, _553_n)
+	io = _out750
+	_557_x = _out751
+	_558_y = _out752
 	if !io {
 		return io, gm
 	}
-	var _554_b *dbytes.Blk
-	var _ = _554_b
-	var _out747 *dbytes.Blk
-	var _ = _out747
-	_out747 = _553_l.BlkAt(uint64(0))
-	_554_b = _out747
-	var _555_r *dlog.DescR
-	var _ = _555_r
-	var _out748 *dlog.DescR
-	var _ = _out748
-	_out748 = dlog.Parse(_554_b)
-	_555_r = _out748
-	if _555_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _556_q2 uint64
-	var _ = _556_q2
-	var _out749 uint64
-	var _ = _out749
-	_out749 = _555_r.Sq()
-	_556_q2 = _out749
-	var _557_pos uint64
-	var _ = _557_pos
-	var _out750 uint64
-	var _ = _out750
-	_out750 = _555_r.Pos()
-	_557_pos = _out750
-	var _558_n uint64
-	var _ = _558_n
-	var _out751 uint64
-	var _ = _out751
-	_out751 = _555_r.N()
-	_558_n = _out751
-	var _559_dn uint64
-	var _ = _559_dn
-	var _out752 uint64
-	var _ = _out752
-	_out752 = _555_r.M()
-	_559_dn = _out752
-	if _556_q2 != q || _557_pos >= uint64(2305843009213693952) || _558_n > uint64(500) || _559_dn > uint64(500)-_558_n {
-		return io, gm
-	}
-	var _560_same bool
-	var _ = _560_same
+	var _559_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _559_z
 	var _out753 bool
 	var _ = _out753
-	_out753 = seal.Under(_555_r, hb)
-	_560_same = _out753
-	if !_560_same {
-		return io, gm
-	}
-	var _561_inside bool
-	var _ = _561_inside
-	var _out754 bool
+	var _out754 *ddisk.BList
 	var _ = _out754
-	_out754 = Companion_Default___.AddrsIn(_555_r, _558_n, _559_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_561_inside = _out754
-	if !_561_inside {
+	_out753, _out754 = Companion_Default___.ReadDirect(d, believe, _550_r, _554_dn)
+	io = _out753
+	_559_z = _out754
+	if !io || _559_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _562_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _562_x
-	var _563_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _563_y
+	var _560_ok bool
+	var _ = _560_ok
 	var _out755 bool
 	var _ = _out755
-	var _out756 *ddisk.BList
+	_out755 = seal.Check(_550_r, _557_x, _558_y, _559_z, cs)
+	_560_ok = _out755
+	if !_560_ok {
+		return io, gm
+	}
+	var _out756 *dlog.BMap
 	var _ = _out756
-	var _out757 *ddisk.BList
-	var _ = _out757
-	_out755, _out756, _out757 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _557_pos, _558_n)
-	io = _out755
-	_562_x = _out756
-	_563_y = _out757
-	if !io {
-		return io, gm
-	}
-	var _564_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _564_z
-	var _out758 bool
-	var _ = _out758
-	var _out759 *ddisk.BList
-	var _ = _out759
-	_out758, _out759 = Companion_Default___.ReadDirect(d, believe, _555_r, _559_dn)
-	io = _out758
-	_564_z = _out759
-	if !io || _564_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _565_ok bool
-	var _ = _565_ok
-	var _out760 bool
-	var _ = _out760
-	_out760 = seal.Check(_555_r, _562_x, _563_y, _564_z, cs)
-	_565_ok = _out760
-	if !_565_ok {
-		return io, gm
-	}
-	var _out761 *dlog.BMap
-	var _ = _out761
-	_out761 = Companion_Default___.GroupMap(_555_r, _558_n, _562_x, _563_y)
-	gm = _out761
+	_out756 = Companion_Default___.GroupMap(_550_r, _553_n, _557_x, _558_y)
+	gm = _out756
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _566_i uint64
-	var _ = _566_i
-	_566_i = uint64(0)
-	for _566_i < n {
-		var _567_a uint64
-		var _ = _567_a
-		var _out762 uint64
-		var _ = _out762
-		_out762 = r.Addr(_566_i)
-		_567_a = _out762
-		if _567_a < lo || _567_a >= hi {
+	var _561_i uint64
+	var _ = _561_i
+	_561_i = uint64(0)
+	for _561_i < n {
+		var _562_a uint64
+		var _ = _562_a
+		var _out757 uint64
+		var _ = _out757
+		_out757 = r.Addr(_561_i)
+		_562_a = _out757
+		if _562_a < lo || _562_a >= hi {
 			ok = false
 			return ok
 		}
-		_566_i = _566_i + uint64(1)
+		_561_i = _561_i + uint64(1)
 	}
-	_566_i = uint64(0)
-	for _566_i < m {
-		var _568_a uint64
-		var _ = _568_a
-		var _out763 uint64
-		var _ = _out763
-		_out763 = r.Dir(_566_i)
-		_568_a = _out763
-		if _568_a < lo || _568_a >= hi {
+	_561_i = uint64(0)
+	for _561_i < m {
+		var _563_a uint64
+		var _ = _563_a
+		var _out758 uint64
+		var _ = _out758
+		_out758 = r.Dir(_561_i)
+		_563_a = _out758
+		if _563_a < lo || _563_a >= hi {
 			ok = false
 			return ok
 		}
-		_566_i = _566_i + uint64(1)
+		_561_i = _561_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out764 *dlog.BMap
-	var _ = _out764
-	_out764 = dlog.NewBMap()
-	gm = _out764
-	var _569_k uint64
-	var _ = _569_k
-	var _out765 uint64
-	var _ = _out765
-	_out765 = x.Len()
-	_569_k = _out765
-	var _570_i uint64
-	var _ = _570_i
-	_570_i = uint64(0)
-	for _570_i < n {
-		var _571_a uint64
-		var _ = _571_a
-		var _out766 uint64
-		var _ = _out766
-		_out766 = r.Addr(_570_i)
-		_571_a = _out766
-		var _572_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _572_b
-		if _570_i < _569_k {
-			var _out767 *dbytes.Blk
-			var _ = _out767
-			_out767 = x.BlkAt(_570_i)
-			_572_b = _out767
+	var _out759 *dlog.BMap
+	var _ = _out759
+	_out759 = dlog.NewBMap()
+	gm = _out759
+	var _564_k uint64
+	var _ = _564_k
+	var _out760 uint64
+	var _ = _out760
+	_out760 = x.Len()
+	_564_k = _out760
+	var _565_i uint64
+	var _ = _565_i
+	_565_i = uint64(0)
+	for _565_i < n {
+		var _566_a uint64
+		var _ = _566_a
+		var _out761 uint64
+		var _ = _out761
+		_out761 = r.Addr(_565_i)
+		_566_a = _out761
+		var _567_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _567_b
+		if _565_i < _564_k {
+			var _out762 *dbytes.Blk
+			var _ = _out762
+			_out762 = x.BlkAt(_565_i)
+			_567_b = _out762
 		} else {
-			var _out768 *dbytes.Blk
-			var _ = _out768
-			_out768 = y.BlkAt(_570_i - _569_k)
-			_572_b = _out768
+			var _out763 *dbytes.Blk
+			var _ = _out763
+			_out763 = y.BlkAt(_565_i - _564_k)
+			_567_b = _out763
 		}
-		gm.Put(_571_a, _572_b)
-		_570_i = _570_i + uint64(1)
+		gm.Put(_566_a, _567_b)
+		_565_i = _565_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out769 bool
-	var _ = _out769
-	var _out770 *dlog.BMap
-	var _ = _out770
-	var _out771 uint64
-	var _ = _out771
-	_out769, _out770, _out771 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out769
-	mm = _out770
-	i = _out771
+	var _out764 bool
+	var _ = _out764
+	var _out765 *dlog.BMap
+	var _ = _out765
+	var _out766 uint64
+	var _ = _out766
+	_out764, _out765, _out766 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out764
+	mm = _out765
+	i = _out766
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out772 bool
-	var _ = _out772
-	var _out773 bool
-	var _ = _out773
-	_out772, _out773 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out772
-	damaged = _out773
+	var _out767 bool
+	var _ = _out767
+	var _out768 bool
+	var _ = _out768
+	_out767, _out768 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out767
+	damaged = _out768
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out774 bool
-	var _ = _out774
-	var _out775 bool
-	var _ = _out775
-	_out774, _out775 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out774
-	damaged = _out775
+	var _out769 bool
+	var _ = _out769
+	var _out770 bool
+	var _ = _out770
+	_out769, _out770 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out769
+	damaged = _out770
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out776 *dlog.BMap
-	var _ = _out776
-	_out776 = dlog.NewBMap()
-	mm = _out776
+	var _out771 *dlog.BMap
+	var _ = _out771
+	_out771 = dlog.NewBMap()
+	mm = _out771
 	i = uint64(0)
 	io = true
-	var _573_done bool
-	var _ = _573_done
-	_573_done = false
-	for !_573_done {
+	var _568_done bool
+	var _ = _568_done
+	_568_done = false
+	for !_568_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _574_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _574_gm
-		var _out777 bool
-		var _ = _out777
-		var _out778 *dlog.BMap
-		var _ = _out778
-		_out777, _out778 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out777
-		_574_gm = _out778
+		var _569_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _569_gm
+		var _out772 bool
+		var _ = _out772
+		var _out773 *dlog.BMap
+		var _ = _out773
+		_out772, _out773 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out772
+		_569_gm = _out773
 		if !io {
 			return io, mm, i
 		}
-		if _574_gm == (*dlog.BMap)(nil) {
-			_573_done = true
+		if _569_gm == (*dlog.BMap)(nil) {
+			_568_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _574_gm)
+			groups.Companion_Default___.MergeInto(mm, _569_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _575_s uint64
-	var _ = _575_s
-	_575_s = uint64(0)
+	var _570_s uint64
+	var _ = _570_s
+	_570_s = uint64(0)
 	io = true
 	found = false
-	for _575_s < nd {
-		var _576_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _576_l
-		var _out779 bool
-		var _ = _out779
-		var _out780 *ddisk.BList
-		var _ = _out780
-		_out779, _out780 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_575_s, uint64(1))
-		io = _out779
-		_576_l = _out780
+	for _570_s < nd {
+		var _571_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _571_l
+		var _out774 bool
+		var _ = _out774
+		var _out775 *ddisk.BList
+		var _ = _out775
+		_out774, _out775 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_570_s, uint64(1))
+		io = _out774
+		_571_l = _out775
 		if !io {
 			return io, found
 		}
-		var _577_b *dbytes.Blk
-		var _ = _577_b
-		var _out781 *dbytes.Blk
-		var _ = _out781
-		_out781 = _576_l.BlkAt(uint64(0))
-		_577_b = _out781
-		var _578_r *dlog.DescR
-		var _ = _578_r
-		var _out782 *dlog.DescR
-		var _ = _out782
-		_out782 = dlog.Parse(_577_b)
-		_578_r = _out782
-		if _578_r != (*dlog.DescR)(nil) {
-			var _579_q uint64
-			var _ = _579_q
-			var _out783 uint64
-			var _ = _out783
-			_out783 = _578_r.Sq()
-			_579_q = _out783
-			var _580_ok bool
-			var _ = _580_ok
-			var _out784 bool
-			var _ = _out784
-			_out784 = seal.Vouch(_578_r)
-			_580_ok = _out784
-			if _579_q > e && _580_ok {
+		var _572_b *dbytes.Blk
+		var _ = _572_b
+		var _out776 *dbytes.Blk
+		var _ = _out776
+		_out776 = _571_l.BlkAt(uint64(0))
+		_572_b = _out776
+		var _573_r *dlog.DescR
+		var _ = _573_r
+		var _out777 *dlog.DescR
+		var _ = _out777
+		_out777 = dlog.Parse(_572_b)
+		_573_r = _out777
+		if _573_r != (*dlog.DescR)(nil) {
+			var _574_q uint64
+			var _ = _574_q
+			var _out778 uint64
+			var _ = _out778
+			_out778 = _573_r.Sq()
+			_574_q = _out778
+			var _575_ok bool
+			var _ = _575_ok
+			var _out779 bool
+			var _ = _out779
+			_out779 = seal.Vouch(_573_r)
+			_575_ok = _out779
+			if _574_q > e && _575_ok {
 				found = true
 				return io, found
 			}
 		}
-		_575_s = _575_s + uint64(1)
+		_570_s = _570_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _581_cs *dlog.Codes
-	var _ = _581_cs
-	var _out785 *dlog.Codes
-	var _ = _out785
-	_out785 = dlog.NewCodes()
-	_581_cs = _out785
-	var _582_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _582_gm
+	var _576_cs *dlog.Codes
+	var _ = _576_cs
+	var _out780 *dlog.Codes
+	var _ = _out780
+	_out780 = dlog.NewCodes()
+	_576_cs = _out780
+	var _577_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _577_gm
 	lied = false
-	var _out786 bool
-	var _ = _out786
-	var _out787 *dlog.BMap
-	var _ = _out787
-	_out786, _out787 = Companion_Default___.ReadAt(d, true, seal, t, _581_cs, hb, h+i, at, nd, nr, sz)
-	io = _out786
-	_582_gm = _out787
+	var _out781 bool
+	var _ = _out781
+	var _out782 *dlog.BMap
+	var _ = _out782
+	_out781, _out782 = Companion_Default___.ReadAt(d, true, seal, t, _576_cs, hb, h+i, at, nd, nr, sz)
+	io = _out781
+	_577_gm = _out782
 	if !io {
 		return io, lied
 	}
-	lied = _582_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _577_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out788 bool
-	var _ = _out788
-	var _out789 *dlog.BMap
-	var _ = _out789
-	_out788, _out789 = Companion_Default___.ReadAt(d, true, seal, t, _581_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out788
-	_582_gm = _out789
-	lied = io && _582_gm == (*dlog.BMap)(nil)
+	var _out783 bool
+	var _ = _out783
+	var _out784 *dlog.BMap
+	var _ = _out784
+	_out783, _out784 = Companion_Default___.ReadAt(d, true, seal, t, _576_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out783
+	_577_gm = _out784
+	lied = io && _577_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

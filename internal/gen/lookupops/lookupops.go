@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _723_dots uint32 = 0
-	var _ = _723_dots
-	var _out1001 uint32
-	var _ = _out1001
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	var _out1003 uint32
-	var _ = _out1003
-	_out1001, _out1002, _out1003 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1001
-	dir = _out1002
-	_723_dots = _out1003
+	var _718_dots uint32 = 0
+	var _ = _718_dots
+	var _out996 uint32
+	var _ = _out996
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	var _out998 uint32
+	var _ = _out998
+	_out996, _out997, _out998 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out996
+	dir = _out997
+	_718_dots = _out998
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _724_ok bool
-	var _ = _724_ok
-	var _out1004 bool
-	var _ = _out1004
-	_out1004 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_724_ok = _out1004
-	if !_724_ok {
+	var _719_ok bool
+	var _ = _719_ok
+	var _out999 bool
+	var _ = _out999
+	_out999 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_719_ok = _out999
+	if !_719_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _725_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _725_ip
-	if _723_dots == uint32(1) {
+	var _720_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _720_ip
+	if _718_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _723_dots == uint32(2) {
-		var _out1005 uint64
-		var _ = _out1005
-		_out1005 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1005
+	if _718_dots == uint32(2) {
+		var _out1000 uint64
+		var _ = _out1000
+		_out1000 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1000
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1006 *dbytes.Bytes
-		var _ = _out1006
-		_out1006 = d.Fs.GetInode(txn, ino, false)
-		_725_ip = _out1006
-		node = _725_ip
+		var _out1001 *dbytes.Bytes
+		var _ = _out1001
+		_out1001 = d.Fs.GetInode(txn, ino, false)
+		_720_ip = _out1001
+		node = _720_ip
 		return st, ino, node, dir
 	}
-	var _726_found bool = false
-	var _ = _726_found
-	var _out1007 bool
-	var _ = _out1007
-	var _out1008 uint64
-	var _ = _out1008
-	_out1007, _out1008 = d.Lookup(txn, dino, name, false)
-	_726_found = _out1007
-	ino = _out1008
-	if !_726_found {
+	var _721_found bool = false
+	var _ = _721_found
+	var _out1002 bool
+	var _ = _out1002
+	var _out1003 uint64
+	var _ = _out1003
+	_out1002, _out1003 = d.Lookup(txn, dino, name, false)
+	_721_found = _out1002
+	ino = _out1003
+	if !_721_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1009 uint32
-	var _ = _out1009
-	var _out1010 *dbytes.Bytes
-	var _ = _out1010
-	_out1009, _out1010 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1009
-	_725_ip = _out1010
+	var _out1004 uint32
+	var _ = _out1004
+	var _out1005 *dbytes.Bytes
+	var _ = _out1005
+	_out1004, _out1005 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1004
+	_720_ip = _out1005
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _725_ip
+	node = _720_ip
 	return st, ino, node, dir
 }
 

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _529_f *bytefiles.ByteFs
-	var _ = _529_f
-	var _out712 *bytefiles.ByteFs
-	var _ = _out712
-	_out712 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_529_f = _out712
+	var _524_f *bytefiles.ByteFs
+	var _ = _524_f
+	var _out707 *bytefiles.ByteFs
+	var _ = _out707
+	_out707 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_524_f = _out707
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
-	_nw5.Recover(_529_f)
+	_nw5.Recover(_524_f)
 	d = _nw5
 	return d
 }

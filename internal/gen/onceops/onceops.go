@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _905_gen uint64
-	var _ = _905_gen
-	var _out1314 uint64
-	var _ = _out1314
-	_out1314 = inodeformat.Companion_Default___.GetGen(node)
-	_905_gen = _out1314
-	var _906_cs uint64
-	var _ = _906_cs
-	var _907_cns uint32
-	var _ = _907_cns
-	var _out1315 uint64
-	var _ = _out1315
-	var _out1316 uint32
-	var _ = _out1316
-	_out1315, _out1316 = inodeformat.Companion_Default___.GetCtime(node)
-	_906_cs = _out1315
-	_907_cns = _out1316
-	records.Companion_Default___.Keep(txn, i, r, ino, _905_gen, _906_cs, _907_cns)
+	var _900_gen uint64
+	var _ = _900_gen
+	var _out1309 uint64
+	var _ = _out1309
+	_out1309 = inodeformat.Companion_Default___.GetGen(node)
+	_900_gen = _out1309
+	var _901_cs uint64
+	var _ = _901_cs
+	var _902_cns uint32
+	var _ = _902_cns
+	var _out1310 uint64
+	var _ = _out1310
+	var _out1311 uint32
+	var _ = _out1311
+	_out1310, _out1311 = inodeformat.Companion_Default___.GetCtime(node)
+	_901_cs = _out1310
+	_902_cns = _out1311
+	records.Companion_Default___.Keep(txn, i, r, ino, _900_gen, _901_cs, _902_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1317 bool
-		var _ = _out1317
-		var _out1318 uint64
-		var _ = _out1318
-		var _out1319 *dbytes.Bytes
-		var _ = _out1319
-		var _out1320 *dbytes.Bytes
-		var _ = _out1320
-		_out1317, _out1318, _out1319, _out1320 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1317
-		ino = _out1318
-		node = _out1319
-		after = _out1320
+		var _out1312 bool
+		var _ = _out1312
+		var _out1313 uint64
+		var _ = _out1313
+		var _out1314 *dbytes.Bytes
+		var _ = _out1314
+		var _out1315 *dbytes.Bytes
+		var _ = _out1315
+		_out1312, _out1313, _out1314, _out1315 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1312
+		ino = _out1313
+		node = _out1314
+		after = _out1315
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1321 uint32
+	var _out1316 uint32
+	var _ = _out1316
+	var _out1317 uint64
+	var _ = _out1317
+	var _out1318 *dbytes.Bytes
+	var _ = _out1318
+	var _out1319 *dbytes.Bytes
+	var _ = _out1319
+	var _out1320 *dbytes.Bytes
+	var _ = _out1320
+	var _out1321 bool
 	var _ = _out1321
-	var _out1322 uint64
-	var _ = _out1322
-	var _out1323 *dbytes.Bytes
-	var _ = _out1323
-	var _out1324 *dbytes.Bytes
-	var _ = _out1324
-	var _out1325 *dbytes.Bytes
-	var _ = _out1325
-	var _out1326 bool
-	var _ = _out1326
-	_out1321, _out1322, _out1323, _out1324, _out1325, _out1326 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1321
-	ino = _out1322
-	node = _out1323
-	before = _out1324
-	after = _out1325
-	later = _out1326
+	_out1316, _out1317, _out1318, _out1319, _out1320, _out1321 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1316
+	ino = _out1317
+	node = _out1318
+	before = _out1319
+	after = _out1320
+	later = _out1321
 	if st == uint32(0) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1327 bool
-		var _ = _out1327
-		var _out1328 uint64
-		var _ = _out1328
-		var _out1329 *dbytes.Bytes
-		var _ = _out1329
-		var _out1330 *dbytes.Bytes
-		var _ = _out1330
-		_out1327, _out1328, _out1329, _out1330 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1327
-		ino = _out1328
-		node = _out1329
-		after = _out1330
+		var _out1322 bool
+		var _ = _out1322
+		var _out1323 uint64
+		var _ = _out1323
+		var _out1324 *dbytes.Bytes
+		var _ = _out1324
+		var _out1325 *dbytes.Bytes
+		var _ = _out1325
+		_out1322, _out1323, _out1324, _out1325 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1322
+		ino = _out1323
+		node = _out1324
+		after = _out1325
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1331 uint32
-	var _ = _out1331
-	var _out1332 uint64
-	var _ = _out1332
-	var _out1333 *dbytes.Bytes
-	var _ = _out1333
-	var _out1334 *dbytes.Bytes
-	var _ = _out1334
-	var _out1335 *dbytes.Bytes
-	var _ = _out1335
-	_out1331, _out1332, _out1333, _out1334, _out1335 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1331
-	ino = _out1332
-	node = _out1333
-	before = _out1334
-	after = _out1335
+	var _out1326 uint32
+	var _ = _out1326
+	var _out1327 uint64
+	var _ = _out1327
+	var _out1328 *dbytes.Bytes
+	var _ = _out1328
+	var _out1329 *dbytes.Bytes
+	var _ = _out1329
+	var _out1330 *dbytes.Bytes
+	var _ = _out1330
+	_out1326, _out1327, _out1328, _out1329, _out1330 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1326
+	ino = _out1327
+	node = _out1328
+	before = _out1329
+	after = _out1330
 	if st == uint32(0) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1336 bool
-		var _ = _out1336
-		var _out1337 uint64
-		var _ = _out1337
-		var _out1338 *dbytes.Bytes
-		var _ = _out1338
-		var _out1339 *dbytes.Bytes
-		var _ = _out1339
-		_out1336, _out1337, _out1338, _out1339 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1336
-		ino = _out1337
-		node = _out1338
-		after = _out1339
+		var _out1331 bool
+		var _ = _out1331
+		var _out1332 uint64
+		var _ = _out1332
+		var _out1333 *dbytes.Bytes
+		var _ = _out1333
+		var _out1334 *dbytes.Bytes
+		var _ = _out1334
+		_out1331, _out1332, _out1333, _out1334 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1331
+		ino = _out1332
+		node = _out1333
+		after = _out1334
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1340 uint32
-	var _ = _out1340
-	var _out1341 uint64
-	var _ = _out1341
-	var _out1342 *dbytes.Bytes
-	var _ = _out1342
-	var _out1343 *dbytes.Bytes
-	var _ = _out1343
-	var _out1344 *dbytes.Bytes
-	var _ = _out1344
-	_out1340, _out1341, _out1342, _out1343, _out1344 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1340
-	ino = _out1341
-	node = _out1342
-	before = _out1343
-	after = _out1344
+	var _out1335 uint32
+	var _ = _out1335
+	var _out1336 uint64
+	var _ = _out1336
+	var _out1337 *dbytes.Bytes
+	var _ = _out1337
+	var _out1338 *dbytes.Bytes
+	var _ = _out1338
+	var _out1339 *dbytes.Bytes
+	var _ = _out1339
+	_out1335, _out1336, _out1337, _out1338, _out1339 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1335
+	ino = _out1336
+	node = _out1337
+	before = _out1338
+	after = _out1339
 	if st == uint32(0) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1345 bool
-		var _ = _out1345
-		var _out1346 uint64
-		var _ = _out1346
-		var _out1347 *dbytes.Bytes
-		var _ = _out1347
-		var _out1348 *dbytes.Bytes
-		var _ = _out1348
-		_out1345, _out1346, _out1347, _out1348 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1345
-		ino = _out1346
-		node = _out1347
-		after = _out1348
+		var _out1340 bool
+		var _ = _out1340
+		var _out1341 uint64
+		var _ = _out1341
+		var _out1342 *dbytes.Bytes
+		var _ = _out1342
+		var _out1343 *dbytes.Bytes
+		var _ = _out1343
+		_out1340, _out1341, _out1342, _out1343 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1340
+		ino = _out1341
+		node = _out1342
+		after = _out1343
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1349 uint32
-	var _ = _out1349
-	var _out1350 uint64
-	var _ = _out1350
-	var _out1351 *dbytes.Bytes
-	var _ = _out1351
-	var _out1352 *dbytes.Bytes
-	var _ = _out1352
-	var _out1353 *dbytes.Bytes
-	var _ = _out1353
-	_out1349, _out1350, _out1351, _out1352, _out1353 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1349
-	ino = _out1350
-	node = _out1351
-	before = _out1352
-	after = _out1353
+	var _out1344 uint32
+	var _ = _out1344
+	var _out1345 uint64
+	var _ = _out1345
+	var _out1346 *dbytes.Bytes
+	var _ = _out1346
+	var _out1347 *dbytes.Bytes
+	var _ = _out1347
+	var _out1348 *dbytes.Bytes
+	var _ = _out1348
+	_out1344, _out1345, _out1346, _out1347, _out1348 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1344
+	ino = _out1345
+	node = _out1346
+	before = _out1347
+	after = _out1348
 	if st == uint32(0) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1354 bool
-		var _ = _out1354
-		var _out1355 *dbytes.Bytes
-		var _ = _out1355
-		var _out1356 *dbytes.Bytes
-		var _ = _out1356
-		_out1354, _out1355, _out1356 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1354
-		node = _out1355
-		after = _out1356
+		var _out1349 bool
+		var _ = _out1349
+		var _out1350 *dbytes.Bytes
+		var _ = _out1350
+		var _out1351 *dbytes.Bytes
+		var _ = _out1351
+		_out1349, _out1350, _out1351 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1349
+		node = _out1350
+		after = _out1351
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1357 uint32
-	var _ = _out1357
-	var _out1358 *dbytes.Bytes
-	var _ = _out1358
-	var _out1359 *dbytes.Bytes
-	var _ = _out1359
-	var _out1360 *dbytes.Bytes
-	var _ = _out1360
-	_out1357, _out1358, _out1359, _out1360 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1357
-	node = _out1358
-	before = _out1359
-	after = _out1360
+	var _out1352 uint32
+	var _ = _out1352
+	var _out1353 *dbytes.Bytes
+	var _ = _out1353
+	var _out1354 *dbytes.Bytes
+	var _ = _out1354
+	var _out1355 *dbytes.Bytes
+	var _ = _out1355
+	_out1352, _out1353, _out1354, _out1355 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1352
+	node = _out1353
+	before = _out1354
+	after = _out1355
 	if st != uint32(0) {
 		return st, again, node, before, after
 	}
-	var _908_cs uint64
-	var _ = _908_cs
-	var _909_cns uint32
-	var _ = _909_cns
-	var _out1361 uint64
-	var _ = _out1361
-	var _out1362 uint32
-	var _ = _out1362
-	_out1361, _out1362 = inodeformat.Companion_Default___.GetCtime(node)
-	_908_cs = _out1361
-	_909_cns = _out1362
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _908_cs, _909_cns)
+	var _903_cs uint64
+	var _ = _903_cs
+	var _904_cns uint32
+	var _ = _904_cns
+	var _out1356 uint64
+	var _ = _out1356
+	var _out1357 uint32
+	var _ = _out1357
+	_out1356, _out1357 = inodeformat.Companion_Default___.GetCtime(node)
+	_903_cs = _out1356
+	_904_cns = _out1357
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _903_cs, _904_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1363 bool
-		var _ = _out1363
-		var _out1364 *dbytes.Bytes
-		var _ = _out1364
-		_out1363, _out1364 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1363
-		after = _out1364
+		var _out1358 bool
+		var _ = _out1358
+		var _out1359 *dbytes.Bytes
+		var _ = _out1359
+		_out1358, _out1359 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1358
+		after = _out1359
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1365 uint32
-	var _ = _out1365
-	var _out1366 *dbytes.Bytes
-	var _ = _out1366
-	var _out1367 *dbytes.Bytes
-	var _ = _out1367
-	var _out1368 bool
-	var _ = _out1368
-	_out1365, _out1366, _out1367, _out1368 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1365
-	before = _out1366
-	after = _out1367
-	later = _out1368
+	var _out1360 uint32
+	var _ = _out1360
+	var _out1361 *dbytes.Bytes
+	var _ = _out1361
+	var _out1362 *dbytes.Bytes
+	var _ = _out1362
+	var _out1363 bool
+	var _ = _out1363
+	_out1360, _out1361, _out1362, _out1363 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1360
+	before = _out1361
+	after = _out1362
+	later = _out1363
 	if st == uint32(0) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,76 +423,76 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1369 bool
-		var _ = _out1369
-		var _out1370 *dbytes.Bytes
-		var _ = _out1370
-		var _out1371 *dbytes.Bytes
-		var _ = _out1371
-		_out1369, _out1370, _out1371 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1369
-		fafter = _out1370
-		tafter = _out1371
+		var _out1364 bool
+		var _ = _out1364
+		var _out1365 *dbytes.Bytes
+		var _ = _out1365
+		var _out1366 *dbytes.Bytes
+		var _ = _out1366
+		_out1364, _out1365, _out1366 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1364
+		fafter = _out1365
+		tafter = _out1366
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1372 uint32
+	var _out1367 uint32
+	var _ = _out1367
+	var _out1368 *dbytes.Bytes
+	var _ = _out1368
+	var _out1369 *dbytes.Bytes
+	var _ = _out1369
+	var _out1370 *dbytes.Bytes
+	var _ = _out1370
+	var _out1371 *dbytes.Bytes
+	var _ = _out1371
+	var _out1372 bool
 	var _ = _out1372
-	var _out1373 *dbytes.Bytes
-	var _ = _out1373
-	var _out1374 *dbytes.Bytes
-	var _ = _out1374
-	var _out1375 *dbytes.Bytes
-	var _ = _out1375
-	var _out1376 *dbytes.Bytes
-	var _ = _out1376
-	var _out1377 bool
-	var _ = _out1377
-	_out1372, _out1373, _out1374, _out1375, _out1376, _out1377 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1372
-	fbefore = _out1373
-	fafter = _out1374
-	tbefore = _out1375
-	tafter = _out1376
-	later = _out1377
+	_out1367, _out1368, _out1369, _out1370, _out1371, _out1372 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1367
+	fbefore = _out1368
+	fafter = _out1369
+	tbefore = _out1370
+	tafter = _out1371
+	later = _out1372
 	if st != uint32(0) {
 		return st, again, fbefore, fafter, tbefore, tafter, later
 	}
-	var _910_ok bool
-	var _ = _910_ok
-	var _911_found bool
-	var _ = _911_found
-	var _912_ino uint64
-	var _ = _912_ino
-	var _913_gen uint64
-	var _ = _913_gen
-	var _914_node *dbytes.Bytes
-	var _ = _914_node
-	var _915_dir *dbytes.Bytes
-	var _ = _915_dir
-	var _out1378 bool
+	var _905_ok bool
+	var _ = _905_ok
+	var _906_found bool
+	var _ = _906_found
+	var _907_ino uint64
+	var _ = _907_ino
+	var _908_gen uint64
+	var _ = _908_gen
+	var _909_node *dbytes.Bytes
+	var _ = _909_node
+	var _910_dir *dbytes.Bytes
+	var _ = _910_dir
+	var _out1373 bool
+	var _ = _out1373
+	var _out1374 bool
+	var _ = _out1374
+	var _out1375 uint64
+	var _ = _out1375
+	var _out1376 uint64
+	var _ = _out1376
+	var _out1377 *dbytes.Bytes
+	var _ = _out1377
+	var _out1378 *dbytes.Bytes
 	var _ = _out1378
-	var _out1379 bool
-	var _ = _out1379
-	var _out1380 uint64
-	var _ = _out1380
-	var _out1381 uint64
-	var _ = _out1381
-	var _out1382 *dbytes.Bytes
-	var _ = _out1382
-	var _out1383 *dbytes.Bytes
-	var _ = _out1383
-	_out1378, _out1379, _out1380, _out1381, _out1382, _out1383 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_910_ok = _out1378
-	_911_found = _out1379
-	_912_ino = _out1380
-	_913_gen = _out1381
-	_914_node = _out1382
-	_915_dir = _out1383
-	if _910_ok && _911_found {
-		records.Companion_Default___.Keep(txn, i, r, _912_ino, _913_gen, uint64(0), uint32(0))
+	_out1373, _out1374, _out1375, _out1376, _out1377, _out1378 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_905_ok = _out1373
+	_906_found = _out1374
+	_907_ino = _out1375
+	_908_gen = _out1376
+	_909_node = _out1377
+	_910_dir = _out1378
+	if _905_ok && _906_found {
+		records.Companion_Default___.Keep(txn, i, r, _907_ino, _908_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1384 bool
-		var _ = _out1384
-		var _out1385 *dbytes.Bytes
-		var _ = _out1385
-		_out1384, _out1385 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1384
-		after = _out1385
+		var _out1379 bool
+		var _ = _out1379
+		var _out1380 *dbytes.Bytes
+		var _ = _out1380
+		_out1379, _out1380 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1379
+		after = _out1380
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1386 uint32
-	var _ = _out1386
-	var _out1387 *dbytes.Bytes
-	var _ = _out1387
-	var _out1388 *dbytes.Bytes
-	var _ = _out1388
-	var _out1389 bool
-	var _ = _out1389
-	_out1386, _out1387, _out1388, _out1389 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1386
-	before = _out1387
-	after = _out1388
-	later = _out1389
+	var _out1381 uint32
+	var _ = _out1381
+	var _out1382 *dbytes.Bytes
+	var _ = _out1382
+	var _out1383 *dbytes.Bytes
+	var _ = _out1383
+	var _out1384 bool
+	var _ = _out1384
+	_out1381, _out1382, _out1383, _out1384 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1381
+	before = _out1382
+	after = _out1383
+	later = _out1384
 	if st != uint32(0) {
 		return st, again, before, after, later
 	}
-	var _916_cs uint64
-	var _ = _916_cs
-	var _917_cns uint32
-	var _ = _917_cns
-	var _out1390 uint64
-	var _ = _out1390
-	var _out1391 uint32
-	var _ = _out1391
-	_out1390, _out1391 = inodeformat.Companion_Default___.GetCtime(after)
-	_916_cs = _out1390
-	_917_cns = _out1391
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _916_cs, _917_cns)
+	var _911_cs uint64
+	var _ = _911_cs
+	var _912_cns uint32
+	var _ = _912_cns
+	var _out1385 uint64
+	var _ = _out1385
+	var _out1386 uint32
+	var _ = _out1386
+	_out1385, _out1386 = inodeformat.Companion_Default___.GetCtime(after)
+	_911_cs = _out1385
+	_912_cns = _out1386
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _911_cs, _912_cns)
 	return st, again, before, after, later
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _623_n uint64
-	var _ = _623_n
-	_623_n = c.Gids.Len()
-	var _624_i uint64
-	var _ = _624_i
-	_624_i = uint64(0)
-	for _623_n-_624_i >= uint64(4) {
-		var _625_x uint32
-		var _ = _625_x
-		_625_x = c.Gids.U32(_624_i)
-		if _625_x == g {
+	var _618_n uint64
+	var _ = _618_n
+	_618_n = c.Gids.Len()
+	var _619_i uint64
+	var _ = _619_i
+	_619_i = uint64(0)
+	for _618_n-_619_i >= uint64(4) {
+		var _620_x uint32
+		var _ = _620_x
+		_620_x = c.Gids.U32(_619_i)
+		if _620_x == g {
 			r = true
 			return r
 		}
-		_624_i = _624_i + uint64(4)
+		_619_i = _619_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _626_mode uint32
-	var _ = _626_mode
-	var _out868 uint32
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetMode(ip)
-	_626_mode = _out868
-	var _627_u uint32
-	var _ = _627_u
-	var _out869 uint32
-	var _ = _out869
-	_out869 = inodeformat.Companion_Default___.GetUid(ip)
-	_627_u = _out869
-	if c.Uid == _627_u {
-		p = _626_mode / uint32(64) % uint32(8)
+	var _621_mode uint32
+	var _ = _621_mode
+	var _out863 uint32
+	var _ = _out863
+	_out863 = inodeformat.Companion_Default___.GetMode(ip)
+	_621_mode = _out863
+	var _622_u uint32
+	var _ = _622_u
+	var _out864 uint32
+	var _ = _out864
+	_out864 = inodeformat.Companion_Default___.GetUid(ip)
+	_622_u = _out864
+	if c.Uid == _622_u {
+		p = _621_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _628_g uint32
-	var _ = _628_g
-	var _out870 uint32
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetGid(ip)
-	_628_g = _out870
-	var _629_m bool
-	var _ = _629_m
-	var _out871 bool
-	var _ = _out871
-	_out871 = Companion_Default___.InGroup(c, _628_g)
-	_629_m = _out871
-	if _629_m {
-		p = _626_mode / uint32(8) % uint32(8)
+	var _623_g uint32
+	var _ = _623_g
+	var _out865 uint32
+	var _ = _out865
+	_out865 = inodeformat.Companion_Default___.GetGid(ip)
+	_623_g = _out865
+	var _624_m bool
+	var _ = _624_m
+	var _out866 bool
+	var _ = _out866
+	_out866 = Companion_Default___.InGroup(c, _623_g)
+	_624_m = _out866
+	if _624_m {
+		p = _621_mode / uint32(8) % uint32(8)
 	} else {
-		p = _626_mode % uint32(8)
+		p = _621_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _630_ty uint32
-		var _ = _630_ty
-		var _out872 uint32
-		var _ = _out872
-		_out872 = inodeformat.Companion_Default___.GetTy(ip)
-		_630_ty = _out872
-		var _631_mode uint32
-		var _ = _631_mode
-		var _out873 uint32
-		var _ = _out873
-		_out873 = inodeformat.Companion_Default___.GetMode(ip)
-		_631_mode = _out873
-		if _630_ty == Companion_Default___.DIR() || _631_mode%uint32(2) == uint32(1) || _631_mode/uint32(8)%uint32(2) == uint32(1) || _631_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _625_ty uint32
+		var _ = _625_ty
+		var _out867 uint32
+		var _ = _out867
+		_out867 = inodeformat.Companion_Default___.GetTy(ip)
+		_625_ty = _out867
+		var _626_mode uint32
+		var _ = _626_mode
+		var _out868 uint32
+		var _ = _out868
+		_out868 = inodeformat.Companion_Default___.GetMode(ip)
+		_626_mode = _out868
+		if _625_ty == Companion_Default___.DIR() || _626_mode%uint32(2) == uint32(1) || _626_mode/uint32(8)%uint32(2) == uint32(1) || _626_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out874 uint32
-	var _ = _out874
-	_out874 = Companion_Default___.ClassBits(c, ip)
-	p = _out874
+	var _out869 uint32
+	var _ = _out869
+	_out869 = Companion_Default___.ClassBits(c, ip)
+	p = _out869
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _632_p uint32
-	var _ = _632_p
-	var _out875 uint32
-	var _ = _out875
-	_out875 = Companion_Default___.Granted(c, ip)
-	_632_p = _out875
-	ok = (want%uint32(2) == uint32(0) || _632_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _632_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _632_p/uint32(4) == uint32(1))
+	var _627_p uint32
+	var _ = _627_p
+	var _out870 uint32
+	var _ = _out870
+	_out870 = Companion_Default___.Granted(c, ip)
+	_627_p = _out870
+	ok = (want%uint32(2) == uint32(0) || _627_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _627_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _627_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _633_u uint32
-	var _ = _633_u
-	var _out876 uint32
-	var _ = _out876
-	_out876 = inodeformat.Companion_Default___.GetUid(ip)
-	_633_u = _out876
-	if c.Uid == _633_u {
+	var _628_u uint32
+	var _ = _628_u
+	var _out871 uint32
+	var _ = _out871
+	_out871 = inodeformat.Companion_Default___.GetUid(ip)
+	_628_u = _out871
+	if c.Uid == _628_u {
 		ok = true
 		return ok
 	}
-	var _out877 bool
-	var _ = _out877
-	_out877 = Companion_Default___.May(c, ip, want)
-	ok = _out877
+	var _out872 bool
+	var _ = _out872
+	_out872 = Companion_Default___.May(c, ip, want)
+	ok = _out872
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _634_u uint32
-	var _ = _634_u
-	var _out878 uint32
-	var _ = _out878
-	_out878 = inodeformat.Companion_Default___.GetUid(ip)
-	_634_u = _out878
-	ok = c.Uid == uint32(0) || c.Uid == _634_u
+	var _629_u uint32
+	var _ = _629_u
+	var _out873 uint32
+	var _ = _out873
+	_out873 = inodeformat.Companion_Default___.GetUid(ip)
+	_629_u = _out873
+	ok = c.Uid == uint32(0) || c.Uid == _629_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _635_mode uint32
-	var _ = _635_mode
-	var _out879 uint32
-	var _ = _out879
-	_out879 = inodeformat.Companion_Default___.GetMode(dp)
-	_635_mode = _out879
-	if _635_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _630_mode uint32
+	var _ = _630_mode
+	var _out874 uint32
+	var _ = _out874
+	_out874 = inodeformat.Companion_Default___.GetMode(dp)
+	_630_mode = _out874
+	if _630_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _636_a bool
-	var _ = _636_a
-	var _out880 bool
-	var _ = _out880
-	_out880 = Companion_Default___.IsOwner(c, dp)
-	_636_a = _out880
-	var _637_b bool
-	var _ = _637_b
-	var _out881 bool
-	var _ = _out881
-	_out881 = Companion_Default___.IsOwner(c, ip)
-	_637_b = _out881
-	refuse = !_636_a && !_637_b
+	var _631_a bool
+	var _ = _631_a
+	var _out875 bool
+	var _ = _out875
+	_out875 = Companion_Default___.IsOwner(c, dp)
+	_631_a = _out875
+	var _632_b bool
+	var _ = _632_b
+	var _out876 bool
+	var _ = _out876
+	_out876 = Companion_Default___.IsOwner(c, ip)
+	_632_b = _out876
+	refuse = !_631_a && !_632_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _638_p uint32
-	var _ = _638_p
-	var _out882 uint32
-	var _ = _out882
-	_out882 = Companion_Default___.Granted(c, ip)
-	_638_p = _out882
-	var _639_ty uint32
-	var _ = _639_ty
-	var _out883 uint32
-	var _ = _out883
-	_out883 = inodeformat.Companion_Default___.GetTy(ip)
-	_639_ty = _out883
+	var _633_p uint32
+	var _ = _633_p
+	var _out877 uint32
+	var _ = _out877
+	_out877 = Companion_Default___.Granted(c, ip)
+	_633_p = _out877
+	var _634_ty uint32
+	var _ = _634_ty
+	var _out878 uint32
+	var _ = _out878
+	_out878 = inodeformat.Companion_Default___.GetTy(ip)
+	_634_ty = _out878
 	bits = uint32(0)
-	if _638_p/uint32(4) == uint32(1) {
+	if _633_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _639_ty == Companion_Default___.DIR() {
-		if _638_p%uint32(2) == uint32(1) {
+	if _634_ty == Companion_Default___.DIR() {
+		if _633_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _638_p%uint32(2) == uint32(1) && _638_p/uint32(2)%uint32(2) == uint32(1) {
+		if _633_p%uint32(2) == uint32(1) && _633_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _638_p/uint32(2)%uint32(2) == uint32(1) {
+		if _633_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _638_p%uint32(2) == uint32(1) {
+		if _633_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _640_a uint32 = func() uint32 {
+	var _635_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _640_a
+	var _ = _635_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _640_a - uint32(1024)
+		return _635_a - uint32(1024)
 	} else {
-		return _640_a
+		return _635_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _641_len uint64
-	var _ = _641_len
-	_641_len = n.Len()
-	if _641_len == uint64(0) {
+	var _636_len uint64
+	var _ = _636_len
+	_636_len = n.Len()
+	if _636_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _641_len > uint64(255) {
+	if _636_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _642_i uint64
-	var _ = _642_i
-	_642_i = uint64(0)
-	for _642_i < _641_len {
-		var _643_b uint8
-		var _ = _643_b
-		_643_b = n.Get(_642_i)
-		if _643_b == uint8(0) || _643_b == uint8(47) {
+	var _637_i uint64
+	var _ = _637_i
+	_637_i = uint64(0)
+	for _637_i < _636_len {
+		var _638_b uint8
+		var _ = _638_b
+		_638_b = n.Get(_637_i)
+		if _638_b == uint8(0) || _638_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_642_i = _642_i + uint64(1)
+		_637_i = _637_i + uint64(1)
 	}
 	st = uint32(0)
-	if _641_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _636_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _641_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _636_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

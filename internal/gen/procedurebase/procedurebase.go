@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out884 *dbytes.Bytes
-		var _ = _out884
-		_out884 = dbytes.NewBytes(uint64(256))
-		ip = _out884
+		var _out879 *dbytes.Bytes
+		var _ = _out879
+		_out879 = dbytes.NewBytes(uint64(256))
+		ip = _out879
 		return st, ip
 	}
-	var _out885 *dbytes.Bytes
-	var _ = _out885
-	_out885 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out885
-	var _644_ty uint32
-	var _ = _644_ty
-	var _out886 uint32
-	var _ = _out886
-	_out886 = inodeformat.Companion_Default___.GetTy(ip)
-	_644_ty = _out886
-	var _645_nl uint32
-	var _ = _645_nl
-	var _out887 uint32
-	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetNlink(ip)
-	_645_nl = _out887
-	var _646_g uint64
-	var _ = _646_g
-	var _out888 uint64
-	var _ = _out888
-	_out888 = inodeformat.Companion_Default___.GetGen(ip)
-	_646_g = _out888
-	if _644_ty == uint32(0) || _645_nl == uint32(0) || _646_g != gen {
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out880 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out880
+	var _639_ty uint32
+	var _ = _639_ty
+	var _out881 uint32
+	var _ = _out881
+	_out881 = inodeformat.Companion_Default___.GetTy(ip)
+	_639_ty = _out881
+	var _640_nl uint32
+	var _ = _640_nl
+	var _out882 uint32
+	var _ = _out882
+	_out882 = inodeformat.Companion_Default___.GetNlink(ip)
+	_640_nl = _out882
+	var _641_g uint64
+	var _ = _641_g
+	var _out883 uint64
+	var _ = _out883
+	_out883 = inodeformat.Companion_Default___.GetGen(ip)
+	_641_g = _out883
+	if _639_ty == uint32(0) || _640_nl == uint32(0) || _641_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out889 *dbytes.Bytes
-	var _ = _out889
-	_out889 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out889
-	var _647_ty uint32
-	var _ = _647_ty
-	var _out890 uint32
-	var _ = _out890
-	_out890 = inodeformat.Companion_Default___.GetTy(ip)
-	_647_ty = _out890
-	var _648_nl uint32
-	var _ = _648_nl
-	var _out891 uint32
-	var _ = _out891
-	_out891 = inodeformat.Companion_Default___.GetNlink(ip)
-	_648_nl = _out891
+	var _out884 *dbytes.Bytes
+	var _ = _out884
+	_out884 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out884
+	var _642_ty uint32
+	var _ = _642_ty
+	var _out885 uint32
+	var _ = _out885
+	_out885 = inodeformat.Companion_Default___.GetTy(ip)
+	_642_ty = _out885
+	var _643_nl uint32
+	var _ = _643_nl
+	var _out886 uint32
+	var _ = _out886
+	_out886 = inodeformat.Companion_Default___.GetNlink(ip)
+	_643_nl = _out886
 	st = func() uint32 {
-		if _647_ty == uint32(0) || _648_nl == uint32(0) || ino <= uint64(2) {
+		if _642_ty == uint32(0) || _643_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out892 uint32
-	var _ = _out892
-	var _out893 *dbytes.Bytes
-	var _ = _out893
-	_out892, _out893 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out892
-	ip = _out893
+	var _out887 uint32
+	var _ = _out887
+	var _out888 *dbytes.Bytes
+	var _ = _out888
+	_out887, _out888 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out887
+	ip = _out888
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out894 uint32
-	var _ = _out894
-	var _out895 uint32
-	var _ = _out895
-	_out894, _out895 = permissions.Companion_Default___.NameStatus(name)
-	st = _out894
-	dots = _out895
+	var _out889 uint32
+	var _ = _out889
+	var _out890 uint32
+	var _ = _out890
+	_out889, _out890 = permissions.Companion_Default___.NameStatus(name)
+	st = _out889
+	dots = _out890
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _649_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _649_p
-	var _out896 uint32
-	var _ = _out896
-	var _out897 *dbytes.Bytes
-	var _ = _out897
-	_out896, _out897 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out896
-	_649_p = _out897
+	var _644_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _644_p
+	var _out891 uint32
+	var _ = _out891
+	var _out892 *dbytes.Bytes
+	var _ = _out892
+	_out891, _out892 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out891
+	_644_p = _out892
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _649_p
-	var _650_ty uint32
-	var _ = _650_ty
-	var _out898 uint32
-	var _ = _out898
-	_out898 = inodeformat.Companion_Default___.GetTy(_649_p)
-	_650_ty = _out898
-	if _650_ty != permissions.Companion_Default___.DIR() {
+	ip = _644_p
+	var _645_ty uint32
+	var _ = _645_ty
+	var _out893 uint32
+	var _ = _out893
+	_out893 = inodeformat.Companion_Default___.GetTy(_644_p)
+	_645_ty = _out893
+	if _645_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out899 *dbytes.Bytes
-	var _ = _out899
-	_out899 = d.Fs.GetInode(txn, ino, true)
-	ip = _out899
-	var _651_ts uint64
-	var _ = _651_ts
-	var _652_tns uint32
-	var _ = _652_tns
-	var _out900 uint64
-	var _ = _out900
-	var _out901 uint32
-	var _ = _out901
-	_out900, _out901 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_651_ts = _out900
-	_652_tns = _out901
-	inodeformat.Companion_Default___.SetMtime(ip, _651_ts, _652_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _651_ts, _652_tns)
+	var _out894 *dbytes.Bytes
+	var _ = _out894
+	_out894 = d.Fs.GetInode(txn, ino, true)
+	ip = _out894
+	var _646_ts uint64
+	var _ = _646_ts
+	var _647_tns uint32
+	var _ = _647_tns
+	var _out895 uint64
+	var _ = _out895
+	var _out896 uint32
+	var _ = _out896
+	_out895, _out896 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_646_ts = _out895
+	_647_tns = _out896
+	inodeformat.Companion_Default___.SetMtime(ip, _646_ts, _647_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _646_ts, _647_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out902 *dbytes.Bytes
-	var _ = _out902
-	_out902 = d.Fs.GetInode(txn, ino, true)
-	ip = _out902
+	var _out897 *dbytes.Bytes
+	var _ = _out897
+	_out897 = d.Fs.GetInode(txn, ino, true)
+	ip = _out897
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _653_ts uint64
-	var _ = _653_ts
-	var _654_tns uint32
-	var _ = _654_tns
-	var _out903 uint64
-	var _ = _out903
-	var _out904 uint32
-	var _ = _out904
-	_out903, _out904 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_653_ts = _out903
-	_654_tns = _out904
-	inodeformat.Companion_Default___.SetCtime(ip, _653_ts, _654_tns)
+	var _648_ts uint64
+	var _ = _648_ts
+	var _649_tns uint32
+	var _ = _649_tns
+	var _out898 uint64
+	var _ = _out898
+	var _out899 uint32
+	var _ = _out899
+	_out898, _out899 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_648_ts = _out898
+	_649_tns = _out899
+	inodeformat.Companion_Default___.SetCtime(ip, _648_ts, _649_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _655_ip *dbytes.Bytes
-	var _ = _655_ip
-	var _out905 *dbytes.Bytes
-	var _ = _out905
-	_out905 = d.Fs.GetInode(txn, ino, true)
-	_655_ip = _out905
-	var _656_nl uint32
-	var _ = _656_nl
-	var _out906 uint32
-	var _ = _out906
-	_out906 = inodeformat.Companion_Default___.GetNlink(_655_ip)
-	_656_nl = _out906
-	if up && _656_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _650_ip *dbytes.Bytes
+	var _ = _650_ip
+	var _out900 *dbytes.Bytes
+	var _ = _out900
+	_out900 = d.Fs.GetInode(txn, ino, true)
+	_650_ip = _out900
+	var _651_nl uint32
+	var _ = _651_nl
+	var _out901 uint32
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetNlink(_650_ip)
+	_651_nl = _out901
+	if up && _651_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _656_nl <= uint32(2) {
+	if !up && _651_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_655_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_650_ip, func() uint32 {
 		if up {
-			return _656_nl + uint32(1)
+			return _651_nl + uint32(1)
 		}
-		return _656_nl - uint32(1)
+		return _651_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _655_ip)
+	d.PutInode(txn, ino, _650_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _657_ip *dbytes.Bytes
-	var _ = _657_ip
-	var _out907 *dbytes.Bytes
-	var _ = _out907
-	_out907 = d.Fs.GetInode(txn, ino, true)
-	_657_ip = _out907
-	var _658_fl uint32
-	var _ = _658_fl
-	var _out908 uint32
-	var _ = _out908
-	_out908 = inodeformat.Companion_Default___.GetFlags(_657_ip)
-	_658_fl = _out908
-	if _658_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _652_ip *dbytes.Bytes
+	var _ = _652_ip
+	var _out902 *dbytes.Bytes
+	var _ = _out902
+	_out902 = d.Fs.GetInode(txn, ino, true)
+	_652_ip = _out902
+	var _653_fl uint32
+	var _ = _653_fl
+	var _out903 uint32
+	var _ = _out903
+	_out903 = inodeformat.Companion_Default___.GetFlags(_652_ip)
+	_653_fl = _out903
+	if _653_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _659_hp *dbytes.Bytes
-	var _ = _659_hp
-	var _out909 *dbytes.Bytes
-	var _ = _out909
-	_out909 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out909
-	var _660_h uint64
-	var _ = _660_h
-	var _out910 uint64
-	var _ = _out910
-	_out910 = inodeformat.Companion_Default___.GetNext(_659_hp)
-	_660_h = _out910
-	inodeformat.Companion_Default___.SetNext(_657_ip, _660_h)
-	inodeformat.Companion_Default___.SetFlags(_657_ip, _658_fl+uint32(1))
-	d.PutInode(txn, ino, _657_ip)
-	var _out911 *dbytes.Bytes
-	var _ = _out911
-	_out911 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_659_hp = _out911
-	inodeformat.Companion_Default___.SetNext(_659_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _659_hp)
+	var _654_hp *dbytes.Bytes
+	var _ = _654_hp
+	var _out904 *dbytes.Bytes
+	var _ = _out904
+	_out904 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_654_hp = _out904
+	var _655_h uint64
+	var _ = _655_h
+	var _out905 uint64
+	var _ = _out905
+	_out905 = inodeformat.Companion_Default___.GetNext(_654_hp)
+	_655_h = _out905
+	inodeformat.Companion_Default___.SetNext(_652_ip, _655_h)
+	inodeformat.Companion_Default___.SetFlags(_652_ip, _653_fl+uint32(1))
+	d.PutInode(txn, ino, _652_ip)
+	var _out906 *dbytes.Bytes
+	var _ = _out906
+	_out906 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_654_hp = _out906
+	inodeformat.Companion_Default___.SetNext(_654_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _654_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out912 bool
-		var _ = _out912
-		_out912 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out912
+		var _out907 bool
+		var _ = _out907
+		_out907 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out907
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _661_ip *dbytes.Bytes
-	var _ = _661_ip
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out913 = d.Fs.GetInode(txn, ino, true)
-	_661_ip = _out913
-	var _662_nl uint32
-	var _ = _662_nl
-	var _out914 uint32
-	var _ = _out914
-	_out914 = inodeformat.Companion_Default___.GetNlink(_661_ip)
-	_662_nl = _out914
-	var _663_ty uint32
-	var _ = _663_ty
-	var _out915 uint32
-	var _ = _out915
-	_out915 = inodeformat.Companion_Default___.GetTy(_661_ip)
-	_663_ty = _out915
-	var _664_size uint64
-	var _ = _664_size
-	var _out916 uint64
-	var _ = _out916
-	_out916 = inodeformat.Companion_Default___.GetSize(_661_ip)
-	_664_size = _out916
-	var _665_fl uint32
-	var _ = _665_fl
-	var _out917 uint32
-	var _ = _out917
-	_out917 = inodeformat.Companion_Default___.GetFlags(_661_ip)
-	_665_fl = _out917
-	if _662_nl == uint32(0) {
+	var _656_ip *dbytes.Bytes
+	var _ = _656_ip
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out908 = d.Fs.GetInode(txn, ino, true)
+	_656_ip = _out908
+	var _657_nl uint32
+	var _ = _657_nl
+	var _out909 uint32
+	var _ = _out909
+	_out909 = inodeformat.Companion_Default___.GetNlink(_656_ip)
+	_657_nl = _out909
+	var _658_ty uint32
+	var _ = _658_ty
+	var _out910 uint32
+	var _ = _out910
+	_out910 = inodeformat.Companion_Default___.GetTy(_656_ip)
+	_658_ty = _out910
+	var _659_size uint64
+	var _ = _659_size
+	var _out911 uint64
+	var _ = _out911
+	_out911 = inodeformat.Companion_Default___.GetSize(_656_ip)
+	_659_size = _out911
+	var _660_fl uint32
+	var _ = _660_fl
+	var _out912 uint32
+	var _ = _out912
+	_out912 = inodeformat.Companion_Default___.GetFlags(_656_ip)
+	_660_fl = _out912
+	if _657_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _663_ty != permissions.Companion_Default___.DIR() && _662_nl > uint32(1) {
-		var _out918 *dbytes.Bytes
-		var _ = _out918
-		_out918 = Companion_Default___.SetLinks(txn, d, ino, _662_nl-uint32(1), s, ns)
-		_661_ip = _out918
+	if _658_ty != permissions.Companion_Default___.DIR() && _657_nl > uint32(1) {
+		var _out913 *dbytes.Bytes
+		var _ = _out913
+		_out913 = Companion_Default___.SetLinks(txn, d, ino, _657_nl-uint32(1), s, ns)
+		_656_ip = _out913
 		return st, freed, later
 	}
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_661_ip = _out919
-	var _666_ok bool
-	var _ = _666_ok
-	var _out920 bool
-	var _ = _out920
-	_out920 = d.SetSize(txn, ino, uint64(0))
-	_666_ok = _out920
-	if !_666_ok {
+	var _out914 *dbytes.Bytes
+	var _ = _out914
+	_out914 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_656_ip = _out914
+	var _661_ok bool
+	var _ = _661_ok
+	var _out915 bool
+	var _ = _out915
+	_out915 = d.SetSize(txn, ino, uint64(0))
+	_661_ok = _out915
+	if !_661_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _665_fl%uint32(2) == uint32(1) {
+	if _660_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _667_done bool
-	var _ = _667_done
-	var _out921 bool
-	var _ = _out921
-	_out921 = Companion_Default___.Release(txn, d, ino, _664_size)
-	_667_done = _out921
-	if _667_done {
-		var _out922 bool
-		var _ = _out922
-		_out922 = d.FreeInode(txn, ino)
-		_666_ok = _out922
-		if !_666_ok {
+	var _662_done bool
+	var _ = _662_done
+	var _out916 bool
+	var _ = _out916
+	_out916 = Companion_Default___.Release(txn, d, ino, _659_size)
+	_662_done = _out916
+	if _662_done {
+		var _out917 bool
+		var _ = _out917
+		_out917 = d.FreeInode(txn, ino)
+		_661_ok = _out917
+		if !_661_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _668_hp *dbytes.Bytes
-	var _ = _668_hp
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	_out923 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_668_hp = _out923
-	var _669_h uint64
-	var _ = _669_h
-	var _out924 uint64
-	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetNext(_668_hp)
-	_669_h = _out924
+	var _663_hp *dbytes.Bytes
+	var _ = _663_hp
+	var _out918 *dbytes.Bytes
+	var _ = _out918
+	_out918 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_663_hp = _out918
+	var _664_h uint64
+	var _ = _664_h
+	var _out919 uint64
+	var _ = _out919
+	_out919 = inodeformat.Companion_Default___.GetNext(_663_hp)
+	_664_h = _out919
 	st, more = uint32(0), false
-	if _669_h == uint64(0) {
+	if _664_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _669_h) || _669_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _664_h) || _664_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _670_done bool
-	var _ = _670_done
-	var _out925 bool
-	var _ = _out925
-	_out925 = d.FreeSome(txn, _669_h, max)
-	_670_done = _out925
-	if !_670_done {
+	var _665_done bool
+	var _ = _665_done
+	var _out920 bool
+	var _ = _out920
+	_out920 = d.FreeSome(txn, _664_h, max)
+	_665_done = _out920
+	if !_665_done {
 		return st, more
 	}
-	var _out926 uint32
-	var _ = _out926
-	var _out927 bool
-	var _ = _out927
-	_out926, _out927 = Companion_Default___.OffList(txn, d, _669_h)
-	st = _out926
-	more = _out927
+	var _out921 uint32
+	var _ = _out921
+	var _out922 bool
+	var _ = _out922
+	_out921, _out922 = Companion_Default___.OffList(txn, d, _664_h)
+	st = _out921
+	more = _out922
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _671_ip *dbytes.Bytes
-	var _ = _671_ip
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out928 = d.Fs.GetInode(txn, h, true)
-	_671_ip = _out928
-	var _672_fl uint32
-	var _ = _672_fl
-	var _out929 uint32
-	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetFlags(_671_ip)
-	_672_fl = _out929
-	var _673_nl uint32
-	var _ = _673_nl
-	var _out930 uint32
-	var _ = _out930
-	_out930 = inodeformat.Companion_Default___.GetNlink(_671_ip)
-	_673_nl = _out930
-	var _674_next uint64
-	var _ = _674_next
-	var _out931 uint64
-	var _ = _out931
-	_out931 = inodeformat.Companion_Default___.GetNext(_671_ip)
-	_674_next = _out931
-	if _672_fl%uint32(2) == uint32(0) {
+	var _666_ip *dbytes.Bytes
+	var _ = _666_ip
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out923 = d.Fs.GetInode(txn, h, true)
+	_666_ip = _out923
+	var _667_fl uint32
+	var _ = _667_fl
+	var _out924 uint32
+	var _ = _out924
+	_out924 = inodeformat.Companion_Default___.GetFlags(_666_ip)
+	_667_fl = _out924
+	var _668_nl uint32
+	var _ = _668_nl
+	var _out925 uint32
+	var _ = _out925
+	_out925 = inodeformat.Companion_Default___.GetNlink(_666_ip)
+	_668_nl = _out925
+	var _669_next uint64
+	var _ = _669_next
+	var _out926 uint64
+	var _ = _out926
+	_out926 = inodeformat.Companion_Default___.GetNext(_666_ip)
+	_669_next = _out926
+	if _667_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_671_ip, _672_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_671_ip, uint64(0))
-	d.PutInode(txn, h, _671_ip)
-	var _675_hp *dbytes.Bytes
-	var _ = _675_hp
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out932 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_675_hp = _out932
-	inodeformat.Companion_Default___.SetNext(_675_hp, _674_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _675_hp)
-	if _673_nl == uint32(0) {
-		var _676_ok bool
-		var _ = _676_ok
-		var _out933 bool
-		var _ = _out933
-		_out933 = d.FreeInode(txn, h)
-		_676_ok = _out933
-		if !_676_ok {
+	inodeformat.Companion_Default___.SetFlags(_666_ip, _667_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_666_ip, uint64(0))
+	d.PutInode(txn, h, _666_ip)
+	var _670_hp *dbytes.Bytes
+	var _ = _670_hp
+	var _out927 *dbytes.Bytes
+	var _ = _out927
+	_out927 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_670_hp = _out927
+	inodeformat.Companion_Default___.SetNext(_670_hp, _669_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _670_hp)
+	if _668_nl == uint32(0) {
+		var _671_ok bool
+		var _ = _671_ok
+		var _out928 bool
+		var _ = _out928
+		_out928 = d.FreeInode(txn, h)
+		_671_ok = _out928
+		if !_671_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _674_next != uint64(0) /* dircomp */
+	more = _669_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out934 bool
-	var _ = _out934
-	_out934 = d.FreeSome(txn, ino, max)
-	done = _out934
+	var _out929 bool
+	var _ = _out929
+	_out929 = d.FreeSome(txn, ino, max)
+	done = _out929
 	return done
 }
 

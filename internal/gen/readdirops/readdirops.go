@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _727_w *dbytes.Bytes
-	var _ = _727_w
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	_out1011 = dbytes.NewBytes(uint64(4096))
-	_727_w = _out1011
-	_727_w.Set(uint64(0), uint8(46))
-	_727_w.Set(uint64(1), uint8(46))
-	var _out1012 *dbytes.Blk
-	var _ = _out1012
-	_out1012 = dbytes.Freeze(_727_w)
-	b = _out1012
+	var _722_w *dbytes.Bytes
+	var _ = _722_w
+	var _out1006 *dbytes.Bytes
+	var _ = _out1006
+	_out1006 = dbytes.NewBytes(uint64(4096))
+	_722_w = _out1006
+	_722_w.Set(uint64(0), uint8(46))
+	_722_w.Set(uint64(1), uint8(46))
+	var _out1007 *dbytes.Blk
+	var _ = _out1007
+	_out1007 = dbytes.Freeze(_722_w)
+	b = _out1007
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _728_dots *dbytes.Blk
-	var _ = _728_dots
-	var _out1013 *dbytes.Blk
-	var _ = _out1013
-	_out1013 = Companion_Default___.DotNames()
-	_728_dots = _out1013
+	var _723_dots *dbytes.Blk
+	var _ = _723_dots
+	var _out1008 *dbytes.Blk
+	var _ = _out1008
+	_out1008 = Companion_Default___.DotNames()
+	_723_dots = _out1008
 	if cookie == uint64(0) {
-		var _out1014 bool
-		var _ = _out1014
-		_out1014 = out.Offer(ino, _728_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1014
+		var _out1009 bool
+		var _ = _out1009
+		_out1009 = out.Offer(ino, _723_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1009
 	}
 	if fits {
-		var _out1015 bool
-		var _ = _out1015
-		_out1015 = out.Offer(up, _728_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1015
+		var _out1010 bool
+		var _ = _out1010
+		_out1010 = out.Offer(up, _723_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1010
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _729_up uint64
-	var _ = _729_up
-	var _out1016 uint64
-	var _ = _out1016
-	_out1016 = inodeformat.Companion_Default___.GetParent(dp)
-	_729_up = _out1016
-	var _730_fits bool
-	var _ = _730_fits
-	var _out1017 bool
-	var _ = _out1017
-	_out1017 = Companion_Default___.Offer2(ino, _729_up, cookie, out)
-	_730_fits = _out1017
-	if !_730_fits {
+	var _724_up uint64
+	var _ = _724_up
+	var _out1011 uint64
+	var _ = _out1011
+	_out1011 = inodeformat.Companion_Default___.GetParent(dp)
+	_724_up = _out1011
+	var _725_fits bool
+	var _ = _725_fits
+	var _out1012 bool
+	var _ = _out1012
+	_out1012 = Companion_Default___.Offer2(ino, _724_up, cookie, out)
+	_725_fits = _out1012
+	if !_725_fits {
 		return eof
 	}
-	var _out1018 bool
-	var _ = _out1018
-	_out1018 = d.List(txn, ino, func() uint64 {
+	var _out1013 bool
+	var _ = _out1013
+	_out1013 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1018
+	eof = _out1013
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1019 uint32
-	var _ = _out1019
-	var _out1020 *dbytes.Bytes
-	var _ = _out1020
-	_out1019, _out1020 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1019
-	dir = _out1020
+	var _out1014 uint32
+	var _ = _out1014
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	_out1014, _out1015 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1014
+	dir = _out1015
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _731_ok bool
-	var _ = _731_ok
-	var _out1021 bool
-	var _ = _out1021
-	_out1021 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_731_ok = _out1021
-	if !_731_ok {
+	var _726_ok bool
+	var _ = _726_ok
+	var _out1016 bool
+	var _ = _out1016
+	_out1016 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_726_ok = _out1016
+	if !_726_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _732_room bool
-	var _ = _732_room
-	var _out1022 bool
-	var _ = _out1022
-	_out1022 = out.Fits()
-	_732_room = _out1022
-	if !_732_room {
+	var _727_room bool
+	var _ = _727_room
+	var _out1017 bool
+	var _ = _out1017
+	_out1017 = out.Fits()
+	_727_room = _out1017
+	if !_727_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1023 bool
-	var _ = _out1023
-	_out1023 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1023
-	var _733_n uint64
-	var _ = _733_n
-	var _out1024 uint64
-	var _ = _out1024
-	_out1024 = out.Len()
-	_733_n = _out1024
-	if _733_n == uint64(0) && !eof {
+	var _out1018 bool
+	var _ = _out1018
+	_out1018 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1018
+	var _728_n uint64
+	var _ = _728_n
+	var _out1019 uint64
+	var _ = _out1019
+	_out1019 = out.Len()
+	_728_n = _out1019
+	if _728_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _734_n uint64
-	var _ = _734_n
-	var _out1025 uint64
-	var _ = _out1025
-	_out1025 = out.Len()
-	_734_n = _out1025
-	var _735_i uint64
-	var _ = _735_i
-	_735_i = uint64(0)
-	for _735_i < _734_n {
-		var _736_x uint64
-		var _ = _736_x
-		var _out1026 uint64
-		var _ = _out1026
-		_out1026 = out.InoAt(_735_i)
-		_736_x = _out1026
-		var _737_p *dbytes.Bytes
-		var _ = _737_p
-		var _out1027 *dbytes.Bytes
-		var _ = _out1027
-		_out1027 = d.Fs.GetInode(txn, _736_x, false)
-		_737_p = _out1027
-		out.AttrAt(_735_i, _737_p)
-		_735_i = _735_i + uint64(1)
+	var _729_n uint64
+	var _ = _729_n
+	var _out1020 uint64
+	var _ = _out1020
+	_out1020 = out.Len()
+	_729_n = _out1020
+	var _730_i uint64
+	var _ = _730_i
+	_730_i = uint64(0)
+	for _730_i < _729_n {
+		var _731_x uint64
+		var _ = _731_x
+		var _out1021 uint64
+		var _ = _out1021
+		_out1021 = out.InoAt(_730_i)
+		_731_x = _out1021
+		var _732_p *dbytes.Bytes
+		var _ = _732_p
+		var _out1022 *dbytes.Bytes
+		var _ = _out1022
+		_out1022 = d.Fs.GetInode(txn, _731_x, false)
+		_732_p = _out1022
+		out.AttrAt(_730_i, _732_p)
+		_730_i = _730_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1028 uint32
-	var _ = _out1028
-	var _out1029 bool
-	var _ = _out1029
-	var _out1030 *dbytes.Bytes
-	var _ = _out1030
-	_out1028, _out1029, _out1030 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1028
-	eof = _out1029
-	dir = _out1030
+	var _out1023 uint32
+	var _ = _out1023
+	var _out1024 bool
+	var _ = _out1024
+	var _out1025 *dbytes.Bytes
+	var _ = _out1025
+	_out1023, _out1024, _out1025 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1023
+	eof = _out1024
+	dir = _out1025
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _738_ok bool
-	var _ = _738_ok
-	var _out1031 bool
-	var _ = _out1031
-	_out1031 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_738_ok = _out1031
-	if !_738_ok {
+	var _733_ok bool
+	var _ = _733_ok
+	var _out1026 bool
+	var _ = _out1026
+	_out1026 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_733_ok = _out1026
+	if !_733_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _342_k uint64
-	var _ = _342_k
-	var _343_j uint64
-	var _ = _343_j
-	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _337_k uint64
+	var _ = _337_k
+	var _338_j uint64
+	var _ = _338_j
+	_337_k, _338_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _342_k < uint64(12) {
-		var _out549 uint64
-		var _ = _out549
-		_out549 = x.Resolve(txn, ip, _342_k, uint64(0), uint64(0), excl)
-		bn = _out549
+	if _337_k < uint64(12) {
+		var _out544 uint64
+		var _ = _out544
+		_out544 = x.Resolve(txn, ip, _337_k, uint64(0), uint64(0), excl)
+		bn = _out544
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _342_k || cj != _343_j/uint64(512) {
-		var _out550 *dbytes.Blk
-		var _ = _out550
-		_out550 = x.ReadParent(txn, ip, _342_k, positions.Companion_Default___.MaxLev(_342_k), _343_j, excl)
-		pb_k = _out550
-		ck_k, cj_k = _342_k, _343_j/uint64(512)
+	if ck != _337_k || cj != _338_j/uint64(512) {
+		var _out545 *dbytes.Blk
+		var _ = _out545
+		_out545 = x.ReadParent(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), _338_j, excl)
+		pb_k = _out545
+		ck_k, cj_k = _337_k, _338_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_343_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_338_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _344_k uint64
-	var _ = _344_k
-	var _345_j uint64
-	var _ = _345_j
-	_344_k, _345_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _346_room uint64
-	var _ = _346_room
-	_346_room = func() uint64 {
-		if _344_k < uint64(12) {
-			return uint64(12) - _344_k
+	var _339_k uint64
+	var _ = _339_k
+	var _340_j uint64
+	var _ = _340_j
+	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _341_room uint64
+	var _ = _341_room
+	_341_room = func() uint64 {
+		if _339_k < uint64(12) {
+			return uint64(12) - _339_k
 		}
-		return uint64(512) - _345_j
+		return uint64(512) - _340_j
 	}()
-	var _347_m uint64
-	var _ = _347_m
-	var _out551 uint64
-	var _ = _out551
-	_out551 = Companion_Default___.Min(max, _346_room)
-	_347_m = _out551
-	var _out552 uint64
-	var _ = _out552
-	_out552 = Companion_Default___.Min(_347_m, Companion_Default___.AheadMax())
-	_347_m = _out552
+	var _342_m uint64
+	var _ = _342_m
+	var _out546 uint64
+	var _ = _out546
+	_out546 = Companion_Default___.Min(max, _341_room)
+	_342_m = _out546
+	var _out547 uint64
+	var _ = _out547
+	_out547 = Companion_Default___.Min(_342_m, Companion_Default___.AheadMax())
+	_342_m = _out547
 	r = uint64(1)
-	for r < _347_m && bn < uint64(18446744073709486080) {
-		var _348_e uint64 = 0
-		var _ = _348_e
-		if _344_k < uint64(12) {
-			var _out553 uint64
-			var _ = _out553
-			_out553 = inodeformat.Companion_Default___.GetSlot(ip, _344_k+r)
-			_348_e = _out553
+	for r < _342_m && bn < uint64(18446744073709486080) {
+		var _343_e uint64 = 0
+		var _ = _343_e
+		if _339_k < uint64(12) {
+			var _out548 uint64
+			var _ = _out548
+			_out548 = inodeformat.Companion_Default___.GetSlot(ip, _339_k+r)
+			_343_e = _out548
 		} else {
-			_348_e = pb.U64(uint64(8) * (_345_j + r))
+			_343_e = pb.U64(uint64(8) * (_340_j + r))
 		}
-		if _348_e != bn+r {
+		if _343_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out554 *dbytes.Bytes
-	var _ = _out554
-	_out554 = dbytes.AnyBytes(n)
-	b = _out554
-	var _349_done uint64
-	var _ = _349_done
-	_349_done = uint64(0)
-	var _350_ahead uint64
-	var _ = _350_ahead
-	_350_ahead = uint64(0)
-	var _351_ck uint64
-	var _ = _351_ck
-	var _352_cj uint64
-	var _ = _352_cj
-	_351_ck, _352_cj = uint64(15), uint64(0)
-	var _353_pb *dbytes.Blk
-	var _ = _353_pb
-	var _out555 *dbytes.Blk
-	var _ = _out555
-	_out555 = dbytes.ZeroBlk()
-	_353_pb = _out555
-	for _349_done < n {
-		var _354_pos uint64
-		var _ = _354_pos
-		_354_pos = off + _349_done
-		var _355_bo uint64
-		var _ = _355_bo
-		_355_bo = _354_pos % uint64(4096)
-		var _356_c uint64
-		var _ = _356_c
-		var _out556 uint64
+	var _out549 *dbytes.Bytes
+	var _ = _out549
+	_out549 = dbytes.AnyBytes(n)
+	b = _out549
+	var _344_done uint64
+	var _ = _344_done
+	_344_done = uint64(0)
+	var _345_ahead uint64
+	var _ = _345_ahead
+	_345_ahead = uint64(0)
+	var _346_ck uint64
+	var _ = _346_ck
+	var _347_cj uint64
+	var _ = _347_cj
+	_346_ck, _347_cj = uint64(15), uint64(0)
+	var _348_pb *dbytes.Blk
+	var _ = _348_pb
+	var _out550 *dbytes.Blk
+	var _ = _out550
+	_out550 = dbytes.ZeroBlk()
+	_348_pb = _out550
+	for _344_done < n {
+		var _349_pos uint64
+		var _ = _349_pos
+		_349_pos = off + _344_done
+		var _350_bo uint64
+		var _ = _350_bo
+		_350_bo = _349_pos % uint64(4096)
+		var _351_c uint64
+		var _ = _351_c
+		var _out551 uint64
+		var _ = _out551
+		_out551 = Companion_Default___.Min(uint64(4096)-_350_bo, n-_344_done)
+		_351_c = _out551
+		var _352_bn uint64 = 0
+		var _ = _352_bn
+		var _out552 uint64
+		var _ = _out552
+		var _out553 uint64
+		var _ = _out553
+		var _out554 uint64
+		var _ = _out554
+		var _out555 *dbytes.Blk
+		var _ = _out555
+		_out552, _out553, _out554, _out555 = Companion_Default___.Find(x, txn, ip, _349_pos/uint64(4096), false, _346_ck, _347_cj, _348_pb)
+		_352_bn = _out552
+		_346_ck = _out553
+		_347_cj = _out554
+		_348_pb = _out555
+		var _353_blk *dbytes.Blk
+		var _ = _353_blk
+		var _out556 *dbytes.Blk
 		var _ = _out556
-		_out556 = Companion_Default___.Min(uint64(4096)-_355_bo, n-_349_done)
-		_356_c = _out556
-		var _357_bn uint64 = 0
-		var _ = _357_bn
-		var _out557 uint64
-		var _ = _out557
-		var _out558 uint64
-		var _ = _out558
-		var _out559 uint64
-		var _ = _out559
-		var _out560 *dbytes.Blk
-		var _ = _out560
-		_out557, _out558, _out559, _out560 = Companion_Default___.Find(x, txn, ip, _354_pos/uint64(4096), false, _351_ck, _352_cj, _353_pb)
-		_357_bn = _out557
-		_351_ck = _out558
-		_352_cj = _out559
-		_353_pb = _out560
-		var _358_blk *dbytes.Blk
-		var _ = _358_blk
-		var _out561 *dbytes.Blk
-		var _ = _out561
-		_out561 = dbytes.ZeroBlk()
-		_358_blk = _out561
-		if _357_bn != uint64(0) {
-			if _350_ahead <= _354_pos/uint64(4096) {
-				var _359_left uint64
-				var _ = _359_left
-				_359_left = (_355_bo + (n - _349_done) + uint64(4095)) / uint64(4096)
-				var _360_r uint64
-				var _ = _360_r
-				var _out562 uint64
-				var _ = _out562
-				_out562 = Companion_Default___.Adjacent(ip, _353_pb, _354_pos/uint64(4096), _357_bn, _359_left)
-				_360_r = _out562
-				if uint64(1) < _360_r {
-					txn.Ahead(_357_bn, _360_r)
+		_out556 = dbytes.ZeroBlk()
+		_353_blk = _out556
+		if _352_bn != uint64(0) {
+			if _345_ahead <= _349_pos/uint64(4096) {
+				var _354_left uint64
+				var _ = _354_left
+				_354_left = (_350_bo + (n - _344_done) + uint64(4095)) / uint64(4096)
+				var _355_r uint64
+				var _ = _355_r
+				var _out557 uint64
+				var _ = _out557
+				_out557 = Companion_Default___.Adjacent(ip, _348_pb, _349_pos/uint64(4096), _352_bn, _354_left)
+				_355_r = _out557
+				if uint64(1) < _355_r {
+					txn.Ahead(_352_bn, _355_r)
 				}
-				_350_ahead = _354_pos/uint64(4096) + _360_r
+				_345_ahead = _349_pos/uint64(4096) + _355_r
 			}
-			var _out563 *dbytes.Blk
-			var _ = _out563
-			_out563 = x.ReadAt(txn, _357_bn, false)
-			_358_blk = _out563
+			var _out558 *dbytes.Blk
+			var _ = _out558
+			_out558 = x.ReadAt(txn, _352_bn, false)
+			_353_blk = _out558
 		}
-		b.CopyBlk(_349_done, _358_blk, _355_bo, _356_c)
-		_349_done = _349_done + _356_c
+		b.CopyBlk(_344_done, _353_blk, _350_bo, _351_c)
+		_344_done = _344_done + _351_c
 	}
 	return b
 }

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _846_b *dbytes.Bytes
-	var _ = _846_b
-	var _out1253 *dbytes.Bytes
-	var _ = _out1253
-	_out1253 = txn.ReadSlot(i)
-	_846_b = _out1253
-	var _847_full uint32
-	var _ = _847_full
-	var _848_at uint64
-	var _ = _848_at
-	_847_full, _848_at = _846_b.U32(uint64(0)), _846_b.U64(uint64(8))
-	var _849_a0 uint64
-	var _ = _849_a0
-	var _850_b0 uint64
-	var _ = _850_b0
-	var _851_c0 uint64
-	var _ = _851_c0
-	var _852_d0 uint64
-	var _ = _852_d0
-	_849_a0, _850_b0, _851_c0, _852_d0 = _846_b.U64(uint64(16)), _846_b.U64(uint64(24)), _846_b.U64(uint64(32)), _846_b.U64(uint64(40))
-	var _853_a1 uint64
-	var _ = _853_a1
-	var _854_b1 uint64
-	var _ = _854_b1
-	var _855_c1 uint64
-	var _ = _855_c1
-	var _856_d1 uint64
-	var _ = _856_d1
-	_853_a1, _854_b1, _855_c1, _856_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _847_full == uint32(1) && since <= _848_at && _849_a0 == _853_a1 && _850_b0 == _854_b1 && _851_c0 == _855_c1 && _852_d0 == _856_d1
-	var _857_ino uint64
-	var _ = _857_ino
-	var _858_gen uint64
-	var _ = _858_gen
-	var _859_s uint64
-	var _ = _859_s
-	var _860_ns uint32
-	var _ = _860_ns
-	_857_ino, _858_gen, _859_s, _860_ns = _846_b.U64(uint64(48)), _846_b.U64(uint64(56)), _846_b.U64(uint64(64)), _846_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_857_ino, _858_gen}}, nfsstate.Time{nfsstate.Time_Time{_859_s, _860_ns}}
+	var _841_b *dbytes.Bytes
+	var _ = _841_b
+	var _out1248 *dbytes.Bytes
+	var _ = _out1248
+	_out1248 = txn.ReadSlot(i)
+	_841_b = _out1248
+	var _842_full uint32
+	var _ = _842_full
+	var _843_at uint64
+	var _ = _843_at
+	_842_full, _843_at = _841_b.U32(uint64(0)), _841_b.U64(uint64(8))
+	var _844_a0 uint64
+	var _ = _844_a0
+	var _845_b0 uint64
+	var _ = _845_b0
+	var _846_c0 uint64
+	var _ = _846_c0
+	var _847_d0 uint64
+	var _ = _847_d0
+	_844_a0, _845_b0, _846_c0, _847_d0 = _841_b.U64(uint64(16)), _841_b.U64(uint64(24)), _841_b.U64(uint64(32)), _841_b.U64(uint64(40))
+	var _848_a1 uint64
+	var _ = _848_a1
+	var _849_b1 uint64
+	var _ = _849_b1
+	var _850_c1 uint64
+	var _ = _850_c1
+	var _851_d1 uint64
+	var _ = _851_d1
+	_848_a1, _849_b1, _850_c1, _851_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _842_full == uint32(1) && since <= _843_at && _844_a0 == _848_a1 && _845_b0 == _849_b1 && _846_c0 == _850_c1 && _847_d0 == _851_d1
+	var _852_ino uint64
+	var _ = _852_ino
+	var _853_gen uint64
+	var _ = _853_gen
+	var _854_s uint64
+	var _ = _854_s
+	var _855_ns uint32
+	var _ = _855_ns
+	_852_ino, _853_gen, _854_s, _855_ns = _841_b.U64(uint64(48)), _841_b.U64(uint64(56)), _841_b.U64(uint64(64)), _841_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_852_ino, _853_gen}}, nfsstate.Time{nfsstate.Time_Time{_854_s, _855_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _861_b *dbytes.Bytes
-	var _ = _861_b
-	var _out1254 *dbytes.Bytes
-	var _ = _out1254
-	_out1254 = dbytes.NewBytes(uint64(256))
-	_861_b = _out1254
-	_861_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_861_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_861_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_861_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_861_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_861_b, uint64(72), ns)
-	txn.WriteSlot(i, _861_b)
+	var _856_b *dbytes.Bytes
+	var _ = _856_b
+	var _out1249 *dbytes.Bytes
+	var _ = _out1249
+	_out1249 = dbytes.NewBytes(uint64(256))
+	_856_b = _out1249
+	_856_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_856_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_856_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_856_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_856_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_856_b, uint64(72), ns)
+	txn.WriteSlot(i, _856_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _862_st uint32 = 0
-	var _ = _862_st
-	var _863_dots uint32 = 0
-	var _ = _863_dots
-	var _out1255 uint32
-	var _ = _out1255
-	var _out1256 *dbytes.Bytes
-	var _ = _out1256
-	var _out1257 uint32
-	var _ = _out1257
-	_out1255, _out1256, _out1257 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_862_st = _out1255
-	dir = _out1256
-	_863_dots = _out1257
-	if _862_st != uint32(0) || _863_dots != uint32(0) {
+	var _857_st uint32 = 0
+	var _ = _857_st
+	var _858_dots uint32 = 0
+	var _ = _858_dots
+	var _out1250 uint32
+	var _ = _out1250
+	var _out1251 *dbytes.Bytes
+	var _ = _out1251
+	var _out1252 uint32
+	var _ = _out1252
+	_out1250, _out1251, _out1252 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_857_st = _out1250
+	dir = _out1251
+	_858_dots = _out1252
+	if _857_st != uint32(0) || _858_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1258 bool
-	var _ = _out1258
-	var _out1259 uint64
-	var _ = _out1259
-	_out1258, _out1259 = d.Lookup(txn, dino, name, false)
-	found = _out1258
-	ino = _out1259
+	var _out1253 bool
+	var _ = _out1253
+	var _out1254 uint64
+	var _ = _out1254
+	_out1253, _out1254 = d.Lookup(txn, dino, name, false)
+	found = _out1253
+	ino = _out1254
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _864_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _864_ip
-	var _out1260 uint32
-	var _ = _out1260
-	var _out1261 *dbytes.Bytes
-	var _ = _out1261
-	_out1260, _out1261 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_862_st = _out1260
-	_864_ip = _out1261
-	if _862_st != uint32(0) {
+	var _859_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _859_ip
+	var _out1255 uint32
+	var _ = _out1255
+	var _out1256 *dbytes.Bytes
+	var _ = _out1256
+	_out1255, _out1256 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_857_st = _out1255
+	_859_ip = _out1256
+	if _857_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _864_ip
-	var _out1262 uint64
-	var _ = _out1262
-	_out1262 = inodeformat.Companion_Default___.GetGen(_864_ip)
-	gen = _out1262
+	node = _859_ip
+	var _out1257 uint64
+	var _ = _out1257
+	_out1257 = inodeformat.Companion_Default___.GetGen(_859_ip)
+	gen = _out1257
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _865_found bool
-	var _ = _865_found
-	var _866_h nfsstate.Handle
-	var _ = _866_h
-	var _867_t nfsstate.Time
-	var _ = _867_t
-	var _out1263 bool
+	var _860_found bool
+	var _ = _860_found
+	var _861_h nfsstate.Handle
+	var _ = _861_h
+	var _862_t nfsstate.Time
+	var _ = _862_t
+	var _out1258 bool
+	var _ = _out1258
+	var _out1259 nfsstate.Handle
+	var _ = _out1259
+	var _out1260 nfsstate.Time
+	var _ = _out1260
+	_out1258, _out1259, _out1260 = Companion_Default___.Look(txn, i, r, since)
+	_860_found = _out1258
+	_861_h = _out1259
+	_862_t = _out1260
+	if !_860_found {
+		return again, ino, node, dir
+	}
+	var _863_ok bool = false
+	var _ = _863_ok
+	var _864_there bool = false
+	var _ = _864_there
+	var _865_gen uint64 = 0
+	var _ = _865_gen
+	var _out1261 bool
+	var _ = _out1261
+	var _out1262 bool
+	var _ = _out1262
+	var _out1263 uint64
 	var _ = _out1263
-	var _out1264 nfsstate.Handle
+	var _out1264 uint64
 	var _ = _out1264
-	var _out1265 nfsstate.Time
+	var _out1265 *dbytes.Bytes
 	var _ = _out1265
-	_out1263, _out1264, _out1265 = Companion_Default___.Look(txn, i, r, since)
-	_865_found = _out1263
-	_866_h = _out1264
-	_867_t = _out1265
-	if !_865_found {
-		return again, ino, node, dir
-	}
-	var _868_ok bool = false
-	var _ = _868_ok
-	var _869_there bool = false
-	var _ = _869_there
-	var _870_gen uint64 = 0
-	var _ = _870_gen
-	var _out1266 bool
+	var _out1266 *dbytes.Bytes
 	var _ = _out1266
-	var _out1267 bool
-	var _ = _out1267
-	var _out1268 uint64
-	var _ = _out1268
-	var _out1269 uint64
-	var _ = _out1269
-	var _out1270 *dbytes.Bytes
-	var _ = _out1270
-	var _out1271 *dbytes.Bytes
-	var _ = _out1271
-	_out1266, _out1267, _out1268, _out1269, _out1270, _out1271 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_868_ok = _out1266
-	_869_there = _out1267
-	ino = _out1268
-	_870_gen = _out1269
-	node = _out1270
-	dir = _out1271
-	if !_868_ok || !_869_there || !_866_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _870_gen}}) {
+	_out1261, _out1262, _out1263, _out1264, _out1265, _out1266 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_863_ok = _out1261
+	_864_there = _out1262
+	ino = _out1263
+	_865_gen = _out1264
+	node = _out1265
+	dir = _out1266
+	if !_863_ok || !_864_there || !_861_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _865_gen}}) {
 		return again, ino, node, dir
 	}
-	var _871_s uint64
-	var _ = _871_s
-	var _872_ns uint32
-	var _ = _872_ns
-	var _out1272 uint64
-	var _ = _out1272
-	var _out1273 uint32
-	var _ = _out1273
-	_out1272, _out1273 = inodeformat.Companion_Default___.GetCtime(node)
-	_871_s = _out1272
-	_872_ns = _out1273
-	again = _867_t.Equals(nfsstate.Time{nfsstate.Time_Time{_871_s, _872_ns}})
+	var _866_s uint64
+	var _ = _866_s
+	var _867_ns uint32
+	var _ = _867_ns
+	var _out1267 uint64
+	var _ = _out1267
+	var _out1268 uint32
+	var _ = _out1268
+	_out1267, _out1268 = inodeformat.Companion_Default___.GetCtime(node)
+	_866_s = _out1267
+	_867_ns = _out1268
+	again = _862_t.Equals(nfsstate.Time{nfsstate.Time_Time{_866_s, _867_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _873_found bool
-	var _ = _873_found
-	var _874_h nfsstate.Handle
-	var _ = _874_h
-	var _875_t nfsstate.Time
-	var _ = _875_t
-	var _out1274 bool
-	var _ = _out1274
-	var _out1275 nfsstate.Handle
-	var _ = _out1275
-	var _out1276 nfsstate.Time
-	var _ = _out1276
-	_out1274, _out1275, _out1276 = Companion_Default___.Look(txn, i, r, since)
-	_873_found = _out1274
-	_874_h = _out1275
-	_875_t = _out1276
-	if !_873_found || !_874_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _868_found bool
+	var _ = _868_found
+	var _869_h nfsstate.Handle
+	var _ = _869_h
+	var _870_t nfsstate.Time
+	var _ = _870_t
+	var _out1269 bool
+	var _ = _out1269
+	var _out1270 nfsstate.Handle
+	var _ = _out1270
+	var _out1271 nfsstate.Time
+	var _ = _out1271
+	_out1269, _out1270, _out1271 = Companion_Default___.Look(txn, i, r, since)
+	_868_found = _out1269
+	_869_h = _out1270
+	_870_t = _out1271
+	if !_868_found || !_869_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _876_ok bool = false
-	var _ = _876_ok
-	var _877_there bool = false
-	var _ = _877_there
-	var _878_ino uint64 = 0
-	var _ = _878_ino
-	var _879_gen uint64 = 0
-	var _ = _879_gen
-	var _out1277 bool
+	var _871_ok bool = false
+	var _ = _871_ok
+	var _872_there bool = false
+	var _ = _872_there
+	var _873_ino uint64 = 0
+	var _ = _873_ino
+	var _874_gen uint64 = 0
+	var _ = _874_gen
+	var _out1272 bool
+	var _ = _out1272
+	var _out1273 bool
+	var _ = _out1273
+	var _out1274 uint64
+	var _ = _out1274
+	var _out1275 uint64
+	var _ = _out1275
+	var _out1276 *dbytes.Bytes
+	var _ = _out1276
+	var _out1277 *dbytes.Bytes
 	var _ = _out1277
-	var _out1278 bool
-	var _ = _out1278
-	var _out1279 uint64
-	var _ = _out1279
-	var _out1280 uint64
-	var _ = _out1280
-	var _out1281 *dbytes.Bytes
-	var _ = _out1281
-	var _out1282 *dbytes.Bytes
-	var _ = _out1282
-	_out1277, _out1278, _out1279, _out1280, _out1281, _out1282 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_876_ok = _out1277
-	_877_there = _out1278
-	_878_ino = _out1279
-	_879_gen = _out1280
-	node = _out1281
-	dir = _out1282
-	again = _876_ok && _877_there && _874_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_878_ino, _879_gen}})
+	_out1272, _out1273, _out1274, _out1275, _out1276, _out1277 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_871_ok = _out1272
+	_872_there = _out1273
+	_873_ino = _out1274
+	_874_gen = _out1275
+	node = _out1276
+	dir = _out1277
+	again = _871_ok && _872_there && _869_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_873_ino, _874_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _880_found bool
-	var _ = _880_found
-	var _881_h nfsstate.Handle
-	var _ = _881_h
-	var _882_t nfsstate.Time
-	var _ = _882_t
-	var _out1283 bool
-	var _ = _out1283
-	var _out1284 nfsstate.Handle
-	var _ = _out1284
-	var _out1285 nfsstate.Time
-	var _ = _out1285
-	_out1283, _out1284, _out1285 = Companion_Default___.Look(txn, i, r, since)
-	_880_found = _out1283
-	_881_h = _out1284
-	_882_t = _out1285
-	if !_880_found {
+	var _875_found bool
+	var _ = _875_found
+	var _876_h nfsstate.Handle
+	var _ = _876_h
+	var _877_t nfsstate.Time
+	var _ = _877_t
+	var _out1278 bool
+	var _ = _out1278
+	var _out1279 nfsstate.Handle
+	var _ = _out1279
+	var _out1280 nfsstate.Time
+	var _ = _out1280
+	_out1278, _out1279, _out1280 = Companion_Default___.Look(txn, i, r, since)
+	_875_found = _out1278
+	_876_h = _out1279
+	_877_t = _out1280
+	if !_875_found {
 		return again, dir
 	}
-	var _883_ok bool = false
-	var _ = _883_ok
-	var _884_there bool = false
-	var _ = _884_there
-	var _885_ino uint64 = 0
-	var _ = _885_ino
-	var _886_gen uint64 = 0
-	var _ = _886_gen
-	var _887_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _887_node
-	var _out1286 bool
+	var _878_ok bool = false
+	var _ = _878_ok
+	var _879_there bool = false
+	var _ = _879_there
+	var _880_ino uint64 = 0
+	var _ = _880_ino
+	var _881_gen uint64 = 0
+	var _ = _881_gen
+	var _882_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _882_node
+	var _out1281 bool
+	var _ = _out1281
+	var _out1282 bool
+	var _ = _out1282
+	var _out1283 uint64
+	var _ = _out1283
+	var _out1284 uint64
+	var _ = _out1284
+	var _out1285 *dbytes.Bytes
+	var _ = _out1285
+	var _out1286 *dbytes.Bytes
 	var _ = _out1286
-	var _out1287 bool
-	var _ = _out1287
-	var _out1288 uint64
-	var _ = _out1288
-	var _out1289 uint64
-	var _ = _out1289
-	var _out1290 *dbytes.Bytes
-	var _ = _out1290
-	var _out1291 *dbytes.Bytes
-	var _ = _out1291
-	_out1286, _out1287, _out1288, _out1289, _out1290, _out1291 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_883_ok = _out1286
-	_884_there = _out1287
-	_885_ino = _out1288
-	_886_gen = _out1289
-	_887_node = _out1290
-	dir = _out1291
-	again = _883_ok && !_884_there
+	_out1281, _out1282, _out1283, _out1284, _out1285, _out1286 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_878_ok = _out1281
+	_879_there = _out1282
+	_880_ino = _out1283
+	_881_gen = _out1284
+	_882_node = _out1285
+	dir = _out1286
+	again = _878_ok && !_879_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _888_found bool
-	var _ = _888_found
-	var _889_h nfsstate.Handle
-	var _ = _889_h
-	var _890_t nfsstate.Time
-	var _ = _890_t
-	var _out1292 bool
-	var _ = _out1292
-	var _out1293 nfsstate.Handle
-	var _ = _out1293
-	var _out1294 nfsstate.Time
-	var _ = _out1294
-	_out1292, _out1293, _out1294 = Companion_Default___.Look(txn, i, r, since)
-	_888_found = _out1292
-	_889_h = _out1293
-	_890_t = _out1294
-	if !_888_found {
+	var _883_found bool
+	var _ = _883_found
+	var _884_h nfsstate.Handle
+	var _ = _884_h
+	var _885_t nfsstate.Time
+	var _ = _885_t
+	var _out1287 bool
+	var _ = _out1287
+	var _out1288 nfsstate.Handle
+	var _ = _out1288
+	var _out1289 nfsstate.Time
+	var _ = _out1289
+	_out1287, _out1288, _out1289 = Companion_Default___.Look(txn, i, r, since)
+	_883_found = _out1287
+	_884_h = _out1288
+	_885_t = _out1289
+	if !_883_found {
 		return again, from, to
 	}
-	var _891_fok bool = false
-	var _ = _891_fok
-	var _892_there bool = false
-	var _ = _892_there
-	var _893_ino uint64 = 0
-	var _ = _893_ino
-	var _894_gen uint64 = 0
-	var _ = _894_gen
-	var _895_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _895_node
-	var _out1295 bool
+	var _886_fok bool = false
+	var _ = _886_fok
+	var _887_there bool = false
+	var _ = _887_there
+	var _888_ino uint64 = 0
+	var _ = _888_ino
+	var _889_gen uint64 = 0
+	var _ = _889_gen
+	var _890_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _890_node
+	var _out1290 bool
+	var _ = _out1290
+	var _out1291 bool
+	var _ = _out1291
+	var _out1292 uint64
+	var _ = _out1292
+	var _out1293 uint64
+	var _ = _out1293
+	var _out1294 *dbytes.Bytes
+	var _ = _out1294
+	var _out1295 *dbytes.Bytes
 	var _ = _out1295
+	_out1290, _out1291, _out1292, _out1293, _out1294, _out1295 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_886_fok = _out1290
+	_887_there = _out1291
+	_888_ino = _out1292
+	_889_gen = _out1293
+	_890_node = _out1294
+	from = _out1295
+	if !_886_fok || _887_there && !_884_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_888_ino, _889_gen}}) {
+		return again, from, to
+	}
+	var _891_tok bool = false
+	var _ = _891_tok
+	var _892_tthere bool = false
+	var _ = _892_tthere
 	var _out1296 bool
 	var _ = _out1296
-	var _out1297 uint64
+	var _out1297 bool
 	var _ = _out1297
 	var _out1298 uint64
 	var _ = _out1298
-	var _out1299 *dbytes.Bytes
+	var _out1299 uint64
 	var _ = _out1299
 	var _out1300 *dbytes.Bytes
 	var _ = _out1300
-	_out1295, _out1296, _out1297, _out1298, _out1299, _out1300 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_891_fok = _out1295
-	_892_there = _out1296
-	_893_ino = _out1297
-	_894_gen = _out1298
-	_895_node = _out1299
-	from = _out1300
-	if !_891_fok || _892_there && !_889_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_893_ino, _894_gen}}) {
-		return again, from, to
-	}
-	var _896_tok bool = false
-	var _ = _896_tok
-	var _897_tthere bool = false
-	var _ = _897_tthere
-	var _out1301 bool
+	var _out1301 *dbytes.Bytes
 	var _ = _out1301
-	var _out1302 bool
-	var _ = _out1302
-	var _out1303 uint64
-	var _ = _out1303
-	var _out1304 uint64
-	var _ = _out1304
-	var _out1305 *dbytes.Bytes
-	var _ = _out1305
-	var _out1306 *dbytes.Bytes
-	var _ = _out1306
-	_out1301, _out1302, _out1303, _out1304, _out1305, _out1306 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_896_tok = _out1301
-	_897_tthere = _out1302
-	_893_ino = _out1303
-	_894_gen = _out1304
-	_895_node = _out1305
-	to = _out1306
-	again = _896_tok && _897_tthere && _889_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_893_ino, _894_gen}})
+	_out1296, _out1297, _out1298, _out1299, _out1300, _out1301 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_891_tok = _out1296
+	_892_tthere = _out1297
+	_888_ino = _out1298
+	_889_gen = _out1299
+	_890_node = _out1300
+	to = _out1301
+	again = _891_tok && _892_tthere && _884_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_888_ino, _889_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _898_found bool
-	var _ = _898_found
-	var _899_h nfsstate.Handle
-	var _ = _899_h
-	var _900_t nfsstate.Time
-	var _ = _900_t
-	var _out1307 bool
+	var _893_found bool
+	var _ = _893_found
+	var _894_h nfsstate.Handle
+	var _ = _894_h
+	var _895_t nfsstate.Time
+	var _ = _895_t
+	var _out1302 bool
+	var _ = _out1302
+	var _out1303 nfsstate.Handle
+	var _ = _out1303
+	var _out1304 nfsstate.Time
+	var _ = _out1304
+	_out1302, _out1303, _out1304 = Companion_Default___.Look(txn, i, r, since)
+	_893_found = _out1302
+	_894_h = _out1303
+	_895_t = _out1304
+	if !_893_found {
+		return again, node
+	}
+	var _896_st uint32
+	var _ = _896_st
+	var _897_ip *dbytes.Bytes
+	var _ = _897_ip
+	var _out1305 uint32
+	var _ = _out1305
+	var _out1306 *dbytes.Bytes
+	var _ = _out1306
+	_out1305, _out1306 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_896_st = _out1305
+	_897_ip = _out1306
+	if _896_st != uint32(0) {
+		return again, node
+	}
+	node = _897_ip
+	var _898_s uint64
+	var _ = _898_s
+	var _899_ns uint32
+	var _ = _899_ns
+	var _out1307 uint64
 	var _ = _out1307
-	var _out1308 nfsstate.Handle
+	var _out1308 uint32
 	var _ = _out1308
-	var _out1309 nfsstate.Time
-	var _ = _out1309
-	_out1307, _out1308, _out1309 = Companion_Default___.Look(txn, i, r, since)
-	_898_found = _out1307
-	_899_h = _out1308
-	_900_t = _out1309
-	if !_898_found {
-		return again, node
-	}
-	var _901_st uint32
-	var _ = _901_st
-	var _902_ip *dbytes.Bytes
-	var _ = _902_ip
-	var _out1310 uint32
-	var _ = _out1310
-	var _out1311 *dbytes.Bytes
-	var _ = _out1311
-	_out1310, _out1311 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_901_st = _out1310
-	_902_ip = _out1311
-	if _901_st != uint32(0) {
-		return again, node
-	}
-	node = _902_ip
-	var _903_s uint64
-	var _ = _903_s
-	var _904_ns uint32
-	var _ = _904_ns
-	var _out1312 uint64
-	var _ = _out1312
-	var _out1313 uint32
-	var _ = _out1313
-	_out1312, _out1313 = inodeformat.Companion_Default___.GetCtime(_902_ip)
-	_903_s = _out1312
-	_904_ns = _out1313
-	again = _900_t.Equals(nfsstate.Time{nfsstate.Time_Time{_903_s, _904_ns}})
+	_out1307, _out1308 = inodeformat.Companion_Default___.GetCtime(_897_ip)
+	_898_s = _out1307
+	_899_ns = _out1308
+	again = _895_t.Equals(nfsstate.Time{nfsstate.Time_Time{_898_s, _899_ns}})
 	return again, node
 }
 

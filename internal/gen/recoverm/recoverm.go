@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _583_version uint64 = 0
-	var _ = _583_version
-	var _out790 uint64
-	var _ = _out790
-	var _out791 uint64
-	var _ = _out791
-	var _out792 uint64
-	var _ = _out792
-	_out790, _out791, _out792 = t.Pages.Root()
-	_583_version = _out790
-	r0 = _out791
-	r1 = _out792
+	var _578_version uint64 = 0
+	var _ = _578_version
+	var _out785 uint64
+	var _ = _out785
+	var _out786 uint64
+	var _ = _out786
+	var _out787 uint64
+	var _ = _out787
+	_out785, _out786, _out787 = t.Pages.Root()
+	_578_version = _out785
+	r0 = _out786
+	r1 = _out787
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out793 bool
-	var _ = _out793
-	_out793 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out793
+	var _out788 bool
+	var _ = _out788
+	_out788 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out788
 	if !io {
 		return io, r0, r1
 	}
-	var _584_k uint64
-	var _ = _584_k
-	_584_k = uint64(0)
-	var _585_i uint64
-	var _ = _585_i
-	_585_i = uint64(0)
-	var _586_n uint64
-	var _ = _586_n
-	var _out794 uint64
-	var _ = _out794
-	_out794 = cs.Len()
-	_586_n = _out794
-	for _585_i < _586_n && _584_k < t.Np {
-		var _out795 bool
-		var _ = _out795
-		var _out796 uint64
-		var _ = _out796
-		var _out797 uint64
-		var _ = _out797
-		var _out798 uint64
-		var _ = _out798
-		_out795, _out796, _out797, _out798 = Companion_Default___.UpdatePage(d, t, cs, _585_i, r0, r1)
-		io = _out795
-		_585_i = _out796
-		r0 = _out797
-		r1 = _out798
+	var _579_k uint64
+	var _ = _579_k
+	_579_k = uint64(0)
+	var _580_i uint64
+	var _ = _580_i
+	_580_i = uint64(0)
+	var _581_n uint64
+	var _ = _581_n
+	var _out789 uint64
+	var _ = _out789
+	_out789 = cs.Len()
+	_581_n = _out789
+	for _580_i < _581_n && _579_k < t.Np {
+		var _out790 bool
+		var _ = _out790
+		var _out791 uint64
+		var _ = _out791
+		var _out792 uint64
+		var _ = _out792
+		var _out793 uint64
+		var _ = _out793
+		_out790, _out791, _out792, _out793 = Companion_Default___.UpdatePage(d, t, cs, _580_i, r0, r1)
+		io = _out790
+		_580_i = _out791
+		r0 = _out792
+		r1 = _out793
 		if !io {
 			return io, r0, r1
 		}
-		var _out799 uint64
-		var _ = _out799
-		_out799 = cs.Len()
-		_586_n = _out799
-		_584_k = _584_k + uint64(1)
+		var _out794 uint64
+		var _ = _out794
+		_out794 = cs.Len()
+		_581_n = _out794
+		_579_k = _579_k + uint64(1)
 	}
-	if _585_i < _586_n {
+	if _580_i < _581_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out800 bool
-	var _ = _out800
-	_out800 = d.Barrier()
-	io = _out800
+	var _out795 bool
+	var _ = _out795
+	_out795 = d.Barrier()
+	io = _out795
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _587_l *ddisk.BList
-	var _ = _587_l
-	var _out801 *ddisk.BList
-	var _ = _out801
-	_out801 = mm.Sorted()
-	_587_l = _out801
-	treeofcodes.Companion_Default___.AddList(t, cs, _587_l)
+	var _582_l *ddisk.BList
+	var _ = _582_l
+	var _out796 *ddisk.BList
+	var _ = _out796
+	_out796 = mm.Sorted()
+	_582_l = _out796
+	treeofcodes.Companion_Default___.AddList(t, cs, _582_l)
 	cs.Sort()
-	var _out802 bool
-	var _ = _out802
-	_out802 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out802
+	var _out797 bool
+	var _ = _out797
+	_out797 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out797
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _588_x uint64 = 0
-	var _ = _588_x
-	var _589_a uint64 = 0
-	var _ = _589_a
-	var _590_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _590_b
+	var _583_x uint64 = 0
+	var _ = _583_x
+	var _584_a uint64 = 0
+	var _ = _584_a
+	var _585_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _585_b
+	var _out798 bool
+	var _ = _out798
+	var _out799 uint64
+	var _ = _out799
+	var _out800 uint64
+	var _ = _out800
+	var _out801 *dbytes.Blk
+	var _ = _out801
+	var _out802 uint64
+	var _ = _out802
+	_out798, _out799, _out800, _out801, _out802 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out798
+	_583_x = _out799
+	_584_a = _out800
+	_585_b = _out801
+	j = _out802
+	if !io {
+		return io, j, r0, r1
+	}
 	var _out803 bool
 	var _ = _out803
-	var _out804 uint64
+	_out803 = d.Write(_584_a, _585_b)
+	io = _out803
+	if !io {
+		return io, j, r0, r1
+	}
+	var _586_root bool
+	var _ = _586_root
+	var _587_c0 uint64
+	var _ = _587_c0
+	var _588_c1 uint64
+	var _ = _588_c1
+	var _out804 bool
 	var _ = _out804
 	var _out805 uint64
 	var _ = _out805
-	var _out806 *dbytes.Blk
+	var _out806 uint64
 	var _ = _out806
-	var _out807 uint64
-	var _ = _out807
-	_out803, _out804, _out805, _out806, _out807 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out803
-	_588_x = _out804
-	_589_a = _out805
-	_590_b = _out806
-	j = _out807
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out808 bool
-	var _ = _out808
-	_out808 = d.Write(_589_a, _590_b)
-	io = _out808
-	if !io {
-		return io, j, r0, r1
-	}
-	var _591_root bool
-	var _ = _591_root
-	var _592_c0 uint64
-	var _ = _592_c0
-	var _593_c1 uint64
-	var _ = _593_c1
-	var _out809 bool
-	var _ = _out809
-	var _out810 uint64
-	var _ = _out810
-	var _out811 uint64
-	var _ = _out811
-	_out809, _out810, _out811 = treeofcodes.Companion_Default___.Upwards(t, cs, _588_x, _590_b)
-	_591_root = _out809
-	_592_c0 = _out810
-	_593_c1 = _out811
-	if _591_root {
-		r0, r1 = _592_c0, _593_c1
+	_out804, _out805, _out806 = treeofcodes.Companion_Default___.Upwards(t, cs, _583_x, _585_b)
+	_586_root = _out804
+	_587_c0 = _out805
+	_588_c1 = _out806
+	if _586_root {
+		r0, r1 = _587_c0, _588_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _594_l *ddisk.BList
-	var _ = _594_l
-	var _out812 *ddisk.BList
-	var _ = _out812
-	_out812 = mm.Sorted()
-	_594_l = _out812
-	var _595_n uint64
-	var _ = _595_n
-	var _out813 uint64
-	var _ = _out813
-	_out813 = _594_l.Len()
-	_595_n = _out813
-	var _596_k uint64
-	var _ = _596_k
-	_596_k = uint64(0)
-	for _596_k < _595_n {
-		var _597_a uint64
-		var _ = _597_a
-		var _598_m uint64
-		var _ = _598_m
-		var _out814 uint64
-		var _ = _out814
-		var _out815 uint64
-		var _ = _out815
-		_out814, _out815 = groups.Companion_Default___.Adjacent(_594_l, _596_k)
-		_597_a = _out814
-		_598_m = _out815
-		var _out816 bool
-		var _ = _out816
-		_out816 = d.WriteRun(_597_a, _594_l, _596_k, _598_m)
-		io = _out816
+	var _589_l *ddisk.BList
+	var _ = _589_l
+	var _out807 *ddisk.BList
+	var _ = _out807
+	_out807 = mm.Sorted()
+	_589_l = _out807
+	var _590_n uint64
+	var _ = _590_n
+	var _out808 uint64
+	var _ = _out808
+	_out808 = _589_l.Len()
+	_590_n = _out808
+	var _591_k uint64
+	var _ = _591_k
+	_591_k = uint64(0)
+	for _591_k < _590_n {
+		var _592_a uint64
+		var _ = _592_a
+		var _593_m uint64
+		var _ = _593_m
+		var _out809 uint64
+		var _ = _out809
+		var _out810 uint64
+		var _ = _out810
+		_out809, _out810 = groups.Companion_Default___.Adjacent(_589_l, _591_k)
+		_592_a = _out809
+		_593_m = _out810
+		var _out811 bool
+		var _ = _out811
+		_out811 = d.WriteRun(_592_a, _589_l, _591_k, _593_m)
+		io = _out811
 		if !io {
 			return io
 		}
-		_596_k = _596_k + _598_m
+		_591_k = _591_k + _593_m
 	}
-	var _out817 bool
-	var _ = _out817
-	_out817 = d.Barrier()
-	io = _out817
+	var _out812 bool
+	var _ = _out812
+	_out812 = d.Barrier()
+	io = _out812
 	if !io {
 		return io
 	}
@@ -273,73 +273,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _599_i1 bool
-	var _ = _599_i1
-	var _600_ok1 bool
-	var _ = _600_ok1
-	var _601_q1 uint64
-	var _ = _601_q1
-	var _out818 bool
+	var _594_i1 bool
+	var _ = _594_i1
+	var _595_ok1 bool
+	var _ = _595_ok1
+	var _596_q1 uint64
+	var _ = _596_q1
+	var _out813 bool
+	var _ = _out813
+	var _out814 bool
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out813, _out814, _out815 = Companion_Default___.HeaderIn(d, seal, at)
+	_594_i1 = _out813
+	_595_ok1 = _out814
+	_596_q1 = _out815
+	var _597_i2 bool
+	var _ = _597_i2
+	var _598_ok2 bool
+	var _ = _598_ok2
+	var _599_q2 uint64
+	var _ = _599_q2
+	var _out816 bool
+	var _ = _out816
+	var _out817 bool
+	var _ = _out817
+	var _out818 uint64
 	var _ = _out818
-	var _out819 bool
-	var _ = _out819
-	var _out820 uint64
-	var _ = _out820
-	_out818, _out819, _out820 = Companion_Default___.HeaderIn(d, seal, at)
-	_599_i1 = _out818
-	_600_ok1 = _out819
-	_601_q1 = _out820
-	var _602_i2 bool
-	var _ = _602_i2
-	var _603_ok2 bool
-	var _ = _603_ok2
-	var _604_q2 uint64
-	var _ = _604_q2
-	var _out821 bool
-	var _ = _out821
-	var _out822 bool
-	var _ = _out822
-	var _out823 uint64
-	var _ = _out823
-	_out821, _out822, _out823 = Companion_Default___.HeaderIn(d, seal, cp)
-	_602_i2 = _out821
-	_603_ok2 = _out822
-	_604_q2 = _out823
-	io = _599_i1 || _602_i2
-	if !_600_ok1 && !_603_ok2 {
+	_out816, _out817, _out818 = Companion_Default___.HeaderIn(d, seal, cp)
+	_597_i2 = _out816
+	_598_ok2 = _out817
+	_599_q2 = _out818
+	io = _594_i1 || _597_i2
+	if !_595_ok1 && !_598_ok2 {
 		return io, hb, h
 	}
-	var _605_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _605_l
-	var _out824 bool
-	var _ = _out824
-	var _out825 *ddisk.BList
-	var _ = _out825
-	_out824, _out825 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _600_ok1 && (!_603_ok2 || _601_q1 >= _604_q2) {
+	var _600_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _600_l
+	var _out819 bool
+	var _ = _out819
+	var _out820 *ddisk.BList
+	var _ = _out820
+	_out819, _out820 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _595_ok1 && (!_598_ok2 || _596_q1 >= _599_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out824
-	_605_l = _out825
+	io = _out819
+	_600_l = _out820
 	if !io {
 		return io, hb, h
 	}
-	var _out826 *dbytes.Blk
-	var _ = _out826
-	_out826 = _605_l.BlkAt(uint64(0))
-	hb = _out826
-	var _606_ok bool = false
-	var _ = _606_ok
-	var _out827 bool
-	var _ = _out827
-	var _out828 uint64
-	var _ = _out828
-	_out827, _out828 = seal.DecHdr(hb)
-	_606_ok = _out827
-	h = _out828
-	if !_606_ok {
+	var _out821 *dbytes.Blk
+	var _ = _out821
+	_out821 = _600_l.BlkAt(uint64(0))
+	hb = _out821
+	var _601_ok bool = false
+	var _ = _601_ok
+	var _out822 bool
+	var _ = _out822
+	var _out823 uint64
+	var _ = _out823
+	_out822, _out823 = seal.DecHdr(hb)
+	_601_ok = _out822
+	h = _out823
+	if !_601_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,73 +351,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _607_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _607_b
+	var _602_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _602_b
 	ok, q = false, uint64(0)
-	var _out829 bool
-	var _ = _out829
-	var _out830 *dbytes.Blk
-	var _ = _out830
-	_out829, _out830 = d.Read(a)
-	io = _out829
-	_607_b = _out830
+	var _out824 bool
+	var _ = _out824
+	var _out825 *dbytes.Blk
+	var _ = _out825
+	_out824, _out825 = d.Read(a)
+	io = _out824
+	_602_b = _out825
 	if io {
-		var _out831 bool
-		var _ = _out831
-		var _out832 uint64
-		var _ = _out832
-		_out831, _out832 = seal.DecHdr(_607_b)
-		ok = _out831
-		q = _out832
+		var _out826 bool
+		var _ = _out826
+		var _out827 uint64
+		var _ = _out827
+		_out826, _out827 = seal.DecHdr(_602_b)
+		ok = _out826
+		q = _out827
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out833 bool
-	var _ = _out833
-	_out833 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out833
+	var _out828 bool
+	var _ = _out828
+	_out828 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out828
 	if !io {
 		return io
 	}
-	var _out834 bool
-	var _ = _out834
-	_out834 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out834
+	var _out829 bool
+	var _ = _out829
+	_out829 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out829
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out835 bool
-	var _ = _out835
-	_out835 = d.WriteSector(a, hb)
-	io = _out835
+	var _out830 bool
+	var _ = _out830
+	_out830 = d.WriteSector(a, hb)
+	io = _out830
 	if !io {
 		return io
 	}
-	var _out836 bool
-	var _ = _out836
-	_out836 = d.Barrier()
-	io = _out836
+	var _out831 bool
+	var _ = _out831
+	_out831 = d.Barrier()
+	io = _out831
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _608_nb *dbytes.Blk
-	var _ = _608_nb
-	var _out837 *dbytes.Blk
-	var _ = _out837
-	_out837 = seal.EncHdr(q, r0, r1)
-	_608_nb = _out837
-	var _out838 bool
-	var _ = _out838
-	_out838 = Companion_Default___.WriteHeads(d, _608_nb, at, cp)
-	io = _out838
+	var _603_nb *dbytes.Blk
+	var _ = _603_nb
+	var _out832 *dbytes.Blk
+	var _ = _out832
+	_out832 = seal.EncHdr(q, r0, r1)
+	_603_nb = _out832
+	var _out833 bool
+	var _ = _out833
+	_out833 = Companion_Default___.WriteHeads(d, _603_nb, at, cp)
+	io = _out833
 	if !io {
 		return io
 	}
@@ -432,23 +432,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out839 bool
-	var _ = _out839
-	_out839 = d.Barrier()
-	io = _out839
+	var _out834 bool
+	var _ = _out834
+	_out834 = d.Barrier()
+	io = _out834
 	if !io {
 		return io, damaged, j
 	}
-	var _out840 bool
-	var _ = _out840
-	var _out841 bool
-	var _ = _out841
-	var _out842 *journalm.Journal
-	var _ = _out842
-	_out840, _out841, _out842 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out840
-	damaged = _out841
-	j = _out842
+	var _out835 bool
+	var _ = _out835
+	var _out836 bool
+	var _ = _out836
+	var _out837 *journalm.Journal
+	var _ = _out837
+	_out835, _out836, _out837 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out835
+	damaged = _out836
+	j = _out837
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -462,77 +462,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _609_sz uint64
-	var _ = _609_sz
-	var _out843 uint64
-	var _ = _out843
-	_out843 = d.Size()
-	_609_sz = _out843
-	var _610_cp uint64
-	var _ = _610_cp
-	_610_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _611_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _611_hb
-	var _612_h uint64 = 0
-	var _ = _612_h
-	var _out844 bool
-	var _ = _out844
-	var _out845 *dbytes.Blk
-	var _ = _out845
-	var _out846 uint64
-	var _ = _out846
-	_out844, _out845, _out846 = Companion_Default___.Choose(d, seal, at, _610_cp)
-	io = _out844
-	_611_hb = _out845
-	_612_h = _out846
-	if _611_hb == (*dbytes.Blk)(nil) || _612_h >= uint64(1152921504606846976) {
+	var _604_sz uint64
+	var _ = _604_sz
+	var _out838 uint64
+	var _ = _out838
+	_out838 = d.Size()
+	_604_sz = _out838
+	var _605_cp uint64
+	var _ = _605_cp
+	_605_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _606_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _606_hb
+	var _607_h uint64 = 0
+	var _ = _607_h
+	var _out839 bool
+	var _ = _out839
+	var _out840 *dbytes.Blk
+	var _ = _out840
+	var _out841 uint64
+	var _ = _out841
+	_out839, _out840, _out841 = Companion_Default___.Choose(d, seal, at, _605_cp)
+	io = _out839
+	_606_hb = _out840
+	_607_h = _out841
+	if _606_hb == (*dbytes.Blk)(nil) || _607_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _613_r0 uint64
-	var _ = _613_r0
-	var _614_r1 uint64
-	var _ = _614_r1
-	var _out847 uint64
+	var _608_r0 uint64
+	var _ = _608_r0
+	var _609_r1 uint64
+	var _ = _609_r1
+	var _out842 uint64
+	var _ = _out842
+	var _out843 uint64
+	var _ = _out843
+	_out842, _out843 = seal.Root(_606_hb)
+	_608_r0 = _out842
+	_609_r1 = _out843
+	var _610_cs *dlog.Codes
+	var _ = _610_cs
+	var _out844 *dlog.Codes
+	var _ = _out844
+	_out844 = dlog.NewCodes()
+	_610_cs = _out844
+	t.Pages.Begin(_608_r0, _609_r1)
+	var _611_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _611_mm
+	var _612_i uint64 = 0
+	var _ = _612_i
+	var _out845 bool
+	var _ = _out845
+	var _out846 bool
+	var _ = _out846
+	var _out847 *dlog.BMap
 	var _ = _out847
 	var _out848 uint64
 	var _ = _out848
-	_out847, _out848 = seal.Root(_611_hb)
-	_613_r0 = _out847
-	_614_r1 = _out848
-	var _615_cs *dlog.Codes
-	var _ = _615_cs
-	var _out849 *dlog.Codes
-	var _ = _out849
-	_out849 = dlog.NewCodes()
-	_615_cs = _out849
-	t.Pages.Begin(_613_r0, _614_r1)
-	var _616_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _616_mm
-	var _617_i uint64 = 0
-	var _ = _617_i
-	var _out850 bool
-	var _ = _out850
-	var _out851 bool
-	var _ = _out851
-	var _out852 *dlog.BMap
-	var _ = _out852
-	var _out853 uint64
-	var _ = _out853
-	_out850, _out851, _out852, _out853 = logscan.Companion_Default___.Scan(d, seal, t, _615_cs, _611_hb, _612_h, at, nd, nr, _609_sz)
-	io = _out850
-	damaged = _out851
-	_616_mm = _out852
-	_617_i = _out853
+	_out845, _out846, _out847, _out848 = logscan.Companion_Default___.Scan(d, seal, t, _610_cs, _606_hb, _607_h, at, nd, nr, _604_sz)
+	io = _out845
+	damaged = _out846
+	_611_mm = _out847
+	_612_i = _out848
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out854 bool
-	var _ = _out854
-	var _out855 *journalm.Journal
-	var _ = _out855
-	_out854, _out855 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _615_cs, _611_hb, _612_h+_617_i+uint64(1), _616_mm, _609_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out854
-	j = _out855
+	var _out849 bool
+	var _ = _out849
+	var _out850 *journalm.Journal
+	var _ = _out850
+	_out849, _out850 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _610_cs, _606_hb, _607_h+_612_i+uint64(1), _611_mm, _604_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out849
+	j = _out850
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,75 +541,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out856 bool
-	var _ = _out856
-	_out856 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out856
+	var _out851 bool
+	var _ = _out851
+	_out851 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out851
 	if !io {
 		return io, j
 	}
-	var _out857 *journalm.Journal
-	var _ = _out857
-	_out857 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out857
+	var _out852 *journalm.Journal
+	var _ = _out852
+	_out852 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out852
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
+	var _out853 bool
+	var _ = _out853
+	_out853 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out853
+	if !io {
+		return io
+	}
+	var _613_r0 uint64 = 0
+	var _ = _613_r0
+	var _614_r1 uint64 = 0
+	var _ = _614_r1
+	var _out854 bool
+	var _ = _out854
+	var _out855 uint64
+	var _ = _out855
+	var _out856 uint64
+	var _ = _out856
+	_out854, _out855, _out856 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out854
+	_613_r0 = _out855
+	_614_r1 = _out856
+	if !io {
+		return io
+	}
+	var _out857 bool
+	var _ = _out857
+	_out857 = Companion_Default___.InstallAll(d, mm)
+	io = _out857
+	if !io {
+		return io
+	}
 	var _out858 bool
 	var _ = _out858
-	_out858 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	_out858 = Companion_Default___.Empty(d, seal, e, _613_r0, _614_r1, at, cp)
 	io = _out858
 	if !io {
 		return io
 	}
-	var _618_r0 uint64 = 0
-	var _ = _618_r0
-	var _619_r1 uint64 = 0
-	var _ = _619_r1
-	var _out859 bool
-	var _ = _out859
-	var _out860 uint64
-	var _ = _out860
-	var _out861 uint64
-	var _ = _out861
-	_out859, _out860, _out861 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out859
-	_618_r0 = _out860
-	_619_r1 = _out861
-	if !io {
-		return io
-	}
-	var _out862 bool
-	var _ = _out862
-	_out862 = Companion_Default___.InstallAll(d, mm)
-	io = _out862
-	if !io {
-		return io
-	}
-	var _out863 bool
-	var _ = _out863
-	_out863 = Companion_Default___.Empty(d, seal, e, _618_r0, _619_r1, at, cp)
-	io = _out863
-	if !io {
-		return io
-	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _618_r0, _619_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _613_r0, _614_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _620_i *journalm.Installer
-	var _ = _620_i
+	var _615_i *journalm.Installer
+	var _ = _615_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_620_i = _nw6
+	_615_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _620_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _615_i)
 	j = _nw7
 	return j
 }
@@ -617,33 +617,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _621_nb *dbytes.Blk
-	var _ = _621_nb
-	var _out864 *dbytes.Blk
-	var _ = _out864
-	_out864 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_621_nb = _out864
-	var _622_cp uint64
-	var _ = _622_cp
-	_622_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out865 bool
-	var _ = _out865
-	_out865 = d.Write(at, _621_nb)
-	io = _out865
+	var _616_nb *dbytes.Blk
+	var _ = _616_nb
+	var _out859 *dbytes.Blk
+	var _ = _out859
+	_out859 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_616_nb = _out859
+	var _617_cp uint64
+	var _ = _617_cp
+	_617_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out860 bool
+	var _ = _out860
+	_out860 = d.Write(at, _616_nb)
+	io = _out860
 	if !io {
 		return io
 	}
-	var _out866 bool
-	var _ = _out866
-	_out866 = d.Write(_622_cp, _621_nb)
-	io = _out866
+	var _out861 bool
+	var _ = _out861
+	_out861 = d.Write(_617_cp, _616_nb)
+	io = _out861
 	if !io {
 		return io
 	}
-	var _out867 bool
-	var _ = _out867
-	_out867 = d.Barrier()
-	io = _out867
+	var _out862 bool
+	var _ = _out862
+	_out862 = d.Barrier()
+	io = _out862
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _778_found bool = false
-	var _ = _778_found
-	var _out1130 bool
-	var _ = _out1130
-	var _out1131 uint64
-	var _ = _out1131
-	_out1130, _out1131 = d.Lookup(txn, dino, name, true)
-	_778_found = _out1130
-	ino = _out1131
-	if !_778_found {
+	var _773_found bool = false
+	var _ = _773_found
+	var _out1125 bool
+	var _ = _out1125
+	var _out1126 uint64
+	var _ = _out1126
+	_out1125, _out1126 = d.Lookup(txn, dino, name, true)
+	_773_found = _out1125
+	ino = _out1126
+	if !_773_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1132 *dbytes.Bytes
-		var _ = _out1132
-		_out1132 = dbytes.NewBytes(uint64(0))
-		ip = _out1132
+		var _out1127 *dbytes.Bytes
+		var _ = _out1127
+		_out1127 = dbytes.NewBytes(uint64(0))
+		ip = _out1127
 		return st, ino, ip
 	}
-	var _out1133 uint32
-	var _ = _out1133
-	var _out1134 *dbytes.Bytes
-	var _ = _out1134
-	_out1133, _out1134 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1133
-	ip = _out1134
+	var _out1128 uint32
+	var _ = _out1128
+	var _out1129 *dbytes.Bytes
+	var _ = _out1129
+	_out1128, _out1129 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1128
+	ip = _out1129
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _779_no bool
-	var _ = _779_no
-	var _out1135 bool
-	var _ = _out1135
-	_out1135 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_779_no = _out1135
-	if _779_no {
+	var _774_no bool
+	var _ = _774_no
+	var _out1130 bool
+	var _ = _out1130
+	_out1130 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_774_no = _out1130
+	if _774_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _780_dots uint32 = 0
-	var _ = _780_dots
-	var _out1136 uint32
-	var _ = _out1136
-	var _out1137 *dbytes.Bytes
-	var _ = _out1137
-	var _out1138 uint32
-	var _ = _out1138
-	_out1136, _out1137, _out1138 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1136
-	before = _out1137
-	_780_dots = _out1138
+	var _775_dots uint32 = 0
+	var _ = _775_dots
+	var _out1131 uint32
+	var _ = _out1131
+	var _out1132 *dbytes.Bytes
+	var _ = _out1132
+	var _out1133 uint32
+	var _ = _out1133
+	_out1131, _out1132, _out1133 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1131
+	before = _out1132
+	_775_dots = _out1133
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _780_dots != uint32(0) {
+	if _775_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _780_dots == uint32(2) {
+			if sub && _775_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _781_w bool
-	var _ = _781_w
-	var _out1139 bool
-	var _ = _out1139
-	_out1139 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_781_w = _out1139
-	if !_781_w {
+	var _776_w bool
+	var _ = _776_w
+	var _out1134 bool
+	var _ = _out1134
+	_out1134 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_776_w = _out1134
+	if !_776_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _782_ino uint64 = 0
-	var _ = _782_ino
-	var _783_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _783_ip
-	var _out1140 uint32
-	var _ = _out1140
-	var _out1141 uint64
-	var _ = _out1141
-	var _out1142 *dbytes.Bytes
-	var _ = _out1142
-	_out1140, _out1141, _out1142 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1140
-	_782_ino = _out1141
-	_783_ip = _out1142
+	var _777_ino uint64 = 0
+	var _ = _777_ino
+	var _778_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _778_ip
+	var _out1135 uint32
+	var _ = _out1135
+	var _out1136 uint64
+	var _ = _out1136
+	var _out1137 *dbytes.Bytes
+	var _ = _out1137
+	_out1135, _out1136, _out1137 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1135
+	_777_ino = _out1136
+	_778_ip = _out1137
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _784_ty uint32
-	var _ = _784_ty
-	var _out1143 uint32
-	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetTy(_783_ip)
-	_784_ty = _out1143
-	if _784_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _779_ty uint32
+	var _ = _779_ty
+	var _out1138 uint32
+	var _ = _out1138
+	_out1138 = inodeformat.Companion_Default___.GetTy(_778_ip)
+	_779_ty = _out1138
+	if _779_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _784_ty != permissions.Companion_Default___.DIR() && sub {
+	if _779_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _785_e bool
-		var _ = _785_e
-		var _out1144 bool
-		var _ = _out1144
-		_out1144 = d.IsEmpty(txn, _782_ino)
-		_785_e = _out1144
-		if !_785_e {
+		var _780_e bool
+		var _ = _780_e
+		var _out1139 bool
+		var _ = _out1139
+		_out1139 = d.IsEmpty(txn, _777_ino)
+		_780_e = _out1139
+		if !_780_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1145 uint32
-	var _ = _out1145
-	var _out1146 *dbytes.Bytes
-	var _ = _out1146
-	var _out1147 bool
-	var _ = _out1147
-	_out1145, _out1146, _out1147 = Companion_Default___.TakeOut(txn, d, dino, name, _782_ino, sub, s, ns)
-	st = _out1145
-	after = _out1146
-	later = _out1147
+	var _out1140 uint32
+	var _ = _out1140
+	var _out1141 *dbytes.Bytes
+	var _ = _out1141
+	var _out1142 bool
+	var _ = _out1142
+	_out1140, _out1141, _out1142 = Companion_Default___.TakeOut(txn, d, dino, name, _777_ino, sub, s, ns)
+	st = _out1140
+	after = _out1141
+	later = _out1142
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _786_ok bool
-	var _ = _786_ok
-	var _out1148 bool
-	var _ = _out1148
-	_out1148 = d.Remove(txn, dino, name)
-	_786_ok = _out1148
-	if !_786_ok {
+	var _781_ok bool
+	var _ = _781_ok
+	var _out1143 bool
+	var _ = _out1143
+	_out1143 = d.Remove(txn, dino, name)
+	_781_ok = _out1143
+	if !_781_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _787_freed bool = false
-	var _ = _787_freed
-	var _out1149 uint32
-	var _ = _out1149
-	var _out1150 bool
-	var _ = _out1150
-	var _out1151 bool
-	var _ = _out1151
-	_out1149, _out1150, _out1151 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1149
-	_787_freed = _out1150
-	later = _out1151
+	var _782_freed bool = false
+	var _ = _782_freed
+	var _out1144 uint32
+	var _ = _out1144
+	var _out1145 bool
+	var _ = _out1145
+	var _out1146 bool
+	var _ = _out1146
+	_out1144, _out1145, _out1146 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1144
+	_782_freed = _out1145
+	later = _out1146
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1152 uint32
-		var _ = _out1152
-		_out1152 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1152
+		var _out1147 uint32
+		var _ = _out1147
+		_out1147 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1147
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1153 *dbytes.Bytes
-	var _ = _out1153
-	_out1153 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1153
+	var _out1148 *dbytes.Bytes
+	var _ = _out1148
+	_out1148 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1148
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _788_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _788_ip
+	var _783_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _783_ip
+	var _out1149 uint32
+	var _ = _out1149
+	var _out1150 *dbytes.Bytes
+	var _ = _out1150
+	_out1149, _out1150 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1149
+	_783_ip = _out1150
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _783_ip
+	var _784_ty uint32
+	var _ = _784_ty
+	var _out1151 uint32
+	var _ = _out1151
+	_out1151 = inodeformat.Companion_Default___.GetTy(_783_ip)
+	_784_ty = _out1151
+	var _785_dots uint32 = 0
+	var _ = _785_dots
+	var _out1152 uint32
+	var _ = _out1152
+	var _out1153 *dbytes.Bytes
+	var _ = _out1153
 	var _out1154 uint32
 	var _ = _out1154
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1154, _out1155 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1154
-	_788_ip = _out1155
+	_out1152, _out1153, _out1154 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1152
+	before = _out1153
+	_785_dots = _out1154
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _788_ip
-	var _789_ty uint32
-	var _ = _789_ty
-	var _out1156 uint32
-	var _ = _out1156
-	_out1156 = inodeformat.Companion_Default___.GetTy(_788_ip)
-	_789_ty = _out1156
-	var _790_dots uint32 = 0
-	var _ = _790_dots
-	var _out1157 uint32
-	var _ = _out1157
-	var _out1158 *dbytes.Bytes
-	var _ = _out1158
-	var _out1159 uint32
-	var _ = _out1159
-	_out1157, _out1158, _out1159 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1157
-	before = _out1158
-	_790_dots = _out1159
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _790_dots != uint32(0) {
+	if _785_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _789_ty == permissions.Companion_Default___.DIR() {
+	if _784_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _791_x bool
-	var _ = _791_x
-	var _out1160 bool
-	var _ = _out1160
-	_out1160 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_791_x = _out1160
-	if !_791_x {
+	var _786_x bool
+	var _ = _786_x
+	var _out1155 bool
+	var _ = _out1155
+	_out1155 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_786_x = _out1155
+	if !_786_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _792_found bool
-	var _ = _792_found
-	var _793_other uint64
-	var _ = _793_other
-	var _794_hint uint64
-	var _ = _794_hint
-	var _out1161 bool
-	var _ = _out1161
-	var _out1162 uint64
-	var _ = _out1162
-	var _out1163 uint64
-	var _ = _out1163
-	_out1161, _out1162, _out1163 = d.LookupHint(txn, dino, name, true)
-	_792_found = _out1161
-	_793_other = _out1162
-	_794_hint = _out1163
-	if _792_found {
+	var _787_found bool
+	var _ = _787_found
+	var _788_other uint64
+	var _ = _788_other
+	var _789_hint uint64
+	var _ = _789_hint
+	var _out1156 bool
+	var _ = _out1156
+	var _out1157 uint64
+	var _ = _out1157
+	var _out1158 uint64
+	var _ = _out1158
+	_out1156, _out1157, _out1158 = d.LookupHint(txn, dino, name, true)
+	_787_found = _out1156
+	_788_other = _out1157
+	_789_hint = _out1158
+	if _787_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _795_w bool
-	var _ = _795_w
-	var _out1164 bool
-	var _ = _out1164
-	_out1164 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_795_w = _out1164
-	if !_795_w {
+	var _790_w bool
+	var _ = _790_w
+	var _out1159 bool
+	var _ = _out1159
+	_out1159 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_790_w = _out1159
+	if !_790_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _796_nl uint32
-	var _ = _796_nl
-	var _out1165 uint32
-	var _ = _out1165
-	_out1165 = inodeformat.Companion_Default___.GetNlink(_788_ip)
-	_796_nl = _out1165
-	if _796_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _791_nl uint32
+	var _ = _791_nl
+	var _out1160 uint32
+	var _ = _out1160
+	_out1160 = inodeformat.Companion_Default___.GetNlink(_783_ip)
+	_791_nl = _out1160
+	if _791_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _797_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _797_np
-	var _out1166 uint32
-	var _ = _out1166
-	var _out1167 *dbytes.Bytes
-	var _ = _out1167
-	var _out1168 *dbytes.Bytes
-	var _ = _out1168
-	_out1166, _out1167, _out1168 = Companion_Default___.AddName(txn, d, ino, dino, name, _794_hint, _796_nl, s, ns)
-	st = _out1166
-	_797_np = _out1167
-	after = _out1168
+	var _792_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _792_np
+	var _out1161 uint32
+	var _ = _out1161
+	var _out1162 *dbytes.Bytes
+	var _ = _out1162
+	var _out1163 *dbytes.Bytes
+	var _ = _out1163
+	_out1161, _out1162, _out1163 = Companion_Default___.AddName(txn, d, ino, dino, name, _789_hint, _791_nl, s, ns)
+	st = _out1161
+	_792_np = _out1162
+	after = _out1163
 	if st == uint32(0) {
-		node = _797_np
+		node = _792_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _798_ok bool
-	var _ = _798_ok
-	var _out1169 bool
-	var _ = _out1169
-	_out1169 = d.InsertAt(txn, dino, name, ino, hint)
-	_798_ok = _out1169
-	if !_798_ok {
+	var _793_ok bool
+	var _ = _793_ok
+	var _out1164 bool
+	var _ = _out1164
+	_out1164 = d.InsertAt(txn, dino, name, ino, hint)
+	_793_ok = _out1164
+	if !_793_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1170 *dbytes.Bytes
-	var _ = _out1170
-	_out1170 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1170
-	var _out1171 *dbytes.Bytes
-	var _ = _out1171
-	_out1171 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1171
+	var _out1165 *dbytes.Bytes
+	var _ = _out1165
+	_out1165 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1165
+	var _out1166 *dbytes.Bytes
+	var _ = _out1166
+	_out1166 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1166
 	return st, node, after
 }
 

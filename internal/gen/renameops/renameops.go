@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _799_at uint64
-	var _ = _799_at
-	_799_at = x
-	var _800_n uint64
-	var _ = _800_n
-	_800_n = uint64(0)
-	for _800_n < Companion_Default___.MAXDEPTH() {
-		if _799_at == top {
+	var _794_at uint64
+	var _ = _794_at
+	_794_at = x
+	var _795_n uint64
+	var _ = _795_n
+	_795_n = uint64(0)
+	for _795_n < Companion_Default___.MAXDEPTH() {
+		if _794_at == top {
 			below = true
 			return st, below
 		}
-		if _799_at == procedurebase.Companion_Default___.ROOT() {
+		if _794_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _801_ip *dbytes.Bytes
-		var _ = _801_ip
-		var _out1172 *dbytes.Bytes
-		var _ = _out1172
-		_out1172 = d.Fs.GetInode(txn, _799_at, false)
-		_801_ip = _out1172
-		var _out1173 uint64
-		var _ = _out1173
-		_out1173 = inodeformat.Companion_Default___.GetParent(_801_ip)
-		_799_at = _out1173
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _799_at) {
+		var _796_ip *dbytes.Bytes
+		var _ = _796_ip
+		var _out1167 *dbytes.Bytes
+		var _ = _out1167
+		_out1167 = d.Fs.GetInode(txn, _794_at, false)
+		_796_ip = _out1167
+		var _out1168 uint64
+		var _ = _out1168
+		_out1168 = inodeformat.Companion_Default___.GetParent(_796_ip)
+		_794_at = _out1168
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _794_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_800_n = _800_n + uint64(1)
+		_795_n = _795_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _802_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _802_ip
-	var _out1174 uint32
-	var _ = _out1174
-	var _out1175 *dbytes.Bytes
-	var _ = _out1175
-	_out1174, _out1175 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1174
-	_802_ip = _out1175
-	var _803_ty uint32
-	var _ = _803_ty
-	var _out1176 uint32
-	var _ = _out1176
-	_out1176 = inodeformat.Companion_Default___.GetTy(_802_ip)
-	_803_ty = _out1176
-	var _804_no bool
-	var _ = _804_no
-	var _out1177 bool
-	var _ = _out1177
-	_out1177 = permissions.Companion_Default___.Sticky(c, tdir, _802_ip)
-	_804_no = _out1177
-	if _804_no {
+	var _797_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _797_ip
+	var _out1169 uint32
+	var _ = _out1169
+	var _out1170 *dbytes.Bytes
+	var _ = _out1170
+	_out1169, _out1170 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1169
+	_797_ip = _out1170
+	var _798_ty uint32
+	var _ = _798_ty
+	var _out1171 uint32
+	var _ = _out1171
+	_out1171 = inodeformat.Companion_Default___.GetTy(_797_ip)
+	_798_ty = _out1171
+	var _799_no bool
+	var _ = _799_no
+	var _out1172 bool
+	var _ = _out1172
+	_out1172 = permissions.Companion_Default___.Sticky(c, tdir, _797_ip)
+	_799_no = _out1172
+	if _799_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _803_ty != permissions.Companion_Default___.DIR() {
+	if dir && _798_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _803_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _798_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _805_e bool
-		var _ = _805_e
-		var _out1178 bool
-		var _ = _out1178
-		_out1178 = d.IsEmpty(txn, dst)
-		_805_e = _out1178
-		if !_805_e {
+		var _800_e bool
+		var _ = _800_e
+		var _out1173 bool
+		var _ = _out1173
+		_out1173 = d.IsEmpty(txn, dst)
+		_800_e = _out1173
+		if !_800_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _806_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _806_ip
-	var _out1179 uint32
-	var _ = _out1179
-	var _out1180 *dbytes.Bytes
-	var _ = _out1180
-	_out1179, _out1180 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1179
-	_806_ip = _out1180
-	var _807_ty uint32
-	var _ = _807_ty
-	var _out1181 uint32
-	var _ = _out1181
-	_out1181 = inodeformat.Companion_Default___.GetTy(_806_ip)
-	_807_ty = _out1181
-	var _808_no bool
-	var _ = _808_no
-	var _out1182 bool
-	var _ = _out1182
-	_out1182 = permissions.Companion_Default___.Sticky(c, fdir, _806_ip)
-	_808_no = _out1182
-	if _808_no {
+	var _801_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _801_ip
+	var _out1174 uint32
+	var _ = _out1174
+	var _out1175 *dbytes.Bytes
+	var _ = _out1175
+	_out1174, _out1175 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1174
+	_801_ip = _out1175
+	var _802_ty uint32
+	var _ = _802_ty
+	var _out1176 uint32
+	var _ = _out1176
+	_out1176 = inodeformat.Companion_Default___.GetTy(_801_ip)
+	_802_ty = _out1176
+	var _803_no bool
+	var _ = _803_no
+	var _out1177 bool
+	var _ = _out1177
+	_out1177 = permissions.Companion_Default___.Sticky(c, fdir, _801_ip)
+	_803_no = _out1177
+	if _803_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _807_ty == permissions.Companion_Default___.DIR() {
+	if _802_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _809_below bool = false
-		var _ = _809_below
-		var _out1183 uint32
-		var _ = _out1183
-		var _out1184 bool
-		var _ = _out1184
-		_out1183, _out1184 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1183
-		_809_below = _out1184
+		var _804_below bool = false
+		var _ = _804_below
+		var _out1178 uint32
+		var _ = _out1178
+		var _out1179 bool
+		var _ = _out1179
+		_out1178, _out1179 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1178
+		_804_below = _out1179
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _809_below {
+		if _804_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _810_w bool
-		var _ = _810_w
-		var _out1185 bool
-		var _ = _out1185
-		_out1185 = permissions.Companion_Default___.May(c, _806_ip, permissions.Companion_Default___.MAYW())
-		_810_w = _out1185
-		if fino != tino && !_810_w {
+		var _805_w bool
+		var _ = _805_w
+		var _out1180 bool
+		var _ = _out1180
+		_out1180 = permissions.Companion_Default___.May(c, _801_ip, permissions.Companion_Default___.MAYW())
+		_805_w = _out1180
+		if fino != tino && !_805_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _811_wf bool
-	var _ = _811_wf
-	var _out1186 bool
-	var _ = _out1186
-	_out1186 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_811_wf = _out1186
-	var _812_wt bool
-	var _ = _812_wt
-	var _out1187 bool
-	var _ = _out1187
-	_out1187 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_812_wt = _out1187
-	if !_811_wf || !_812_wt {
+	var _806_wf bool
+	var _ = _806_wf
+	var _out1181 bool
+	var _ = _out1181
+	_out1181 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_806_wf = _out1181
+	var _807_wt bool
+	var _ = _807_wt
+	var _out1182 bool
+	var _ = _out1182
+	_out1182 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_807_wt = _out1182
+	if !_806_wf || !_807_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _813_there bool = false
-	var _ = _813_there
-	var _out1188 bool
-	var _ = _out1188
-	var _out1189 uint64
-	var _ = _out1189
-	_out1188, _out1189 = d.Lookup(txn, fino, fname, true)
-	_813_there = _out1188
-	src = _out1189
-	if !_813_there {
+	var _808_there bool = false
+	var _ = _808_there
+	var _out1183 bool
+	var _ = _out1183
+	var _out1184 uint64
+	var _ = _out1184
+	_out1183, _out1184 = d.Lookup(txn, fino, fname, true)
+	_808_there = _out1183
+	src = _out1184
+	if !_808_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1190 bool
-	var _ = _out1190
-	var _out1191 uint64
-	var _ = _out1191
-	_out1190, _out1191 = d.Lookup(txn, tino, tname, true)
-	found = _out1190
-	dst = _out1191
+	var _out1185 bool
+	var _ = _out1185
+	var _out1186 uint64
+	var _ = _out1186
+	_out1185, _out1186 = d.Lookup(txn, tino, tname, true)
+	found = _out1185
+	dst = _out1186
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1192 uint32
-	var _ = _out1192
-	var _out1193 bool
-	var _ = _out1193
-	_out1192, _out1193 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1192
-	dir = _out1193
+	var _out1187 uint32
+	var _ = _out1187
+	var _out1188 bool
+	var _ = _out1188
+	_out1187, _out1188 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1187
+	dir = _out1188
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1194 uint32
-	var _ = _out1194
-	_out1194 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1194
+	var _out1189 uint32
+	var _ = _out1189
+	_out1189 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1189
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _814_ok bool = false
-	var _ = _814_ok
+	var _809_ok bool = false
+	var _ = _809_ok
 	if found {
-		var _out1195 bool
-		var _ = _out1195
-		_out1195 = d.Replace(txn, tino, tname, src)
-		_814_ok = _out1195
+		var _out1190 bool
+		var _ = _out1190
+		_out1190 = d.Replace(txn, tino, tname, src)
+		_809_ok = _out1190
 	} else {
-		var _out1196 bool
-		var _ = _out1196
-		_out1196 = d.Insert(txn, tino, tname, src)
-		_814_ok = _out1196
+		var _out1191 bool
+		var _ = _out1191
+		_out1191 = d.Insert(txn, tino, tname, src)
+		_809_ok = _out1191
 	}
-	if !_814_ok {
+	if !_809_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1197 bool
-	var _ = _out1197
-	_out1197 = d.Remove(txn, fino, fname)
-	_814_ok = _out1197
-	if !_814_ok {
+	var _out1192 bool
+	var _ = _out1192
+	_out1192 = d.Remove(txn, fino, fname)
+	_809_ok = _out1192
+	if !_809_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1198 uint32
-		var _ = _out1198
-		var _out1199 bool
-		var _ = _out1199
-		var _out1200 bool
-		var _ = _out1200
-		_out1198, _out1199, _out1200 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1198
-		freed = _out1199
-		later = _out1200
+		var _out1193 uint32
+		var _ = _out1193
+		var _out1194 bool
+		var _ = _out1194
+		var _out1195 bool
+		var _ = _out1195
+		_out1193, _out1194, _out1195 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1193
+		freed = _out1194
+		later = _out1195
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1201 *dbytes.Bytes
-	var _ = _out1201
-	_out1201 = dbytes.NewBytes(uint64(0))
-	fafter = _out1201
+	var _out1196 *dbytes.Bytes
+	var _ = _out1196
+	_out1196 = dbytes.NewBytes(uint64(0))
+	fafter = _out1196
 	tafter = fafter
-	var _out1202 uint32
-	var _ = _out1202
-	_out1202 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1202
+	var _out1197 uint32
+	var _ = _out1197
+	_out1197 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1197
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1203 *dbytes.Bytes
-	var _ = _out1203
-	var _out1204 *dbytes.Bytes
-	var _ = _out1204
-	_out1203, _out1204 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1203
-	tafter = _out1204
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	var _out1199 *dbytes.Bytes
+	var _ = _out1199
+	_out1198, _out1199 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1198
+	tafter = _out1199
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1205 uint32
-		var _ = _out1205
-		_out1205 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1205
+		var _out1200 uint32
+		var _ = _out1200
+		_out1200 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1200
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _815_ip *dbytes.Bytes
-		var _ = _815_ip
-		var _out1206 *dbytes.Bytes
-		var _ = _out1206
-		_out1206 = d.Fs.GetInode(txn, src, true)
-		_815_ip = _out1206
-		inodeformat.Companion_Default___.SetParent(_815_ip, tino)
-		d.PutInode(txn, src, _815_ip)
-		var _out1207 uint32
-		var _ = _out1207
-		_out1207 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1207
+		var _810_ip *dbytes.Bytes
+		var _ = _810_ip
+		var _out1201 *dbytes.Bytes
+		var _ = _out1201
+		_out1201 = d.Fs.GetInode(txn, src, true)
+		_810_ip = _out1201
+		inodeformat.Companion_Default___.SetParent(_810_ip, tino)
+		d.PutInode(txn, src, _810_ip)
+		var _out1202 uint32
+		var _ = _out1202
+		_out1202 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1202
 		if st != uint32(0) {
 			return st
 		}
-		var _out1208 uint32
-		var _ = _out1208
-		_out1208 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1208
+		var _out1203 uint32
+		var _ = _out1203
+		_out1203 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1203
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _816_ip *dbytes.Bytes
-	var _ = _816_ip
-	var _out1209 *dbytes.Bytes
-	var _ = _out1209
-	_out1209 = d.Fs.GetInode(txn, src, true)
-	_816_ip = _out1209
-	var _817_ts uint64
-	var _ = _817_ts
-	var _818_tns uint32
-	var _ = _818_tns
-	var _out1210 uint64
-	var _ = _out1210
-	var _out1211 uint32
-	var _ = _out1211
-	_out1210, _out1211 = attributechanges.Companion_Default___.Stamp(_816_ip, s, ns)
-	_817_ts = _out1210
-	_818_tns = _out1211
-	inodeformat.Companion_Default___.SetCtime(_816_ip, _817_ts, _818_tns)
-	d.PutInode(txn, src, _816_ip)
-	var _out1212 *dbytes.Bytes
-	var _ = _out1212
-	_out1212 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1212
+	var _811_ip *dbytes.Bytes
+	var _ = _811_ip
+	var _out1204 *dbytes.Bytes
+	var _ = _out1204
+	_out1204 = d.Fs.GetInode(txn, src, true)
+	_811_ip = _out1204
+	var _812_ts uint64
+	var _ = _812_ts
+	var _813_tns uint32
+	var _ = _813_tns
+	var _out1205 uint64
+	var _ = _out1205
+	var _out1206 uint32
+	var _ = _out1206
+	_out1205, _out1206 = attributechanges.Companion_Default___.Stamp(_811_ip, s, ns)
+	_812_ts = _out1205
+	_813_tns = _out1206
+	inodeformat.Companion_Default___.SetCtime(_811_ip, _812_ts, _813_tns)
+	d.PutInode(txn, src, _811_ip)
+	var _out1207 *dbytes.Bytes
+	var _ = _out1207
+	_out1207 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1207
 	tafter = fafter
 	if fino != tino {
-		var _out1213 *dbytes.Bytes
-		var _ = _out1213
-		_out1213 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1213
+		var _out1208 *dbytes.Bytes
+		var _ = _out1208
+		_out1208 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1208
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
+	var _out1209 uint32
+	var _ = _out1209
+	var _out1210 *dbytes.Bytes
+	var _ = _out1210
+	_out1209, _out1210 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1209
+	fdir = _out1210
+	var _814_tst uint32 = 0
+	var _ = _814_tst
+	var _out1211 uint32
+	var _ = _out1211
+	var _out1212 *dbytes.Bytes
+	var _ = _out1212
+	_out1211, _out1212 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_814_tst = _out1211
+	tdir = _out1212
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	if _814_tst != uint32(0) {
+		st = _814_tst
+		return st, fdir, tdir
+	}
+	var _815_fdots uint32 = 0
+	var _ = _815_fdots
+	var _816_tdots uint32 = 0
+	var _ = _816_tdots
+	var _out1213 uint32
+	var _ = _out1213
 	var _out1214 uint32
 	var _ = _out1214
-	var _out1215 *dbytes.Bytes
+	_out1213, _out1214 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1213
+	_815_fdots = _out1214
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1215 uint32
 	var _ = _out1215
-	_out1214, _out1215 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1214
-	fdir = _out1215
-	var _819_tst uint32 = 0
-	var _ = _819_tst
 	var _out1216 uint32
 	var _ = _out1216
-	var _out1217 *dbytes.Bytes
-	var _ = _out1217
-	_out1216, _out1217 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_819_tst = _out1216
-	tdir = _out1217
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _819_tst != uint32(0) {
-		st = _819_tst
-		return st, fdir, tdir
-	}
-	var _820_fdots uint32 = 0
-	var _ = _820_fdots
-	var _821_tdots uint32 = 0
-	var _ = _821_tdots
-	var _out1218 uint32
-	var _ = _out1218
-	var _out1219 uint32
-	var _ = _out1219
-	_out1218, _out1219 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1218
-	_820_fdots = _out1219
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	var _out1220 uint32
-	var _ = _out1220
-	var _out1221 uint32
-	var _ = _out1221
-	_out1220, _out1221 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1220
-	_821_tdots = _out1221
-	if st == uint32(0) && (_820_fdots != uint32(0) || _821_tdots != uint32(0)) {
+	_out1215, _out1216 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1215
+	_816_tdots = _out1216
+	if st == uint32(0) && (_815_fdots != uint32(0) || _816_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1222 uint32
+	var _out1217 uint32
+	var _ = _out1217
+	var _out1218 *dbytes.Bytes
+	var _ = _out1218
+	var _out1219 *dbytes.Bytes
+	var _ = _out1219
+	_out1217, _out1218, _out1219 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1217
+	fbefore = _out1218
+	tbefore = _out1219
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _817_done bool = false
+	var _ = _817_done
+	var _818_found bool = false
+	var _ = _818_found
+	var _819_src uint64 = 0
+	var _ = _819_src
+	var _820_dst uint64 = 0
+	var _ = _820_dst
+	var _821_dir bool = false
+	var _ = _821_dir
+	var _out1220 uint32
+	var _ = _out1220
+	var _out1221 bool
+	var _ = _out1221
+	var _out1222 uint64
 	var _ = _out1222
-	var _out1223 *dbytes.Bytes
+	var _out1223 bool
 	var _ = _out1223
-	var _out1224 *dbytes.Bytes
+	var _out1224 bool
 	var _ = _out1224
-	_out1222, _out1223, _out1224 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1222
-	fbefore = _out1223
-	tbefore = _out1224
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _822_done bool = false
-	var _ = _822_done
-	var _823_found bool = false
-	var _ = _823_found
-	var _824_src uint64 = 0
-	var _ = _824_src
-	var _825_dst uint64 = 0
-	var _ = _825_dst
-	var _826_dir bool = false
-	var _ = _826_dir
-	var _out1225 uint32
+	var _out1225 uint64
 	var _ = _out1225
-	var _out1226 bool
-	var _ = _out1226
-	var _out1227 uint64
-	var _ = _out1227
-	var _out1228 bool
-	var _ = _out1228
-	var _out1229 bool
-	var _ = _out1229
-	var _out1230 uint64
-	var _ = _out1230
-	_out1225, _out1226, _out1227, _out1228, _out1229, _out1230 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1225
-	_822_done = _out1226
-	_824_src = _out1227
-	_826_dir = _out1228
-	_823_found = _out1229
-	_825_dst = _out1230
+	_out1220, _out1221, _out1222, _out1223, _out1224, _out1225 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1220
+	_817_done = _out1221
+	_819_src = _out1222
+	_821_dir = _out1223
+	_818_found = _out1224
+	_820_dst = _out1225
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _822_done {
+	if _817_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _827_fr bool = false
-	var _ = _827_fr
-	var _out1231 uint32
-	var _ = _out1231
-	var _out1232 bool
-	var _ = _out1232
-	var _out1233 bool
-	var _ = _out1233
-	_out1231, _out1232, _out1233 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _824_src, _823_found, _825_dst, s, ns)
-	st = _out1231
-	_827_fr = _out1232
-	later = _out1233
+	var _822_fr bool = false
+	var _ = _822_fr
+	var _out1226 uint32
+	var _ = _out1226
+	var _out1227 bool
+	var _ = _out1227
+	var _out1228 bool
+	var _ = _out1228
+	_out1226, _out1227, _out1228 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _819_src, _818_found, _820_dst, s, ns)
+	st = _out1226
+	_822_fr = _out1227
+	later = _out1228
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1234 uint32
-	var _ = _out1234
-	var _out1235 *dbytes.Bytes
-	var _ = _out1235
-	var _out1236 *dbytes.Bytes
-	var _ = _out1236
-	_out1234, _out1235, _out1236 = Companion_Default___.Finish(txn, d, fino, tino, _824_src, _826_dir, _823_found && _826_dir, s, ns)
-	st = _out1234
-	fafter = _out1235
-	tafter = _out1236
+	var _out1229 uint32
+	var _ = _out1229
+	var _out1230 *dbytes.Bytes
+	var _ = _out1230
+	var _out1231 *dbytes.Bytes
+	var _ = _out1231
+	_out1229, _out1230, _out1231 = Companion_Default___.Finish(txn, d, fino, tino, _819_src, _821_dir, _818_found && _821_dir, s, ns)
+	st = _out1229
+	fafter = _out1230
+	tafter = _out1231
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

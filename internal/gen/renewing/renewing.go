@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _835_g volumegeometry.Geo
-	var _ = _835_g
-	_835_g = d.Fs.Geo
-	var _836_s *blockstore.BlockFs
-	var _ = _836_s
-	_836_s = d.Fs.Fs.Fs
-	if _835_g.Dtor_ibm() <= a && a < _835_g.Dtor_itab() {
-		var _837_bit bool
-		var _ = _837_bit
-		var _out1246 bool
-		var _ = _out1246
-		_out1246 = txn.ReadBit(a, uint64(0), true)
-		_837_bit = _out1246
-		txn.WriteBit(a, uint64(0), _837_bit)
-	} else if _835_g.Dtor_itab() <= a && a < _835_g.Dtor_slot0() {
-		var _838_ino *dbytes.Bytes
-		var _ = _838_ino
-		var _out1247 *dbytes.Bytes
-		var _ = _out1247
-		_out1247 = txn.ReadInode(a, uint64(0), true)
-		_838_ino = _out1247
-		txn.WriteInode(a, uint64(0), _838_ino)
-	} else if _835_g.Dtor_data0() <= a && a < _835_g.Dtor_data1() {
-		var _839_unused bool
-		var _ = _839_unused
-		var _out1248 bool
-		var _ = _out1248
-		_out1248 = _836_s.FreeBit(txn, a)
-		_839_unused = _out1248
-		if _839_unused {
+	var _830_g volumegeometry.Geo
+	var _ = _830_g
+	_830_g = d.Fs.Geo
+	var _831_s *blockstore.BlockFs
+	var _ = _831_s
+	_831_s = d.Fs.Fs.Fs
+	if _830_g.Dtor_ibm() <= a && a < _830_g.Dtor_itab() {
+		var _832_bit bool
+		var _ = _832_bit
+		var _out1241 bool
+		var _ = _out1241
+		_out1241 = txn.ReadBit(a, uint64(0), true)
+		_832_bit = _out1241
+		txn.WriteBit(a, uint64(0), _832_bit)
+	} else if _830_g.Dtor_itab() <= a && a < _830_g.Dtor_slot0() {
+		var _833_ino *dbytes.Bytes
+		var _ = _833_ino
+		var _out1242 *dbytes.Bytes
+		var _ = _out1242
+		_out1242 = txn.ReadInode(a, uint64(0), true)
+		_833_ino = _out1242
+		txn.WriteInode(a, uint64(0), _833_ino)
+	} else if _830_g.Dtor_data0() <= a && a < _830_g.Dtor_data1() {
+		var _834_unused bool
+		var _ = _834_unused
+		var _out1243 bool
+		var _ = _out1243
+		_out1243 = _831_s.FreeBit(txn, a)
+		_834_unused = _out1243
+		if _834_unused {
 			wrote = false
 			return wrote
 		}
-		var _840_b *dbytes.Blk
-		var _ = _840_b
-		var _out1249 *dbytes.Blk
-		var _ = _out1249
-		_out1249 = txn.ReadBlock(a, true)
-		_840_b = _out1249
-		var _841_y *dbytes.Bytes
-		var _ = _841_y
-		var _out1250 *dbytes.Bytes
-		var _ = _out1250
-		_out1250 = _840_b.Thaw()
-		_841_y = _out1250
-		txn.WriteBlock(a, _841_y)
+		var _835_b *dbytes.Blk
+		var _ = _835_b
+		var _out1244 *dbytes.Blk
+		var _ = _out1244
+		_out1244 = txn.ReadBlock(a, true)
+		_835_b = _out1244
+		var _836_y *dbytes.Bytes
+		var _ = _836_y
+		var _out1245 *dbytes.Bytes
+		var _ = _out1245
+		_out1245 = _835_b.Thaw()
+		_836_y = _out1245
+		txn.WriteBlock(a, _836_y)
 	} else {
 		wrote = false
 		return wrote

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _405_bn uint64
-		var _ = _405_bn
-		var _out600 uint64
-		var _ = _out600
-		_out600 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_405_bn = _out600
-		if _405_bn == uint64(0) {
+		var _400_bn uint64
+		var _ = _400_bn
+		var _out595 uint64
+		var _ = _out595
+		_out595 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_400_bn = _out595
+		if _400_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _406_k uint64
-	var _ = _406_k
-	_406_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _407_lev uint64
-	var _ = _407_lev
-	_407_lev = positions.Companion_Default___.MaxLev(_406_k)
-	var _408_jp uint64
-	var _ = _408_jp
-	_408_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _409_pb *dbytes.Blk
-	var _ = _409_pb
-	var _out601 *dbytes.Blk
-	var _ = _out601
-	_out601 = x.Fs.ReadBlock(txn, pn, true)
-	_409_pb = _out601
-	var _410_t *dbytes.Bytes
-	var _ = _410_t
-	var _out602 *dbytes.Bytes
-	var _ = _out602
-	_out602 = _409_pb.Thaw()
-	_410_t = _out602
+	var _401_k uint64
+	var _ = _401_k
+	_401_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _402_lev uint64
+	var _ = _402_lev
+	_402_lev = positions.Companion_Default___.MaxLev(_401_k)
+	var _403_jp uint64
+	var _ = _403_jp
+	_403_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _404_pb *dbytes.Blk
+	var _ = _404_pb
+	var _out596 *dbytes.Blk
+	var _ = _out596
+	_out596 = x.Fs.ReadBlock(txn, pn, true)
+	_404_pb = _out596
+	var _405_t *dbytes.Bytes
+	var _ = _405_t
+	var _out597 *dbytes.Bytes
+	var _ = _out597
+	_out597 = _404_pb.Thaw()
+	_405_t = _out597
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _411_l uint64
-		var _ = _411_l
-		_411_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_411_l) != _406_k || positions.Companion_Default___.FlatJ(_411_l)/uint64(512) != _408_jp {
+		var _406_l uint64
+		var _ = _406_l
+		_406_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_406_l) != _401_k || positions.Companion_Default___.FlatJ(_406_l)/uint64(512) != _403_jp {
 			goto L5
 		}
-		var _412_j uint64
-		var _ = _412_j
-		_412_j = positions.Companion_Default___.FlatJ(_411_l)
-		var _413_bn uint64
-		var _ = _413_bn
-		_413_bn = _410_t.U64(uint64(8) * (_412_j % uint64(512)))
-		if _413_bn == uint64(0) {
+		var _407_j uint64
+		var _ = _407_j
+		_407_j = positions.Companion_Default___.FlatJ(_406_l)
+		var _408_bn uint64
+		var _ = _408_bn
+		_408_bn = _405_t.U64(uint64(8) * (_407_j % uint64(512)))
+		if _408_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _410_t, pn, _413_bn, _412_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _405_t, pn, _408_bn, _407_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _411_l
+		m = _406_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _410_t)
+		x.CloseParent(txn, pn, _405_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _414_bn uint64
-	var _ = _414_bn
-	var _out603 uint64
-	var _ = _out603
-	_out603 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_414_bn = _out603
-	if _414_bn == uint64(0) {
+	var _409_bn uint64
+	var _ = _409_bn
+	var _out598 uint64
+	var _ = _out598
+	_out598 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_409_bn = _out598
+	if _409_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _415_left uint64
-	var _ = _415_left
-	_415_left = max
-	for lo < m && uint64(0) < _415_left {
-		var _416_k uint64
-		var _ = _416_k
-		var _417_j uint64
-		var _ = _417_j
-		_416_k, _417_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _418_l uint64
-		var _ = _418_l
-		var _419_freed uint64
-		var _ = _419_freed
-		_418_l, _419_freed = uint64(0), uint64(1)
-		var _420_d uint64
-		var _ = _420_d
-		var _out604 uint64
-		var _ = _out604
-		_out604 = Companion_Default___.Missing(x, txn, ip, _416_k, _417_j)
-		_420_d = _out604
-		if uint64(0) < _420_d || _416_k < uint64(12) {
-			_418_l = allocatedrange.Companion_Default___.BaseOf(_416_k) + allocatedrange.Companion_Default___.First512(_417_j, _420_d)
-			if _418_l < lo {
-				_418_l = lo
+	var _410_left uint64
+	var _ = _410_left
+	_410_left = max
+	for lo < m && uint64(0) < _410_left {
+		var _411_k uint64
+		var _ = _411_k
+		var _412_j uint64
+		var _ = _412_j
+		_411_k, _412_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _413_l uint64
+		var _ = _413_l
+		var _414_freed uint64
+		var _ = _414_freed
+		_413_l, _414_freed = uint64(0), uint64(1)
+		var _415_d uint64
+		var _ = _415_d
+		var _out599 uint64
+		var _ = _out599
+		_out599 = Companion_Default___.Missing(x, txn, ip, _411_k, _412_j)
+		_415_d = _out599
+		if uint64(0) < _415_d || _411_k < uint64(12) {
+			_413_l = allocatedrange.Companion_Default___.BaseOf(_411_k) + allocatedrange.Companion_Default___.First512(_412_j, _415_d)
+			if _413_l < lo {
+				_413_l = lo
 			}
-			if _420_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _416_k)
+			if _415_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _411_k)
 			} else {
 			}
 		} else {
-			var _421_pn uint64
-			var _ = _421_pn
-			var _out605 uint64
-			var _ = _out605
-			_out605 = x.Resolve(txn, ip, _416_k, positions.Companion_Default___.MaxLev(_416_k)-uint64(1), _417_j/uint64(512), true)
-			_421_pn = _out605
-			var _out606 uint64
-			var _ = _out606
-			var _out607 uint64
-			var _ = _out607
-			_out606, _out607 = Companion_Default___.CutRun(x, txn, ip, _421_pn, ino, m, lo, _415_left)
-			_418_l = _out606
-			_419_freed = _out607
-			if _419_freed == uint64(0) {
-				_419_freed = uint64(1)
+			var _416_pn uint64
+			var _ = _416_pn
+			var _out600 uint64
+			var _ = _out600
+			_out600 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k)-uint64(1), _412_j/uint64(512), true)
+			_416_pn = _out600
+			var _out601 uint64
+			var _ = _out601
+			var _out602 uint64
+			var _ = _out602
+			_out601, _out602 = Companion_Default___.CutRun(x, txn, ip, _416_pn, ino, m, lo, _410_left)
+			_413_l = _out601
+			_414_freed = _out602
+			if _414_freed == uint64(0) {
+				_414_freed = uint64(1)
 			}
 		}
-		if _420_d < positions.Companion_Default___.MaxLev(_416_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _416_k, positions.Companion_Default___.MaxLev(_416_k)-_420_d-uint64(1), allocatedrange.Companion_Default___.Up512(_417_j, _420_d+uint64(1)))
+		if _415_d < positions.Companion_Default___.MaxLev(_411_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _411_k, positions.Companion_Default___.MaxLev(_411_k)-_415_d-uint64(1), allocatedrange.Companion_Default___.Up512(_412_j, _415_d+uint64(1)))
 		}
-		_415_left = _415_left - _419_freed
-		m = _418_l
+		_410_left = _410_left - _414_freed
+		m = _413_l
 	}
 	return m
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1251 *dbytes.Bytes
-		var _ = _out1251
-		_out1251 = dbytes.NewBytes(uint64(0))
-		gs = _out1251
+		var _out1246 *dbytes.Bytes
+		var _ = _out1246
+		_out1246 = dbytes.NewBytes(uint64(0))
+		gs = _out1246
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _842_n uint64
-	var _ = _842_n
-	_842_n = gids.Len() / uint64(4)
-	var _843_out *dbytes.Bytes
-	var _ = _843_out
-	var _out1252 *dbytes.Bytes
-	var _ = _out1252
-	_out1252 = dbytes.NewBytes(uint64(4) * _842_n)
-	_843_out = _out1252
-	var _844_i uint64
-	var _ = _844_i
-	_844_i = uint64(0)
-	for _844_i < _842_n {
-		var _845_x uint32
-		var _ = _845_x
-		_845_x = gids.U32(uint64(4) * _844_i)
-		if _845_x == uint32(0) {
-			_845_x = anonGid
+	var _837_n uint64
+	var _ = _837_n
+	_837_n = gids.Len() / uint64(4)
+	var _838_out *dbytes.Bytes
+	var _ = _838_out
+	var _out1247 *dbytes.Bytes
+	var _ = _out1247
+	_out1247 = dbytes.NewBytes(uint64(4) * _837_n)
+	_838_out = _out1247
+	var _839_i uint64
+	var _ = _839_i
+	_839_i = uint64(0)
+	for _839_i < _837_n {
+		var _840_x uint32
+		var _ = _840_x
+		_840_x = gids.U32(uint64(4) * _839_i)
+		if _840_x == uint32(0) {
+			_840_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_843_out, uint64(4)*_844_i, _845_x)
-		_844_i = _844_i + uint64(1)
+		marshal.Companion_Default___.Put32(_838_out, uint64(4)*_839_i, _840_x)
+		_839_i = _839_i + uint64(1)
 	}
-	gs = _843_out
+	gs = _838_out
 	return u, g, gs
 }
 

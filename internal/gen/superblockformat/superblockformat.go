@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out713 *dbytes.Bytes
-	var _ = _out713
-	_out713 = dbytes.NewBytes(uint64(4096))
-	b = _out713
+	var _out708 *dbytes.Bytes
+	var _ = _out708
+	_out708 = dbytes.NewBytes(uint64(4096))
+	b = _out708
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _530_sum *dbytes.Bytes
-	var _ = _530_sum
-	var _out714 *dbytes.Bytes
-	var _ = _out714
-	_out714 = dsum.Sum(b, uint64(4064))
-	_530_sum = _out714
-	b.CopyFrom(uint64(4064), _530_sum, uint64(0), uint64(32))
+	var _525_sum *dbytes.Bytes
+	var _ = _525_sum
+	var _out709 *dbytes.Bytes
+	var _ = _out709
+	_out709 = dsum.Sum(b, uint64(4064))
+	_525_sum = _out709
+	b.CopyFrom(uint64(4064), _525_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _531_slot0 uint64
-	var _ = _531_slot0
-	var _532_data0 uint64
-	var _ = _532_data0
-	_531_slot0, _532_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _531_slot0 == uint64(0) {
-		_531_slot0 = _532_data0
+	var _526_slot0 uint64
+	var _ = _526_slot0
+	var _527_data0 uint64
+	var _ = _527_data0
+	_526_slot0, _527_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _526_slot0 == uint64(0) {
+		_526_slot0 = _527_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _531_slot0, _532_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _526_slot0, _527_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _533_sum *dbytes.Bytes
-	var _ = _533_sum
-	var _out715 *dbytes.Bytes
-	var _ = _out715
-	_out715 = dsum.Sum(b, uint64(4064))
-	_533_sum = _out715
-	var _534_sealed bool
-	var _ = _534_sealed
-	var _out716 bool
-	var _ = _out716
-	_out716 = b.EqualAt(uint64(4064), _533_sum)
-	_534_sealed = _out716
-	if !_534_sealed {
+	var _528_sum *dbytes.Bytes
+	var _ = _528_sum
+	var _out710 *dbytes.Bytes
+	var _ = _out710
+	_out710 = dsum.Sum(b, uint64(4064))
+	_528_sum = _out710
+	var _529_sealed bool
+	var _ = _529_sealed
+	var _out711 bool
+	var _ = _out711
+	_out711 = b.EqualAt(uint64(4064), _528_sum)
+	_529_sealed = _out711
+	if !_529_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _535_ok bool
-	var _ = _535_ok
-	var _out717 bool
-	var _ = _out717
-	_out717 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_535_ok = _out717
-	if !_535_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _530_ok bool
+	var _ = _530_ok
+	var _out712 bool
+	var _ = _out712
+	_out712 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_530_ok = _out712
+	if !_530_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -87,32 +87,32 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _out449 bool
-	var _ = _out449
-	_out449 = _this.Grab(k, excl)
-	ok = _out449
+	var _out444 bool
+	var _ = _out444
+	_out444 = _this.Grab(k, excl)
+	ok = _out444
 	return ok
 }
 func (_this *Txn) Grab(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _259_wait bool
-	var _ = _259_wait
-	_259_wait = k > _this.Top
-	var _260_n uint64 = 0
-	var _ = _260_n
-	var _out450 bool
-	var _ = _out450
-	var _out451 uint64
-	var _ = _out451
-	_out450, _out451 = _this.S.Tbl.Lock(_this.Own, k, excl, _259_wait)
-	ok = _out450
-	_260_n = _out451
+	var _254_wait bool
+	var _ = _254_wait
+	_254_wait = k > _this.Top
+	var _255_n uint64 = 0
+	var _ = _255_n
+	var _out445 bool
+	var _ = _out445
+	var _out446 uint64
+	var _ = _out446
+	_out445, _out446 = _this.S.Tbl.Lock(_this.Own, k, excl, _254_wait)
+	ok = _out445
+	_255_n = _out446
 	if ok {
-		if _260_n > _this.Seen {
-			_this.Seen = _260_n
+		if _255_n > _this.Seen {
+			_this.Seen = _255_n
 		}
-		if _259_wait {
+		if _254_wait {
 			_this.Top = k
 		}
 	}
@@ -123,31 +123,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _261_k uint64
-	var _ = _261_k
-	_261_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _262_ok bool
-	var _ = _262_ok
-	var _out452 bool
-	var _ = _out452
-	_out452 = _this.Lock(_261_k, excl)
-	_262_ok = _out452
-	if !_262_ok {
+	var _256_k uint64
+	var _ = _256_k
+	_256_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _257_ok bool
+	var _ = _257_ok
+	var _out447 bool
+	var _ = _out447
+	_out447 = _this.Lock(_256_k, excl)
+	_257_ok = _out447
+	if !_257_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out453 *dbytes.Blk
-	var _ = _out453
-	_out453 = _this.Buf.GetBlk(_261_k)
-	b = _out453
+	var _out448 *dbytes.Blk
+	var _ = _out448
+	_out448 = _this.Buf.GetBlk(_256_k)
+	b = _out448
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out454 *dbytes.Blk
-	var _ = _out454
-	_out454 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out454
+	var _out449 *dbytes.Blk
+	var _ = _out449
+	_out449 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out449
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -164,24 +164,76 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _263_k uint64
-	var _ = _263_k
-	_263_k = objectsm.Companion_Default___.Key(a, off)
-	var _264_ok bool
-	var _ = _264_ok
-	var _out455 bool
-	var _ = _out455
-	_out455 = _this.Lock(_263_k, excl)
-	_264_ok = _out455
-	if !_264_ok {
+	var _258_k uint64
+	var _ = _258_k
+	_258_k = objectsm.Companion_Default___.Key(a, off)
+	var _259_ok bool
+	var _ = _259_ok
+	var _out450 bool
+	var _ = _out450
+	_out450 = _this.Lock(_258_k, excl)
+	_259_ok = _out450
+	if !_259_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out456 *dbytes.Bytes
-	var _ = _out456
-	_out456 = _this.Buf.GetBytes(_263_k)
-	b = _out456
+	var _out451 *dbytes.Bytes
+	var _ = _out451
+	_out451 = _this.Buf.GetBytes(_258_k)
+	b = _out451
 	if b != (*dbytes.Bytes)(nil) {
+		st, b = Companion_Default___.OK(), b
+		return st, b
+	}
+	var _260_v *dbytes.Blk
+	var _ = _260_v
+	var _out452 *dbytes.Blk
+	var _ = _out452
+	_out452 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_260_v = _out452
+	if _260_v == (*dbytes.Blk)(nil) {
+		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
+		return st, b
+	}
+	var _261_c *dbytes.Bytes
+	var _ = _261_c
+	var _out453 *dbytes.Bytes
+	var _ = _out453
+	_out453 = dbytes.NewBytes(uint64(256))
+	_261_c = _out453
+	_261_c.CopyBlk(uint64(0), _260_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _261_c
+	return st, b
+	return st, b
+}
+func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
+	var st uint32 = 0
+	var _ = st
+	var b bool = false
+	var _ = b
+	var _262_k uint64
+	var _ = _262_k
+	_262_k = objectsm.Companion_Default___.Key(a, off)
+	var _263_ok bool
+	var _ = _263_ok
+	var _out454 bool
+	var _ = _out454
+	_out454 = _this.Lock(_262_k, excl)
+	_263_ok = _out454
+	if !_263_ok {
+		st, b = Companion_Default___.CONFLICT(), false
+		return st, b
+	}
+	var _264_found bool = false
+	var _ = _264_found
+	var _out455 bool
+	var _ = _out455
+	var _out456 bool
+	var _ = _out456
+	_out455, _out456 = _this.Buf.GetBit(_262_k)
+	_264_found = _out455
+	b = _out456
+	if _264_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
@@ -192,91 +244,39 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_out457 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
 	_265_v = _out457
 	if _265_v == (*dbytes.Blk)(nil) {
-		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
-		return st, b
-	}
-	var _266_c *dbytes.Bytes
-	var _ = _266_c
-	var _out458 *dbytes.Bytes
-	var _ = _out458
-	_out458 = dbytes.NewBytes(uint64(256))
-	_266_c = _out458
-	_266_c.CopyBlk(uint64(0), _265_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _266_c
-	return st, b
-	return st, b
-}
-func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
-	var b bool = false
-	var _ = b
-	var _267_k uint64
-	var _ = _267_k
-	_267_k = objectsm.Companion_Default___.Key(a, off)
-	var _268_ok bool
-	var _ = _268_ok
-	var _out459 bool
-	var _ = _out459
-	_out459 = _this.Lock(_267_k, excl)
-	_268_ok = _out459
-	if !_268_ok {
-		st, b = Companion_Default___.CONFLICT(), false
-		return st, b
-	}
-	var _269_found bool = false
-	var _ = _269_found
-	var _out460 bool
-	var _ = _out460
-	var _out461 bool
-	var _ = _out461
-	_out460, _out461 = _this.Buf.GetBit(_267_k)
-	_269_found = _out460
-	b = _out461
-	if _269_found {
-		st, b = Companion_Default___.OK(), b
-		return st, b
-	}
-	var _270_v *dbytes.Blk
-	var _ = _270_v
-	var _out462 *dbytes.Blk
-	var _ = _out462
-	_out462 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_270_v = _out462
-	if _270_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _271_c uint8
-	var _ = _271_c
-	_271_c = _270_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_271_c, off%uint64(8))
+	var _266_c uint8
+	var _ = _266_c
+	_266_c = _265_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_266_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _272_k uint64
-	var _ = _272_k
-	_272_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _273_ok bool
-	var _ = _273_ok
-	var _out463 bool
-	var _ = _out463
-	_out463 = _this.Lock(_272_k, true)
-	_273_ok = _out463
-	if !_273_ok {
+	var _267_k uint64
+	var _ = _267_k
+	_267_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _268_ok bool
+	var _ = _268_ok
+	var _out458 bool
+	var _ = _out458
+	_out458 = _this.Lock(_267_k, true)
+	_268_ok = _out458
+	if !_268_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _274_v *dbytes.Blk
-	var _ = _274_v
-	var _out464 *dbytes.Blk
-	var _ = _out464
-	_out464 = dbytes.Freeze(b)
-	_274_v = _out464
-	_this.Buf.PutBlk(_272_k, _274_v)
+	var _269_v *dbytes.Blk
+	var _ = _269_v
+	var _out459 *dbytes.Blk
+	var _ = _out459
+	_out459 = dbytes.Freeze(b)
+	_269_v = _out459
+	_this.Buf.PutBlk(_267_k, _269_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -284,20 +284,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _275_k uint64
-	var _ = _275_k
-	_275_k = objectsm.Companion_Default___.Key(a, off)
-	var _276_ok bool
-	var _ = _276_ok
-	var _out465 bool
-	var _ = _out465
-	_out465 = _this.Lock(_275_k, true)
-	_276_ok = _out465
-	if !_276_ok {
+	var _270_k uint64
+	var _ = _270_k
+	_270_k = objectsm.Companion_Default___.Key(a, off)
+	var _271_ok bool
+	var _ = _271_ok
+	var _out460 bool
+	var _ = _out460
+	_out460 = _this.Lock(_270_k, true)
+	_271_ok = _out460
+	if !_271_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_275_k, b)
+	_this.Buf.PutBytes(_270_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -305,20 +305,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _277_k uint64
-	var _ = _277_k
-	_277_k = objectsm.Companion_Default___.Key(a, off)
-	var _278_ok bool
-	var _ = _278_ok
-	var _out466 bool
-	var _ = _out466
-	_out466 = _this.Lock(_277_k, true)
-	_278_ok = _out466
-	if !_278_ok {
+	var _272_k uint64
+	var _ = _272_k
+	_272_k = objectsm.Companion_Default___.Key(a, off)
+	var _273_ok bool
+	var _ = _273_ok
+	var _out461 bool
+	var _ = _out461
+	_out461 = _this.Lock(_272_k, true)
+	_273_ok = _out461
+	if !_273_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_277_k, b)
+	_this.Buf.PutBit(_272_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

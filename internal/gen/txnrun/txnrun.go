@@ -73,14 +73,14 @@ func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint
 		return end
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _304_ok bool
-	var _ = _304_ok
-	var _out497 bool
-	var _ = _out497
-	_out497 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-	_304_ok = _out497
+	var _299_ok bool
+	var _ = _299_ok
+	var _out492 bool
+	var _ = _out492
+	_out492 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+	_299_ok = _out492
 	txnsysm.Companion_Default___.TYield(t.S)
-	if !_304_ok {
+	if !_299_ok {
 		end = Companion_Default___.UNSURE()
 	}
 	return end
@@ -91,75 +91,75 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _305_n uint64
-		var _ = _305_n
-		var _out498 uint64
-		var _ = _out498
-		_out498 = t.Buf.Len()
-		_305_n = _out498
+		var _300_n uint64
+		var _ = _300_n
+		var _out493 uint64
+		var _ = _out493
+		_out493 = t.Buf.Len()
+		_300_n = _out493
 		st = func() uint32 {
-			if r == uint32(0) && _305_n > uint64(0) {
+			if r == uint32(0) && _300_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out499 uint64
-		var _ = _out499
-		_out499 = commitm.Companion_Default___.Abort(t)
-		need = _out499
+		var _out494 uint64
+		var _ = _out494
+		_out494 = commitm.Companion_Default___.Abort(t)
+		need = _out494
 		return st, need
 	}
-	var _306_ok bool
-	var _ = _306_ok
-	var _out500 bool
-	var _ = _out500
-	_out500 = w.Admit()
-	_306_ok = _out500
+	var _301_ok bool
+	var _ = _301_ok
+	var _out495 bool
+	var _ = _out495
+	_out495 = w.Admit()
+	_301_ok = _out495
 	txnsysm.Companion_Default___.TYield(t.S)
-	if !_306_ok {
-		var _out501 uint64
-		var _ = _out501
-		_out501 = commitm.Companion_Default___.Abort(t)
-		need = _out501
+	if !_301_ok {
+		var _out496 uint64
+		var _ = _out496
+		_out496 = commitm.Companion_Default___.Abort(t)
+		need = _out496
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out502 uint32
-	var _ = _out502
-	var _out503 uint64
-	var _ = _out503
-	_out502, _out503 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out502
-	need = _out503
+	var _out497 uint32
+	var _ = _out497
+	var _out498 uint64
+	var _ = _out498
+	_out497, _out498 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out497
+	need = _out498
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _307_need uint64 = 0
-	var _ = _307_need
-	var _out504 uint32
-	var _ = _out504
-	var _out505 uint64
-	var _ = _out505
-	_out504, _out505 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out504
-	_307_need = _out505
+	var _302_need uint64 = 0
+	var _ = _302_need
+	var _out499 uint32
+	var _ = _out499
+	var _out500 uint64
+	var _ = _out500
+	_out499, _out500 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out499
+	_302_need = _out500
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out506 uint32
-	var _ = _out506
-	_out506 = Companion_Default___.Await(t, st, _307_need)
-	st = _out506
+	var _out501 uint32
+	var _ = _out501
+	_out501 = Companion_Default___.Await(t, st, _302_need)
+	st = _out501
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out507 uint32
-		var _ = _out507
-		_out507 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out507
+		var _out502 uint32
+		var _ = _out502
+		_out502 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out502
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _308_need uint64
-		var _ = _308_need
-		var _out508 uint64
-		var _ = _out508
-		_out508 = commitm.Companion_Default___.Abort(t)
-		_308_need = _out508
+		var _303_need uint64
+		var _ = _303_need
+		var _out503 uint64
+		var _ = _out503
+		_out503 = commitm.Companion_Default___.Abort(t)
+		_303_need = _out503
 		w.Ended(false)
 	}
 	return st

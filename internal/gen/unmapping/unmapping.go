@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _396_i uint64
-	var _ = _396_i
-	_396_i = uint64(0)
-	for _396_i < uint64(512) {
-		if b.U64(uint64(8)*_396_i) != uint64(0) {
+	var _391_i uint64
+	var _ = _391_i
+	_391_i = uint64(0)
+	for _391_i < uint64(512) {
+		if b.U64(uint64(8)*_391_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_396_i = _396_i + uint64(1)
+		_391_i = _391_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _397_bn uint64
-	var _ = _397_bn
-	var _out593 uint64
-	var _ = _out593
-	_out593 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_397_bn = _out593
+	var _392_bn uint64
+	var _ = _392_bn
+	var _out588 uint64
+	var _ = _out588
+	_out588 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_392_bn = _out588
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _397_bn, false)
+	x.Fs.SetUsedBit(txn, _392_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,50 +101,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _398_pn uint64
-	var _ = _398_pn
-	var _out594 uint64
-	var _ = _out594
-	_out594 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_398_pn = _out594
-	var _399_pb *dbytes.Blk
-	var _ = _399_pb
-	var _out595 *dbytes.Blk
-	var _ = _out595
-	_out595 = x.Fs.ReadBlock(txn, _398_pn, true)
-	_399_pb = _out595
-	var _400_bn uint64
-	var _ = _400_bn
-	_400_bn = _399_pb.U64(uint64(8) * (j % uint64(512)))
-	var _401_t *dbytes.Bytes
-	var _ = _401_t
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = _399_pb.Thaw()
-	_401_t = _out596
-	Companion_Default___.CutChild(x, txn, ip, _401_t, _398_pn, _400_bn, j, false)
-	x.CloseParent(txn, _398_pn, _401_t)
+	var _393_pn uint64
+	var _ = _393_pn
+	var _out589 uint64
+	var _ = _out589
+	_out589 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_393_pn = _out589
+	var _394_pb *dbytes.Blk
+	var _ = _394_pb
+	var _out590 *dbytes.Blk
+	var _ = _out590
+	_out590 = x.Fs.ReadBlock(txn, _393_pn, true)
+	_394_pb = _out590
+	var _395_bn uint64
+	var _ = _395_bn
+	_395_bn = _394_pb.U64(uint64(8) * (j % uint64(512)))
+	var _396_t *dbytes.Bytes
+	var _ = _396_t
+	var _out591 *dbytes.Bytes
+	var _ = _out591
+	_out591 = _394_pb.Thaw()
+	_396_t = _out591
+	Companion_Default___.CutChild(x, txn, ip, _396_t, _393_pn, _395_bn, j, false)
+	x.CloseParent(txn, _393_pn, _396_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _402_bn uint64
-	var _ = _402_bn
-	var _out597 uint64
-	var _ = _out597
-	_out597 = x.Resolve(txn, ip, k, lev, j, true)
-	_402_bn = _out597
-	var _403_b *dbytes.Blk
-	var _ = _403_b
-	var _out598 *dbytes.Blk
-	var _ = _out598
-	_out598 = x.Fs.ReadBlock(txn, _402_bn, true)
-	_403_b = _out598
-	var _404_e bool = false
-	var _ = _404_e
-	var _out599 bool
-	var _ = _out599
-	_out599 = Companion_Default___.NoEntries(_403_b)
-	_404_e = _out599
-	if !_404_e {
+	var _397_bn uint64
+	var _ = _397_bn
+	var _out592 uint64
+	var _ = _out592
+	_out592 = x.Resolve(txn, ip, k, lev, j, true)
+	_397_bn = _out592
+	var _398_b *dbytes.Blk
+	var _ = _398_b
+	var _out593 *dbytes.Blk
+	var _ = _out593
+	_out593 = x.Fs.ReadBlock(txn, _397_bn, true)
+	_398_b = _out593
+	var _399_e bool = false
+	var _ = _399_e
+	var _out594 bool
+	var _ = _out594
+	_out594 = Companion_Default___.NoEntries(_398_b)
+	_399_e = _out594
+	if !_399_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1237 uint32
-	var _ = _out1237
-	var _out1238 *dbytes.Bytes
-	var _ = _out1238
-	_out1237, _out1238 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1237
-	after = _out1238
-	var _828_all uint64
-	var _ = _828_all
-	_828_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _829_files uint64
-	var _ = _829_files
-	_829_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _830_b uint64
-	var _ = _830_b
-	_830_b = Companion_Default___.Least(blocks, _828_all)
-	var _831_i uint64
-	var _ = _831_i
-	_831_i = Companion_Default___.Least(inodes, _829_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _828_all, uint64(4096) * _830_b, uint64(4096) * _830_b, _829_files, _831_i, _831_i, uint32(0)}}
+	var _out1232 uint32
+	var _ = _out1232
+	var _out1233 *dbytes.Bytes
+	var _ = _out1233
+	_out1232, _out1233 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1232
+	after = _out1233
+	var _823_all uint64
+	var _ = _823_all
+	_823_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _824_files uint64
+	var _ = _824_files
+	_824_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _825_b uint64
+	var _ = _825_b
+	_825_b = Companion_Default___.Least(blocks, _823_all)
+	var _826_i uint64
+	var _ = _826_i
+	_826_i = Companion_Default___.Least(inodes, _824_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _823_all, uint64(4096) * _825_b, uint64(4096) * _825_b, _824_files, _826_i, _826_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1239 uint32
-	var _ = _out1239
-	var _out1240 *dbytes.Bytes
-	var _ = _out1240
-	_out1239, _out1240 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1239
-	after = _out1240
+	var _out1234 uint32
+	var _ = _out1234
+	var _out1235 *dbytes.Bytes
+	var _ = _out1235
+	_out1234, _out1235 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1234
+	after = _out1235
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1241 uint32
-	var _ = _out1241
-	var _out1242 *dbytes.Bytes
-	var _ = _out1242
-	_out1241, _out1242 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1241
-	after = _out1242
+	var _out1236 uint32
+	var _ = _out1236
+	var _out1237 *dbytes.Bytes
+	var _ = _out1237
+	_out1236, _out1237 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1236
+	after = _out1237
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _832_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _832_ip
-	var _out1243 uint32
-	var _ = _out1243
-	var _out1244 *dbytes.Bytes
-	var _ = _out1244
-	_out1243, _out1244 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1243
-	_832_ip = _out1244
+	var _827_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _827_ip
+	var _out1238 uint32
+	var _ = _out1238
+	var _out1239 *dbytes.Bytes
+	var _ = _out1239
+	_out1238, _out1239 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1238
+	_827_ip = _out1239
 	if st != uint32(0) {
 		return st, after
 	}
-	var _833_ty uint32
-	var _ = _833_ty
-	var _out1245 uint32
-	var _ = _out1245
-	_out1245 = inodeformat.Companion_Default___.GetTy(_832_ip)
-	_833_ty = _out1245
-	if _833_ty != permissions.Companion_Default___.REG() {
+	var _828_ty uint32
+	var _ = _828_ty
+	var _out1240 uint32
+	var _ = _out1240
+	_out1240 = inodeformat.Companion_Default___.GetTy(_827_ip)
+	_828_ty = _out1240
+	if _828_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _832_ip
+	after = _827_ip
 	return st, after
 }
 

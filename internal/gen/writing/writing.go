@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _361_bo uint64
-	var _ = _361_bo
-	_361_bo = pos % uint64(4096)
-	var _362_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _362_b
+	var _356_bo uint64
+	var _ = _356_bo
+	_356_bo = pos % uint64(4096)
+	var _357_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _357_b
 	if c == uint64(4096) {
-		var _out564 *dbytes.Bytes
-		var _ = _out564
-		_out564 = dbytes.NewBytes(uint64(4096))
-		_362_b = _out564
+		var _out559 *dbytes.Bytes
+		var _ = _out559
+		_out559 = dbytes.NewBytes(uint64(4096))
+		_357_b = _out559
 	} else {
-		var _363_blk *dbytes.Blk
-		var _ = _363_blk
-		var _out565 *dbytes.Blk
-		var _ = _out565
-		_out565 = x.ReadAt(txn, bn, true)
-		_363_blk = _out565
-		var _out566 *dbytes.Bytes
-		var _ = _out566
-		_out566 = _363_blk.Thaw()
-		_362_b = _out566
+		var _358_blk *dbytes.Blk
+		var _ = _358_blk
+		var _out560 *dbytes.Blk
+		var _ = _out560
+		_out560 = x.ReadAt(txn, bn, true)
+		_358_blk = _out560
+		var _out561 *dbytes.Bytes
+		var _ = _out561
+		_out561 = _358_blk.Thaw()
+		_357_b = _out561
 	}
-	_362_b.CopyFrom(_361_bo, src, so, c)
-	x.WriteData(txn, bn, _362_b)
+	_357_b.CopyFrom(_356_bo, src, so, c)
+	x.WriteData(txn, bn, _357_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out567 *dbytes.Bytes
-		var _ = _out567
-		_out567 = src.CopyOf(so)
-		b = _out567
+		var _out562 *dbytes.Bytes
+		var _ = _out562
+		_out562 = src.CopyOf(so)
+		b = _out562
 	} else {
-		var _out568 *dbytes.Bytes
-		var _ = _out568
-		_out568 = dbytes.NewBytes(uint64(4096))
-		b = _out568
+		var _out563 *dbytes.Bytes
+		var _ = _out563
+		_out563 = dbytes.NewBytes(uint64(4096))
+		b = _out563
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _364_k uint64
-	var _ = _364_k
-	_364_k = pos / uint64(4096)
-	var _365_b *dbytes.Bytes
-	var _ = _365_b
-	var _out569 *dbytes.Bytes
-	var _ = _out569
-	_out569 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_365_b = _out569
-	var _366_near uint64
-	var _ = _366_near
-	_366_near = uint64(0)
-	if uint64(0) < _364_k {
-		var _out570 uint64
-		var _ = _out570
-		_out570 = inodeformat.Companion_Default___.GetSlot(ip, _364_k-uint64(1))
-		_366_near = _out570
+	var _359_k uint64
+	var _ = _359_k
+	_359_k = pos / uint64(4096)
+	var _360_b *dbytes.Bytes
+	var _ = _360_b
+	var _out564 *dbytes.Bytes
+	var _ = _out564
+	_out564 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_360_b = _out564
+	var _361_near uint64
+	var _ = _361_near
+	_361_near = uint64(0)
+	if uint64(0) < _359_k {
+		var _out565 uint64
+		var _ = _out565
+		_out565 = inodeformat.Companion_Default___.GetSlot(ip, _359_k-uint64(1))
+		_361_near = _out565
 	}
-	var _367_bn uint64 = 0
-	var _ = _367_bn
-	var _out571 bool
-	var _ = _out571
-	var _out572 uint64
-	var _ = _out572
-	_out571, _out572 = x.AllocRoot(txn, ip, ino, _364_k, _366_near, _365_b)
-	ok = _out571
-	_367_bn = _out572
+	var _362_bn uint64 = 0
+	var _ = _362_bn
+	var _out566 bool
+	var _ = _out566
+	var _out567 uint64
+	var _ = _out567
+	_out566, _out567 = x.AllocRoot(txn, ip, ino, _359_k, _361_near, _360_b)
+	ok = _out566
+	_362_bn = _out567
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_367_bn)
+		txn.Bulk(_362_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _368_k uint64
-	var _ = _368_k
-	_368_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _369_lev uint64
-	var _ = _369_lev
-	_369_lev = positions.Companion_Default___.MaxLev(_368_k)
-	var _370_jp uint64
-	var _ = _370_jp
-	_370_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _363_k uint64
+	var _ = _363_k
+	_363_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _364_lev uint64
+	var _ = _364_lev
+	_364_lev = positions.Companion_Default___.MaxLev(_363_k)
+	var _365_jp uint64
+	var _ = _365_jp
+	_365_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _371_pn uint64 = 0
-	var _ = _371_pn
-	var _out573 bool
-	var _ = _out573
-	var _out574 uint64
-	var _ = _out574
-	_out573, _out574 = x.ResolveAlloc(txn, ip, ino, _368_k, _369_lev-uint64(1), _370_jp)
-	ok = _out573
-	_371_pn = _out574
+	var _366_pn uint64 = 0
+	var _ = _366_pn
+	var _out568 bool
+	var _ = _out568
+	var _out569 uint64
+	var _ = _out569
+	_out568, _out569 = x.ResolveAlloc(txn, ip, ino, _363_k, _364_lev-uint64(1), _365_jp)
+	ok = _out568
+	_366_pn = _out569
 	if !ok {
 		return ok, m
 	}
-	var _372_blk *dbytes.Blk
-	var _ = _372_blk
-	var _out575 *dbytes.Blk
-	var _ = _out575
-	_out575 = x.Fs.ReadBlock(txn, _371_pn, true)
-	_372_blk = _out575
-	var _373_t *dbytes.Bytes
-	var _ = _373_t
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	_out576 = _372_blk.Thaw()
-	_373_t = _out576
-	var _374_near uint64
-	var _ = _374_near
-	_374_near = _371_pn
+	var _367_blk *dbytes.Blk
+	var _ = _367_blk
+	var _out570 *dbytes.Blk
+	var _ = _out570
+	_out570 = x.Fs.ReadBlock(txn, _366_pn, true)
+	_367_blk = _out570
+	var _368_t *dbytes.Bytes
+	var _ = _368_t
+	var _out571 *dbytes.Bytes
+	var _ = _out571
+	_out571 = _367_blk.Thaw()
+	_368_t = _out571
+	var _369_near uint64
+	var _ = _369_near
+	_369_near = _366_pn
 	for m < len_ {
-		var _375_at uint64
-		var _ = _375_at
-		_375_at = pos + m
-		var _376_n uint64
-		var _ = _376_n
-		_376_n = _375_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_376_n) != _368_k || positions.Companion_Default___.FlatJ(_376_n)/uint64(512) != _370_jp {
+		var _370_at uint64
+		var _ = _370_at
+		_370_at = pos + m
+		var _371_n uint64
+		var _ = _371_n
+		_371_n = _370_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_371_n) != _363_k || positions.Companion_Default___.FlatJ(_371_n)/uint64(512) != _365_jp {
 			goto L4
 		}
-		var _377_j uint64
-		var _ = _377_j
-		_377_j = positions.Companion_Default___.FlatJ(_376_n)
-		var _378_bn uint64
-		var _ = _378_bn
-		_378_bn = _373_t.U64(uint64(8) * (_377_j % uint64(512)))
-		if _378_bn != uint64(0) {
+		var _372_j uint64
+		var _ = _372_j
+		_372_j = positions.Companion_Default___.FlatJ(_371_n)
+		var _373_bn uint64
+		var _ = _373_bn
+		_373_bn = _368_t.U64(uint64(8) * (_372_j % uint64(512)))
+		if _373_bn != uint64(0) {
 			goto L4
 		}
-		var _379_c uint64
-		var _ = _379_c
-		var _out577 uint64
-		var _ = _out577
-		_out577 = reading.Companion_Default___.Min(uint64(4096)-_375_at%uint64(4096), len_-m)
-		_379_c = _out577
-		var _380_b *dbytes.Bytes
-		var _ = _380_b
-		var _out578 *dbytes.Bytes
-		var _ = _out578
-		_out578 = Companion_Default___.FirstBlock(_375_at, src, so+m, _379_c, bulk)
-		_380_b = _out578
-		if _377_j%uint64(512) != uint64(0) {
-			var _381_left uint64
-			var _ = _381_left
-			_381_left = _373_t.U64(uint64(8) * (_377_j%uint64(512) - uint64(1)))
-			if _381_left != uint64(0) {
-				_374_near = _381_left
+		var _374_c uint64
+		var _ = _374_c
+		var _out572 uint64
+		var _ = _out572
+		_out572 = reading.Companion_Default___.Min(uint64(4096)-_370_at%uint64(4096), len_-m)
+		_374_c = _out572
+		var _375_b *dbytes.Bytes
+		var _ = _375_b
+		var _out573 *dbytes.Bytes
+		var _ = _out573
+		_out573 = Companion_Default___.FirstBlock(_370_at, src, so+m, _374_c, bulk)
+		_375_b = _out573
+		if _372_j%uint64(512) != uint64(0) {
+			var _376_left uint64
+			var _ = _376_left
+			_376_left = _368_t.U64(uint64(8) * (_372_j%uint64(512) - uint64(1)))
+			if _376_left != uint64(0) {
+				_369_near = _376_left
 			}
 		}
-		var _out579 bool
-		var _ = _out579
-		var _out580 uint64
-		var _ = _out580
-		_out579, _out580 = x.AddChild(txn, ip, _373_t, _371_pn, _377_j, true, _374_near, _380_b)
-		ok = _out579
-		_378_bn = _out580
+		var _out574 bool
+		var _ = _out574
+		var _out575 uint64
+		var _ = _out575
+		_out574, _out575 = x.AddChild(txn, ip, _368_t, _366_pn, _372_j, true, _369_near, _375_b)
+		ok = _out574
+		_373_bn = _out575
 		if !ok {
 			return ok, m
 		}
-		if bulk && _379_c == uint64(4096) {
-			txn.Bulk(_378_bn)
+		if bulk && _374_c == uint64(4096) {
+			txn.Bulk(_373_bn)
 		}
-		_374_near = _378_bn
-		m = m + _379_c
+		_369_near = _373_bn
+		m = m + _374_c
 	}
 L4:
-	x.CloseParent(txn, _371_pn, _373_t)
+	x.CloseParent(txn, _366_pn, _368_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _382_done uint64
-	var _ = _382_done
-	_382_done = uint64(0)
-	var _383_ck uint64
-	var _ = _383_ck
-	var _384_cj uint64
-	var _ = _384_cj
-	_383_ck, _384_cj = uint64(15), uint64(0)
-	var _385_pb *dbytes.Blk
-	var _ = _385_pb
-	var _out581 *dbytes.Blk
-	var _ = _out581
-	_out581 = dbytes.ZeroBlk()
-	_385_pb = _out581
-	var _386_bulk bool
-	var _ = _386_bulk
-	_386_bulk = Companion_Default___.Much(off, len_)
-	for _382_done < len_ {
-		var _387_pos uint64
-		var _ = _387_pos
-		_387_pos = off + _382_done
-		var _388_n uint64
-		var _ = _388_n
-		_388_n = _387_pos / uint64(4096)
-		var _389_c uint64
-		var _ = _389_c
-		var _out582 uint64
-		var _ = _out582
-		_out582 = reading.Companion_Default___.Min(uint64(4096)-_387_pos%uint64(4096), len_-_382_done)
-		_389_c = _out582
-		var _390_bn uint64 = 0
-		var _ = _390_bn
-		var _out583 uint64
-		var _ = _out583
-		var _out584 uint64
-		var _ = _out584
-		var _out585 uint64
-		var _ = _out585
-		var _out586 *dbytes.Blk
-		var _ = _out586
-		_out583, _out584, _out585, _out586 = reading.Companion_Default___.Find(x, txn, ip, _388_n, true, _383_ck, _384_cj, _385_pb)
-		_390_bn = _out583
-		_383_ck = _out584
-		_384_cj = _out585
-		_385_pb = _out586
-		if _390_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _390_bn, _387_pos, src, so+_382_done, _389_c)
-		} else if _388_n < uint64(12) {
-			_383_ck = uint64(15)
-			var _out587 bool
-			var _ = _out587
-			_out587 = Companion_Default___.FillDirect(x, txn, ip, ino, _387_pos, src, so+_382_done, _389_c, _386_bulk)
-			ok = _out587
+	var _377_done uint64
+	var _ = _377_done
+	_377_done = uint64(0)
+	var _378_ck uint64
+	var _ = _378_ck
+	var _379_cj uint64
+	var _ = _379_cj
+	_378_ck, _379_cj = uint64(15), uint64(0)
+	var _380_pb *dbytes.Blk
+	var _ = _380_pb
+	var _out576 *dbytes.Blk
+	var _ = _out576
+	_out576 = dbytes.ZeroBlk()
+	_380_pb = _out576
+	var _381_bulk bool
+	var _ = _381_bulk
+	_381_bulk = Companion_Default___.Much(off, len_)
+	for _377_done < len_ {
+		var _382_pos uint64
+		var _ = _382_pos
+		_382_pos = off + _377_done
+		var _383_n uint64
+		var _ = _383_n
+		_383_n = _382_pos / uint64(4096)
+		var _384_c uint64
+		var _ = _384_c
+		var _out577 uint64
+		var _ = _out577
+		_out577 = reading.Companion_Default___.Min(uint64(4096)-_382_pos%uint64(4096), len_-_377_done)
+		_384_c = _out577
+		var _385_bn uint64 = 0
+		var _ = _385_bn
+		var _out578 uint64
+		var _ = _out578
+		var _out579 uint64
+		var _ = _out579
+		var _out580 uint64
+		var _ = _out580
+		var _out581 *dbytes.Blk
+		var _ = _out581
+		_out578, _out579, _out580, _out581 = reading.Companion_Default___.Find(x, txn, ip, _383_n, true, _378_ck, _379_cj, _380_pb)
+		_385_bn = _out578
+		_378_ck = _out579
+		_379_cj = _out580
+		_380_pb = _out581
+		if _385_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _385_bn, _382_pos, src, so+_377_done, _384_c)
+		} else if _383_n < uint64(12) {
+			_378_ck = uint64(15)
+			var _out582 bool
+			var _ = _out582
+			_out582 = Companion_Default___.FillDirect(x, txn, ip, ino, _382_pos, src, so+_377_done, _384_c, _381_bulk)
+			ok = _out582
 			if !ok {
 				return ok
 			}
 		} else {
-			_383_ck = uint64(15)
-			var _out588 bool
-			var _ = _out588
-			var _out589 uint64
-			var _ = _out589
-			_out588, _out589 = Companion_Default___.FillRun(x, txn, ip, ino, _387_pos, src, so+_382_done, len_-_382_done, _386_bulk)
-			ok = _out588
-			_389_c = _out589
+			_378_ck = uint64(15)
+			var _out583 bool
+			var _ = _out583
+			var _out584 uint64
+			var _ = _out584
+			_out583, _out584 = Companion_Default___.FillRun(x, txn, ip, ino, _382_pos, src, so+_377_done, len_-_377_done, _381_bulk)
+			ok = _out583
+			_384_c = _out584
 			if !ok {
 				return ok
 			}
 		}
-		_382_done = _382_done + _389_c
+		_377_done = _377_done + _384_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _391_n uint64
-	var _ = _391_n
-	_391_n = sz / uint64(4096)
-	var _392_k uint64
-	var _ = _392_k
-	_392_k = positions.Companion_Default___.FlatK(_391_n)
-	var _393_bn uint64
-	var _ = _393_bn
-	var _out590 uint64
-	var _ = _out590
-	_out590 = x.Resolve(txn, ip, _392_k, positions.Companion_Default___.MaxLev(_392_k), positions.Companion_Default___.FlatJ(_391_n), true)
-	_393_bn = _out590
-	if _393_bn == uint64(0) {
+	var _386_n uint64
+	var _ = _386_n
+	_386_n = sz / uint64(4096)
+	var _387_k uint64
+	var _ = _387_k
+	_387_k = positions.Companion_Default___.FlatK(_386_n)
+	var _388_bn uint64
+	var _ = _388_bn
+	var _out585 uint64
+	var _ = _out585
+	_out585 = x.Resolve(txn, ip, _387_k, positions.Companion_Default___.MaxLev(_387_k), positions.Companion_Default___.FlatJ(_386_n), true)
+	_388_bn = _out585
+	if _388_bn == uint64(0) {
 		return
 	}
-	var _394_blk *dbytes.Blk
-	var _ = _394_blk
-	var _out591 *dbytes.Blk
-	var _ = _out591
-	_out591 = x.ReadAt(txn, _393_bn, true)
-	_394_blk = _out591
-	var _395_b *dbytes.Bytes
-	var _ = _395_b
-	var _out592 *dbytes.Bytes
-	var _ = _out592
-	_out592 = dbytes.NewBytes(uint64(4096))
-	_395_b = _out592
-	_395_b.CopyBlk(uint64(0), _394_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _393_bn, _395_b)
+	var _389_blk *dbytes.Blk
+	var _ = _389_blk
+	var _out586 *dbytes.Blk
+	var _ = _out586
+	_out586 = x.ReadAt(txn, _388_bn, true)
+	_389_blk = _out586
+	var _390_b *dbytes.Bytes
+	var _ = _390_b
+	var _out587 *dbytes.Bytes
+	var _ = _out587
+	_out587 = dbytes.NewBytes(uint64(4096))
+	_390_b = _out587
+	_390_b.CopyBlk(uint64(0), _389_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _388_bn, _390_b)
 }
 
 // End of class Default__

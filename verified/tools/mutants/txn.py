@@ -126,4 +126,11 @@
     ("bridge", "bridge: calls in another order", "j.data == Written(l[..i], data) }", "j.data == Written(l, data) }", "*.Write"),
     ("bridge", "bridge: the end is not what was committed", "requires Is(kinds, data, st) && Leads(kinds, l, st, st1)\n", "requires Is(kinds, data, st) && Finds(kinds, l, st)\n", "*.AtCommit"),
     ("bridge", "vacuity: bridge", "    Contract(kinds, l, data, st);\n", "    Contract(kinds, l, data, st); assert false;\n", "*.AtCommit"),
+    # when a transaction may be refused
+    ("txn", "refusal: a lock above all others is only tried", "if wait { top := k; }", "if wait { top := 0xFFFF_FFFF_FFFF_FFFF; }", "*Txn.Grab"),
+    ("txn", "refusal: run again at will", "      b := buf.GetBlk(k);\n", "      if excl { return CONFLICT, null; }\n      b := buf.GetBlk(k);\n", "*Txn.ReadBlock"),
+    ("txn", "refusal: another status than there is", "if !ok { return CONFLICT; }\n      DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));", "if !ok { return READONLY; }\n      DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));", "*Txn.WriteBit"),
+    ("commit", "refusal: too large, although the journal failed", "if st == ATooLarge { return", "if st == ATooLarge || st == AFailed { return", "*.AppendAll"),
+    ("commit", "refusal: read-only, although it is too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { return READONLY, 0; }", "*.AppendAll"),
+    ("commit", "vacuity: refused as too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { assert false; return TOOLARGE, 0; }", "*.AppendAll"),
 ]
