@@ -565,7 +565,7 @@ func (j *Journal) Stats() Stats {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	s := Stats{
-		Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(6), Installs: c.Notes.Get(7), Counts: j.d.Counts(),
+		Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(5), Installs: c.Notes.Get(6), Counts: j.d.Counts(),
 		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
 		Units: c.Nd, UnitsUsed: c.Eq - c.Hq, Ring: c.Nr, RingUsed: c.Wp - c.Lo,
 	}

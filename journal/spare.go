@@ -3,7 +3,6 @@ package journal
 import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/journalm"
-	"tansy/internal/gen/journalpolicy"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/treeofcodes"
 )
@@ -88,13 +87,8 @@ func (j *Journal) installed(goal uint64) bool {
 	c := j.core
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	if c.Hq < goal && !failed(c) {
+	if c.Hq < goal && !c.Failed {
 		c.Mu.Wait(journalm.Companion_Default___.CSpace())
 	}
-	return c.Hq >= goal || !failed(c)
-}
-
-// failed tells that nothing is written any more. The caller holds the mutex.
-func failed(c *journalm.Journal) bool {
-	return c.Notes.Get(journalpolicy.Companion_Default___.NFailed()) != 0
+	return c.Hq >= goal || !c.Failed
 }

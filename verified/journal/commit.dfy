@@ -27,6 +27,8 @@ module JournalCommit {
   const ATooLarge: uint32 := 2     // larger than a group can be: never
   const AFailed: uint32 := 3       // the device failed: read-only for good
 
+  // nothing can be committed any more: the journal has failed, or so many commits were made as there are numbers for
+  predicate Closed(j: Journal) reads j { j.failed || |j.vs| > 0x3FFF_FFFF_FFFF_0000 }
   // [L] merge a transaction into the running group; n is its index in the history
   method Append(j: Journal, tx: BMap) returns (st: uint32, n: uint64)
     requires j.Inv() && j.mu.held && j.TxOk(tx) && tx !in j.repr
@@ -34,12 +36,13 @@ module JournalCommit {
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures st != AOk ==> j.vs == old(j.vs)
     ensures st == AOk ==> j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && n as int == |j.vs| - 1
+    ensures st <= AFailed && (st == AFull ==> |j.running.addrs| + |tx.addrs| > 500) && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
   {
     Counters(j);
     var k := j.running.Len();
     var l := tx.Len();
-    var failed := j.notes.Get(NFailed);
-    if failed != 0 || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
+    assert |j.vs| == j.nvs as int + 1 by { reveal j.Inv(); }
+    if j.failed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
     if l > 500 { return ATooLarge, 0; }
     if k + l > 500 { return AFull, 0; }
     AppendTx(j, tx);
@@ -65,7 +68,7 @@ module JournalCommit {
   // [L] is commit n durable?
   method IsDurable(j: Journal, n: uint64) returns (b: bool)
     requires j.Inv() && j.mu.held
-    ensures b ==> n as int <= j.lb
+    ensures b <==> n as int <= j.lb
   { reveal j.Inv(); b := n <= j.nlb; }
   // [L] index of the last commit
   method Newest(j: Journal) returns (n: uint64)
@@ -83,8 +86,7 @@ module JournalCommit {
   {
     Counters(j);
     var w := WantCommit(j);
-    var failed := j.notes.Get(NFailed);
-    if j.busy || failed != 0 || !w { return false; }
+    if j.busy || j.failed || !w { return false; }
     var k := j.running.Len();
     var pinned := j.lgm.Len();
     if j.eq >= 0x1FFF_FFFF_FFFF_0000 || j.wp >= 0x1FFF_FFFF_FFFF_0000 || j.eq - j.hq >= j.nd || j.wp + k > j.lo + j.nr || pinned + k > j.maxPin {

@@ -73,7 +73,7 @@ module JournalInstaller {
     modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins
     ensures j.inm == old(j.lgm) && j.lgm == r && j.iho == old(j.lho) && j.lho == f && j.repr == old(j.repr) + {r, f}
     ensures j.ilo == j.wp && j.ieq == j.eq && j.icnr == 0 && j.cached == {} && j.k == |j.gs| && j.im == Merge(j.gs)
-    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0
+    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.lost == old(j.ins.lost)
     ensures j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb) && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == Over(j.base, Merge(j.gs))
   {
     j.inm := j.lgm;
@@ -127,6 +127,7 @@ module JournalInstaller {
     modifies j.ins`wn, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.ins.wn <= |j.ins.list.addrs|
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv();
     InsLists(j);
@@ -180,14 +181,15 @@ module JournalInstaller {
   // goes; !ok = a page that it depends on cannot be read, or is damaged
   method NextPage(j: Journal, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
     requires j.Inv() && i as int < |c.s| && j.tree.np > 0 && ListOk(j.tree.seal.t, c.s)
-    modifies {}
-    ensures j.LKeep()
+    modifies j.ins`lost
+    ensures j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
     ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
     ensures ok ==> p < j.tree.np && Spares(j.tree, p, a) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {
     reveal j.Inv();
     ok, p, a, b, i1 := Changed(j.tree, c, i);
-    if !ok { j.notes.Damaged(a); }
+    if !ok { j.notes.Damaged(a); j.ins.lost := true; }
+    reveal j.InsI();
   }
   // [F] page p, with contents b, is to change in the page above it; or it is the root, whose code is c0, c1
   method PageUp(j: Journal, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
@@ -215,6 +217,7 @@ module JournalInstaller {
     requires j.Inv() && j.ins.ip == 1 && p < j.tree.np && Spares(j.tree, p, a) && |b.v| == 4096
     modifies j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv(); reveal j.OwnI();
     ComI(j);
@@ -236,7 +239,8 @@ module JournalInstaller {
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
   method ChangedCodes(j: Journal) returns (ok: bool, c: Codes)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
-    ensures fresh(c) && j.tree.Ok()
+    modifies j.ins`lost
+    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
     ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
   {
     reveal j.Inv();
@@ -252,6 +256,8 @@ module JournalInstaller {
     c.Sort();
     SameCodes(j, s2, c.s);
     ok := InOrder(j.tree, c);
+    if !ok { j.ins.lost := true; }
+    reveal j.InsI();
   }
   lemma SameCodes(j: Journal, s: seq<Code>, s2: seq<Code>)
     requires CodesNext(j, s) && forall e :: e in s <==> e in s2
@@ -310,6 +316,7 @@ module JournalInstaller {
     modifies j.ins`ip, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == (if ok then 2 else 1)
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv();
     InsLists(j);
@@ -386,6 +393,7 @@ module JournalInstaller {
     modifies j.ins`ip, j.ins`hph, j.ins`r2, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1) && j.ins.r2 == CV(r0, r1)
+    ensures !ok ==> j.d.bad
   {
     HdrPhase(j, copy);
     assert IsRoot(j.seal.t, CV(r0, r1)) by { IsRootOf(j.geo, CV(r0, r1), j.ins.tb2); }
@@ -407,6 +415,7 @@ module JournalInstaller {
     modifies j.ins`hph, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures ok ==> j.ins.hph == old(j.ins.hph) + 1
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv(); reveal j.InsI(); reveal j.OwnI();
     ghost var P := j.d.poss;
@@ -510,7 +519,7 @@ module JournalInstaller {
     ensures j.inm == e && j.iho == f && j.repr == old(j.repr) + {e, f} && j.trims == old(j.trims) + 1
     ensures j.hq == j.ieq && j.lo == j.ilo && j.icnr == 0 && j.cached == {} && j.k == 0
     ensures j.gs == old(j.gs[j.k..]) && j.hs == old(j.hs[j.k..]) && j.ds == old(j.ds[j.k..]) && j.base == Over(old(j.base), old(j.im)) && j.im == map[]
-    ensures j.ins.ip == 0 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0
+    ensures j.ins.ip == 0 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.lost == old(j.ins.lost)
   {
     j.inm := e; j.iho := f; j.repr := j.repr + {e, f};
     j.hq := j.ieq; j.lo := j.ilo; j.icnr := 0; j.cached := {};

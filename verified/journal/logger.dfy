@@ -151,6 +151,7 @@ module JournalLogger {
     modifies j.lg`wn, j.lg`wd, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> j.lg.wd && j.lg.wn == |j.cgm.addrs|
+    ensures !ok ==> j.d.bad
   {
     var l, n := UnitList(j);
     reveal j.Inv();
@@ -206,6 +207,7 @@ module JournalLogger {
     modifies j.lg`wn, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.lg.wn <= |j.cgm.addrs|
+    ensures !ok ==> j.d.bad
   {
     var a;
     a, n := DataRun(j, i);
@@ -242,6 +244,7 @@ module JournalLogger {
     modifies j.lg`dn, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.lg.dn <= |j.lg.dirs.addrs|
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv();
     LogFacts(j); ComI(j); DirApart(j);
@@ -285,6 +288,7 @@ module JournalLogger {
     modifies j.lg`wd, j.d`poss, j.d`cur, j.d`bad
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> j.lg.wd
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv(); reveal j.LogI();
     DescWritePres(j.d.poss, j.g());
@@ -302,6 +306,7 @@ module JournalLogger {
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures j.lg.ph == if ok then 3 else 2
     ensures old(j.d.bad) ==> !ok       // once the device has failed, nothing more becomes durable
+    ensures !ok ==> j.d.bad
   {
     reveal j.Inv();
     LogFacts(j);

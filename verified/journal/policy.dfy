@@ -15,11 +15,10 @@ module JournalPolicy {
   const NParity: uint32 := 2       // of the running group: its condition variable is 2 + parity
   const NUrge: uint32 := 3         // 1: install now
   const NStop: uint32 := 4         // 1: the threads of the background should end
-  const NFailed: uint32 := 5       // 1: the device failed
-  const NGroups: uint32 := 6       // group commits so far
-  const NInstalls: uint32 := 7     // installations so far
+  const NGroups: uint32 := 5       // group commits so far
+  const NInstalls: uint32 := 6     // installations so far
 
-  const NAge: uint32 := 8          // milliseconds since a look at the header before direct blocks; a large number before the first
+  const NAge: uint32 := 7          // milliseconds since a look at the header before direct blocks; a large number before the first
 
   const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
   const HoldMax: uint64 := 16384   // so many direct blocks are read by a recovery, plus a group
@@ -70,8 +69,7 @@ module JournalPolicy {
     requires j.mu.held
   {
     var stop := j.notes.Get(NStop);
-    var failed := j.notes.Get(NFailed);
-    b := stop == 0 && failed == 0;
+    b := stop == 0 && !j.failed;
   }
   // [L] is the header to be looked at before the frozen group is written? (After this it is.)
   method LookDue(j: Journal) returns (due: bool)
@@ -82,18 +80,19 @@ module JournalPolicy {
     due := n > 0 && age >= LookAfter;
     if due { j.notes.Set(NAge, 0); }
   }
-  // [L] did the device fail?
+  // [L] has the journal failed?
   method Failed(j: Journal) returns (b: bool)
     requires j.mu.held
-  {
-    var failed := j.notes.Get(NFailed);
-    b := failed != 0;
-  }
-  // [L] the device failed: no commit is accepted any more
+    ensures b == j.failed
+  { b := j.failed; }
+  // [L] the journal fails: no commit is accepted any more
   method Fail(j: Journal)
-    requires j.mu.held
+    requires j.Inv() && j.mu.held && j.Cause()
+    modifies j`failed
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.failed
   {
-    j.notes.Set(NFailed, 1);
+    reveal j.Inv();
+    j.failed := true;
     j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller); j.mu.WakeAll(2); j.mu.WakeAll(3); j.mu.WakeAll(CSpace);
   }
   // [L] the condition variable that tells of commit n
@@ -144,8 +143,7 @@ module JournalPolicy {
   {
     var k := j.lgm.Len(); var h := j.lho.Len();
     var urge := j.notes.Get(NUrge);
-    var failed := j.notes.Get(NFailed);
-    b := failed == 0 && (k > 0 || h > 0) && (urge != 0 || k >= j.instAt || h >= HoldMax || j.eq - j.hq >= j.nd / 2 || j.wp - j.lo >= j.nr / 2);
+    b := !j.failed && (k > 0 || h > 0) && (urge != 0 || k >= j.instAt || h >= HoldMax || j.eq - j.hq >= j.nd / 2 || j.wp - j.lo >= j.nr / 2);
     if b { j.notes.Set(NUrge, 0); }
   }
   // [L] an installation is over

@@ -270,9 +270,10 @@ module RecoverM {
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && exists n :: lb0 <= n < |vs0| && var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
       Agree(p, vs0[n], j.vs[0]) && forall a :: a in j.geo.torn ==> a in torn0 || FreeIn(p, vs0[n], a)
-    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
+    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi && j.maxPin == maxPin && j.instAt == instAt && !j.failed
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures (damaged ==> !honest) && seal.signed == old(seal.signed)
+    ensures io && honest ==> j != null || OutOfNumbers(seal.key, at as int, at as int + 1 + 16 * nd as int + nr as int, old(d.cur))
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
@@ -299,6 +300,9 @@ module RecoverM {
     reveal OkSet();
     n :| lb <= n < |vs| && RecOK(p, s, vs[n], sg);
   }
+  // one of the headers has a number beyond those that groups get: no recovery goes on from there
+  predicate OutOfNumbers(key: int, at: int, cp: int, c: Img)
+  { exists a :: 0 <= a < |c| && (a == at || a == cp) && DecHdr(key, c[a]).Hdr? && DecHdr(key, c[a]).q >= 0x1000_0000_0000_0000 }
   // Recovery of a device that is at rest. d.cur recovers to v.
   method Replay(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St) returns (io: bool, damaged: bool, j: Journal?, ghost honest: bool)
@@ -308,9 +312,10 @@ module RecoverM {
     modifies d, seal, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)
-    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
+    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi && j.maxPin == maxPin && j.instAt == instAt && !j.failed
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures (damaged ==> !honest && d.cur == old(d.cur) && d.poss == old(d.poss)) && seal.signed == old(seal.signed)
+    ensures io && honest ==> j != null || OutOfNumbers(seal.key, p.at, Copy(p), old(d.cur))
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     j := null; damaged := false; honest := true;
@@ -344,9 +349,9 @@ module RecoverM {
     modifies d, seal, cs, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)
-    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
+    ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi && j.maxPin == maxPin && j.instAt == instAt && !j.failed
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
-    ensures seal.signed == old(seal.signed)
+    ensures seal.signed == old(seal.signed) && (io ==> j != null)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     j := null;
@@ -413,7 +418,7 @@ module RecoverM {
     modifies d
     ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
     ensures |j.vs| == 1 && Agree(p, v, j.vs[0]) && j.geo.torn == torn
-    ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi
+    ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi && j.maxPin == maxPin && j.instAt == instAt && !j.failed
     ensures fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {

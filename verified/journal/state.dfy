@@ -69,9 +69,10 @@ module JournalM {
     ghost var tb: St
     ghost var r2: CV
     ghost var tb2: St
+    ghost var lost: bool   // what it needs of the tree of codes could not be had
     constructor ()
       ensures list == null && ip == 0 && wn == 0 && hph == 0
-    { list := null; ip := 0; wn := 0; hph := 0; r := CV(0, 0); tb := map[]; r2 := CV(0, 0); tb2 := map[]; }
+    { list := null; ip := 0; wn := 0; hph := 0; r := CV(0, 0); tb := map[]; r2 := CV(0, 0); tb2 := map[]; lost := false; }
     ghost method Begin(r0: CV, v: St)
       modifies this`r, this`tb, this`r2, this`tb2
       ensures r == r2 == r0 && tb == tb2 == v
@@ -132,6 +133,7 @@ module JournalM {
     var ncl: uint64        // ... last commit in the group being logged
     var nlb: uint64        // ... last durable commit
     var busy: bool         // somebody is the logger
+    var failed: bool       // for good: no commit is accepted any more
 
     ghost const geo: Geo
     ghost var gs: seq<BM>  // logged groups, base and what is being installed: G
@@ -250,12 +252,14 @@ module JournalM {
       forall r :: r in rds ==> r.t <= trims as int && r.a in base &&
                               (r.t == trims as int ==> r.v == base[r.a] || Pending(r.a))
     }
+    // why a journal may fail: the device did, the installer's tree cannot be read, or a counter is spent
+    predicate Cause() reads this`trims, d`bad, ins`lost { d.bad || ins.lost || trims >= 0x3FFF_FFFF_FFFF_0000 }
     predicate {:opaque} Inv() reads this, d, seal, cache, tree.pages, lg, ins, running, lgm, cgm, cdm, inm, lho, iho
       ensures Inv() ==> running.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lgm.Ok() && lho.Ok() && iho.Ok() && |vs| > 0
       ensures Inv() ==> running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr
       ensures Inv() ==> (ins.ip > 0 && ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000)
     {
-      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && TreeI() && RdI()
+      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && TreeI() && RdI() && (failed ==> Cause())
     }
 
     // what a step must not change about the logger / the installer / the history
@@ -268,8 +272,9 @@ module JournalM {
       icnr == old(icnr) && inm == old(inm) && unchanged(inm) && hq == old(hq) && ieq == old(ieq) &&
       tree.pages.vs == old(tree.pages.vs) && tree.pages.rs == old(tree.pages.rs)
     }
-    twostate predicate Mono() reads this {
-      |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds
+    twostate predicate Mono() reads this, d, ins {
+      |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds &&
+      (old(failed) ==> failed) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost)
     }
     function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }
     predicate TxOk(tx: BMap) reads tx { tx.Ok() && InHome(home as int, tx.m, sz as int) }
@@ -289,7 +294,7 @@ module JournalM {
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0 && tree == tree0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
-      ensures bit == bit0 && flo == flo0 && fhi == fhi0
+      ensures bit == bit0 && flo == flo0 && fhi == fhi0 && maxPin == maxPin0 && instAt == instAt0 && !failed
       ensures vs == [ins0.tb] && geo.torn == Differ(d0.cur, ins0.tb) && ins == ins0 && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {}
       ensures fresh(lg)
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
@@ -304,7 +309,7 @@ module JournalM {
       var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
       running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
       icnr := 0; hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
-      busy := false;
+      busy := false; failed := false;
       ghost var v := ins0.tb; ghost var torn0 := Differ(d0.cur, v);
       geo := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int, seal0.t, torn0); torn := torn0;
       gs := []; ds := []; hs := []; k := 0; base := v; im := map[];
@@ -324,7 +329,7 @@ module JournalM {
       requires running.addrs == lgm.addrs == cgm.addrs == cdm.addrs == []
       requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho}
       requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000 && forall x, a :: !Owns(d.owner, x, a)
-      requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && lg.ph == 0
+      requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && !failed && lg.ph == 0
       requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0
       ensures Inv()
     {

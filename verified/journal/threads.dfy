@@ -49,6 +49,7 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
     ensures ok ==> j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
+    ensures !ok ==> j.d.bad
     decreases *
   {
     var l := j.lg.dirs;
@@ -59,7 +60,7 @@ module JournalThreads {
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
       invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-      invariant ok ==> i as int == j.lg.dn
+      invariant if ok then i as int == j.lg.dn else j.d.bad
       decreases *
     {
       LYield(j);
@@ -75,7 +76,7 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
-    ensures ok ==> j.lg.wn == |j.cgm.addrs|
+    ensures if ok then j.lg.wn == |j.cgm.addrs| else j.d.bad
     decreases *
   {
     LYield(j);
@@ -85,7 +86,7 @@ module JournalThreads {
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
       invariant j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
-      invariant ok ==> i as int == j.lg.wn
+      invariant if ok then i as int == j.lg.wn else j.d.bad
       decreases *
     {
       LYield(j);
@@ -100,7 +101,7 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
-    ensures ok ==> j.lg.wd && j.lg.wn == |j.cgm.addrs|
+    ensures if ok then j.lg.wd && j.lg.wn == |j.cgm.addrs| else j.d.bad
     decreases *
   {
     LYield(j);
@@ -117,7 +118,7 @@ module JournalThreads {
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-    ensures ok ==> j.lg.ph == 3
+    ensures if ok then j.lg.ph == 3 else j.d.bad
     decreases *
   {
     ok := WriteRecord(j);
@@ -134,7 +135,7 @@ module JournalThreads {
     requires j.Inv() && j.lg.ph == 1 && j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.lb >= old(j.cl)
+    ensures if ok then j.lb >= old(j.cl) else j.failed
     decreases *
   {
     ghost var c := j.cl;
@@ -201,11 +202,12 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-    ensures ok ==> NextVersion(j, c, CV(r0, r1), pg)
+    ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
     decreases *
   {
     IYield(j);
     ok, c := ChangedCodes(j);
+    IYield(j);
     r0, r1, pg := TreeRoot(j);
     if j.tree.np == 0 || !ok { return; }
     var i: uint64 := 0;
@@ -216,7 +218,7 @@ module JournalThreads {
     while ok && i < n
       invariant i <= n && n as int == |c.s| && fresh(c) && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
       invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-      invariant ok ==> Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s)
+      invariant if ok then Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s) else j.Cause()
       decreases *
     {
       ok, i, r0, r1, W, pg := WritePage(j, c, i, r0, r1, W, pg, s);
@@ -230,7 +232,7 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, c
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && i1 as int <= |c.s|
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-    ensures ok ==> Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
+    ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0) else j.Cause()
   {
     r0, r1, W, pg := q0, q1, W0, pg0;
     IYield(j);
@@ -263,7 +265,7 @@ module JournalThreads {
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> NextVersion(j, c, CV(r0, r1), pg)
+    ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
     ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
@@ -278,7 +280,7 @@ module JournalThreads {
     var i: uint64 := 0;
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 1 && j.ins.list == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
-      invariant (ok ==> i as int == j.ins.wn) && j.icnr == 0
+      invariant (if ok then i as int == j.ins.wn else j.Cause()) && j.icnr == 0
       decreases *
     {
       IYield(j);
@@ -294,7 +296,7 @@ module JournalThreads {
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok ==> NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
+    ensures if ok then NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1) else j.Cause()
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
@@ -315,6 +317,7 @@ module JournalThreads {
     requires j.Inv() && !j.mu.held && Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+    ensures !ok ==> j.Cause()
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.ins.r2 == CV(r0, r1)
     decreases *
   {
@@ -335,7 +338,7 @@ module JournalThreads {
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> j.ins.ip == 0
+    ensures if ok then j.ins.ip == 0 else j.failed
     decreases *
   {
     j.mu.Unlock();
@@ -390,6 +393,7 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> n as int <= j.lb
+    ensures !ok ==> j.failed
     decreases *
   {
     j.mu.Lock(); CYield(j);
@@ -397,7 +401,7 @@ module JournalThreads {
     var failed := Failed(j);
     while !ok && !failed
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
-      invariant ok ==> n as int <= j.lb
+      invariant (ok ==> n as int <= j.lb) && failed == j.failed
       decreases *
     {
       Want(j, n);
@@ -420,13 +424,14 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
     ensures st == AOk && wait ==> n as int <= j.lb
+    ensures st == AOk || (st == ATooLarge && |tx.addrs| > 500) || (st == AFailed && Closed(j))
     decreases *
   {
     j.mu.Lock(); CYield(j);
     st, n := Append(j, tx);
     while st == AFull
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
-      invariant tx.m == old(tx.m)
+      invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
       invariant st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
       decreases *
     {
@@ -520,6 +525,7 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb
+    ensures !ok ==> j.failed
     decreases *
   {
     j.mu.Lock(); CYield(j);
@@ -563,6 +569,7 @@ module JournalThreads {
     requires j.Inv() && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    ensures !ok ==> j.failed
   {
     CYield(j);
     ok := HeaderIsOurs(j);

@@ -175,6 +175,7 @@ module CommitM {
     ensures !ok ==> t.s.j.home <= miss < t.s.j.sz
     ensures ok ==> forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int
     ensures ok ==> Put(t.s.kinds, t.s.j.Cur(), Over(t.s.j.Cur(), tx.m), t.buf.m, 0x1_0000_0000_0000_0000)
+    ensures |tx.addrs| <= |t.buf.m|
   {
     ghost var kinds, m, keys, st := t.s.kinds, t.buf.m, t.buf.keys, t.s.j.Cur();
     tx.Clear();
@@ -189,7 +190,7 @@ module CommitM {
     assert Over(st, tx.m) == st;
     miss := 0;
     while i < n
-      invariant i <= n && tx.Ok() && miss == 0
+      invariant i <= n && tx.Ok() && miss == 0 && |tx.addrs| <= i as int
       invariant forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int && (i < n ==> a < KeyBlk(keys[i as int]) as int)
       invariant Put(kinds, st, Over(st, tx.m), m, Lim(keys, i as int))
       invariant i < n ==> forall x: uint64 {:trigger x in m} :: x in m && x as int < Lim(keys, i as int) ==> KeyBlk(x) < KeyBlk(keys[i as int])
@@ -292,6 +293,8 @@ module CommitM {
     t.pend == (if yes then n else 0) && (yes ==> forall k :: k in t.buf.m ==> k in t.s.stab && t.s.stab[k] as int == n)
   }
   twostate predicate Taken(t: Txn, yes: bool) reads t { t.points == old(t.points) + (if yes then 1 else 0) }
+  // a commit is refused only for what it would write, or because there are no more
+  predicate Refused(t: Txn, st: uint32) reads t, t.s, t.s.j, t.buf { st <= AFailed && (st == ATooLarge ==> |t.buf.m| > 500) && (st == AFailed ==> Closed(t.s.j)) }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
@@ -305,6 +308,7 @@ module CommitM {
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
       forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
+    ensures Refused(t, st)
   {
     var j := t.s.j;
     j.mu.Lock(); TYield(t.s, t.own);
@@ -329,13 +333,14 @@ module CommitM {
   method Point(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted()
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points
-    ensures t.Inv() && t.s.j.Mono() && t.s.j.repr == old(t.s.j.repr)
+    ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
     ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
     ensures st != AOk ==> t.s.logs == old(t.s.logs)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
+    ensures Refused(t, st) && (st == AFull && !get ==> |t.s.j.running.addrs| + |t.tx.addrs| > 500)
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
   {
     var j := t.s.j;
@@ -371,6 +376,7 @@ module CommitM {
     ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers() && t.s.NoOthers()
+    ensures st == OK || st == IOERR || (st == TOOLARGE && |t.buf.m| > 500) || (st == READONLY && Closed(t.s.j))
     decreases *
   {
     var j := t.s.j;
@@ -380,6 +386,7 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+      invariant Refused(t, st)
       invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
@@ -416,6 +423,7 @@ module CommitM {
     ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
     ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[])
+    ensures st == OK || st == IOERR || (st == TOOLARGE && |old(t.buf.m)| > 500) || (st == READONLY && Closed(t.s.j))
     decreases *
   {
     need := t.seen;

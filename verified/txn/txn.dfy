@@ -34,7 +34,7 @@ module TxnM {
     const buf: Buf
     const tx: BMap      // for the commit
     const hold: Hold    // of the blocks that it has read
-    var top: uint64     // no lock held lies above it
+    var top: uint64     // the lock held that no other lies above; 0: none is
     ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
     ghost var appended: bool   // it has taken its one commit point
     ghost var points: int      // how many it has taken, ever: one object is used for many transactions, one after the other
@@ -55,7 +55,7 @@ module TxnM {
     { InvAs(false) }
     // waits: for a lock
     predicate InvAs(waits: bool) reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
-      (own in s.tbl.wants <==> waits) && s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| &&
+      (own in s.tbl.wants <==> waits) && s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| && (top == 0 || s.tbl.Holds(own, top)) &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
       (forall k {:trigger k in s.stab} :: s.tbl.Owns(own, k) ==> s.Learned(k) || s.stab[k] as int <= pend) &&
@@ -82,10 +82,16 @@ module TxnM {
       (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
     }
 
+    lemma NotZero(k: uint64)
+      requires Inv() && OkKey(s.kinds, k)
+      ensures k > 0
+    { reveal s.j.Inv(); }
+    // it held a lock that k does not lie above
+    twostate predicate Below(k: uint64) reads this, s, s.tbl { exists x {:trigger old(s.tbl.Holds(own, x))} :: k <= x && old(s.tbl.Holds(own, x)) }
     // It took no other lock than that of object k, and if it could not have that, k does not lie above all it had.
     twostate predicate Took(k: uint64, ok: bool) reads this, s, s.tbl {
       (forall x :: s.tbl.Holds(own, x) ==> old(s.tbl.Holds(own, x)) || (ok && x == k)) &&
-      (forall x :: s.tbl.Owns(own, x) ==> old(s.tbl.Owns(own, x)) || (ok && x == k)) && (ok || k <= old(top))
+      (forall x :: s.tbl.Owns(own, x) ==> old(s.tbl.Owns(own, x)) || (ok && x == k)) && (ok || Below(k))
     }
 
     // Locks an object, or says that it would have to wait out of order.
@@ -124,6 +130,7 @@ module TxnM {
       ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
     {
       var wait := k > top;
+      NotZero(k);
       ghost var h := iset x | s.tbl.Holds(own, x);
       var n;
       ok, queued, n := s.tbl.Lock(own, k, excl, wait);
@@ -175,6 +182,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
+      ensures st == OK || st == IOERR || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
       decreases *
     {
@@ -205,6 +213,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
+      ensures st == OK || st == IOERR || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjData(b.data))] else old(log)
       decreases *
     {
@@ -229,6 +238,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
+      ensures st == OK || st == IOERR || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjBit(b))] else old(log)
       decreases *
     {
@@ -252,6 +262,7 @@ module TxnM {
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
       ensures st != OK ==> buf.m == old(buf.m)
+      ensures st == OK || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(log)
     {
       var k := Key(a, 0);
@@ -269,6 +280,7 @@ module TxnM {
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
       ensures st != OK ==> buf.m == old(buf.m)
+      ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(log)
     {
       var k := Key(a, off);
@@ -285,6 +297,7 @@ module TxnM {
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
       ensures st != OK ==> buf.m == old(buf.m)
+      ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjBit(b))] else old(log)
     {
       var k := Key(a, off);

@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _424_cs uint64
-	var _ = _424_cs
-	var _425_cns uint32
-	var _ = _425_cns
-	var _out611 uint64
-	var _ = _out611
-	var _out612 uint32
-	var _ = _out612
-	_out611, _out612 = inodeformat.Companion_Default___.GetCtime(ip)
-	_424_cs = _out611
-	_425_cns = _out612
-	if _424_cs < s || _424_cs == s && _425_cns < ns {
+	var _419_cs uint64
+	var _ = _419_cs
+	var _420_cns uint32
+	var _ = _420_cns
+	var _out606 uint64
+	var _ = _out606
+	var _out607 uint32
+	var _ = _out607
+	_out606, _out607 = inodeformat.Companion_Default___.GetCtime(ip)
+	_419_cs = _out606
+	_420_cns = _out607
+	if _419_cs < s || _419_cs == s && _420_cns < ns {
 		return ts, tns
 	}
-	if _425_cns < uint32(999999999) {
-		ts, tns = _424_cs, _425_cns+uint32(1)
-	} else if _424_cs < uint64(18446744073709551615) {
-		ts, tns = _424_cs+uint64(1), uint32(0)
+	if _420_cns < uint32(999999999) {
+		ts, tns = _419_cs, _420_cns+uint32(1)
+	} else if _419_cs < uint64(18446744073709551615) {
+		ts, tns = _419_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _424_cs, _425_cns
+		ts, tns = _419_cs, _420_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _426_size uint64
-	var _ = _426_size
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetSize(ip)
-	_426_size = _out613
-	var _427_n uint64
-	var _ = _427_n
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetUsed(ip)
-	_427_n = _out614
-	if uint64(549755813888) < _426_size {
+	var _421_size uint64
+	var _ = _421_size
+	var _out608 uint64
+	var _ = _out608
+	_out608 = inodeformat.Companion_Default___.GetSize(ip)
+	_421_size = _out608
+	var _422_n uint64
+	var _ = _422_n
+	var _out609 uint64
+	var _ = _out609
+	_out609 = inodeformat.Companion_Default___.GetUsed(ip)
+	_422_n = _out609
+	if uint64(549755813888) < _421_size {
 		x = uint64(0)
 		return x
 	}
-	var _428_all uint64
-	var _ = _428_all
-	_428_all = (_426_size + uint64(4095)) / uint64(4096)
-	if _428_all < _427_n {
-		_427_n = _428_all
+	var _423_all uint64
+	var _ = _423_all
+	_423_all = (_421_size + uint64(4095)) / uint64(4096)
+	if _423_all < _422_n {
+		_422_n = _423_all
 	}
-	x = uint64(4096) * _427_n
+	x = uint64(4096) * _422_n
 	return x
 }
 

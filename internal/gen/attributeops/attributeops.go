@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _708_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _708_ip
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
-	_out992, _out993 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out992
-	_708_ip = _out993
+	var _703_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _703_ip
+	var _out987 uint32
+	var _ = _out987
+	var _out988 *dbytes.Bytes
+	var _ = _out988
+	_out987, _out988 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out987
+	_703_ip = _out988
 	if st == uint32(0) {
-		after = _708_ip
+		after = _703_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _709_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _709_ip
-	var _out994 uint32
-	var _ = _out994
-	var _out995 *dbytes.Bytes
-	var _ = _out995
-	_out994, _out995 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out994
-	_709_ip = _out995
+	var _704_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _704_ip
+	var _out989 uint32
+	var _ = _out989
+	var _out990 *dbytes.Bytes
+	var _ = _out990
+	_out989, _out990 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out989
+	_704_ip = _out990
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _709_ip
-	var _out996 uint32
-	var _ = _out996
-	_out996 = permissions.Companion_Default___.AccessBits(c, _709_ip)
-	bits = _out996
+	after = _704_ip
+	var _out991 uint32
+	var _ = _out991
+	_out991 = permissions.Companion_Default___.AccessBits(c, _704_ip)
+	bits = _out991
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _710_own bool
-	var _ = _710_own
-	var _out997 bool
-	var _ = _out997
-	_out997 = permissions.Companion_Default___.IsOwner(c, ip)
-	_710_own = _out997
-	if a.HasMode && !_710_own {
+	var _705_own bool
+	var _ = _705_own
+	var _out992 bool
+	var _ = _out992
+	_out992 = permissions.Companion_Default___.IsOwner(c, ip)
+	_705_own = _out992
+	if a.HasMode && !_705_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _711_u uint32
-		var _ = _711_u
-		var _out998 uint32
-		var _ = _out998
-		_out998 = inodeformat.Companion_Default___.GetUid(ip)
-		_711_u = _out998
-		if !_710_own || a.Uid != _711_u {
+		var _706_u uint32
+		var _ = _706_u
+		var _out993 uint32
+		var _ = _out993
+		_out993 = inodeformat.Companion_Default___.GetUid(ip)
+		_706_u = _out993
+		if !_705_own || a.Uid != _706_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _712_g uint32
-		var _ = _712_g
-		var _out999 uint32
-		var _ = _out999
-		_out999 = inodeformat.Companion_Default___.GetGid(ip)
-		_712_g = _out999
-		var _713_mine bool
-		var _ = _713_mine
-		var _out1000 bool
-		var _ = _out1000
-		_out1000 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_713_mine = _out1000
-		if !_710_own || a.Gid != _712_g && !_713_mine {
+		var _707_g uint32
+		var _ = _707_g
+		var _out994 uint32
+		var _ = _out994
+		_out994 = inodeformat.Companion_Default___.GetGid(ip)
+		_707_g = _out994
+		var _708_mine bool
+		var _ = _708_mine
+		var _out995 bool
+		var _ = _out995
+		_out995 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_708_mine = _out995
+		if !_705_own || a.Gid != _707_g && !_708_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_710_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_705_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _714_w bool
-		var _ = _714_w
-		var _out1001 bool
-		var _ = _out1001
-		_out1001 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_714_w = _out1001
-		if !_714_w {
+		var _709_w bool
+		var _ = _709_w
+		var _out996 bool
+		var _ = _out996
+		_out996 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_709_w = _out996
+		if !_709_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _715_mode uint32
-	var _ = _715_mode
-	var _out1002 uint32
-	var _ = _out1002
-	_out1002 = inodeformat.Companion_Default___.GetMode(ip)
-	_715_mode = _out1002
+	var _710_mode uint32
+	var _ = _710_mode
+	var _out997 uint32
+	var _ = _out997
+	_out997 = inodeformat.Companion_Default___.GetMode(ip)
+	_710_mode = _out997
 	if a.HasMode {
-		_715_mode = a.Mode % uint32(4096)
-		var _716_gid uint32
-		var _ = _716_gid
-		var _out1003 uint32
-		var _ = _out1003
-		_out1003 = inodeformat.Companion_Default___.GetGid(ip)
-		_716_gid = _out1003
-		var _717_mine bool
-		var _ = _717_mine
-		var _out1004 bool
-		var _ = _out1004
-		_out1004 = permissions.Companion_Default___.InGroup(c, _716_gid)
-		_717_mine = _out1004
-		if c.Uid != uint32(0) && !_717_mine {
-			_715_mode = permissions.Companion_Default___.DropSetgid(_715_mode)
+		_710_mode = a.Mode % uint32(4096)
+		var _711_gid uint32
+		var _ = _711_gid
+		var _out998 uint32
+		var _ = _out998
+		_out998 = inodeformat.Companion_Default___.GetGid(ip)
+		_711_gid = _out998
+		var _712_mine bool
+		var _ = _712_mine
+		var _out999 bool
+		var _ = _out999
+		_out999 = permissions.Companion_Default___.InGroup(c, _711_gid)
+		_712_mine = _out999
+		if c.Uid != uint32(0) && !_712_mine {
+			_710_mode = permissions.Companion_Default___.DropSetgid(_710_mode)
 		}
 	}
-	var _718_ty uint32
-	var _ = _718_ty
-	var _out1005 uint32
-	var _ = _out1005
-	_out1005 = inodeformat.Companion_Default___.GetTy(ip)
-	_718_ty = _out1005
-	if _718_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_715_mode = permissions.Companion_Default___.KillPriv(_715_mode)
+	var _713_ty uint32
+	var _ = _713_ty
+	var _out1000 uint32
+	var _ = _out1000
+	_out1000 = inodeformat.Companion_Default___.GetTy(ip)
+	_713_ty = _out1000
+	if _713_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_710_mode = permissions.Companion_Default___.KillPriv(_710_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _715_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _710_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _719_ip *dbytes.Bytes
-	var _ = _719_ip
-	var _out1006 *dbytes.Bytes
-	var _ = _out1006
-	_out1006 = d.Fs.GetInode(txn, ino, true)
-	_719_ip = _out1006
-	var _720_was uint64
-	var _ = _720_was
-	var _out1007 uint64
-	var _ = _out1007
-	_out1007 = inodeformat.Companion_Default___.GetSize(_719_ip)
-	_720_was = _out1007
-	var _721_shrink uint64
-	var _ = _721_shrink
-	var _out1008 uint64
-	var _ = _out1008
-	_out1008 = inodeformat.Companion_Default___.GetShrink(_719_ip)
-	_721_shrink = _out1008
-	if size > _720_was && _721_shrink != uint64(0) {
+	var _714_ip *dbytes.Bytes
+	var _ = _714_ip
+	var _out1001 *dbytes.Bytes
+	var _ = _out1001
+	_out1001 = d.Fs.GetInode(txn, ino, true)
+	_714_ip = _out1001
+	var _715_was uint64
+	var _ = _715_was
+	var _out1002 uint64
+	var _ = _out1002
+	_out1002 = inodeformat.Companion_Default___.GetSize(_714_ip)
+	_715_was = _out1002
+	var _716_shrink uint64
+	var _ = _716_shrink
+	var _out1003 uint64
+	var _ = _out1003
+	_out1003 = inodeformat.Companion_Default___.GetShrink(_714_ip)
+	_716_shrink = _out1003
+	if size > _715_was && _716_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _722_ok bool
-	var _ = _722_ok
-	var _out1009 bool
-	var _ = _out1009
-	_out1009 = d.SetSize(txn, ino, size)
-	_722_ok = _out1009
-	if !_722_ok {
+	var _717_ok bool
+	var _ = _717_ok
+	var _out1004 bool
+	var _ = _out1004
+	_out1004 = d.SetSize(txn, ino, size)
+	_717_ok = _out1004
+	if !_717_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _720_was {
-		var _723_done bool
-		var _ = _723_done
-		var _out1010 bool
-		var _ = _out1010
-		_out1010 = procedurebase.Companion_Default___.Release(txn, d, ino, _720_was-size)
-		_723_done = _out1010
-		later = !_723_done
+	if size < _715_was {
+		var _718_done bool
+		var _ = _718_done
+		var _out1005 bool
+		var _ = _out1005
+		_out1005 = procedurebase.Companion_Default___.Release(txn, d, ino, _715_was-size)
+		_718_done = _out1005
+		later = !_718_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _724_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _724_p
-	var _out1011 uint32
-	var _ = _out1011
-	var _out1012 *dbytes.Bytes
-	var _ = _out1012
-	_out1011, _out1012 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1011
-	_724_p = _out1012
+	var _719_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _719_p
+	var _out1006 uint32
+	var _ = _out1006
+	var _out1007 *dbytes.Bytes
+	var _ = _out1007
+	_out1006, _out1007 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1006
+	_719_p = _out1007
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _724_p
+	ip = _719_p
 	if guard {
-		var _725_cs uint64
-		var _ = _725_cs
-		var _726_cns uint32
-		var _ = _726_cns
-		var _out1013 uint64
-		var _ = _out1013
-		var _out1014 uint32
-		var _ = _out1014
-		_out1013, _out1014 = inodeformat.Companion_Default___.GetCtime(_724_p)
-		_725_cs = _out1013
-		_726_cns = _out1014
-		if _725_cs != gs || _726_cns != gns {
+		var _720_cs uint64
+		var _ = _720_cs
+		var _721_cns uint32
+		var _ = _721_cns
+		var _out1008 uint64
+		var _ = _out1008
+		var _out1009 uint32
+		var _ = _out1009
+		_out1008, _out1009 = inodeformat.Companion_Default___.GetCtime(_719_p)
+		_720_cs = _out1008
+		_721_cns = _out1009
+		if _720_cs != gs || _721_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _727_ty uint32
-	var _ = _727_ty
-	var _out1015 uint32
-	var _ = _out1015
-	_out1015 = inodeformat.Companion_Default___.GetTy(_724_p)
-	_727_ty = _out1015
-	if a.HasSize && _727_ty != permissions.Companion_Default___.REG() {
+	var _722_ty uint32
+	var _ = _722_ty
+	var _out1010 uint32
+	var _ = _out1010
+	_out1010 = inodeformat.Companion_Default___.GetTy(_719_p)
+	_722_ty = _out1010
+	if a.HasSize && _722_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1016 uint32
-	var _ = _out1016
-	_out1016 = Companion_Default___.ArgStatus(a)
-	st = _out1016
+	var _out1011 uint32
+	var _ = _out1011
+	_out1011 = Companion_Default___.ArgStatus(a)
+	st = _out1011
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1017 uint32
-	var _ = _out1017
-	_out1017 = Companion_Default___.MaySetattr(c, _724_p, a)
-	st = _out1017
+	var _out1012 uint32
+	var _ = _out1012
+	_out1012 = Companion_Default___.MaySetattr(c, _719_p, a)
+	st = _out1012
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1018 uint32
-		var _ = _out1018
-		var _out1019 bool
-		var _ = _out1019
-		_out1018, _out1019 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1018
-		later = _out1019
+		var _out1013 uint32
+		var _ = _out1013
+		var _out1014 bool
+		var _ = _out1014
+		_out1013, _out1014 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1013
+		later = _out1014
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _728_np *dbytes.Bytes
-	var _ = _728_np
-	var _out1020 *dbytes.Bytes
-	var _ = _out1020
-	_out1020 = d.Fs.GetInode(txn, ino, true)
-	_728_np = _out1020
-	var _729_ts uint64
-	var _ = _729_ts
-	var _730_tns uint32
-	var _ = _730_tns
-	var _out1021 uint64
-	var _ = _out1021
-	var _out1022 uint32
-	var _ = _out1022
-	_out1021, _out1022 = attributechanges.Companion_Default___.Stamp(_728_np, s, ns)
-	_729_ts = _out1021
-	_730_tns = _out1022
-	Companion_Default___.Apply(c, _728_np, a, _729_ts, _730_tns)
-	inodeformat.Companion_Default___.SetVerf(_728_np, uint64(0))
-	d.PutInode(txn, ino, _728_np)
-	after = _728_np
+	var _723_np *dbytes.Bytes
+	var _ = _723_np
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	_out1015 = d.Fs.GetInode(txn, ino, true)
+	_723_np = _out1015
+	var _724_ts uint64
+	var _ = _724_ts
+	var _725_tns uint32
+	var _ = _725_tns
+	var _out1016 uint64
+	var _ = _out1016
+	var _out1017 uint32
+	var _ = _out1017
+	_out1016, _out1017 = attributechanges.Companion_Default___.Stamp(_723_np, s, ns)
+	_724_ts = _out1016
+	_725_tns = _out1017
+	Companion_Default___.Apply(c, _723_np, a, _724_ts, _725_tns)
+	inodeformat.Companion_Default___.SetVerf(_723_np, uint64(0))
+	d.PutInode(txn, ino, _723_np)
+	after = _723_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1023 uint32
-	var _ = _out1023
-	var _out1024 *dbytes.Bytes
-	var _ = _out1024
-	_out1023, _out1024 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1023
-	before = _out1024
+	var _out1018 uint32
+	var _ = _out1018
+	var _out1019 *dbytes.Bytes
+	var _ = _out1019
+	_out1018, _out1019 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1018
+	before = _out1019
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1025 uint32
-	var _ = _out1025
-	var _out1026 *dbytes.Bytes
-	var _ = _out1026
-	var _out1027 bool
-	var _ = _out1027
-	_out1025, _out1026, _out1027 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1025
-	after = _out1026
-	later = _out1027
+	var _out1020 uint32
+	var _ = _out1020
+	var _out1021 *dbytes.Bytes
+	var _ = _out1021
+	var _out1022 bool
+	var _ = _out1022
+	_out1020, _out1021, _out1022 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1020
+	after = _out1021
+	later = _out1022
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _731_ty uint32
-	var _ = _731_ty
-	var _out1028 uint32
-	var _ = _out1028
-	_out1028 = inodeformat.Companion_Default___.GetTy(ip)
-	_731_ty = _out1028
-	var _732_dmode uint32
-	var _ = _732_dmode
-	var _out1029 uint32
-	var _ = _out1029
-	_out1029 = inodeformat.Companion_Default___.GetMode(dp)
-	_732_dmode = _out1029
-	var _733_dgid uint32
-	var _ = _733_dgid
-	var _out1030 uint32
-	var _ = _out1030
-	_out1030 = inodeformat.Companion_Default___.GetGid(dp)
-	_733_dgid = _out1030
+	var _726_ty uint32
+	var _ = _726_ty
+	var _out1023 uint32
+	var _ = _out1023
+	_out1023 = inodeformat.Companion_Default___.GetTy(ip)
+	_726_ty = _out1023
+	var _727_dmode uint32
+	var _ = _727_dmode
+	var _out1024 uint32
+	var _ = _out1024
+	_out1024 = inodeformat.Companion_Default___.GetMode(dp)
+	_727_dmode = _out1024
+	var _728_dgid uint32
+	var _ = _728_dgid
+	var _out1025 uint32
+	var _ = _out1025
+	_out1025 = inodeformat.Companion_Default___.GetGid(dp)
+	_728_dgid = _out1025
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _732_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _733_dgid
+		if _727_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _728_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _731_ty == permissions.Companion_Default___.DIR() {
+		if _726_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _734_dmode uint32
-	var _ = _734_dmode
-	var _out1031 uint32
-	var _ = _out1031
-	_out1031 = inodeformat.Companion_Default___.GetMode(dp)
-	_734_dmode = _out1031
-	var _735_m uint32
-	var _ = _735_m
-	var _out1032 uint32
-	var _ = _out1032
-	_out1032 = inodeformat.Companion_Default___.GetMode(ip)
-	_735_m = _out1032
-	if _734_dmode/uint32(1024)%uint32(2) == uint32(1) && _735_m/uint32(1024)%uint32(2) == uint32(0) && _735_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _735_m+uint32(1024))
+	var _729_dmode uint32
+	var _ = _729_dmode
+	var _out1026 uint32
+	var _ = _out1026
+	_out1026 = inodeformat.Companion_Default___.GetMode(dp)
+	_729_dmode = _out1026
+	var _730_m uint32
+	var _ = _730_m
+	var _out1027 uint32
+	var _ = _out1027
+	_out1027 = inodeformat.Companion_Default___.GetMode(ip)
+	_730_m = _out1027
+	if _729_dmode/uint32(1024)%uint32(2) == uint32(1) && _730_m/uint32(1024)%uint32(2) == uint32(0) && _730_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _730_m+uint32(1024))
 	}
 }
 

@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out527 uint64
-		var _ = _out527
-		_out527 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out527
+		var _out522 uint64
+		var _ = _out522
+		_out522 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out522
 		return bn
 	}
-	var _334_pb *dbytes.Blk
-	var _ = _334_pb
-	var _out528 *dbytes.Blk
-	var _ = _out528
-	_out528 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_334_pb = _out528
-	bn = _334_pb.U64(uint64(8) * (j % uint64(512)))
+	var _329_pb *dbytes.Blk
+	var _ = _329_pb
+	var _out523 *dbytes.Blk
+	var _ = _out523
+	_out523 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_329_pb = _out523
+	bn = _329_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _335_pn uint64
-	var _ = _335_pn
-	var _out529 uint64
-	var _ = _out529
-	_out529 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_335_pn = _out529
-	if _335_pn == uint64(0) {
-		var _out530 *dbytes.Blk
-		var _ = _out530
-		_out530 = dbytes.ZeroBlk()
-		pb = _out530
+	var _330_pn uint64
+	var _ = _330_pn
+	var _out524 uint64
+	var _ = _out524
+	_out524 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_330_pn = _out524
+	if _330_pn == uint64(0) {
+		var _out525 *dbytes.Blk
+		var _ = _out525
+		_out525 = dbytes.ZeroBlk()
+		pb = _out525
 	} else {
-		var _out531 *dbytes.Blk
-		var _ = _out531
-		_out531 = _this.Fs.ReadBlock(txn, _335_pn, excl)
-		pb = _out531
+		var _out526 *dbytes.Blk
+		var _ = _out526
+		_out526 = _this.Fs.ReadBlock(txn, _330_pn, excl)
+		pb = _out526
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out532 bool
-	var _ = _out532
-	var _out533 uint64
-	var _ = _out533
-	_out532, _out533 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out532
-	bn = _out533
+	var _out527 bool
+	var _ = _out527
+	var _out528 uint64
+	var _ = _out528
+	_out527, _out528 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out527
+	bn = _out528
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out534 bool
-	var _ = _out534
-	var _out535 uint64
-	var _ = _out535
-	_out534, _out535 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out534
-	bn = _out535
+	var _out529 bool
+	var _ = _out529
+	var _out530 uint64
+	var _ = _out530
+	_out529, _out530 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out529
+	bn = _out530
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out536 uint64
-		var _ = _out536
-		_out536 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out536
+		var _out531 uint64
+		var _ = _out531
+		_out531 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out531
 		if bn == uint64(0) {
-			var _336_near uint64
-			var _ = _336_near
-			var _out537 uint64
-			var _ = _out537
-			_out537 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_336_near = _out537
-			var _337_z *dbytes.Bytes
-			var _ = _337_z
-			var _out538 *dbytes.Bytes
-			var _ = _out538
-			_out538 = dbytes.NewBytes(uint64(4096))
-			_337_z = _out538
-			var _out539 bool
-			var _ = _out539
-			var _out540 uint64
-			var _ = _out540
-			_out539, _out540 = _this.AllocRoot(txn, ip, ino, k, _336_near, _337_z)
-			ok = _out539
-			bn = _out540
+			var _331_near uint64
+			var _ = _331_near
+			var _out532 uint64
+			var _ = _out532
+			_out532 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_331_near = _out532
+			var _332_z *dbytes.Bytes
+			var _ = _332_z
+			var _out533 *dbytes.Bytes
+			var _ = _out533
+			_out533 = dbytes.NewBytes(uint64(4096))
+			_332_z = _out533
+			var _out534 bool
+			var _ = _out534
+			var _out535 uint64
+			var _ = _out535
+			_out534, _out535 = _this.AllocRoot(txn, ip, ino, k, _331_near, _332_z)
+			ok = _out534
+			bn = _out535
 		}
 		return ok, bn
 	}
-	var _338_pn uint64 = 0
-	var _ = _338_pn
-	var _out541 bool
-	var _ = _out541
-	var _out542 uint64
-	var _ = _out542
-	_out541, _out542 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out541
-	_338_pn = _out542
+	var _333_pn uint64 = 0
+	var _ = _333_pn
+	var _out536 bool
+	var _ = _out536
+	var _out537 uint64
+	var _ = _out537
+	_out536, _out537 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out536
+	_333_pn = _out537
 	if !ok {
 		return ok, bn
 	}
-	var _339_pb *dbytes.Blk
-	var _ = _339_pb
-	var _out543 *dbytes.Blk
-	var _ = _out543
-	_out543 = _this.Fs.ReadBlock(txn, _338_pn, true)
-	_339_pb = _out543
-	bn = _339_pb.U64(uint64(8) * (j % uint64(512)))
+	var _334_pb *dbytes.Blk
+	var _ = _334_pb
+	var _out538 *dbytes.Blk
+	var _ = _out538
+	_out538 = _this.Fs.ReadBlock(txn, _333_pn, true)
+	_334_pb = _out538
+	bn = _334_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _340_t *dbytes.Bytes
-		var _ = _340_t
-		var _out544 *dbytes.Bytes
-		var _ = _out544
-		_out544 = _339_pb.Thaw()
-		_340_t = _out544
-		var _341_z *dbytes.Bytes
-		var _ = _341_z
-		var _out545 *dbytes.Bytes
-		var _ = _out545
-		_out545 = dbytes.NewBytes(uint64(4096))
-		_341_z = _out545
-		var _out546 bool
-		var _ = _out546
-		var _out547 uint64
-		var _ = _out547
-		_out546, _out547 = _this.AddChild(txn, ip, _340_t, _338_pn, j, false, _338_pn, _341_z)
-		ok = _out546
-		bn = _out547
+		var _335_t *dbytes.Bytes
+		var _ = _335_t
+		var _out539 *dbytes.Bytes
+		var _ = _out539
+		_out539 = _334_pb.Thaw()
+		_335_t = _out539
+		var _336_z *dbytes.Bytes
+		var _ = _336_z
+		var _out540 *dbytes.Bytes
+		var _ = _out540
+		_out540 = dbytes.NewBytes(uint64(4096))
+		_336_z = _out540
+		var _out541 bool
+		var _ = _out541
+		var _out542 uint64
+		var _ = _out542
+		_out541, _out542 = _this.AddChild(txn, ip, _335_t, _333_pn, j, false, _333_pn, _336_z)
+		ok = _out541
+		bn = _out542
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _338_pn, _340_t)
+		_this.CloseParent(txn, _333_pn, _335_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out548 *dbytes.Blk
-		var _ = _out548
-		_out548 = dbytes.ZeroBlk()
-		b = _out548
+		var _out543 *dbytes.Blk
+		var _ = _out543
+		_out543 = dbytes.ZeroBlk()
+		b = _out543
 	} else {
-		var _out549 *dbytes.Blk
-		var _ = _out549
-		_out549 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out549
+		var _out544 *dbytes.Blk
+		var _ = _out544
+		_out544 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out544
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _342_k uint64
-	var _ = _342_k
-	_342_k = positions.Companion_Default___.FlatK(n)
-	var _343_bn uint64
-	var _ = _343_bn
-	var _out550 uint64
-	var _ = _out550
-	_out550 = _this.Resolve(txn, ip, _342_k, positions.Companion_Default___.MaxLev(_342_k), positions.Companion_Default___.FlatJ(n), excl)
-	_343_bn = _out550
-	var _out551 *dbytes.Blk
-	var _ = _out551
-	_out551 = _this.ReadAt(txn, _343_bn, excl)
-	b = _out551
+	var _337_k uint64
+	var _ = _337_k
+	_337_k = positions.Companion_Default___.FlatK(n)
+	var _338_bn uint64
+	var _ = _338_bn
+	var _out545 uint64
+	var _ = _out545
+	_out545 = _this.Resolve(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), positions.Companion_Default___.FlatJ(n), excl)
+	_338_bn = _out545
+	var _out546 *dbytes.Blk
+	var _ = _out546
+	_out546 = _this.ReadAt(txn, _338_bn, excl)
+	b = _out546
 	return b
 }
 

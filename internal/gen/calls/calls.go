@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _603_status uint32 = 0
-	var _ = _603_status
-	var _out816 uint32
-	var _ = _out816
-	var _out817 uint32
-	var _ = _out817
-	_out816, _out817 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_603_status = _out816
-	st = _out817
+	var _598_status uint32 = 0
+	var _ = _598_status
+	var _out811 uint32
+	var _ = _out811
+	var _out812 uint32
+	var _ = _out812
+	_out811, _out812 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_598_status = _out811
+	st = _out812
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _603_status == exec.Companion_Default___.TOOBIG() {
-		var _604_fewer uint64
-		var _ = _604_fewer
-		_604_fewer = func() uint64 {
+	} else if _598_status == exec.Companion_Default___.TOOBIG() {
+		var _599_fewer uint64
+		var _ = _599_fewer
+		_599_fewer = func() uint64 {
 			if c.P == nfsdurable.Companion_Default___.WRITE() {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _604_fewer == uint64(0) {
-			_603_status = Companion_Default___.SERVERFAULT()
+		if _599_fewer == uint64(0) {
+			_598_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _604_fewer
+			c.N = _599_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _603_status == Companion_Default___.SHRINKFIRST() {
+	} else if _598_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _603_status == Companion_Default___.NOSPC() {
+	} else if _598_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _603_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _598_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_603_status = nfsdurable.Companion_Default___.IO()
+		_598_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_603_status)
+	c.Answer(_598_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _281_n uint64
-	var _ = _281_n
-	var _out470 uint64
-	var _ = _out470
-	_out470 = t.Buf.Len()
-	_281_n = _out470
+	var _276_n uint64
+	var _ = _276_n
+	var _out465 uint64
+	var _ = _out465
+	_out465 = t.Buf.Len()
+	_276_n = _out465
 	i = i0
-	var _282_go bool
-	var _ = _282_go
-	_282_go = true
-	for _282_go {
-		var _283_k uint64
-		var _ = _283_k
-		var _out471 uint64
-		var _ = _out471
-		_out471 = t.Buf.KeyAt(i)
-		_283_k = _out471
-		var _284_off uint64
-		var _ = _284_off
-		_284_off = objectsm.Companion_Default___.KeyOff(_283_k)
-		var _285_is bool
-		var _ = _285_is
-		var _286_v bool
-		var _ = _286_v
-		var _out472 bool
-		var _ = _out472
-		var _out473 bool
-		var _ = _out473
-		_out472, _out473 = t.Buf.BitAt(i)
-		_285_is = _out472
-		_286_v = _out473
-		if _285_is {
-			objectsm.Companion_Default___.PutBit(w, _284_off, _286_v)
+	var _277_go bool
+	var _ = _277_go
+	_277_go = true
+	for _277_go {
+		var _278_k uint64
+		var _ = _278_k
+		var _out466 uint64
+		var _ = _out466
+		_out466 = t.Buf.KeyAt(i)
+		_278_k = _out466
+		var _279_off uint64
+		var _ = _279_off
+		_279_off = objectsm.Companion_Default___.KeyOff(_278_k)
+		var _280_is bool
+		var _ = _280_is
+		var _281_v bool
+		var _ = _281_v
+		var _out467 bool
+		var _ = _out467
+		var _out468 bool
+		var _ = _out468
+		_out467, _out468 = t.Buf.BitAt(i)
+		_280_is = _out467
+		_281_v = _out468
+		if _280_is {
+			objectsm.Companion_Default___.PutBit(w, _279_off, _281_v)
 		} else {
-			t.Buf.CopyAt(i, w, _284_off/uint64(8))
+			t.Buf.CopyAt(i, w, _279_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _281_n {
-			_282_go = false
+		if i == _276_n {
+			_277_go = false
 		} else {
-			var _287_k2 uint64
-			var _ = _287_k2
-			var _out474 uint64
-			var _ = _out474
-			_out474 = t.Buf.KeyAt(i)
-			_287_k2 = _out474
-			_282_go = objectsm.Companion_Default___.KeyBlk(_287_k2) == a
+			var _282_k2 uint64
+			var _ = _282_k2
+			var _out469 uint64
+			var _ = _out469
+			_out469 = t.Buf.KeyAt(i)
+			_282_k2 = _out469
+			_277_go = objectsm.Companion_Default___.KeyBlk(_282_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _288_n uint64
-	var _ = _288_n
-	var _out475 uint64
-	var _ = _out475
-	_out475 = t.Buf.Len()
-	_288_n = _out475
-	var _289_i uint64
-	var _ = _289_i
-	_289_i = uint64(0)
+	var _283_n uint64
+	var _ = _283_n
+	var _out470 uint64
+	var _ = _out470
+	_out470 = t.Buf.Len()
+	_283_n = _out470
+	var _284_i uint64
+	var _ = _284_i
+	_284_i = uint64(0)
 	miss = uint64(0)
-	for _289_i < _288_n {
-		var _290_k uint64
-		var _ = _290_k
-		var _out476 uint64
-		var _ = _out476
-		_out476 = t.Buf.KeyAt(_289_i)
-		_290_k = _out476
-		var _291_a uint64
-		var _ = _291_a
-		_291_a = objectsm.Companion_Default___.KeyBlk(_290_k)
-		var _292_b *dbytes.Blk
-		var _ = _292_b
-		var _out477 *dbytes.Blk
-		var _ = _out477
-		_out477 = t.Buf.BlkAt(_289_i)
-		_292_b = _out477
-		if _292_b != (*dbytes.Blk)(nil) {
-			tx.Put(_291_a, _292_b)
-			_289_i = _289_i + uint64(1)
+	for _284_i < _283_n {
+		var _285_k uint64
+		var _ = _285_k
+		var _out471 uint64
+		var _ = _out471
+		_out471 = t.Buf.KeyAt(_284_i)
+		_285_k = _out471
+		var _286_a uint64
+		var _ = _286_a
+		_286_a = objectsm.Companion_Default___.KeyBlk(_285_k)
+		var _287_b *dbytes.Blk
+		var _ = _287_b
+		var _out472 *dbytes.Blk
+		var _ = _out472
+		_out472 = t.Buf.BlkAt(_284_i)
+		_287_b = _out472
+		if _287_b != (*dbytes.Blk)(nil) {
+			tx.Put(_286_a, _287_b)
+			_284_i = _284_i + uint64(1)
 		} else {
-			var _293_c *dbytes.Blk
-			var _ = _293_c
-			var _294___v0 uint64
-			var _ = _294___v0
-			var _out478 *dbytes.Blk
-			var _ = _out478
-			var _out479 uint64
-			var _ = _out479
-			_out478, _out479 = journalreader.Companion_Default___.Lookup(t.S.J, _291_a)
-			_293_c = _out478
-			_294___v0 = _out479
-			if _293_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _291_a
+			var _288_c *dbytes.Blk
+			var _ = _288_c
+			var _289___v0 uint64
+			var _ = _289___v0
+			var _out473 *dbytes.Blk
+			var _ = _out473
+			var _out474 uint64
+			var _ = _out474
+			_out473, _out474 = journalreader.Companion_Default___.Lookup(t.S.J, _286_a)
+			_288_c = _out473
+			_289___v0 = _out474
+			if _288_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _286_a
 				return ok, miss
 			}
-			var _295_w *dbytes.Bytes
-			var _ = _295_w
-			var _out480 *dbytes.Bytes
-			var _ = _out480
-			_out480 = _293_c.Thaw()
-			_295_w = _out480
-			var _out481 uint64
-			var _ = _out481
-			_out481 = Companion_Default___.Splice1(t, _289_i, _291_a, _295_w)
-			_289_i = _out481
-			var _296_f *dbytes.Blk
-			var _ = _296_f
-			var _out482 *dbytes.Blk
-			var _ = _out482
-			_out482 = dbytes.Freeze(_295_w)
-			_296_f = _out482
-			tx.Put(_291_a, _296_f)
+			var _290_w *dbytes.Bytes
+			var _ = _290_w
+			var _out475 *dbytes.Bytes
+			var _ = _out475
+			_out475 = _288_c.Thaw()
+			_290_w = _out475
+			var _out476 uint64
+			var _ = _out476
+			_out476 = Companion_Default___.Splice1(t, _284_i, _286_a, _290_w)
+			_284_i = _out476
+			var _291_f *dbytes.Blk
+			var _ = _291_f
+			var _out477 *dbytes.Blk
+			var _ = _out477
+			_out477 = dbytes.Freeze(_290_w)
+			_291_f = _out477
+			tx.Put(_286_a, _291_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,28 +218,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _297_j *journalm.Journal
-	var _ = _297_j
-	_297_j = t.S.J
-	_297_j.Mu.Lock()
+	var _292_j *journalm.Journal
+	var _ = _292_j
+	_292_j = t.S.J
+	_292_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out483 uint32
-	var _ = _out483
-	var _out484 uint64
-	var _ = _out484
-	var _out485 bool
-	var _ = _out485
-	var _out486 uint64
-	var _ = _out486
-	_out483, _out484, _out485, _out486 = Companion_Default___.Point(t)
-	st = _out483
-	n = _out484
-	get = _out485
-	miss = _out486
+	var _out478 uint32
+	var _ = _out478
+	var _out479 uint64
+	var _ = _out479
+	var _out480 bool
+	var _ = _out480
+	var _out481 uint64
+	var _ = _out481
+	_out478, _out479, _out480, _out481 = Companion_Default___.Point(t)
+	st = _out478
+	n = _out479
+	get = _out480
+	miss = _out481
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_297_j.Mu.Unlock()
+	_292_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,31 +256,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _298_j *journalm.Journal
-	var _ = _298_j
-	_298_j = t.S.J
+	var _293_j *journalm.Journal
+	var _ = _293_j
+	_293_j = t.S.J
 	n = uint64(0)
-	var _299_ok bool = false
-	var _ = _299_ok
-	var _out487 bool
-	var _ = _out487
-	var _out488 uint64
-	var _ = _out488
-	_out487, _out488 = Companion_Default___.Build(t, t.Tx)
-	_299_ok = _out487
-	miss = _out488
-	get = !_299_ok
-	if !_299_ok {
+	var _294_ok bool = false
+	var _ = _294_ok
+	var _out482 bool
+	var _ = _out482
+	var _out483 uint64
+	var _ = _out483
+	_out482, _out483 = Companion_Default___.Build(t, t.Tx)
+	_294_ok = _out482
+	miss = _out483
+	get = !_294_ok
+	if !_294_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out489 uint32
-	var _ = _out489
-	var _out490 uint64
-	var _ = _out490
-	_out489, _out490 = journalcommit.Companion_Default___.Append(_298_j, t.Tx)
-	st = _out489
-	n = _out490
+	var _out484 uint32
+	var _ = _out484
+	var _out485 uint64
+	var _ = _out485
+	_out484, _out485 = journalcommit.Companion_Default___.Append(_293_j, t.Tx)
+	st = _out484
+	n = _out485
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -288,38 +288,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _300_j *journalm.Journal
-	var _ = _300_j
-	_300_j = t.S.J
-	var _301_get bool = false
-	var _ = _301_get
-	var _302_miss uint64 = 0
-	var _ = _302_miss
+	var _295_j *journalm.Journal
+	var _ = _295_j
+	_295_j = t.S.J
+	var _296_get bool = false
+	var _ = _296_get
+	var _297_miss uint64 = 0
+	var _ = _297_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out491 uint32
-		var _ = _out491
-		var _out492 uint64
-		var _ = _out492
-		var _out493 bool
-		var _ = _out493
-		var _out494 uint64
-		var _ = _out494
-		_out491, _out492, _out493, _out494 = Companion_Default___.TryAppend(t)
-		st = _out491
-		n = _out492
-		_301_get = _out493
-		_302_miss = _out494
-		if _301_get {
-			var _303_b *dbytes.Blk
-			var _ = _303_b
-			var _out495 *dbytes.Blk
-			var _ = _out495
-			_out495 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _302_miss)
-			_303_b = _out495
-			if _303_b == (*dbytes.Blk)(nil) {
+		var _out486 uint32
+		var _ = _out486
+		var _out487 uint64
+		var _ = _out487
+		var _out488 bool
+		var _ = _out488
+		var _out489 uint64
+		var _ = _out489
+		_out486, _out487, _out488, _out489 = Companion_Default___.TryAppend(t)
+		st = _out486
+		n = _out487
+		_296_get = _out488
+		_297_miss = _out489
+		if _296_get {
+			var _298_b *dbytes.Blk
+			var _ = _298_b
+			var _out490 *dbytes.Blk
+			var _ = _out490
+			_out490 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _297_miss)
+			_298_b = _out490
+			if _298_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -343,39 +343,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _304_w uint64
-	var _ = _304_w
-	var _out496 uint64
-	var _ = _out496
-	_out496 = t.Buf.Len()
-	_304_w = _out496
-	var _305_n uint64
-	var _ = _305_n
-	_305_n = uint64(0)
-	if _304_w > uint64(0) {
+	var _299_w uint64
+	var _ = _299_w
+	var _out491 uint64
+	var _ = _out491
+	_out491 = t.Buf.Len()
+	_299_w = _out491
+	var _300_n uint64
+	var _ = _300_n
+	_300_n = uint64(0)
+	if _299_w > uint64(0) {
 		t.Buf.Sort()
-		var _out497 uint32
-		var _ = _out497
-		var _out498 uint64
-		var _ = _out498
-		_out497, _out498 = Companion_Default___.AppendAll(t)
-		st = _out497
-		_305_n = _out498
+		var _out492 uint32
+		var _ = _out492
+		var _out493 uint64
+		var _ = _out493
+		_out492, _out493 = Companion_Default___.AppendAll(t)
+		st = _out492
+		_300_n = _out493
 		if st != txnm.Companion_Default___.OK() {
-			var _out499 uint64
-			var _ = _out499
-			_out499 = Companion_Default___.Abort(t)
-			need = _out499
+			var _out494 uint64
+			var _ = _out494
+			_out494 = Companion_Default___.Abort(t)
+			need = _out494
 			return st, need
 		}
 		if !stable {
-			_305_n = uint64(0)
+			_300_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _305_n)
-	if _305_n > need {
-		need = _305_n
+	Companion_Default___.Drop(t, _300_n)
+	if _300_n > need {
+		need = _300_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

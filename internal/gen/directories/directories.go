@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out649 *dbytes.Bytes
-	var _ = _out649
-	_out649 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out649
-	var _out650 uint64
-	var _ = _out650
-	_out650 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out650
+	var _out644 *dbytes.Bytes
+	var _ = _out644
+	_out644 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out644
+	var _out645 uint64
+	var _ = _out645
+	_out645 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out645
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _468_ip *dbytes.Bytes
-	var _ = _468_ip
-	var _469_nb uint64
-	var _ = _469_nb
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	var _out652 uint64
-	var _ = _out652
-	_out651, _out652 = _this.Open(txn, d, excl)
-	_468_ip = _out651
-	_469_nb = _out652
-	var _470_h uint64
-	var _ = _470_h
-	_470_h = dbytes.NameHash(name)
-	var _471_key uint64
-	var _ = _471_key
-	var _out653 uint64
-	var _ = _out653
-	_out653 = dirlayout.Companion_Default___.KeyFor(name, _470_h)
-	_471_key = _out653
-	var _472_kind uint64
-	var _ = _472_kind
-	_472_kind = uint64(0)
-	var _473_l uint64
-	var _ = _473_l
-	_473_l = name.Len()
-	if _473_l > uint64(56) {
-		_472_kind = uint64(1)
+	var _463_ip *dbytes.Bytes
+	var _ = _463_ip
+	var _464_nb uint64
+	var _ = _464_nb
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	var _out647 uint64
+	var _ = _out647
+	_out646, _out647 = _this.Open(txn, d, excl)
+	_463_ip = _out646
+	_464_nb = _out647
+	var _465_h uint64
+	var _ = _465_h
+	_465_h = dbytes.NameHash(name)
+	var _466_key uint64
+	var _ = _466_key
+	var _out648 uint64
+	var _ = _out648
+	_out648 = dirlayout.Companion_Default___.KeyFor(name, _465_h)
+	_466_key = _out648
+	var _467_kind uint64
+	var _ = _467_kind
+	_467_kind = uint64(0)
+	var _468_l uint64
+	var _ = _468_l
+	_468_l = name.Len()
+	if _468_l > uint64(56) {
+		_467_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _474_n uint64
-	var _ = _474_n
-	_474_n = uint64(9)
-	for _474_n > uint64(0) {
-		_474_n = _474_n - uint64(1)
-		var _475_blk uint64
-		var _ = _475_blk
-		var _out654 uint64
-		var _ = _out654
-		_out654 = dirlayout.Companion_Default___.BucketBlock(_470_h, _474_n, _472_kind)
-		_475_blk = _out654
-		var _476_fr uint64
-		var _ = _476_fr
-		_476_fr = uint64(0)
-		if _475_blk < _469_nb {
-			var _477_b *dbytes.Blk
-			var _ = _477_b
-			var _out655 *dbytes.Blk
-			var _ = _out655
-			_out655 = _this.Fs.ReadBlockOf(txn, _468_ip, d, _475_blk, excl)
-			_477_b = _out655
-			var _478_i uint64 = 0
-			var _ = _478_i
-			var _479_w uint64 = 0
-			var _ = _479_w
-			var _out656 bool
-			var _ = _out656
-			var _out657 uint64
-			var _ = _out657
-			var _out658 uint64
-			var _ = _out658
-			var _out659 uint64
-			var _ = _out659
-			_out656, _out657, _out658, _out659 = dirlayout.Companion_Default___.Search(_477_b, _475_blk, name, _471_key)
-			found = _out656
-			_478_i = _out657
-			_479_w = _out658
-			_476_fr = _out659
+	var _469_n uint64
+	var _ = _469_n
+	_469_n = uint64(9)
+	for _469_n > uint64(0) {
+		_469_n = _469_n - uint64(1)
+		var _470_blk uint64
+		var _ = _470_blk
+		var _out649 uint64
+		var _ = _out649
+		_out649 = dirlayout.Companion_Default___.BucketBlock(_465_h, _469_n, _467_kind)
+		_470_blk = _out649
+		var _471_fr uint64
+		var _ = _471_fr
+		_471_fr = uint64(0)
+		if _470_blk < _464_nb {
+			var _472_b *dbytes.Blk
+			var _ = _472_b
+			var _out650 *dbytes.Blk
+			var _ = _out650
+			_out650 = _this.Fs.ReadBlockOf(txn, _463_ip, d, _470_blk, excl)
+			_472_b = _out650
+			var _473_i uint64 = 0
+			var _ = _473_i
+			var _474_w uint64 = 0
+			var _ = _474_w
+			var _out651 bool
+			var _ = _out651
+			var _out652 uint64
+			var _ = _out652
+			var _out653 uint64
+			var _ = _out653
+			var _out654 uint64
+			var _ = _out654
+			_out651, _out652, _out653, _out654 = dirlayout.Companion_Default___.Search(_472_b, _470_blk, name, _466_key)
+			found = _out651
+			_473_i = _out652
+			_474_w = _out653
+			_471_fr = _out654
 			if found {
-				ino, cell = _479_w%uint64(281474976710656), uint64(64)*_475_blk+_478_i
+				ino, cell = _474_w%uint64(281474976710656), uint64(64)*_470_blk+_473_i
 				return found, ino, cell, lev
 			}
 		}
-		if _476_fr < uint64(64) {
-			lev = _474_n
+		if _471_fr < uint64(64) {
+			lev = _469_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _480_cell uint64 = 0
-	var _ = _480_cell
-	var _481_lev uint64 = 0
-	var _ = _481_lev
-	var _out660 bool
-	var _ = _out660
-	var _out661 uint64
-	var _ = _out661
-	var _out662 uint64
-	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	_out660, _out661, _out662, _out663 = _this.Find(txn, d, name, excl)
-	found = _out660
-	ino = _out661
-	_480_cell = _out662
-	_481_lev = _out663
+	var _475_cell uint64 = 0
+	var _ = _475_cell
+	var _476_lev uint64 = 0
+	var _ = _476_lev
+	var _out655 bool
+	var _ = _out655
+	var _out656 uint64
+	var _ = _out656
+	var _out657 uint64
+	var _ = _out657
+	var _out658 uint64
+	var _ = _out658
+	_out655, _out656, _out657, _out658 = _this.Find(txn, d, name, excl)
+	found = _out655
+	ino = _out656
+	_475_cell = _out657
+	_476_lev = _out658
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _482_cell uint64 = 0
-	var _ = _482_cell
-	var _out664 bool
-	var _ = _out664
-	var _out665 uint64
-	var _ = _out665
-	var _out666 uint64
-	var _ = _out666
-	var _out667 uint64
-	var _ = _out667
-	_out664, _out665, _out666, _out667 = _this.Find(txn, d, name, excl)
-	found = _out664
-	ino = _out665
-	_482_cell = _out666
-	hint = _out667
+	var _477_cell uint64 = 0
+	var _ = _477_cell
+	var _out659 bool
+	var _ = _out659
+	var _out660 uint64
+	var _ = _out660
+	var _out661 uint64
+	var _ = _out661
+	var _out662 uint64
+	var _ = _out662
+	_out659, _out660, _out661, _out662 = _this.Find(txn, d, name, excl)
+	found = _out659
+	ino = _out660
+	_477_cell = _out661
+	hint = _out662
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _483_ip *dbytes.Bytes
-	var _ = _483_ip
-	var _out668 *dbytes.Bytes
-	var _ = _out668
-	_out668 = _this.Fs.GetInode(txn, d, true)
-	_483_ip = _out668
-	var _484_n uint64
-	var _ = _484_n
-	var _out669 uint64
-	var _ = _out669
-	_out669 = inodeformat.Companion_Default___.GetNent(_483_ip)
-	_484_n = _out669
-	if !down && _484_n == uint64(18446744073709551615) {
+	var _478_ip *dbytes.Bytes
+	var _ = _478_ip
+	var _out663 *dbytes.Bytes
+	var _ = _out663
+	_out663 = _this.Fs.GetInode(txn, d, true)
+	_478_ip = _out663
+	var _479_n uint64
+	var _ = _479_n
+	var _out664 uint64
+	var _ = _out664
+	_out664 = inodeformat.Companion_Default___.GetNent(_478_ip)
+	_479_n = _out664
+	if !down && _479_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_484_n = _484_n - uint64(1)
+		_479_n = _479_n - uint64(1)
 	} else {
-		_484_n = _484_n + uint64(1)
+		_479_n = _479_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_483_ip, _484_n)
-	_this.Fs.PutInode(txn, d, _483_ip)
+	inodeformat.Companion_Default___.SetNent(_478_ip, _479_n)
+	_this.Fs.PutInode(txn, d, _478_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _485_len uint64
-	var _ = _485_len
-	_485_len = s.Len()
-	var _out670 bool
-	var _ = _out670
-	_out670 = _this.Fs.Write(txn, d, off, s, uint64(0), _485_len)
-	ok = _out670
+	var _480_len uint64
+	var _ = _480_len
+	_480_len = s.Len()
+	var _out665 bool
+	var _ = _out665
+	_out665 = _this.Fs.Write(txn, d, off, s, uint64(0), _480_len)
+	ok = _out665
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out671 bool
-		var _ = _out671
-		_out671 = _this.Count(txn, d, down)
-		ok = _out671
+		var _out666 bool
+		var _ = _out666
+		_out666 = _this.Count(txn, d, down)
+		ok = _out666
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out672 bool
-	var _ = _out672
-	_out672 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out672
+	var _out667 bool
+	var _ = _out667
+	_out667 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out667
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _486_h uint64
-	var _ = _486_h
-	_486_h = dbytes.NameHash(name)
-	var _487_key uint64
-	var _ = _487_key
-	var _out673 uint64
-	var _ = _out673
-	_out673 = dirlayout.Companion_Default___.KeyFor(name, _486_h)
-	_487_key = _out673
-	var _488_cell uint64 = 0
-	var _ = _488_cell
-	var _489_size uint64 = 0
-	var _ = _489_size
-	var _out674 bool
-	var _ = _out674
-	var _out675 uint64
-	var _ = _out675
-	var _out676 uint64
-	var _ = _out676
-	_out674, _out675, _out676 = _this.Room(txn, d, name, _486_h, hint)
-	ok = _out674
-	_488_cell = _out675
-	_489_size = _out676
+	var _481_h uint64
+	var _ = _481_h
+	_481_h = dbytes.NameHash(name)
+	var _482_key uint64
+	var _ = _482_key
+	var _out668 uint64
+	var _ = _out668
+	_out668 = dirlayout.Companion_Default___.KeyFor(name, _481_h)
+	_482_key = _out668
+	var _483_cell uint64 = 0
+	var _ = _483_cell
+	var _484_size uint64 = 0
+	var _ = _484_size
+	var _out669 bool
+	var _ = _out669
+	var _out670 uint64
+	var _ = _out670
+	var _out671 uint64
+	var _ = _out671
+	_out669, _out670, _out671 = _this.Room(txn, d, name, _481_h, hint)
+	ok = _out669
+	_483_cell = _out670
+	_484_size = _out671
 	if !ok {
 		return ok
 	}
-	var _490_s *dbytes.Bytes
-	var _ = _490_s
-	var _out677 *dbytes.Bytes
-	var _ = _out677
-	_out677 = dirlayout.Companion_Default___.MakeSlot(_489_size, ino, name, _487_key)
-	_490_s = _out677
-	var _out678 bool
-	var _ = _out678
-	_out678 = _this.Store(txn, d, uint64(64)*_488_cell, _490_s, true, false)
-	ok = _out678
+	var _485_s *dbytes.Bytes
+	var _ = _485_s
+	var _out672 *dbytes.Bytes
+	var _ = _out672
+	_out672 = dirlayout.Companion_Default___.MakeSlot(_484_size, ino, name, _482_key)
+	_485_s = _out672
+	var _out673 bool
+	var _ = _out673
+	_out673 = _this.Store(txn, d, uint64(64)*_483_cell, _485_s, true, false)
+	ok = _out673
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _491_ip *dbytes.Bytes
-	var _ = _491_ip
-	var _492_nb uint64
-	var _ = _492_nb
-	var _out679 *dbytes.Bytes
-	var _ = _out679
-	var _out680 uint64
-	var _ = _out680
-	_out679, _out680 = _this.Open(txn, d, true)
-	_491_ip = _out679
-	_492_nb = _out680
-	var _493_l uint64
-	var _ = _493_l
-	_493_l = name.Len()
-	var _494_kind uint64
-	var _ = _494_kind
-	_494_kind = uint64(0)
+	var _486_ip *dbytes.Bytes
+	var _ = _486_ip
+	var _487_nb uint64
+	var _ = _487_nb
+	var _out674 *dbytes.Bytes
+	var _ = _out674
+	var _out675 uint64
+	var _ = _out675
+	_out674, _out675 = _this.Open(txn, d, true)
+	_486_ip = _out674
+	_487_nb = _out675
+	var _488_l uint64
+	var _ = _488_l
+	_488_l = name.Len()
+	var _489_kind uint64
+	var _ = _489_kind
+	_489_kind = uint64(0)
 	size = uint64(64)
-	if _493_l > uint64(56) {
-		_494_kind, size = uint64(1), uint64(512)
+	if _488_l > uint64(56) {
+		_489_kind, size = uint64(1), uint64(512)
 	}
-	var _495_n uint64
-	var _ = _495_n
-	_495_n = from
-	for _495_n < uint64(9) {
-		var _496_blk uint64
-		var _ = _496_blk
-		var _out681 uint64
-		var _ = _out681
-		_out681 = dirlayout.Companion_Default___.BucketBlock(h, _495_n, _494_kind)
-		_496_blk = _out681
-		if _496_blk >= _492_nb {
-			ok, cell, size = true, uint64(64)*_496_blk, uint64(4096)
+	var _490_n uint64
+	var _ = _490_n
+	_490_n = from
+	for _490_n < uint64(9) {
+		var _491_blk uint64
+		var _ = _491_blk
+		var _out676 uint64
+		var _ = _out676
+		_out676 = dirlayout.Companion_Default___.BucketBlock(h, _490_n, _489_kind)
+		_491_blk = _out676
+		if _491_blk >= _487_nb {
+			ok, cell, size = true, uint64(64)*_491_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _497_b *dbytes.Blk
-		var _ = _497_b
-		var _out682 *dbytes.Blk
-		var _ = _out682
-		_out682 = _this.Fs.ReadBlockOf(txn, _491_ip, d, _496_blk, true)
-		_497_b = _out682
-		var _498_i uint64
-		var _ = _498_i
-		var _out683 uint64
-		var _ = _out683
-		_out683 = dirlayout.Companion_Default___.SearchFree(_497_b, _496_blk)
-		_498_i = _out683
-		if _498_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_496_blk+_498_i, size
+		var _492_b *dbytes.Blk
+		var _ = _492_b
+		var _out677 *dbytes.Blk
+		var _ = _out677
+		_out677 = _this.Fs.ReadBlockOf(txn, _486_ip, d, _491_blk, true)
+		_492_b = _out677
+		var _493_i uint64
+		var _ = _493_i
+		var _out678 uint64
+		var _ = _out678
+		_out678 = dirlayout.Companion_Default___.SearchFree(_492_b, _491_blk)
+		_493_i = _out678
+		if _493_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_491_blk+_493_i, size
 			return ok, cell, size
 		}
-		_495_n = _495_n + uint64(1)
+		_490_n = _490_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _499_found bool
-	var _ = _499_found
-	var _500_ino0 uint64
-	var _ = _500_ino0
-	var _501_cell uint64
-	var _ = _501_cell
-	var _502_lev uint64
-	var _ = _502_lev
-	var _out684 bool
-	var _ = _out684
-	var _out685 uint64
-	var _ = _out685
-	var _out686 uint64
-	var _ = _out686
-	var _out687 uint64
-	var _ = _out687
-	_out684, _out685, _out686, _out687 = _this.Find(txn, d, name, true)
-	_499_found = _out684
-	_500_ino0 = _out685
-	_501_cell = _out686
-	_502_lev = _out687
-	var _503_h uint64
-	var _ = _503_h
-	_503_h = dbytes.NameHash(name)
-	var _504_key uint64
-	var _ = _504_key
-	var _out688 uint64
-	var _ = _out688
-	_out688 = dirlayout.Companion_Default___.KeyFor(name, _503_h)
-	_504_key = _out688
-	var _505_size uint64
-	var _ = _505_size
-	_505_size = uint64(64)
-	if _501_cell/uint64(64)%uint64(2) == uint64(1) {
-		_505_size = uint64(512)
+	var _494_found bool
+	var _ = _494_found
+	var _495_ino0 uint64
+	var _ = _495_ino0
+	var _496_cell uint64
+	var _ = _496_cell
+	var _497_lev uint64
+	var _ = _497_lev
+	var _out679 bool
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	var _out681 uint64
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	_out679, _out680, _out681, _out682 = _this.Find(txn, d, name, true)
+	_494_found = _out679
+	_495_ino0 = _out680
+	_496_cell = _out681
+	_497_lev = _out682
+	var _498_h uint64
+	var _ = _498_h
+	_498_h = dbytes.NameHash(name)
+	var _499_key uint64
+	var _ = _499_key
+	var _out683 uint64
+	var _ = _out683
+	_out683 = dirlayout.Companion_Default___.KeyFor(name, _498_h)
+	_499_key = _out683
+	var _500_size uint64
+	var _ = _500_size
+	_500_size = uint64(64)
+	if _496_cell/uint64(64)%uint64(2) == uint64(1) {
+		_500_size = uint64(512)
 	}
-	var _506_s *dbytes.Bytes
-	var _ = _506_s
-	var _out689 *dbytes.Bytes
-	var _ = _out689
-	_out689 = dirlayout.Companion_Default___.MakeSlot(_505_size, ino, name, _504_key)
-	_506_s = _out689
-	var _out690 bool
-	var _ = _out690
-	_out690 = _this.Store(txn, d, uint64(64)*_501_cell, _506_s, false, false)
-	ok = _out690
+	var _501_s *dbytes.Bytes
+	var _ = _501_s
+	var _out684 *dbytes.Bytes
+	var _ = _out684
+	_out684 = dirlayout.Companion_Default___.MakeSlot(_500_size, ino, name, _499_key)
+	_501_s = _out684
+	var _out685 bool
+	var _ = _out685
+	_out685 = _this.Store(txn, d, uint64(64)*_496_cell, _501_s, false, false)
+	ok = _out685
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _507_found bool
-	var _ = _507_found
-	var _508_ino0 uint64
-	var _ = _508_ino0
-	var _509_cell uint64
-	var _ = _509_cell
-	var _510_lev uint64
-	var _ = _510_lev
+	var _502_found bool
+	var _ = _502_found
+	var _503_ino0 uint64
+	var _ = _503_ino0
+	var _504_cell uint64
+	var _ = _504_cell
+	var _505_lev uint64
+	var _ = _505_lev
+	var _out686 bool
+	var _ = _out686
+	var _out687 uint64
+	var _ = _out687
+	var _out688 uint64
+	var _ = _out688
+	var _out689 uint64
+	var _ = _out689
+	_out686, _out687, _out688, _out689 = _this.Find(txn, d, name, true)
+	_502_found = _out686
+	_503_ino0 = _out687
+	_504_cell = _out688
+	_505_lev = _out689
+	var _506_size uint64
+	var _ = _506_size
+	_506_size = uint64(64)
+	if _504_cell/uint64(64)%uint64(2) == uint64(1) {
+		_506_size = uint64(512)
+	}
+	var _507_s *dbytes.Bytes
+	var _ = _507_s
+	var _out690 *dbytes.Bytes
+	var _ = _out690
+	_out690 = dbytes.NewBytes(_506_size)
+	_507_s = _out690
 	var _out691 bool
 	var _ = _out691
-	var _out692 uint64
-	var _ = _out692
-	var _out693 uint64
-	var _ = _out693
-	var _out694 uint64
-	var _ = _out694
-	_out691, _out692, _out693, _out694 = _this.Find(txn, d, name, true)
-	_507_found = _out691
-	_508_ino0 = _out692
-	_509_cell = _out693
-	_510_lev = _out694
-	var _511_size uint64
-	var _ = _511_size
-	_511_size = uint64(64)
-	if _509_cell/uint64(64)%uint64(2) == uint64(1) {
-		_511_size = uint64(512)
-	}
-	var _512_s *dbytes.Bytes
-	var _ = _512_s
-	var _out695 *dbytes.Bytes
-	var _ = _out695
-	_out695 = dbytes.NewBytes(_511_size)
-	_512_s = _out695
-	var _out696 bool
-	var _ = _out696
-	_out696 = _this.Store(txn, d, uint64(64)*_509_cell, _512_s, true, true)
-	ok = _out696
+	_out691 = _this.Store(txn, d, uint64(64)*_504_cell, _507_s, true, true)
+	ok = _out691
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _513_ip *dbytes.Bytes
-	var _ = _513_ip
-	var _out697 *dbytes.Bytes
-	var _ = _out697
-	_out697 = _this.Fs.GetInode(txn, d, false)
-	_513_ip = _out697
-	var _514_n uint64
-	var _ = _514_n
-	var _out698 uint64
-	var _ = _out698
-	_out698 = inodeformat.Companion_Default___.GetNent(_513_ip)
-	_514_n = _out698
-	e = _514_n == uint64(0)
+	var _508_ip *dbytes.Bytes
+	var _ = _508_ip
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	_out692 = _this.Fs.GetInode(txn, d, false)
+	_508_ip = _out692
+	var _509_n uint64
+	var _ = _509_n
+	var _out693 uint64
+	var _ = _out693
+	_out693 = inodeformat.Companion_Default___.GetNent(_508_ip)
+	_509_n = _out693
+	e = _509_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _515_ip *dbytes.Bytes
-	var _ = _515_ip
-	var _516_nb uint64
-	var _ = _516_nb
-	var _out699 *dbytes.Bytes
-	var _ = _out699
-	var _out700 uint64
-	var _ = _out700
-	_out699, _out700 = _this.Open(txn, d, false)
-	_515_ip = _out699
-	_516_nb = _out700
-	var _517_c uint64
-	var _ = _517_c
-	_517_c = uint64(0)
+	var _510_ip *dbytes.Bytes
+	var _ = _510_ip
+	var _511_nb uint64
+	var _ = _511_nb
+	var _out694 *dbytes.Bytes
+	var _ = _out694
+	var _out695 uint64
+	var _ = _out695
+	_out694, _out695 = _this.Open(txn, d, false)
+	_510_ip = _out694
+	_511_nb = _out695
+	var _512_c uint64
+	var _ = _512_c
+	_512_c = uint64(0)
 	if cookie >= uint64(3) {
-		_517_c = cookie - uint64(2)
+		_512_c = cookie - uint64(2)
 	}
-	var _518_blk uint64
-	var _ = _518_blk
-	var _519_i uint64
-	var _ = _519_i
-	_518_blk, _519_i = _517_c/uint64(64), _517_c%uint64(64)
-	for _518_blk < _516_nb {
-		var _520_next uint64
-		var _ = _520_next
-		var _out701 uint64
-		var _ = _out701
-		_out701 = _this.SkipHoles(txn, _515_ip, d, _518_blk, _516_nb)
-		_520_next = _out701
-		if _520_next != _518_blk {
-			_518_blk, _519_i = _520_next, uint64(0)
+	var _513_blk uint64
+	var _ = _513_blk
+	var _514_i uint64
+	var _ = _514_i
+	_513_blk, _514_i = _512_c/uint64(64), _512_c%uint64(64)
+	for _513_blk < _511_nb {
+		var _515_next uint64
+		var _ = _515_next
+		var _out696 uint64
+		var _ = _out696
+		_out696 = _this.SkipHoles(txn, _510_ip, d, _513_blk, _511_nb)
+		_515_next = _out696
+		if _515_next != _513_blk {
+			_513_blk, _514_i = _515_next, uint64(0)
 		} else {
-			var _521_b *dbytes.Blk
-			var _ = _521_b
-			var _out702 *dbytes.Blk
-			var _ = _out702
-			_out702 = _this.Fs.ReadBlockOf(txn, _515_ip, d, _518_blk, false)
-			_521_b = _out702
-			var _522_fits bool = false
-			var _ = _522_fits
-			var _out703 bool
-			var _ = _out703
-			_out703 = dirpages.Companion_Default___.ListBlock(_521_b, _518_blk, _519_i, out)
-			_522_fits = _out703
-			if !_522_fits {
+			var _516_b *dbytes.Blk
+			var _ = _516_b
+			var _out697 *dbytes.Blk
+			var _ = _out697
+			_out697 = _this.Fs.ReadBlockOf(txn, _510_ip, d, _513_blk, false)
+			_516_b = _out697
+			var _517_fits bool = false
+			var _ = _517_fits
+			var _out698 bool
+			var _ = _out698
+			_out698 = dirpages.Companion_Default___.ListBlock(_516_b, _513_blk, _514_i, out)
+			_517_fits = _out698
+			if !_517_fits {
 				eof = false
 				return eof
 			}
-			_518_blk, _519_i = _518_blk+uint64(1), uint64(0)
+			_513_blk, _514_i = _513_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _523_k uint64
-	var _ = _523_k
-	_523_k = positions.Companion_Default___.FlatK(n)
-	if _523_k < uint64(12) {
+	var _518_k uint64
+	var _ = _518_k
+	_518_k = positions.Companion_Default___.FlatK(n)
+	if _518_k < uint64(12) {
 		return m
 	}
-	var _524_pb *dbytes.Blk
-	var _ = _524_pb
-	var _out704 *dbytes.Blk
-	var _ = _out704
-	_out704 = _this.Fs.Fs.ReadParent(txn, ip, _523_k, positions.Companion_Default___.MaxLev(_523_k), positions.Companion_Default___.FlatJ(n), false)
-	_524_pb = _out704
-	var _525_i uint64
-	var _ = _525_i
-	_525_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _525_i < uint64(512) {
-		var _526_bn uint64
-		var _ = _526_bn
-		_526_bn = _524_pb.U64(uint64(8) * _525_i)
-		if _526_bn != uint64(0) {
+	var _519_pb *dbytes.Blk
+	var _ = _519_pb
+	var _out699 *dbytes.Blk
+	var _ = _out699
+	_out699 = _this.Fs.Fs.ReadParent(txn, ip, _518_k, positions.Companion_Default___.MaxLev(_518_k), positions.Companion_Default___.FlatJ(n), false)
+	_519_pb = _out699
+	var _520_i uint64
+	var _ = _520_i
+	_520_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _520_i < uint64(512) {
+		var _521_bn uint64
+		var _ = _521_bn
+		_521_bn = _519_pb.U64(uint64(8) * _520_i)
+		if _521_bn != uint64(0) {
 			return m
 		}
-		m, _525_i = m+uint64(1), _525_i+uint64(1)
+		m, _520_i = m+uint64(1), _520_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out705 bool
-	var _ = _out705
-	var _out706 uint64
-	var _ = _out706
-	_out705, _out706 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out705
-	ino = _out706
+	var _out700 bool
+	var _ = _out700
+	var _out701 uint64
+	var _ = _out701
+	_out700, _out701 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out700
+	ino = _out701
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out707 bool
-	var _ = _out707
-	_out707 = _this.Fs.FreeInode(txn, ino)
-	ok = _out707
+	var _out702 bool
+	var _ = _out702
+	_out702 = _this.Fs.FreeInode(txn, ino)
+	ok = _out702
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out708 bool
-	var _ = _out708
-	_out708 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out708
+	var _out703 bool
+	var _ = _out703
+	_out703 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out703
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out709 bool
-	var _ = _out709
-	_out709 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out709
+	var _out704 bool
+	var _ = _out704
+	_out704 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out704
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out710 bool
-	var _ = _out710
-	_out710 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out710
+	var _out705 bool
+	var _ = _out705
+	_out705 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out705
 	return done
 }
 

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _463_step uint64
-	var _ = _463_step
-	var _464_cap uint64
-	var _ = _464_cap
-	_463_step, _464_cap = uint64(1), uint64(56)
-	var _465_i uint64
-	var _ = _465_i
-	_465_i = from
+	var _458_step uint64
+	var _ = _458_step
+	var _459_cap uint64
+	var _ = _459_cap
+	_458_step, _459_cap = uint64(1), uint64(56)
+	var _460_i uint64
+	var _ = _460_i
+	_460_i = from
 	if blk%uint64(2) == uint64(1) {
-		_463_step, _464_cap = uint64(8), uint64(255)
-		_465_i = (_465_i + uint64(7)) / uint64(8) * uint64(8)
+		_458_step, _459_cap = uint64(8), uint64(255)
+		_460_i = (_460_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _465_i < uint64(64) {
-		var _466_w uint64
-		var _ = _466_w
-		_466_w = b.U64(uint64(64) * _465_i)
-		if _466_w != uint64(0) {
-			var _467_l uint64
-			var _ = _467_l
-			_467_l = _466_w / uint64(281474976710656) % uint64(256)
-			if _467_l > _464_cap {
-				_467_l = _464_cap
+	for _460_i < uint64(64) {
+		var _461_w uint64
+		var _ = _461_w
+		_461_w = b.U64(uint64(64) * _460_i)
+		if _461_w != uint64(0) {
+			var _462_l uint64
+			var _ = _462_l
+			_462_l = _461_w / uint64(281474976710656) % uint64(256)
+			if _462_l > _459_cap {
+				_462_l = _459_cap
 			}
-			var _out648 bool
-			var _ = _out648
-			_out648 = out.Offer(_466_w%uint64(281474976710656), b, uint64(64)*_465_i+uint64(8), _467_l, uint64(64)*blk+_465_i+uint64(3))
-			fits = _out648
+			var _out643 bool
+			var _ = _out643
+			_out643 = out.Offer(_461_w%uint64(281474976710656), b, uint64(64)*_460_i+uint64(8), _462_l, uint64(64)*blk+_460_i+uint64(3))
+			fits = _out643
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_465_i = _465_i + _463_step
+		_460_i = _460_i + _458_step
 	}
 	fits = true
 	return fits

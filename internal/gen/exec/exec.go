@@ -101,20 +101,20 @@ func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _601_ok bool
-	var _ = _601_ok
-	var _602_n uint64
-	var _ = _602_n
-	var _out812 bool
-	var _ = _out812
-	var _out813 uint64
-	var _ = _out813
-	_out812, _out813 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_601_ok = _out812
-	_602_n = _out813
+	var _596_ok bool
+	var _ = _596_ok
+	var _597_n uint64
+	var _ = _597_n
+	var _out807 bool
+	var _ = _out807
+	var _out808 uint64
+	var _ = _out808
+	_out807, _out808 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_596_ok = _out807
+	_597_n = _out808
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _601_ok {
+		if _596_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -126,16 +126,16 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out814 uint32
-	var _ = _out814
-	_out814 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out814
+	var _out809 uint32
+	var _ = _out809
+	_out809 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out809
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out815 uint32
-		var _ = _out815
-		_out815 = Companion_Default___.Sync(t)
-		st = _out815
+		var _out810 uint32
+		var _ = _out810
+		_out810 = Companion_Default___.Sync(t)
+		st = _out810
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _605_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _605_ip
-	var _out818 uint32
-	var _ = _out818
-	var _out819 *dbytes.Bytes
-	var _ = _out819
-	_out818, _out819 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out818
-	_605_ip = _out819
+	var _600_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _600_ip
+	var _out813 uint32
+	var _ = _out813
+	var _out814 *dbytes.Bytes
+	var _ = _out814
+	_out813, _out814 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out813
+	_600_ip = _out814
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _605_ip
-	var _606_ty uint32
-	var _ = _606_ty
-	var _out820 uint32
-	var _ = _out820
-	_out820 = inodeformat.Companion_Default___.GetTy(_605_ip)
-	_606_ty = _out820
-	if _606_ty != permissions.Companion_Default___.REG() {
+	after = _600_ip
+	var _601_ty uint32
+	var _ = _601_ty
+	var _out815 uint32
+	var _ = _out815
+	_out815 = inodeformat.Companion_Default___.GetTy(_600_ip)
+	_601_ty = _out815
+	if _601_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _607_r bool
-	var _ = _607_r
-	var _out821 bool
-	var _ = _out821
-	_out821 = permissions.Companion_Default___.MayData(c, _605_ip, permissions.Companion_Default___.MAYR())
-	_607_r = _out821
-	var _608_x bool
-	var _ = _608_x
-	var _out822 bool
-	var _ = _out822
-	_out822 = permissions.Companion_Default___.May(c, _605_ip, permissions.Companion_Default___.MAYX())
-	_608_x = _out822
-	if !_607_r && !_608_x {
+	var _602_r bool
+	var _ = _602_r
+	var _out816 bool
+	var _ = _out816
+	_out816 = permissions.Companion_Default___.MayData(c, _600_ip, permissions.Companion_Default___.MAYR())
+	_602_r = _out816
+	var _603_x bool
+	var _ = _603_x
+	var _out817 bool
+	var _ = _out817
+	_out817 = permissions.Companion_Default___.May(c, _600_ip, permissions.Companion_Default___.MAYX())
+	_603_x = _out817
+	if !_602_r && !_603_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _609_size uint64
-	var _ = _609_size
-	var _out823 uint64
-	var _ = _out823
-	_out823 = inodeformat.Companion_Default___.GetSize(_605_ip)
-	_609_size = _out823
-	eof = off >= _609_size || len_ >= _609_size-off
-	var _out824 *dbytes.Bytes
-	var _ = _out824
-	_out824 = d.Fs.Read(txn, ino, off, len_)
-	data = _out824
+	var _604_size uint64
+	var _ = _604_size
+	var _out818 uint64
+	var _ = _out818
+	_out818 = inodeformat.Companion_Default___.GetSize(_600_ip)
+	_604_size = _out818
+	eof = off >= _604_size || len_ >= _604_size-off
+	var _out819 *dbytes.Bytes
+	var _ = _out819
+	_out819 = d.Fs.Read(txn, ino, off, len_)
+	data = _out819
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _610_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _610_ip
-	var _out825 uint32
-	var _ = _out825
-	var _out826 *dbytes.Bytes
-	var _ = _out826
-	_out825, _out826 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out825
-	_610_ip = _out826
+	var _605_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _605_ip
+	var _out820 uint32
+	var _ = _out820
+	var _out821 *dbytes.Bytes
+	var _ = _out821
+	_out820, _out821 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out820
+	_605_ip = _out821
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _610_ip
-	var _611_ty uint32
-	var _ = _611_ty
-	var _out827 uint32
-	var _ = _out827
-	_out827 = inodeformat.Companion_Default___.GetTy(_610_ip)
-	_611_ty = _out827
-	if _611_ty != permissions.Companion_Default___.REG() {
+	before = _605_ip
+	var _606_ty uint32
+	var _ = _606_ty
+	var _out822 uint32
+	var _ = _out822
+	_out822 = inodeformat.Companion_Default___.GetTy(_605_ip)
+	_606_ty = _out822
+	if _606_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _612_w bool
-	var _ = _612_w
-	var _out828 bool
-	var _ = _out828
-	_out828 = permissions.Companion_Default___.MayData(c, _610_ip, permissions.Companion_Default___.MAYW())
-	_612_w = _out828
-	if !_612_w {
+	var _607_w bool
+	var _ = _607_w
+	var _out823 bool
+	var _ = _out823
+	_out823 = permissions.Companion_Default___.MayData(c, _605_ip, permissions.Companion_Default___.MAYW())
+	_607_w = _out823
+	if !_607_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _610_ip
+		after = _605_ip
 		return st, before, after
 	}
-	var _613_size uint64
-	var _ = _613_size
-	var _out829 uint64
-	var _ = _out829
-	_out829 = inodeformat.Companion_Default___.GetSize(_610_ip)
-	_613_size = _out829
-	var _614_shrink uint64
-	var _ = _614_shrink
-	var _out830 uint64
-	var _ = _out830
-	_out830 = inodeformat.Companion_Default___.GetShrink(_610_ip)
-	_614_shrink = _out830
-	if _614_shrink != uint64(0) && off+len_ > _613_size {
+	var _608_size uint64
+	var _ = _608_size
+	var _out824 uint64
+	var _ = _out824
+	_out824 = inodeformat.Companion_Default___.GetSize(_605_ip)
+	_608_size = _out824
+	var _609_shrink uint64
+	var _ = _609_shrink
+	var _out825 uint64
+	var _ = _out825
+	_out825 = inodeformat.Companion_Default___.GetShrink(_605_ip)
+	_609_shrink = _out825
+	if _609_shrink != uint64(0) && off+len_ > _608_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out831 uint32
-	var _ = _out831
-	var _out832 *dbytes.Bytes
-	var _ = _out832
-	_out831, _out832 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out831
-	after = _out832
+	var _out826 uint32
+	var _ = _out826
+	var _out827 *dbytes.Bytes
+	var _ = _out827
+	_out826, _out827 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out826
+	after = _out827
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _615_ok bool
-	var _ = _615_ok
-	var _out833 bool
-	var _ = _out833
-	_out833 = d.Write(txn, ino, off, src, so, len_)
-	_615_ok = _out833
-	if !_615_ok {
+	var _610_ok bool
+	var _ = _610_ok
+	var _out828 bool
+	var _ = _out828
+	_out828 = d.Write(txn, ino, off, src, so, len_)
+	_610_ok = _out828
+	if !_610_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _616_np *dbytes.Bytes
-	var _ = _616_np
-	var _out834 *dbytes.Bytes
-	var _ = _out834
-	_out834 = d.Fs.GetInode(txn, ino, true)
-	_616_np = _out834
-	var _617_ts uint64
-	var _ = _617_ts
-	var _618_tns uint32
-	var _ = _618_tns
-	var _out835 uint64
-	var _ = _out835
-	var _out836 uint32
-	var _ = _out836
-	_out835, _out836 = attributechanges.Companion_Default___.Stamp(_616_np, s, ns)
-	_617_ts = _out835
-	_618_tns = _out836
-	inodeformat.Companion_Default___.SetMtime(_616_np, _617_ts, _618_tns)
-	inodeformat.Companion_Default___.SetCtime(_616_np, _617_ts, _618_tns)
+	var _611_np *dbytes.Bytes
+	var _ = _611_np
+	var _out829 *dbytes.Bytes
+	var _ = _out829
+	_out829 = d.Fs.GetInode(txn, ino, true)
+	_611_np = _out829
+	var _612_ts uint64
+	var _ = _612_ts
+	var _613_tns uint32
+	var _ = _613_tns
+	var _out830 uint64
+	var _ = _out830
+	var _out831 uint32
+	var _ = _out831
+	_out830, _out831 = attributechanges.Companion_Default___.Stamp(_611_np, s, ns)
+	_612_ts = _out830
+	_613_tns = _out831
+	inodeformat.Companion_Default___.SetMtime(_611_np, _612_ts, _613_tns)
+	inodeformat.Companion_Default___.SetCtime(_611_np, _612_ts, _613_tns)
 	if c.Uid != uint32(0) {
-		var _619_mode uint32
-		var _ = _619_mode
-		var _out837 uint32
-		var _ = _out837
-		_out837 = inodeformat.Companion_Default___.GetMode(_616_np)
-		_619_mode = _out837
-		inodeformat.Companion_Default___.SetMode(_616_np, permissions.Companion_Default___.KillPriv(_619_mode))
+		var _614_mode uint32
+		var _ = _614_mode
+		var _out832 uint32
+		var _ = _out832
+		_out832 = inodeformat.Companion_Default___.GetMode(_611_np)
+		_614_mode = _out832
+		inodeformat.Companion_Default___.SetMode(_611_np, permissions.Companion_Default___.KillPriv(_614_mode))
 	}
-	d.PutInode(txn, ino, _616_np)
-	after = _616_np
+	d.PutInode(txn, ino, _611_np)
+	after = _611_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _620_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _620_ip
-	var _out838 uint32
-	var _ = _out838
-	var _out839 *dbytes.Bytes
-	var _ = _out839
-	_out838, _out839 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out838
-	_620_ip = _out839
+	var _615_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _615_ip
+	var _out833 uint32
+	var _ = _out833
+	var _out834 *dbytes.Bytes
+	var _ = _out834
+	_out833, _out834 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out833
+	_615_ip = _out834
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _620_ip
-	var _621_ty uint32
-	var _ = _621_ty
-	var _out840 uint32
-	var _ = _out840
-	_out840 = inodeformat.Companion_Default___.GetTy(_620_ip)
-	_621_ty = _out840
-	if _621_ty != permissions.Companion_Default___.LNK() {
+	after = _615_ip
+	var _616_ty uint32
+	var _ = _616_ty
+	var _out835 uint32
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetTy(_615_ip)
+	_616_ty = _out835
+	if _616_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _622_size uint64
-	var _ = _622_size
-	var _out841 uint64
-	var _ = _out841
-	_out841 = inodeformat.Companion_Default___.GetSize(_620_ip)
-	_622_size = _out841
-	if _622_size > uint64(4096) {
+	var _617_size uint64
+	var _ = _617_size
+	var _out836 uint64
+	var _ = _out836
+	_out836 = inodeformat.Companion_Default___.GetSize(_615_ip)
+	_617_size = _out836
+	if _617_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out842 *dbytes.Bytes
-	var _ = _out842
-	_out842 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out842
+	var _out837 *dbytes.Bytes
+	var _ = _out837
+	_out837 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out837
 	return st, target, after
 }
 

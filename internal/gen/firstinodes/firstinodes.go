@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _527_bf *blockstore.BlockFs
-	var _ = _527_bf
+	var _522_bf *blockstore.BlockFs
+	var _ = _522_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_527_bf = _nw2
-	var _528_xf *blocktree.BlockTreeFs
-	var _ = _528_xf
+	_522_bf = _nw2
+	var _523_xf *blocktree.BlockTreeFs
+	var _ = _523_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_527_bf)
-	_528_xf = _nw3
+	_nw3.Recover(_522_bf)
+	_523_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_528_xf, geo, jrnl)
+	_nw4.Recover(_523_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out711 *bytefiles.ByteFs
-	var _ = _out711
-	_out711 = Companion_Default___.Blank(geo, jrnl)
-	f = _out711
-	var _529_z *dbytes.Bytes
-	var _ = _529_z
-	var _out712 *dbytes.Bytes
-	var _ = _out712
-	_out712 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_529_z = _out712
-	f.Blank(txn, _529_z, uint64(2), uint32(8), uint64(1))
-	var _out713 *dbytes.Bytes
-	var _ = _out713
-	_out713 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_529_z = _out713
-	f.Blank(txn, _529_z, uint64(1), uint32(2), uint64(1))
-	var _530_ip *dbytes.Bytes
-	var _ = _530_ip
-	var _out714 *dbytes.Bytes
-	var _ = _out714
-	_out714 = f.GetInode(txn, uint64(1), true)
-	_530_ip = _out714
-	inodeformat.Companion_Default___.SetMode(_530_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_530_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_530_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_530_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_530_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_530_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_530_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_530_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _530_ip)
+	var _out706 *bytefiles.ByteFs
+	var _ = _out706
+	_out706 = Companion_Default___.Blank(geo, jrnl)
+	f = _out706
+	var _524_z *dbytes.Bytes
+	var _ = _524_z
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out707 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_524_z = _out707
+	f.Blank(txn, _524_z, uint64(2), uint32(8), uint64(1))
+	var _out708 *dbytes.Bytes
+	var _ = _out708
+	_out708 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_524_z = _out708
+	f.Blank(txn, _524_z, uint64(1), uint32(2), uint64(1))
+	var _525_ip *dbytes.Bytes
+	var _ = _525_ip
+	var _out709 *dbytes.Bytes
+	var _ = _out709
+	_out709 = f.GetInode(txn, uint64(1), true)
+	_525_ip = _out709
+	inodeformat.Companion_Default___.SetMode(_525_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_525_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_525_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_525_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_525_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_525_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_525_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_525_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _525_ip)
 	return f
 }
 

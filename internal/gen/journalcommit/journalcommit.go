@@ -78,38 +78,32 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _91_k uint64
-	var _ = _91_k
-	var _out126 uint64
-	var _ = _out126
-	_out126 = j.Running.Len()
-	_91_k = _out126
-	var _92_l uint64
-	var _ = _92_l
-	var _out127 uint64
-	var _ = _out127
-	_out127 = tx.Len()
-	_92_l = _out127
-	var _93_failed uint64
-	var _ = _93_failed
-	var _out128 uint64
-	var _ = _out128
-	_out128 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_93_failed = _out128
-	if _93_failed != uint64(0) || j.Nvs >= uint64(4611686018427322368) {
+	var _88_k uint64
+	var _ = _88_k
+	var _out123 uint64
+	var _ = _out123
+	_out123 = j.Running.Len()
+	_88_k = _out123
+	var _89_l uint64
+	var _ = _89_l
+	var _out124 uint64
+	var _ = _out124
+	_out124 = tx.Len()
+	_89_l = _out124
+	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _92_l > uint64(500) {
+	if _89_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _91_k+_92_l > uint64(500) {
+	if _88_k+_89_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _91_k < uint64(250) && _91_k+_92_l >= uint64(250) && !j.Busy {
+	if _88_k < uint64(250) && _88_k+_89_l >= uint64(250) && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -135,68 +129,62 @@ func (_this *CompanionStruct_Default___) Newest(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _94_w bool
-	var _ = _94_w
-	var _out129 bool
+	var _90_w bool
+	var _ = _90_w
+	var _out125 bool
+	var _ = _out125
+	_out125 = journalpolicy.Companion_Default___.WantCommit(j)
+	_90_w = _out125
+	if j.Busy || j.Failed || !_90_w {
+		ok = false
+		return ok
+	}
+	var _91_k uint64
+	var _ = _91_k
+	var _out126 uint64
+	var _ = _out126
+	_out126 = j.Running.Len()
+	_91_k = _out126
+	var _92_pinned uint64
+	var _ = _92_pinned
+	var _out127 uint64
+	var _ = _out127
+	_out127 = j.Lgm.Len()
+	_92_pinned = _out127
+	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_91_k > j.Lo+j.Nr || _92_pinned+_91_k > j.MaxPin {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _93_clash bool
+	var _ = _93_clash
+	var _out128 bool
+	var _ = _out128
+	_out128 = Companion_Default___.Clash(j)
+	_93_clash = _out128
+	if _93_clash {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _94_ring *dlog.BMap
+	var _ = _94_ring
+	var _95_dir *dlog.BMap
+	var _ = _95_dir
+	var _out129 *dlog.BMap
 	var _ = _out129
-	_out129 = journalpolicy.Companion_Default___.WantCommit(j)
-	_94_w = _out129
-	var _95_failed uint64
-	var _ = _95_failed
-	var _out130 uint64
+	var _out130 *dlog.BMap
 	var _ = _out130
-	_out130 = j.Notes.Get(journalpolicy.Companion_Default___.NFailed())
-	_95_failed = _out130
-	if j.Busy || _95_failed != uint64(0) || !_94_w {
-		ok = false
-		return ok
-	}
-	var _96_k uint64
-	var _ = _96_k
-	var _out131 uint64
+	_out129, _out130 = Companion_Default___.Split(j)
+	_94_ring = _out129
+	_95_dir = _out130
+	var _96_r *dlog.BMap
+	var _ = _96_r
+	var _out131 *dlog.BMap
 	var _ = _out131
-	_out131 = j.Running.Len()
-	_96_k = _out131
-	var _97_pinned uint64
-	var _ = _97_pinned
-	var _out132 uint64
-	var _ = _out132
-	_out132 = j.Lgm.Len()
-	_97_pinned = _out132
-	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_96_k > j.Lo+j.Nr || _97_pinned+_96_k > j.MaxPin {
-		journalpolicy.Companion_Default___.Urge(j)
-		ok = false
-		return ok
-	}
-	var _98_clash bool
-	var _ = _98_clash
-	var _out133 bool
-	var _ = _out133
-	_out133 = Companion_Default___.Clash(j)
-	_98_clash = _out133
-	if _98_clash {
-		journalpolicy.Companion_Default___.Urge(j)
-		ok = false
-		return ok
-	}
-	var _99_ring *dlog.BMap
-	var _ = _99_ring
-	var _100_dir *dlog.BMap
-	var _ = _100_dir
-	var _out134 *dlog.BMap
-	var _ = _out134
-	var _out135 *dlog.BMap
-	var _ = _out135
-	_out134, _out135 = Companion_Default___.Split(j)
-	_99_ring = _out134
-	_100_dir = _out135
-	var _101_r *dlog.BMap
-	var _ = _101_r
-	var _out136 *dlog.BMap
-	var _ = _out136
-	_out136 = dlog.NewBMap()
-	_101_r = _out136
-	Companion_Default___.StartFields(j, _101_r, _99_ring, _100_dir)
+	_out131 = dlog.NewBMap()
+	_96_r = _out131
+	Companion_Default___.StartFields(j, _96_r, _94_ring, _95_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
 	ok = true
 	return ok
@@ -205,41 +193,41 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _102_n uint64
-	var _ = _102_n
-	var _out137 uint64
-	var _ = _out137
-	_out137 = j.Running.Len()
-	_102_n = _out137
-	var _103_i uint64
-	var _ = _103_i
-	_103_i = uint64(0)
-	for _103_i < _102_n {
-		var _104_a uint64
-		var _ = _104_a
-		var _out138 uint64
-		var _ = _out138
-		_out138 = j.Running.AddrAt(_103_i)
-		_104_a = _out138
-		var _105_x *dbytes.Blk
-		var _ = _105_x
-		var _out139 *dbytes.Blk
-		var _ = _out139
-		_out139 = j.Lho.Get(_104_a)
-		_105_x = _out139
-		if _105_x != (*dbytes.Blk)(nil) {
+	var _97_n uint64
+	var _ = _97_n
+	var _out132 uint64
+	var _ = _out132
+	_out132 = j.Running.Len()
+	_97_n = _out132
+	var _98_i uint64
+	var _ = _98_i
+	_98_i = uint64(0)
+	for _98_i < _97_n {
+		var _99_a uint64
+		var _ = _99_a
+		var _out133 uint64
+		var _ = _out133
+		_out133 = j.Running.AddrAt(_98_i)
+		_99_a = _out133
+		var _100_x *dbytes.Blk
+		var _ = _100_x
+		var _out134 *dbytes.Blk
+		var _ = _out134
+		_out134 = j.Lho.Get(_99_a)
+		_100_x = _out134
+		if _100_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		var _out140 *dbytes.Blk
-		var _ = _out140
-		_out140 = j.Iho.Get(_104_a)
-		_105_x = _out140
-		if _105_x != (*dbytes.Blk)(nil) {
+		var _out135 *dbytes.Blk
+		var _ = _out135
+		_out135 = j.Iho.Get(_99_a)
+		_100_x = _out135
+		if _100_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_103_i = _103_i + uint64(1)
+		_98_i = _98_i + uint64(1)
 	}
 	b = false
 	return b
@@ -250,48 +238,48 @@ func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64)
 	var _ = w
 	var b bool = false
 	var _ = b
-	var _out141 bool
-	var _ = _out141
-	_out141 = j.Notes.Bulk(a)
-	w = _out141
+	var _out136 bool
+	var _ = _out136
+	_out136 = j.Notes.Bulk(a)
+	w = _out136
 	b = false
 	if !w || a < j.Flo || j.Fhi <= a {
 		return w, b
 	}
-	var _106_x *dbytes.Blk
-	var _ = _106_x
-	var _out142 *dbytes.Blk
-	var _ = _out142
-	_out142 = j.Lgm.Get(a)
-	_106_x = _out142
-	if _106_x != (*dbytes.Blk)(nil) {
+	var _101_x *dbytes.Blk
+	var _ = _101_x
+	var _out137 *dbytes.Blk
+	var _ = _out137
+	_out137 = j.Lgm.Get(a)
+	_101_x = _out137
+	if _101_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _out143 *dbytes.Blk
-	var _ = _out143
-	_out143 = j.Inm.Get(a)
-	_106_x = _out143
-	if _106_x != (*dbytes.Blk)(nil) {
+	var _out138 *dbytes.Blk
+	var _ = _out138
+	_out138 = j.Inm.Get(a)
+	_101_x = _out138
+	if _101_x != (*dbytes.Blk)(nil) {
 		return w, b
 	}
-	var _107_known bool
-	var _ = _107_known
-	var _108_v *dbytes.Blk
-	var _ = _108_v
-	var _out144 bool
-	var _ = _out144
-	var _out145 *dbytes.Blk
-	var _ = _out145
-	_out144, _out145 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_107_known = _out144
-	_108_v = _out145
-	if !_107_known {
+	var _102_known bool
+	var _ = _102_known
+	var _103_v *dbytes.Blk
+	var _ = _103_v
+	var _out139 bool
+	var _ = _out139
+	var _out140 *dbytes.Blk
+	var _ = _out140
+	_out139, _out140 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_102_known = _out139
+	_103_v = _out140
+	if !_102_known {
 		return w, b
 	}
-	var _109_set__ bool
-	var _ = _109_set__
-	_109_set__ = bits.Companion_Default___.BitOf(_108_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _109_set__ {
+	var _104_set__ bool
+	var _ = _104_set__
+	_104_set__ = bits.Companion_Default___.BitOf(_103_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _104_set__ {
 		return w, b
 	}
 	b = true
@@ -302,48 +290,48 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _110_x *dbytes.Blk
-	var _ = _110_x
-	var _out146 *dbytes.Blk
-	var _ = _out146
-	_out146 = j.Lgm.Get(a)
-	_110_x = _out146
-	if _110_x == (*dbytes.Blk)(nil) {
-		var _out147 *dbytes.Blk
-		var _ = _out147
-		_out147 = j.Inm.Get(a)
-		_110_x = _out147
+	var _105_x *dbytes.Blk
+	var _ = _105_x
+	var _out141 *dbytes.Blk
+	var _ = _out141
+	_out141 = j.Lgm.Get(a)
+	_105_x = _out141
+	if _105_x == (*dbytes.Blk)(nil) {
+		var _out142 *dbytes.Blk
+		var _ = _out142
+		_out142 = j.Inm.Get(a)
+		_105_x = _out142
 	}
-	if _110_x == (*dbytes.Blk)(nil) {
-		var _out148 *dbytes.Blk
-		var _ = _out148
-		_out148 = j.Cache.Get(a)
-		_110_x = _out148
+	if _105_x == (*dbytes.Blk)(nil) {
+		var _out143 *dbytes.Blk
+		var _ = _out143
+		_out143 = j.Cache.Get(a)
+		_105_x = _out143
 	}
-	known = _110_x != (*dbytes.Blk)(nil) /* dircomp */
+	known = _105_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
-		b = _110_x
+		b = _105_x
 	} else {
-		var _out149 *dbytes.Blk
-		var _ = _out149
-		_out149 = dbytes.ZeroBlk()
-		b = _out149
+		var _out144 *dbytes.Blk
+		var _ = _out144
+		_out144 = dbytes.ZeroBlk()
+		b = _out144
 	}
 	return known, b
 }
 func (_this *CompanionStruct_Default___) Own(b *dbytes.Blk) *dbytes.Blk {
 	var c *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = c
-	var _111_t *dbytes.Bytes
-	var _ = _111_t
-	var _out150 *dbytes.Bytes
-	var _ = _out150
-	_out150 = b.Thaw()
-	_111_t = _out150
-	var _out151 *dbytes.Blk
-	var _ = _out151
-	_out151 = dbytes.Freeze(_111_t)
-	c = _out151
+	var _106_t *dbytes.Bytes
+	var _ = _106_t
+	var _out145 *dbytes.Bytes
+	var _ = _out145
+	_out145 = b.Thaw()
+	_106_t = _out145
+	var _out146 *dbytes.Blk
+	var _ = _out146
+	_out146 = dbytes.Freeze(_106_t)
+	c = _out146
 	return c
 }
 func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
@@ -351,81 +339,81 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out152 *dlog.BMap
-	var _ = _out152
-	_out152 = dlog.NewBMap()
-	dir = _out152
-	var _out153 *dlog.BMap
-	var _ = _out153
-	_out153 = dlog.NewBMap()
-	ring = _out153
-	var _112_n uint64
-	var _ = _112_n
-	var _out154 uint64
-	var _ = _out154
-	_out154 = j.Running.Len()
-	_112_n = _out154
-	var _113_i uint64
-	var _ = _113_i
-	_113_i = uint64(0)
-	for _113_i < _112_n {
-		var _114_a uint64
-		var _ = _114_a
-		var _out155 uint64
-		var _ = _out155
-		_out155 = j.Running.AddrAt(_113_i)
-		_114_a = _out155
-		var _115_b *dbytes.Blk
-		var _ = _115_b
-		var _out156 *dbytes.Blk
-		var _ = _out156
-		_out156 = j.Running.BlkAt(_113_i)
-		_115_b = _out156
-		var _116_w bool
-		var _ = _116_w
-		var _117_s bool
-		var _ = _117_s
-		var _out157 bool
-		var _ = _out157
-		var _out158 bool
-		var _ = _out158
-		_out157, _out158 = Companion_Default___.Straight(j, _114_a)
-		_116_w = _out157
-		_117_s = _out158
-		if _117_s {
-			dir.Put(_114_a, _115_b)
+	var _out147 *dlog.BMap
+	var _ = _out147
+	_out147 = dlog.NewBMap()
+	dir = _out147
+	var _out148 *dlog.BMap
+	var _ = _out148
+	_out148 = dlog.NewBMap()
+	ring = _out148
+	var _107_n uint64
+	var _ = _107_n
+	var _out149 uint64
+	var _ = _out149
+	_out149 = j.Running.Len()
+	_107_n = _out149
+	var _108_i uint64
+	var _ = _108_i
+	_108_i = uint64(0)
+	for _108_i < _107_n {
+		var _109_a uint64
+		var _ = _109_a
+		var _out150 uint64
+		var _ = _out150
+		_out150 = j.Running.AddrAt(_108_i)
+		_109_a = _out150
+		var _110_b *dbytes.Blk
+		var _ = _110_b
+		var _out151 *dbytes.Blk
+		var _ = _out151
+		_out151 = j.Running.BlkAt(_108_i)
+		_110_b = _out151
+		var _111_w bool
+		var _ = _111_w
+		var _112_s bool
+		var _ = _112_s
+		var _out152 bool
+		var _ = _out152
+		var _out153 bool
+		var _ = _out153
+		_out152, _out153 = Companion_Default___.Straight(j, _109_a)
+		_111_w = _out152
+		_112_s = _out153
+		if _112_s {
+			dir.Put(_109_a, _110_b)
 		} else {
-			if _116_w {
-				var _out159 *dbytes.Blk
-				var _ = _out159
-				_out159 = Companion_Default___.Own(_115_b)
-				_115_b = _out159
+			if _111_w {
+				var _out154 *dbytes.Blk
+				var _ = _out154
+				_out154 = Companion_Default___.Own(_110_b)
+				_110_b = _out154
 			}
-			ring.Put(_114_a, _115_b)
+			ring.Put(_109_a, _110_b)
 		}
-		_113_i = _113_i + uint64(1)
+		_108_i = _108_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _118_n uint64
-	var _ = _118_n
-	var _out160 uint64
-	var _ = _out160
-	_out160 = dir.Len()
-	_118_n = _out160
-	var _119_i uint64
-	var _ = _119_i
-	_119_i = uint64(0)
-	for _119_i < _118_n {
-		var _120_a uint64
-		var _ = _120_a
-		var _out161 uint64
-		var _ = _out161
-		_out161 = dir.AddrAt(_119_i)
-		_120_a = _out161
-		j.Cache.Forget(_120_a)
-		_119_i = _119_i + uint64(1)
+	var _113_n uint64
+	var _ = _113_n
+	var _out155 uint64
+	var _ = _out155
+	_out155 = dir.Len()
+	_113_n = _out155
+	var _114_i uint64
+	var _ = _114_i
+	_114_i = uint64(0)
+	for _114_i < _113_n {
+		var _115_a uint64
+		var _ = _115_a
+		var _out156 uint64
+		var _ = _out156
+		_out156 = dir.AddrAt(_114_i)
+		_115_a = _out156
+		j.Cache.Forget(_115_a)
+		_114_i = _114_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -438,30 +426,30 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 	j.Ncl = j.Nvs
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _121_n uint64
-	var _ = _121_n
-	var _out162 uint64
-	var _ = _out162
-	_out162 = j.Cdm.Len()
-	_121_n = _out162
-	var _122_i uint64
-	var _ = _122_i
-	_122_i = uint64(0)
-	var _123_z *dbytes.Blk
-	var _ = _123_z
-	var _out163 *dbytes.Blk
-	var _ = _out163
-	_out163 = dbytes.ZeroBlk()
-	_123_z = _out163
-	for _122_i < _121_n {
-		var _124_a uint64
-		var _ = _124_a
-		var _out164 uint64
-		var _ = _out164
-		_out164 = j.Cdm.AddrAt(_122_i)
-		_124_a = _out164
-		j.Lho.Put(_124_a, _123_z)
-		_122_i = _122_i + uint64(1)
+	var _116_n uint64
+	var _ = _116_n
+	var _out157 uint64
+	var _ = _out157
+	_out157 = j.Cdm.Len()
+	_116_n = _out157
+	var _117_i uint64
+	var _ = _117_i
+	_117_i = uint64(0)
+	var _118_z *dbytes.Blk
+	var _ = _118_z
+	var _out158 *dbytes.Blk
+	var _ = _out158
+	_out158 = dbytes.ZeroBlk()
+	_118_z = _out158
+	for _117_i < _116_n {
+		var _119_a uint64
+		var _ = _119_a
+		var _out159 uint64
+		var _ = _out159
+		_out159 = j.Cdm.AddrAt(_117_i)
+		_119_a = _out159
+		j.Lho.Put(_119_a, _118_z)
+		_117_i = _117_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -469,36 +457,36 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal, c *dlog.Codes) {
-	var _125_n uint64
-	var _ = _125_n
-	var _out165 uint64
-	var _ = _out165
-	_out165 = j.Cgm.Len()
-	_125_n = _out165
-	var _126_e *dlog.BMap
-	var _ = _126_e
-	var _out166 *dlog.BMap
-	var _ = _out166
-	_out166 = dlog.NewBMap()
-	_126_e = _out166
-	var _127_f *dlog.BMap
-	var _ = _127_f
-	var _out167 *dlog.BMap
-	var _ = _out167
-	_out167 = dlog.NewBMap()
-	_127_f = _out167
-	var _128_l *dlog.BMap
-	var _ = _128_l
-	var _129_h uint64
-	var _ = _129_h
-	var _out168 *dlog.BMap
-	var _ = _out168
-	var _out169 uint64
-	var _ = _out169
-	_out168, _out169 = Companion_Default___.FinishMaps(j, c)
-	_128_l = _out168
-	_129_h = _out169
-	Companion_Default___.FinishFields(j, _126_e, _127_f, _128_l, _125_n, _129_h)
+	var _120_n uint64
+	var _ = _120_n
+	var _out160 uint64
+	var _ = _out160
+	_out160 = j.Cgm.Len()
+	_120_n = _out160
+	var _121_e *dlog.BMap
+	var _ = _121_e
+	var _out161 *dlog.BMap
+	var _ = _out161
+	_out161 = dlog.NewBMap()
+	_121_e = _out161
+	var _122_f *dlog.BMap
+	var _ = _122_f
+	var _out162 *dlog.BMap
+	var _ = _out162
+	_out162 = dlog.NewBMap()
+	_122_f = _out162
+	var _123_l *dlog.BMap
+	var _ = _123_l
+	var _124_h uint64
+	var _ = _124_h
+	var _out163 *dlog.BMap
+	var _ = _out163
+	var _out164 uint64
+	var _ = _out164
+	_out163, _out164 = Companion_Default___.FinishMaps(j, c)
+	_123_l = _out163
+	_124_h = _out164
+	Companion_Default___.FinishFields(j, _121_e, _122_f, _123_l, _120_n, _124_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
 }
 func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
@@ -507,14 +495,14 @@ func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog
 	var h uint64 = 0
 	var _ = h
 	Companion_Default___.HoldDirect(j, c)
-	var _out170 *dlog.BMap
-	var _ = _out170
-	_out170 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	l = _out170
-	var _out171 uint64
-	var _ = _out171
-	_out171 = j.Cdm.Len()
-	h = _out171
+	var _out165 *dlog.BMap
+	var _ = _out165
+	_out165 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out165
+	var _out166 uint64
+	var _ = _out166
+	_out166 = j.Cdm.Len()
+	h = _out166
 	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

@@ -63,26 +63,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _130_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _130_b
-	var _131_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _131_l
-	var _132_dl *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _132_dl
-	var _out172 *dbytes.Blk
-	var _ = _out172
-	var _out173 *ddisk.BList
-	var _ = _out173
-	var _out174 *ddisk.BList
-	var _ = _out174
-	var _out175 *dlog.Codes
-	var _ = _out175
-	_out172, _out173, _out174, _out175 = Companion_Default___.Encode(j)
-	_130_b = _out172
-	_131_l = _out173
-	_132_dl = _out174
-	c = _out175
-	Companion_Default___.LogEncFields(j.Lg, _130_b, _131_l, _132_dl)
+	var _125_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _125_b
+	var _126_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _126_l
+	var _127_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _127_dl
+	var _out167 *dbytes.Blk
+	var _ = _out167
+	var _out168 *ddisk.BList
+	var _ = _out168
+	var _out169 *ddisk.BList
+	var _ = _out169
+	var _out170 *dlog.Codes
+	var _ = _out170
+	_out167, _out168, _out169, _out170 = Companion_Default___.Encode(j)
+	_125_b = _out167
+	_126_l = _out168
+	_127_dl = _out169
+	c = _out170
+	Companion_Default___.LogEncFields(j.Lg, _125_b, _126_l, _127_dl)
 	return c
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
@@ -94,21 +94,21 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Bl
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out176 *dbytes.Blk
-	var _ = _out176
-	var _out177 *dlog.Codes
-	var _ = _out177
-	_out176, _out177 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out176
-	c = _out177
-	var _out178 *ddisk.BList
-	var _ = _out178
-	_out178 = j.Cgm.List()
-	l = _out178
-	var _out179 *ddisk.BList
-	var _ = _out179
-	_out179 = j.Cdm.Sorted()
-	dl = _out179
+	var _out171 *dbytes.Blk
+	var _ = _out171
+	var _out172 *dlog.Codes
+	var _ = _out172
+	_out171, _out172 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out171
+	c = _out172
+	var _out173 *ddisk.BList
+	var _ = _out173
+	_out173 = j.Cgm.List()
+	l = _out173
+	var _out174 *ddisk.BList
+	var _ = _out174
+	_out174 = j.Cdm.Sorted()
+	dl = _out174
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 func (_this *CompanionStruct_Default___) Small(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _133_n uint64
-	var _ = _133_n
-	var _out180 uint64
-	var _ = _out180
-	_out180 = j.Lg.Body.Len()
-	_133_n = _out180
-	b = _133_n <= uint64(15)
+	var _128_n uint64
+	var _ = _128_n
+	var _out175 uint64
+	var _ = _out175
+	_out175 = j.Lg.Body.Len()
+	_128_n = _out175
+	b = _128_n <= uint64(15)
 	return b
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -133,60 +133,60 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out181 uint64
-	var _ = _out181
-	_out181 = j.Lg.Body.Len()
-	n = _out181
-	var _134_m *dlog.BMap
-	var _ = _134_m
-	var _out182 *dlog.BMap
-	var _ = _out182
-	_out182 = dlog.NewBMap()
-	_134_m = _out182
-	_134_m.Put(uint64(0), j.Lg.Desc)
-	var _135_i uint64
-	var _ = _135_i
-	_135_i = uint64(0)
-	for _135_i < n {
-		var _136_b *dbytes.Blk
-		var _ = _136_b
-		var _out183 *dbytes.Blk
-		var _ = _out183
-		_out183 = j.Lg.Body.BlkAt(_135_i)
-		_136_b = _out183
-		_134_m.Put(_135_i+uint64(1), _136_b)
-		_135_i = _135_i + uint64(1)
+	var _out176 uint64
+	var _ = _out176
+	_out176 = j.Lg.Body.Len()
+	n = _out176
+	var _129_m *dlog.BMap
+	var _ = _129_m
+	var _out177 *dlog.BMap
+	var _ = _out177
+	_out177 = dlog.NewBMap()
+	_129_m = _out177
+	_129_m.Put(uint64(0), j.Lg.Desc)
+	var _130_i uint64
+	var _ = _130_i
+	_130_i = uint64(0)
+	for _130_i < n {
+		var _131_b *dbytes.Blk
+		var _ = _131_b
+		var _out178 *dbytes.Blk
+		var _ = _out178
+		_out178 = j.Lg.Body.BlkAt(_130_i)
+		_131_b = _out178
+		_129_m.Put(_130_i+uint64(1), _131_b)
+		_130_i = _130_i + uint64(1)
 	}
-	var _out184 *ddisk.BList
-	var _ = _out184
-	_out184 = _134_m.List()
-	l = _out184
+	var _out179 *ddisk.BList
+	var _ = _out179
+	_out179 = _129_m.List()
+	l = _out179
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _137_l *ddisk.BList
-	var _ = _137_l
-	var _138_n uint64
-	var _ = _138_n
-	var _out185 *ddisk.BList
-	var _ = _out185
-	var _out186 uint64
-	var _ = _out186
-	_out185, _out186 = Companion_Default___.UnitList(j)
-	_137_l = _out185
-	_138_n = _out186
-	var _139_s uint64
-	var _ = _139_s
-	var _out187 uint64
-	var _ = _out187
-	_out187 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_139_s = _out187
-	var _out188 bool
-	var _ = _out188
-	_out188 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_139_s, _137_l, uint64(0), uint64(1)+_138_n)
-	ok = _out188
+	var _132_l *ddisk.BList
+	var _ = _132_l
+	var _133_n uint64
+	var _ = _133_n
+	var _out180 *ddisk.BList
+	var _ = _out180
+	var _out181 uint64
+	var _ = _out181
+	_out180, _out181 = Companion_Default___.UnitList(j)
+	_132_l = _out180
+	_133_n = _out181
+	var _134_s uint64
+	var _ = _134_s
+	var _out182 uint64
+	var _ = _out182
+	_out182 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_134_s = _out182
+	var _out183 bool
+	var _ = _out183
+	_out183 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_134_s, _132_l, uint64(0), uint64(1)+_133_n)
+	ok = _out183
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -194,23 +194,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _140_len uint64
-	var _ = _140_len
-	var _out189 uint64
-	var _ = _out189
-	_out189 = j.Lg.Body.Len()
-	_140_len = _out189
-	n = _140_len - i
-	var _141_s uint64
-	var _ = _141_s
-	var _out190 uint64
-	var _ = _out190
-	_out190 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_141_s = _out190
-	if n > j.Nr-_141_s {
-		n = j.Nr - _141_s
+	var _135_len uint64
+	var _ = _135_len
+	var _out184 uint64
+	var _ = _out184
+	_out184 = j.Lg.Body.Len()
+	_135_len = _out184
+	n = _135_len - i
+	var _136_s uint64
+	var _ = _136_s
+	var _out185 uint64
+	var _ = _out185
+	_out185 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_136_s = _out185
+	if n > j.Nr-_136_s {
+		n = j.Nr - _136_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _141_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _136_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -218,19 +218,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _142_a uint64 = 0
-	var _ = _142_a
-	var _out191 uint64
-	var _ = _out191
-	var _out192 uint64
-	var _ = _out192
-	_out191, _out192 = Companion_Default___.DataRun(j, i)
-	_142_a = _out191
-	n = _out192
-	var _out193 bool
-	var _ = _out193
-	_out193 = j.D.WriteRun(_142_a, j.Lg.Body, i, n)
-	ok = _out193
+	var _137_a uint64 = 0
+	var _ = _137_a
+	var _out186 uint64
+	var _ = _out186
+	var _out187 uint64
+	var _ = _out187
+	_out186, _out187 = Companion_Default___.DataRun(j, i)
+	_137_a = _out186
+	n = _out187
+	var _out188 bool
+	var _ = _out188
+	_out188 = j.D.WriteRun(_137_a, j.Lg.Body, i, n)
+	ok = _out188
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -238,43 +238,43 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _143_a uint64 = 0
-	var _ = _143_a
-	var _out194 uint64
-	var _ = _out194
-	var _out195 uint64
-	var _ = _out195
-	_out194, _out195 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_143_a = _out194
-	n = _out195
-	var _out196 bool
-	var _ = _out196
-	_out196 = j.D.WriteRun(_143_a, j.Lg.Dirs, i, n)
-	ok = _out196
+	var _138_a uint64 = 0
+	var _ = _138_a
+	var _out189 uint64
+	var _ = _out189
+	var _out190 uint64
+	var _ = _out190
+	_out189, _out190 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_138_a = _out189
+	n = _out190
+	var _out191 bool
+	var _ = _out191
+	_out191 = j.D.WriteRun(_138_a, j.Lg.Dirs, i, n)
+	ok = _out191
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _144_s uint64
-	var _ = _144_s
-	var _out197 uint64
-	var _ = _out197
-	_out197 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_144_s = _out197
-	var _out198 bool
-	var _ = _out198
-	_out198 = j.D.Write(j.At+uint64(1)+uint64(16)*_144_s, j.Lg.Desc)
-	ok = _out198
+	var _139_s uint64
+	var _ = _139_s
+	var _out192 uint64
+	var _ = _out192
+	_out192 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_139_s = _out192
+	var _out193 bool
+	var _ = _out193
+	_out193 = j.D.Write(j.At+uint64(1)+uint64(16)*_139_s, j.Lg.Desc)
+	ok = _out193
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out199 bool
-	var _ = _out199
-	_out199 = j.D.Barrier()
-	ok = _out199
+	var _out194 bool
+	var _ = _out194
+	_out194 = j.D.Barrier()
+	ok = _out194
 	return ok
 }
 

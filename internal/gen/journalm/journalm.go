@@ -160,6 +160,7 @@ type Journal struct {
 	Ncl     uint64
 	Nlb     uint64
 	Busy    bool
+	Failed  bool
 }
 
 func New_Journal_() *Journal {
@@ -202,6 +203,7 @@ func New_Journal_() *Journal {
 	_this.Ncl = 0
 	_this.Nlb = 0
 	_this.Busy = false
+	_this.Failed = false
 	return &_this
 }
 
@@ -326,6 +328,7 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Ncl = uint64(0)
 	_this.Nlb = uint64(0)
 	_this.Busy = false
+	_this.Failed = false
 }
 
 // End of class Journal

@@ -70,17 +70,14 @@ func (_this *CompanionStruct_Default___) NUrge() uint32 {
 func (_this *CompanionStruct_Default___) NStop() uint32 {
 	return uint32(4)
 }
-func (_this *CompanionStruct_Default___) NFailed() uint32 {
+func (_this *CompanionStruct_Default___) NGroups() uint32 {
 	return uint32(5)
 }
-func (_this *CompanionStruct_Default___) NGroups() uint32 {
+func (_this *CompanionStruct_Default___) NInstalls() uint32 {
 	return uint32(6)
 }
-func (_this *CompanionStruct_Default___) NInstalls() uint32 {
-	return uint32(7)
-}
 func (_this *CompanionStruct_Default___) NAge() uint32 {
-	return uint32(8)
+	return uint32(7)
 }
 func (_this *CompanionStruct_Default___) LookAfter() uint64 {
 	return uint64(100)
@@ -150,31 +147,25 @@ func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var _ = _out102
 	_out102 = j.Notes.Get(Companion_Default___.NStop())
 	_66_stop = _out102
-	var _67_failed uint64
-	var _ = _67_failed
-	var _out103 uint64
-	var _ = _out103
-	_out103 = j.Notes.Get(Companion_Default___.NFailed())
-	_67_failed = _out103
-	b = _66_stop == uint64(0) && _67_failed == uint64(0)
+	b = _66_stop == uint64(0) && !j.Failed
 	return b
 }
 func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 	var due bool = false
 	var _ = due
-	var _68_n uint64
-	var _ = _68_n
+	var _67_n uint64
+	var _ = _67_n
+	var _out103 uint64
+	var _ = _out103
+	_out103 = j.Cdm.Len()
+	_67_n = _out103
+	var _68_age uint64
+	var _ = _68_age
 	var _out104 uint64
 	var _ = _out104
-	_out104 = j.Cdm.Len()
-	_68_n = _out104
-	var _69_age uint64
-	var _ = _69_age
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Notes.Get(Companion_Default___.NAge())
-	_69_age = _out105
-	due = _68_n > uint64(0) && _69_age >= Companion_Default___.LookAfter()
+	_out104 = j.Notes.Get(Companion_Default___.NAge())
+	_68_age = _out104
+	due = _67_n > uint64(0) && _68_age >= Companion_Default___.LookAfter()
 	if due {
 		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
 	}
@@ -183,17 +174,11 @@ func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Failed(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _70_failed uint64
-	var _ = _70_failed
-	var _out106 uint64
-	var _ = _out106
-	_out106 = j.Notes.Get(Companion_Default___.NFailed())
-	_70_failed = _out106
-	b = _70_failed != uint64(0) /* dircomp */
+	b = j.Failed
 	return b
 }
 func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
-	j.Notes.Set(Companion_Default___.NFailed(), uint64(1))
+	j.Failed = true
 	j.Mu.WakeAll(journalm.Companion_Default___.CLogger())
 	j.Mu.WakeAll(journalm.Companion_Default___.CInstaller())
 	j.Mu.WakeAll(uint32(2))
@@ -203,27 +188,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _71_parity uint64
-	var _ = _71_parity
-	var _out107 uint64
-	var _ = _out107
-	_out107 = j.Notes.Get(Companion_Default___.NParity())
-	_71_parity = _out107
+	var _69_parity uint64
+	var _ = _69_parity
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Notes.Get(Companion_Default___.NParity())
+	_69_parity = _out105
 	if n <= j.Ncl {
-		_71_parity = uint64(1) - _71_parity%uint64(2)
+		_69_parity = uint64(1) - _69_parity%uint64(2)
 	} else {
-		var _72_w uint64
-		var _ = _72_w
-		var _out108 uint64
-		var _ = _out108
-		_out108 = j.Notes.Get(Companion_Default___.NWaiters())
-		_72_w = _out108
-		if _72_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _72_w+uint64(1))
+		var _70_w uint64
+		var _ = _70_w
+		var _out106 uint64
+		var _ = _out106
+		_out106 = j.Notes.Get(Companion_Default___.NWaiters())
+		_70_w = _out106
+		if _70_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _70_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _71_parity%uint64(2) == uint64(0) {
+		if _69_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -231,72 +216,72 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _73_parity uint64
-	var _ = _73_parity
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Notes.Get(Companion_Default___.NParity())
-	_73_parity = _out109
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_73_parity%uint64(2))
+	var _71_parity uint64
+	var _ = _71_parity
+	var _out107 uint64
+	var _ = _out107
+	_out107 = j.Notes.Get(Companion_Default___.NParity())
+	_71_parity = _out107
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_71_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _74_parity uint64
-	var _ = _74_parity
+	var _72_parity uint64
+	var _ = _72_parity
+	var _out108 uint64
+	var _ = _out108
+	_out108 = j.Notes.Get(Companion_Default___.NParity())
+	_72_parity = _out108
+	var _73_w uint64
+	var _ = _73_w
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Notes.Get(Companion_Default___.NWaiters())
+	_73_w = _out109
+	var _74_groups uint64
+	var _ = _74_groups
 	var _out110 uint64
 	var _ = _out110
-	_out110 = j.Notes.Get(Companion_Default___.NParity())
-	_74_parity = _out110
-	var _75_w uint64
-	var _ = _75_w
+	_out110 = j.Notes.Get(Companion_Default___.NGroups())
+	_74_groups = _out110
+	if _74_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _74_groups+uint64(1))
+	}
+	var _75_even bool
+	var _ = _75_even
+	_75_even = _72_parity%uint64(2) == uint64(0)
+	var _76_k uint64
+	var _ = _76_k
 	var _out111 uint64
 	var _ = _out111
-	_out111 = j.Notes.Get(Companion_Default___.NWaiters())
-	_75_w = _out111
-	var _76_groups uint64
-	var _ = _76_groups
+	_out111 = j.Lgm.Len()
+	_76_k = _out111
+	var _77_h uint64
+	var _ = _77_h
 	var _out112 uint64
 	var _ = _out112
-	_out112 = j.Notes.Get(Companion_Default___.NGroups())
-	_76_groups = _out112
-	if _76_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _76_groups+uint64(1))
-	}
-	var _77_even bool
-	var _ = _77_even
-	_77_even = _74_parity%uint64(2) == uint64(0)
-	var _78_k uint64
-	var _ = _78_k
-	var _out113 uint64
-	var _ = _out113
-	_out113 = j.Lgm.Len()
-	_78_k = _out113
-	var _79_h uint64
-	var _ = _79_h
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Lho.Len()
-	_79_h = _out114
-	if _78_k >= j.InstAt || _79_h >= Companion_Default___.HoldMax() {
+	_out112 = j.Lho.Len()
+	_77_h = _out112
+	if _76_k >= j.InstAt || _77_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _80_more bool
-	var _ = _80_more
-	var _out115 bool
-	var _ = _out115
-	_out115 = Companion_Default___.WantCommit(j)
-	_80_more = _out115
-	if _80_more {
-		if _75_w == uint64(0) {
+	var _78_more bool
+	var _ = _78_more
+	var _out113 bool
+	var _ = _out113
+	_out113 = Companion_Default___.WantCommit(j)
+	_78_more = _out113
+	if _78_more {
+		if _73_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-		} else if _77_even {
+		} else if _75_even {
 			j.Mu.WakeOne(uint32(2))
 		} else {
 			j.Mu.WakeOne(uint32(3))
 		}
 	}
-	if _77_even {
+	if _75_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
@@ -305,45 +290,39 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _81_k uint64
-	var _ = _81_k
+	var _79_k uint64
+	var _ = _79_k
+	var _out114 uint64
+	var _ = _out114
+	_out114 = j.Lgm.Len()
+	_79_k = _out114
+	var _80_h uint64
+	var _ = _80_h
+	var _out115 uint64
+	var _ = _out115
+	_out115 = j.Lho.Len()
+	_80_h = _out115
+	var _81_urge uint64
+	var _ = _81_urge
 	var _out116 uint64
 	var _ = _out116
-	_out116 = j.Lgm.Len()
-	_81_k = _out116
-	var _82_h uint64
-	var _ = _82_h
-	var _out117 uint64
-	var _ = _out117
-	_out117 = j.Lho.Len()
-	_82_h = _out117
-	var _83_urge uint64
-	var _ = _83_urge
-	var _out118 uint64
-	var _ = _out118
-	_out118 = j.Notes.Get(Companion_Default___.NUrge())
-	_83_urge = _out118
-	var _84_failed uint64
-	var _ = _84_failed
-	var _out119 uint64
-	var _ = _out119
-	_out119 = j.Notes.Get(Companion_Default___.NFailed())
-	_84_failed = _out119
-	b = _84_failed == uint64(0) && (_81_k > uint64(0) || _82_h > uint64(0)) && (_83_urge != uint64(0) || _81_k >= j.InstAt || _82_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	_out116 = j.Notes.Get(Companion_Default___.NUrge())
+	_81_urge = _out116
+	b = !j.Failed && (_79_k > uint64(0) || _80_h > uint64(0)) && (_81_urge != uint64(0) || _79_k >= j.InstAt || _80_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _85_n uint64
-	var _ = _85_n
-	var _out120 uint64
-	var _ = _out120
-	_out120 = j.Notes.Get(Companion_Default___.NInstalls())
-	_85_n = _out120
-	if _85_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _85_n+uint64(1))
+	var _82_n uint64
+	var _ = _82_n
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Notes.Get(Companion_Default___.NInstalls())
+	_82_n = _out117
+	if _82_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _82_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -351,37 +330,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _86_r uint64
-	var _ = _86_r
+	var _83_r uint64
+	var _ = _83_r
+	var _out118 uint64
+	var _ = _out118
+	_out118 = j.Running.Len()
+	_83_r = _out118
+	var _84_c uint64
+	var _ = _84_c
+	var _out119 uint64
+	var _ = _out119
+	_out119 = j.Cgm.Len()
+	_84_c = _out119
+	var _85_h uint64
+	var _ = _85_h
+	var _out120 uint64
+	var _ = _out120
+	_out120 = j.Cdm.Len()
+	_85_h = _out120
+	var _86_l uint64
+	var _ = _86_l
 	var _out121 uint64
 	var _ = _out121
-	_out121 = j.Running.Len()
-	_86_r = _out121
-	var _87_c uint64
-	var _ = _87_c
+	_out121 = j.Lgm.Len()
+	_86_l = _out121
+	var _87_i uint64
+	var _ = _87_i
 	var _out122 uint64
 	var _ = _out122
-	_out122 = j.Cgm.Len()
-	_87_c = _out122
-	var _88_h uint64
-	var _ = _88_h
-	var _out123 uint64
-	var _ = _out123
-	_out123 = j.Cdm.Len()
-	_88_h = _out123
-	var _89_l uint64
-	var _ = _89_l
-	var _out124 uint64
-	var _ = _out124
-	_out124 = j.Lgm.Len()
-	_89_l = _out124
-	var _90_i uint64
-	var _ = _90_i
-	var _out125 uint64
-	var _ = _out125
-	_out125 = j.Inm.Len()
-	_90_i = _out125
-	b = _86_r == uint64(0) && _87_c == uint64(0) && _88_h == uint64(0) && _89_l == uint64(0) && _90_i == uint64(0)
+	_out122 = j.Inm.Len()
+	_87_i = _out122
+	b = _83_r == uint64(0) && _84_c == uint64(0) && _85_h == uint64(0) && _86_l == uint64(0) && _87_i == uint64(0)
 	return b
 }
 

@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out245 *dbytes.Blk
-	var _ = _out245
-	_out245 = j.Running.Get(a)
-	b = _out245
+	var _out240 *dbytes.Blk
+	var _ = _out240
+	_out240 = j.Running.Get(a)
+	b = _out240
 	if b == (*dbytes.Blk)(nil) {
-		var _out246 *dbytes.Blk
-		var _ = _out246
-		_out246 = j.Cgm.Get(a)
-		b = _out246
+		var _out241 *dbytes.Blk
+		var _ = _out241
+		_out241 = j.Cgm.Get(a)
+		b = _out241
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out247 *dbytes.Blk
-		var _ = _out247
-		_out247 = j.Cdm.Get(a)
-		b = _out247
+		var _out242 *dbytes.Blk
+		var _ = _out242
+		_out242 = j.Cdm.Get(a)
+		b = _out242
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out248 *dbytes.Blk
-		var _ = _out248
-		_out248 = j.Lgm.Get(a)
-		b = _out248
+		var _out243 *dbytes.Blk
+		var _ = _out243
+		_out243 = j.Lgm.Get(a)
+		b = _out243
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out249 *dbytes.Blk
-		var _ = _out249
-		_out249 = j.Inm.Get(a)
-		b = _out249
+		var _out244 *dbytes.Blk
+		var _ = _out244
+		_out244 = j.Inm.Get(a)
+		b = _out244
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out250 *dbytes.Blk
-		var _ = _out250
-		_out250 = j.Cache.Get(a)
-		b = _out250
+		var _out245 *dbytes.Blk
+		var _ = _out245
+		_out245 = j.Cache.Get(a)
+		b = _out245
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out251 bool
-		var _ = _out251
-		var _out252 *ddisk.BList
-		var _ = _out252
-		_out251, _out252 = j.D.ReadAny(a, n)
-		ok = _out251
-		l = _out252
+		var _out246 bool
+		var _ = _out246
+		var _out247 *ddisk.BList
+		var _ = _out247
+		_out246, _out247 = j.D.ReadAny(a, n)
+		ok = _out246
+		l = _out247
 		return ok, l
 	}
-	var _out253 bool
-	var _ = _out253
-	var _out254 *ddisk.BList
-	var _ = _out254
-	_out253, _out254 = j.D.ReadRun(a, n)
-	ok = _out253
-	l = _out254
+	var _out248 bool
+	var _ = _out248
+	var _out249 *ddisk.BList
+	var _ = _out249
+	_out248, _out249 = j.D.ReadRun(a, n)
+	ok = _out248
+	l = _out249
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _169_n uint64
-	var _ = _169_n
-	var _out255 uint64
-	var _ = _out255
-	_out255 = l.Len()
-	_169_n = _out255
+	var _164_n uint64
+	var _ = _164_n
+	var _out250 uint64
+	var _ = _out250
+	_out250 = l.Len()
+	_164_n = _out250
 	m = i
 	bad = a
-	for m < _169_n {
-		var _170_b *dbytes.Blk
-		var _ = _170_b
-		var _out256 *dbytes.Blk
-		var _ = _out256
-		_out256 = l.BlkAt(m)
-		_170_b = _out256
-		var _171_ok bool = false
-		var _ = _171_ok
-		var _out257 bool
-		var _ = _out257
-		var _out258 uint64
-		var _ = _out258
-		_out257, _out258 = Companion_Default___.CheckOne(j, a+m, _170_b, t)
-		_171_ok = _out257
-		bad = _out258
-		if !_171_ok {
+	for m < _164_n {
+		var _165_b *dbytes.Blk
+		var _ = _165_b
+		var _out251 *dbytes.Blk
+		var _ = _out251
+		_out251 = l.BlkAt(m)
+		_165_b = _out251
+		var _166_ok bool = false
+		var _ = _166_ok
+		var _out252 bool
+		var _ = _out252
+		var _out253 uint64
+		var _ = _out253
+		_out252, _out253 = Companion_Default___.CheckOne(j, a+m, _165_b, t)
+		_166_ok = _out252
+		bad = _out253
+		if !_166_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out259 bool
-	var _ = _out259
-	var _out260 uint64
-	var _ = _out260
-	_out259, _out260 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out259
-	bad = _out260
+	var _out254 bool
+	var _ = _out254
+	var _out255 uint64
+	var _ = _out255
+	_out254, _out255 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out254
+	bad = _out255
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _172_b *dbytes.Blk
-	var _ = _172_b
-	var _173_t2 uint64
-	var _ = _173_t2
-	var _out261 *dbytes.Blk
-	var _ = _out261
-	var _out262 uint64
-	var _ = _out262
-	_out261, _out262 = Companion_Default___.Lookup(j, a)
-	_172_b = _out261
-	_173_t2 = _out262
-	damaged = _172_b == (*dbytes.Blk)(nil) && t == _173_t2
+	var _167_b *dbytes.Blk
+	var _ = _167_b
+	var _168_t2 uint64
+	var _ = _168_t2
+	var _out256 *dbytes.Blk
+	var _ = _out256
+	var _out257 uint64
+	var _ = _out257
+	_out256, _out257 = Companion_Default___.Lookup(j, a)
+	_167_b = _out256
+	_168_t2 = _out257
+	damaged = _167_b == (*dbytes.Blk)(nil) && t == _168_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _174_t2 uint64 = 0
-	var _ = _174_t2
-	var _out263 *dbytes.Blk
-	var _ = _out263
-	var _out264 uint64
-	var _ = _out264
-	_out263, _out264 = Companion_Default___.Lookup(j, a)
-	b = _out263
-	_174_t2 = _out264
-	if b == (*dbytes.Blk)(nil) && t == _174_t2 {
+	var _169_t2 uint64 = 0
+	var _ = _169_t2
+	var _out258 *dbytes.Blk
+	var _ = _out258
+	var _out259 uint64
+	var _ = _out259
+	_out258, _out259 = Companion_Default___.Lookup(j, a)
+	b = _out258
+	_169_t2 = _out259
+	if b == (*dbytes.Blk)(nil) && t == _169_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

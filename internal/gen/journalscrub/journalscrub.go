@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _220_b *dbytes.Blk
-	var _ = _220_b
-	var _out373 *dbytes.Blk
-	var _ = _out373
-	_out373 = j.Running.Get(a)
-	_220_b = _out373
-	if _220_b == (*dbytes.Blk)(nil) {
-		var _out374 *dbytes.Blk
-		var _ = _out374
-		_out374 = j.Cgm.Get(a)
-		_220_b = _out374
+	var _215_b *dbytes.Blk
+	var _ = _215_b
+	var _out368 *dbytes.Blk
+	var _ = _out368
+	_out368 = j.Running.Get(a)
+	_215_b = _out368
+	if _215_b == (*dbytes.Blk)(nil) {
+		var _out369 *dbytes.Blk
+		var _ = _out369
+		_out369 = j.Cgm.Get(a)
+		_215_b = _out369
 	}
-	if _220_b == (*dbytes.Blk)(nil) {
-		var _out375 *dbytes.Blk
-		var _ = _out375
-		_out375 = j.Cdm.Get(a)
-		_220_b = _out375
+	if _215_b == (*dbytes.Blk)(nil) {
+		var _out370 *dbytes.Blk
+		var _ = _out370
+		_out370 = j.Cdm.Get(a)
+		_215_b = _out370
 	}
-	if _220_b == (*dbytes.Blk)(nil) {
-		var _out376 *dbytes.Blk
-		var _ = _out376
-		_out376 = j.Lgm.Get(a)
-		_220_b = _out376
+	if _215_b == (*dbytes.Blk)(nil) {
+		var _out371 *dbytes.Blk
+		var _ = _out371
+		_out371 = j.Lgm.Get(a)
+		_215_b = _out371
 	}
-	if _220_b == (*dbytes.Blk)(nil) {
-		var _out377 *dbytes.Blk
-		var _ = _out377
-		_out377 = j.Inm.Get(a)
-		_220_b = _out377
+	if _215_b == (*dbytes.Blk)(nil) {
+		var _out372 *dbytes.Blk
+		var _ = _out372
+		_out372 = j.Inm.Get(a)
+		_215_b = _out372
 	}
-	is = _220_b != (*dbytes.Blk)(nil) /* dircomp */
+	is = _215_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _221_pending bool
-	var _ = _221_pending
-	var _out378 bool
-	var _ = _out378
-	_out378 = Companion_Default___.IsPending(j, a)
-	_221_pending = _out378
-	if _221_pending {
+	var _216_pending bool
+	var _ = _216_pending
+	var _out373 bool
+	var _ = _out373
+	_out373 = Companion_Default___.IsPending(j, a)
+	_216_pending = _out373
+	if _216_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _222_b *dbytes.Blk
-	var _ = _222_b
-	var _out379 *dbytes.Blk
-	var _ = _out379
-	_out379 = j.Cache.Get(a)
-	_222_b = _out379
+	var _217_b *dbytes.Blk
+	var _ = _217_b
+	var _out374 *dbytes.Blk
+	var _ = _out374
+	_out374 = j.Cache.Get(a)
+	_217_b = _out374
 	st = func() uint32 {
-		if _222_b != (*dbytes.Blk)(nil) && bad == a {
+		if _217_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out380 bool
-	var _ = _out380
-	var _out381 *dbytes.Blk
-	var _ = _out381
-	var _out382 bool
-	var _ = _out382
-	var _out383 bool
-	var _ = _out383
-	var _out384 uint64
-	var _ = _out384
-	_out380, _out381, _out382, _out383, _out384 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out380
-	b = _out381
-	mem = _out382
-	blank = _out383
-	bad = _out384
+	var _out375 bool
+	var _ = _out375
+	var _out376 *dbytes.Blk
+	var _ = _out376
+	var _out377 bool
+	var _ = _out377
+	var _out378 bool
+	var _ = _out378
+	var _out379 uint64
+	var _ = _out379
+	_out375, _out376, _out377, _out378, _out379 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out375
+	b = _out376
+	mem = _out377
+	blank = _out378
+	bad = _out379
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _223_version uint64
-	var _ = _223_version
-	var _224_r0 uint64
-	var _ = _224_r0
-	var _225_r1 uint64
-	var _ = _225_r1
-	var _out385 uint64
-	var _ = _out385
-	var _out386 uint64
-	var _ = _out386
-	var _out387 uint64
-	var _ = _out387
-	_out385, _out386, _out387 = t.Pages.Root()
-	_223_version = _out385
-	_224_r0 = _out386
-	_225_r1 = _out387
-	var _226_place uint64 = 0
-	var _ = _226_place
-	var _227_c0 uint64
-	var _ = _227_c0
-	var _228_c1 uint64
-	var _ = _228_c1
-	_227_c0, _228_c1 = _224_r0, _225_r1
+	var _218_version uint64
+	var _ = _218_version
+	var _219_r0 uint64
+	var _ = _219_r0
+	var _220_r1 uint64
+	var _ = _220_r1
+	var _out380 uint64
+	var _ = _out380
+	var _out381 uint64
+	var _ = _out381
+	var _out382 uint64
+	var _ = _out382
+	_out380, _out381, _out382 = t.Pages.Root()
+	_218_version = _out380
+	_219_r0 = _out381
+	_220_r1 = _out382
+	var _221_place uint64 = 0
+	var _ = _221_place
+	var _222_c0 uint64
+	var _ = _222_c0
+	var _223_c1 uint64
+	var _ = _223_c1
+	_222_c0, _223_c1 = _219_r0, _220_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _229_q uint64
-		var _ = _229_q
-		_229_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out388 bool
-		var _ = _out388
-		var _out389 *dbytes.Blk
-		var _ = _out389
-		var _out390 uint64
-		var _ = _out390
-		var _out391 uint64
-		var _ = _out391
-		_out388, _out389, _out390, _out391 = treeofcodes.Companion_Default___.Page(t, _229_q, _223_version, _224_r0, _225_r1)
-		ok = _out388
-		b = _out389
-		_226_place = _out390
-		bad = _out391
+		var _224_q uint64
+		var _ = _224_q
+		_224_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out383 bool
+		var _ = _out383
+		var _out384 *dbytes.Blk
+		var _ = _out384
+		var _out385 uint64
+		var _ = _out385
+		var _out386 uint64
+		var _ = _out386
+		_out383, _out384, _out385, _out386 = treeofcodes.Companion_Default___.Page(t, _224_q, _218_version, _219_r0, _220_r1)
+		ok = _out383
+		b = _out384
+		_221_place = _out385
+		bad = _out386
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out392 uint64
-		var _ = _out392
-		var _out393 uint64
-		var _ = _out393
-		_out392, _out393 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_227_c0 = _out392
-		_228_c1 = _out393
+		var _out387 uint64
+		var _ = _out387
+		var _out388 uint64
+		var _ = _out388
+		_out387, _out388 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_222_c0 = _out387
+		_223_c1 = _out388
 	}
 	bad = p
-	blank = _227_c0 == uint64(0) && _228_c1 == uint64(0)
-	var _out394 bool
-	var _ = _out394
-	var _out395 *dbytes.Blk
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	_out394, _out395, _out396 = treeofcodes.Companion_Default___.Load(t, p, _227_c0, _228_c1)
-	ok = _out394
-	b = _out395
-	_226_place = _out396
+	blank = _222_c0 == uint64(0) && _223_c1 == uint64(0)
+	var _out389 bool
+	var _ = _out389
+	var _out390 *dbytes.Blk
+	var _ = _out390
+	var _out391 uint64
+	var _ = _out391
+	_out389, _out390, _out391 = treeofcodes.Companion_Default___.Load(t, p, _222_c0, _223_c1)
+	ok = _out389
+	b = _out390
+	_221_place = _out391
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _230_c *dbytes.Blk
-	var _ = _230_c
-	var _out397 *dbytes.Blk
-	var _ = _out397
-	_out397 = t.Pages.Get(_223_version, p)
-	_230_c = _out397
-	mem = _230_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _225_c *dbytes.Blk
+	var _ = _225_c
+	var _out392 *dbytes.Blk
+	var _ = _out392
+	_out392 = t.Pages.Get(_218_version, p)
+	_225_c = _out392
+	mem = _225_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

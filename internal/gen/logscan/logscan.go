@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out846 bool
-		var _ = _out846
-		var _out847 *ddisk.BList
-		var _ = _out847
-		_out846, _out847 = d.ReadRun(a, n)
-		io = _out846
-		l = _out847
+		var _out841 bool
+		var _ = _out841
+		var _out842 *ddisk.BList
+		var _ = _out842
+		_out841, _out842 = d.ReadRun(a, n)
+		io = _out841
+		l = _out842
 	} else {
-		var _out848 bool
-		var _ = _out848
-		var _out849 *ddisk.BList
-		var _ = _out849
-		_out848, _out849 = d.ReadAny(a, n)
-		io = _out848
-		l = _out849
+		var _out843 bool
+		var _ = _out843
+		var _out844 *ddisk.BList
+		var _ = _out844
+		_out843, _out844 = d.ReadAny(a, n)
+		io = _out843
+		l = _out844
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _623_s uint64
-	var _ = _623_s
-	var _out850 uint64
-	var _ = _out850
-	_out850 = ring.Companion_Default___.SlotOf(q, nd)
-	_623_s = _out850
-	var _624_a uint64
-	var _ = _624_a
-	_624_a = at + uint64(2) + uint64(16)*_623_s
-	var _625_k uint64
-	var _ = _625_k
-	_625_k = n
+	var _618_s uint64
+	var _ = _618_s
+	var _out845 uint64
+	var _ = _out845
+	_out845 = ring.Companion_Default___.SlotOf(q, nd)
+	_618_s = _out845
+	var _619_a uint64
+	var _ = _619_a
+	_619_a = at + uint64(2) + uint64(16)*_618_s
+	var _620_k uint64
+	var _ = _620_k
+	_620_k = n
 	if n > uint64(15) {
-		var _out851 uint64
-		var _ = _out851
-		_out851 = ring.Companion_Default___.SlotOf(pos, nr)
-		_623_s = _out851
-		_624_a = at + uint64(1) + uint64(16)*nd + _623_s
-		if _625_k > nr-_623_s {
-			_625_k = nr - _623_s
+		var _out846 uint64
+		var _ = _out846
+		_out846 = ring.Companion_Default___.SlotOf(pos, nr)
+		_618_s = _out846
+		_619_a = at + uint64(1) + uint64(16)*nd + _618_s
+		if _620_k > nr-_618_s {
+			_620_k = nr - _618_s
 		}
 	}
-	var _out852 bool
-	var _ = _out852
-	var _out853 *ddisk.BList
-	var _ = _out853
-	_out852, _out853 = Companion_Default___.ReadLog(d, believe, _624_a, _625_k)
-	io = _out852
-	x = _out853
+	var _out847 bool
+	var _ = _out847
+	var _out848 *ddisk.BList
+	var _ = _out848
+	_out847, _out848 = Companion_Default___.ReadLog(d, believe, _619_a, _620_k)
+	io = _out847
+	x = _out848
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out854 bool
-	var _ = _out854
-	var _out855 *ddisk.BList
-	var _ = _out855
-	_out854, _out855 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_625_k)
-	io = _out854
-	y = _out855
+	var _out849 bool
+	var _ = _out849
+	var _out850 *ddisk.BList
+	var _ = _out850
+	_out849, _out850 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_620_k)
+	io = _out849
+	y = _out850
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _626_hm *dlog.BMap
-	var _ = _626_hm
-	var _out856 *dlog.BMap
-	var _ = _out856
-	_out856 = dlog.NewBMap()
-	_626_hm = _out856
-	var _627_i uint64
-	var _ = _627_i
-	_627_i = uint64(0)
-	for _627_i < m {
-		var _628_a uint64
-		var _ = _628_a
-		var _629_n uint64
-		var _ = _629_n
-		var _out857 uint64
-		var _ = _out857
-		var _out858 uint64
-		var _ = _out858
-		_out857, _out858 = Companion_Default___.DirRun(r, _627_i, m)
-		_628_a = _out857
-		_629_n = _out858
-		var _630_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _630_l
-		var _out859 bool
-		var _ = _out859
-		var _out860 *ddisk.BList
-		var _ = _out860
-		_out859, _out860 = Companion_Default___.ReadLog(d, believe, _628_a, _629_n)
-		io = _out859
-		_630_l = _out860
+	var _621_hm *dlog.BMap
+	var _ = _621_hm
+	var _out851 *dlog.BMap
+	var _ = _out851
+	_out851 = dlog.NewBMap()
+	_621_hm = _out851
+	var _622_i uint64
+	var _ = _622_i
+	_622_i = uint64(0)
+	for _622_i < m {
+		var _623_a uint64
+		var _ = _623_a
+		var _624_n uint64
+		var _ = _624_n
+		var _out852 uint64
+		var _ = _out852
+		var _out853 uint64
+		var _ = _out853
+		_out852, _out853 = Companion_Default___.DirRun(r, _622_i, m)
+		_623_a = _out852
+		_624_n = _out853
+		var _625_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _625_l
+		var _out854 bool
+		var _ = _out854
+		var _out855 *ddisk.BList
+		var _ = _out855
+		_out854, _out855 = Companion_Default___.ReadLog(d, believe, _623_a, _624_n)
+		io = _out854
+		_625_l = _out855
 		if !io {
 			return io, z
 		}
-		var _631_ok bool
-		var _ = _631_ok
-		var _out861 bool
-		var _ = _out861
-		_out861 = Companion_Default___.PutRun(_626_hm, r, _627_i, _629_n, _630_l)
-		_631_ok = _out861
-		if !_631_ok {
+		var _626_ok bool
+		var _ = _626_ok
+		var _out856 bool
+		var _ = _out856
+		_out856 = Companion_Default___.PutRun(_621_hm, r, _622_i, _624_n, _625_l)
+		_626_ok = _out856
+		if !_626_ok {
 			return io, z
 		}
-		_627_i = _627_i + _629_n
+		_622_i = _622_i + _624_n
 	}
-	var _out862 *ddisk.BList
-	var _ = _out862
-	_out862 = _626_hm.List()
-	z = _out862
+	var _out857 *ddisk.BList
+	var _ = _out857
+	_out857 = _621_hm.List()
+	z = _out857
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out863 uint64
-	var _ = _out863
-	_out863 = r.Dir(i)
-	a = _out863
+	var _out858 uint64
+	var _ = _out858
+	_out858 = r.Dir(i)
+	a = _out858
 	n = uint64(1)
 	for i+n < m {
-		var _632_b uint64
-		var _ = _632_b
-		var _out864 uint64
-		var _ = _out864
-		_out864 = r.Dir(i + n)
-		_632_b = _out864
-		if _632_b != a+n {
+		var _627_b uint64
+		var _ = _627_b
+		var _out859 uint64
+		var _ = _out859
+		_out859 = r.Dir(i + n)
+		_627_b = _out859
+		if _627_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _633_k uint64
-	var _ = _633_k
-	_633_k = uint64(0)
-	for _633_k < n {
-		var _634_a uint64
-		var _ = _634_a
-		var _out865 uint64
-		var _ = _out865
-		_out865 = r.Dir(i + _633_k)
-		_634_a = _out865
-		var _635_o *dbytes.Blk
-		var _ = _635_o
-		var _out866 *dbytes.Blk
-		var _ = _out866
-		_out866 = hm.Get(_634_a)
-		_635_o = _out866
-		if _635_o != (*dbytes.Blk)(nil) {
+	var _628_k uint64
+	var _ = _628_k
+	_628_k = uint64(0)
+	for _628_k < n {
+		var _629_a uint64
+		var _ = _629_a
+		var _out860 uint64
+		var _ = _out860
+		_out860 = r.Dir(i + _628_k)
+		_629_a = _out860
+		var _630_o *dbytes.Blk
+		var _ = _630_o
+		var _out861 *dbytes.Blk
+		var _ = _out861
+		_out861 = hm.Get(_629_a)
+		_630_o = _out861
+		if _630_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _636_b *dbytes.Blk
-		var _ = _636_b
-		var _out867 *dbytes.Blk
-		var _ = _out867
-		_out867 = l.BlkAt(_633_k)
-		_636_b = _out867
-		hm.Put(_634_a, _636_b)
-		_633_k = _633_k + uint64(1)
+		var _631_b *dbytes.Blk
+		var _ = _631_b
+		var _out862 *dbytes.Blk
+		var _ = _out862
+		_out862 = l.BlkAt(_628_k)
+		_631_b = _out862
+		hm.Put(_629_a, _631_b)
+		_628_k = _628_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _637_s uint64
-	var _ = _637_s
+	var _632_s uint64
+	var _ = _632_s
+	var _out863 uint64
+	var _ = _out863
+	_out863 = ring.Companion_Default___.SlotOf(q, nd)
+	_632_s = _out863
+	var _633_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _633_l
+	var _out864 bool
+	var _ = _out864
+	var _out865 *ddisk.BList
+	var _ = _out865
+	_out864, _out865 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_632_s, uint64(1))
+	io = _out864
+	_633_l = _out865
+	if !io {
+		return io, gm
+	}
+	var _634_b *dbytes.Blk
+	var _ = _634_b
+	var _out866 *dbytes.Blk
+	var _ = _out866
+	_out866 = _633_l.BlkAt(uint64(0))
+	_634_b = _out866
+	var _635_r *dlog.DescR
+	var _ = _635_r
+	var _out867 *dlog.DescR
+	var _ = _out867
+	_out867 = dlog.Parse(_634_b)
+	_635_r = _out867
+	if _635_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _636_q2 uint64
+	var _ = _636_q2
 	var _out868 uint64
 	var _ = _out868
-	_out868 = ring.Companion_Default___.SlotOf(q, nd)
-	_637_s = _out868
-	var _638_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _638_l
-	var _out869 bool
+	_out868 = _635_r.Sq()
+	_636_q2 = _out868
+	var _637_pos uint64
+	var _ = _637_pos
+	var _out869 uint64
 	var _ = _out869
-	var _out870 *ddisk.BList
+	_out869 = _635_r.Pos()
+	_637_pos = _out869
+	var _638_n uint64
+	var _ = _638_n
+	var _out870 uint64
 	var _ = _out870
-	_out869, _out870 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_637_s, uint64(1))
-	io = _out869
-	_638_l = _out870
+	_out870 = _635_r.N()
+	_638_n = _out870
+	var _639_dn uint64
+	var _ = _639_dn
+	var _out871 uint64
+	var _ = _out871
+	_out871 = _635_r.M()
+	_639_dn = _out871
+	if _636_q2 != q || _637_pos >= uint64(2305843009213693952) || _638_n > uint64(500) || _639_dn > uint64(500)-_638_n {
+		return io, gm
+	}
+	var _640_same bool
+	var _ = _640_same
+	var _out872 bool
+	var _ = _out872
+	_out872 = seal.Under(_635_r, hb)
+	_640_same = _out872
+	if !_640_same {
+		return io, gm
+	}
+	var _641_inside bool
+	var _ = _641_inside
+	var _out873 bool
+	var _ = _out873
+	_out873 = Companion_Default___.AddrsIn(_635_r, _638_n, _639_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_641_inside = _out873
+	if !_641_inside {
+		return io, gm
+	}
+	var _642_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _642_x
+	var _643_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _643_y
+	var _out874 bool
+	var _ = _out874
+	var _out875 *ddisk.BList
+	var _ = _out875
+	var _out876 *ddisk.BList
+	var _ = _out876
+	_out874, _out875, _out876 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _637_pos, _638_n)
+	io = _out874
+	_642_x = _out875
+	_643_y = _out876
 	if !io {
 		return io, gm
 	}
-	var _639_b *dbytes.Blk
-	var _ = _639_b
-	var _out871 *dbytes.Blk
-	var _ = _out871
-	_out871 = _638_l.BlkAt(uint64(0))
-	_639_b = _out871
-	var _640_r *dlog.DescR
-	var _ = _640_r
-	var _out872 *dlog.DescR
-	var _ = _out872
-	_out872 = dlog.Parse(_639_b)
-	_640_r = _out872
-	if _640_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _641_q2 uint64
-	var _ = _641_q2
-	var _out873 uint64
-	var _ = _out873
-	_out873 = _640_r.Sq()
-	_641_q2 = _out873
-	var _642_pos uint64
-	var _ = _642_pos
-	var _out874 uint64
-	var _ = _out874
-	_out874 = _640_r.Pos()
-	_642_pos = _out874
-	var _643_n uint64
-	var _ = _643_n
-	var _out875 uint64
-	var _ = _out875
-	_out875 = _640_r.N()
-	_643_n = _out875
-	var _644_dn uint64
-	var _ = _644_dn
-	var _out876 uint64
-	var _ = _out876
-	_out876 = _640_r.M()
-	_644_dn = _out876
-	if _641_q2 != q || _642_pos >= uint64(2305843009213693952) || _643_n > uint64(500) || _644_dn > uint64(500)-_643_n {
-		return io, gm
-	}
-	var _645_same bool
-	var _ = _645_same
+	var _644_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _644_z
 	var _out877 bool
 	var _ = _out877
-	_out877 = seal.Under(_640_r, hb)
-	_645_same = _out877
-	if !_645_same {
-		return io, gm
-	}
-	var _646_inside bool
-	var _ = _646_inside
-	var _out878 bool
+	var _out878 *ddisk.BList
 	var _ = _out878
-	_out878 = Companion_Default___.AddrsIn(_640_r, _643_n, _644_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_646_inside = _out878
-	if !_646_inside {
+	_out877, _out878 = Companion_Default___.ReadDirect(d, believe, _635_r, _639_dn)
+	io = _out877
+	_644_z = _out878
+	if !io || _644_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _647_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _647_x
-	var _648_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _648_y
+	var _645_ok bool
+	var _ = _645_ok
 	var _out879 bool
 	var _ = _out879
-	var _out880 *ddisk.BList
+	_out879 = seal.Check(_635_r, _642_x, _643_y, _644_z, cs)
+	_645_ok = _out879
+	if !_645_ok {
+		return io, gm
+	}
+	var _out880 *dlog.BMap
 	var _ = _out880
-	var _out881 *ddisk.BList
-	var _ = _out881
-	_out879, _out880, _out881 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _642_pos, _643_n)
-	io = _out879
-	_647_x = _out880
-	_648_y = _out881
-	if !io {
-		return io, gm
-	}
-	var _649_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _649_z
-	var _out882 bool
-	var _ = _out882
-	var _out883 *ddisk.BList
-	var _ = _out883
-	_out882, _out883 = Companion_Default___.ReadDirect(d, believe, _640_r, _644_dn)
-	io = _out882
-	_649_z = _out883
-	if !io || _649_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _650_ok bool
-	var _ = _650_ok
-	var _out884 bool
-	var _ = _out884
-	_out884 = seal.Check(_640_r, _647_x, _648_y, _649_z, cs)
-	_650_ok = _out884
-	if !_650_ok {
-		return io, gm
-	}
-	var _out885 *dlog.BMap
-	var _ = _out885
-	_out885 = Companion_Default___.GroupMap(_640_r, _643_n, _647_x, _648_y)
-	gm = _out885
+	_out880 = Companion_Default___.GroupMap(_635_r, _638_n, _642_x, _643_y)
+	gm = _out880
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _651_i uint64
-	var _ = _651_i
-	_651_i = uint64(0)
-	for _651_i < n {
-		var _652_a uint64
-		var _ = _652_a
-		var _out886 uint64
-		var _ = _out886
-		_out886 = r.Addr(_651_i)
-		_652_a = _out886
-		if _652_a < lo || _652_a >= hi {
+	var _646_i uint64
+	var _ = _646_i
+	_646_i = uint64(0)
+	for _646_i < n {
+		var _647_a uint64
+		var _ = _647_a
+		var _out881 uint64
+		var _ = _out881
+		_out881 = r.Addr(_646_i)
+		_647_a = _out881
+		if _647_a < lo || _647_a >= hi {
 			ok = false
 			return ok
 		}
-		_651_i = _651_i + uint64(1)
+		_646_i = _646_i + uint64(1)
 	}
-	_651_i = uint64(0)
-	for _651_i < m {
-		var _653_a uint64
-		var _ = _653_a
-		var _out887 uint64
-		var _ = _out887
-		_out887 = r.Dir(_651_i)
-		_653_a = _out887
-		if _653_a < lo || _653_a >= hi {
+	_646_i = uint64(0)
+	for _646_i < m {
+		var _648_a uint64
+		var _ = _648_a
+		var _out882 uint64
+		var _ = _out882
+		_out882 = r.Dir(_646_i)
+		_648_a = _out882
+		if _648_a < lo || _648_a >= hi {
 			ok = false
 			return ok
 		}
-		_651_i = _651_i + uint64(1)
+		_646_i = _646_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out888 *dlog.BMap
-	var _ = _out888
-	_out888 = dlog.NewBMap()
-	gm = _out888
-	var _654_k uint64
-	var _ = _654_k
-	var _out889 uint64
-	var _ = _out889
-	_out889 = x.Len()
-	_654_k = _out889
-	var _655_i uint64
-	var _ = _655_i
-	_655_i = uint64(0)
-	for _655_i < n {
-		var _656_a uint64
-		var _ = _656_a
-		var _out890 uint64
-		var _ = _out890
-		_out890 = r.Addr(_655_i)
-		_656_a = _out890
-		var _657_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _657_b
-		if _655_i < _654_k {
-			var _out891 *dbytes.Blk
-			var _ = _out891
-			_out891 = x.BlkAt(_655_i)
-			_657_b = _out891
+	var _out883 *dlog.BMap
+	var _ = _out883
+	_out883 = dlog.NewBMap()
+	gm = _out883
+	var _649_k uint64
+	var _ = _649_k
+	var _out884 uint64
+	var _ = _out884
+	_out884 = x.Len()
+	_649_k = _out884
+	var _650_i uint64
+	var _ = _650_i
+	_650_i = uint64(0)
+	for _650_i < n {
+		var _651_a uint64
+		var _ = _651_a
+		var _out885 uint64
+		var _ = _out885
+		_out885 = r.Addr(_650_i)
+		_651_a = _out885
+		var _652_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _652_b
+		if _650_i < _649_k {
+			var _out886 *dbytes.Blk
+			var _ = _out886
+			_out886 = x.BlkAt(_650_i)
+			_652_b = _out886
 		} else {
-			var _out892 *dbytes.Blk
-			var _ = _out892
-			_out892 = y.BlkAt(_655_i - _654_k)
-			_657_b = _out892
+			var _out887 *dbytes.Blk
+			var _ = _out887
+			_out887 = y.BlkAt(_650_i - _649_k)
+			_652_b = _out887
 		}
-		gm.Put(_656_a, _657_b)
-		_655_i = _655_i + uint64(1)
+		gm.Put(_651_a, _652_b)
+		_650_i = _650_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out893 bool
-	var _ = _out893
-	var _out894 *dlog.BMap
-	var _ = _out894
-	var _out895 uint64
-	var _ = _out895
-	_out893, _out894, _out895 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out893
-	mm = _out894
-	i = _out895
+	var _out888 bool
+	var _ = _out888
+	var _out889 *dlog.BMap
+	var _ = _out889
+	var _out890 uint64
+	var _ = _out890
+	_out888, _out889, _out890 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out888
+	mm = _out889
+	i = _out890
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out896 bool
-	var _ = _out896
-	var _out897 bool
-	var _ = _out897
-	_out896, _out897 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out896
-	damaged = _out897
+	var _out891 bool
+	var _ = _out891
+	var _out892 bool
+	var _ = _out892
+	_out891, _out892 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out891
+	damaged = _out892
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out898 bool
-	var _ = _out898
-	var _out899 bool
-	var _ = _out899
-	_out898, _out899 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out898
-	damaged = _out899
+	var _out893 bool
+	var _ = _out893
+	var _out894 bool
+	var _ = _out894
+	_out893, _out894 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out893
+	damaged = _out894
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out900 *dlog.BMap
-	var _ = _out900
-	_out900 = dlog.NewBMap()
-	mm = _out900
+	var _out895 *dlog.BMap
+	var _ = _out895
+	_out895 = dlog.NewBMap()
+	mm = _out895
 	i = uint64(0)
 	io = true
-	var _658_done bool
-	var _ = _658_done
-	_658_done = false
-	for !_658_done {
+	var _653_done bool
+	var _ = _653_done
+	_653_done = false
+	for !_653_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _659_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _659_gm
-		var _out901 bool
-		var _ = _out901
-		var _out902 *dlog.BMap
-		var _ = _out902
-		_out901, _out902 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out901
-		_659_gm = _out902
+		var _654_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _654_gm
+		var _out896 bool
+		var _ = _out896
+		var _out897 *dlog.BMap
+		var _ = _out897
+		_out896, _out897 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out896
+		_654_gm = _out897
 		if !io {
 			return io, mm, i
 		}
-		if _659_gm == (*dlog.BMap)(nil) {
-			_658_done = true
+		if _654_gm == (*dlog.BMap)(nil) {
+			_653_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _659_gm)
+			groups.Companion_Default___.MergeInto(mm, _654_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _660_s uint64
-	var _ = _660_s
-	_660_s = uint64(0)
+	var _655_s uint64
+	var _ = _655_s
+	_655_s = uint64(0)
 	io = true
 	found = false
-	for _660_s < nd {
-		var _661_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _661_l
-		var _out903 bool
-		var _ = _out903
-		var _out904 *ddisk.BList
-		var _ = _out904
-		_out903, _out904 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_660_s, uint64(1))
-		io = _out903
-		_661_l = _out904
+	for _655_s < nd {
+		var _656_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _656_l
+		var _out898 bool
+		var _ = _out898
+		var _out899 *ddisk.BList
+		var _ = _out899
+		_out898, _out899 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_655_s, uint64(1))
+		io = _out898
+		_656_l = _out899
 		if !io {
 			return io, found
 		}
-		var _662_b *dbytes.Blk
-		var _ = _662_b
-		var _out905 *dbytes.Blk
-		var _ = _out905
-		_out905 = _661_l.BlkAt(uint64(0))
-		_662_b = _out905
-		var _663_r *dlog.DescR
-		var _ = _663_r
-		var _out906 *dlog.DescR
-		var _ = _out906
-		_out906 = dlog.Parse(_662_b)
-		_663_r = _out906
-		if _663_r != (*dlog.DescR)(nil) {
-			var _664_q uint64
-			var _ = _664_q
-			var _out907 uint64
-			var _ = _out907
-			_out907 = _663_r.Sq()
-			_664_q = _out907
-			var _665_ok bool
-			var _ = _665_ok
-			var _out908 bool
-			var _ = _out908
-			_out908 = seal.Vouch(_663_r)
-			_665_ok = _out908
-			if _664_q > e && _665_ok {
+		var _657_b *dbytes.Blk
+		var _ = _657_b
+		var _out900 *dbytes.Blk
+		var _ = _out900
+		_out900 = _656_l.BlkAt(uint64(0))
+		_657_b = _out900
+		var _658_r *dlog.DescR
+		var _ = _658_r
+		var _out901 *dlog.DescR
+		var _ = _out901
+		_out901 = dlog.Parse(_657_b)
+		_658_r = _out901
+		if _658_r != (*dlog.DescR)(nil) {
+			var _659_q uint64
+			var _ = _659_q
+			var _out902 uint64
+			var _ = _out902
+			_out902 = _658_r.Sq()
+			_659_q = _out902
+			var _660_ok bool
+			var _ = _660_ok
+			var _out903 bool
+			var _ = _out903
+			_out903 = seal.Vouch(_658_r)
+			_660_ok = _out903
+			if _659_q > e && _660_ok {
 				found = true
 				return io, found
 			}
 		}
-		_660_s = _660_s + uint64(1)
+		_655_s = _655_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _666_cs *dlog.Codes
-	var _ = _666_cs
-	var _out909 *dlog.Codes
-	var _ = _out909
-	_out909 = dlog.NewCodes()
-	_666_cs = _out909
-	var _667_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _667_gm
+	var _661_cs *dlog.Codes
+	var _ = _661_cs
+	var _out904 *dlog.Codes
+	var _ = _out904
+	_out904 = dlog.NewCodes()
+	_661_cs = _out904
+	var _662_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _662_gm
 	lied = false
-	var _out910 bool
-	var _ = _out910
-	var _out911 *dlog.BMap
-	var _ = _out911
-	_out910, _out911 = Companion_Default___.ReadAt(d, true, seal, t, _666_cs, hb, h+i, at, nd, nr, sz)
-	io = _out910
-	_667_gm = _out911
+	var _out905 bool
+	var _ = _out905
+	var _out906 *dlog.BMap
+	var _ = _out906
+	_out905, _out906 = Companion_Default___.ReadAt(d, true, seal, t, _661_cs, hb, h+i, at, nd, nr, sz)
+	io = _out905
+	_662_gm = _out906
 	if !io {
 		return io, lied
 	}
-	lied = _667_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _662_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out912 bool
-	var _ = _out912
-	var _out913 *dlog.BMap
-	var _ = _out913
-	_out912, _out913 = Companion_Default___.ReadAt(d, true, seal, t, _666_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out912
-	_667_gm = _out913
-	lied = io && _667_gm == (*dlog.BMap)(nil)
+	var _out907 bool
+	var _ = _out907
+	var _out908 *dlog.BMap
+	var _ = _out908
+	_out907, _out908 = Companion_Default___.ReadAt(d, true, seal, t, _661_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out907
+	_662_gm = _out908
+	lied = io && _662_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _736_dots uint32 = 0
-	var _ = _736_dots
-	var _out1033 uint32
-	var _ = _out1033
-	var _out1034 *dbytes.Bytes
-	var _ = _out1034
-	var _out1035 uint32
-	var _ = _out1035
-	_out1033, _out1034, _out1035 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1033
-	dir = _out1034
-	_736_dots = _out1035
+	var _731_dots uint32 = 0
+	var _ = _731_dots
+	var _out1028 uint32
+	var _ = _out1028
+	var _out1029 *dbytes.Bytes
+	var _ = _out1029
+	var _out1030 uint32
+	var _ = _out1030
+	_out1028, _out1029, _out1030 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1028
+	dir = _out1029
+	_731_dots = _out1030
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _737_ok bool
-	var _ = _737_ok
-	var _out1036 bool
-	var _ = _out1036
-	_out1036 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_737_ok = _out1036
-	if !_737_ok {
+	var _732_ok bool
+	var _ = _732_ok
+	var _out1031 bool
+	var _ = _out1031
+	_out1031 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_732_ok = _out1031
+	if !_732_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _738_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _738_ip
-	if _736_dots == uint32(1) {
+	var _733_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _733_ip
+	if _731_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _736_dots == uint32(2) {
-		var _out1037 uint64
-		var _ = _out1037
-		_out1037 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1037
+	if _731_dots == uint32(2) {
+		var _out1032 uint64
+		var _ = _out1032
+		_out1032 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1032
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1038 *dbytes.Bytes
-		var _ = _out1038
-		_out1038 = d.Fs.GetInode(txn, ino, false)
-		_738_ip = _out1038
-		node = _738_ip
+		var _out1033 *dbytes.Bytes
+		var _ = _out1033
+		_out1033 = d.Fs.GetInode(txn, ino, false)
+		_733_ip = _out1033
+		node = _733_ip
 		return st, ino, node, dir
 	}
-	var _739_found bool = false
-	var _ = _739_found
-	var _out1039 bool
-	var _ = _out1039
-	var _out1040 uint64
-	var _ = _out1040
-	_out1039, _out1040 = d.Lookup(txn, dino, name, false)
-	_739_found = _out1039
-	ino = _out1040
-	if !_739_found {
+	var _734_found bool = false
+	var _ = _734_found
+	var _out1034 bool
+	var _ = _out1034
+	var _out1035 uint64
+	var _ = _out1035
+	_out1034, _out1035 = d.Lookup(txn, dino, name, false)
+	_734_found = _out1034
+	ino = _out1035
+	if !_734_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1041 uint32
-	var _ = _out1041
-	var _out1042 *dbytes.Bytes
-	var _ = _out1042
-	_out1041, _out1042 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1041
-	_738_ip = _out1042
+	var _out1036 uint32
+	var _ = _out1036
+	var _out1037 *dbytes.Bytes
+	var _ = _out1037
+	_out1036, _out1037 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1036
+	_733_ip = _out1037
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _738_ip
+	node = _733_ip
 	return st, ino, node, dir
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _242_b uint8
-	var _ = _242_b
-	_242_b = w.Get(off / uint64(8))
-	var _243_i uint64
-	var _ = _243_i
-	_243_i = off % uint64(8)
-	var _244_is bool
-	var _ = _244_is
-	_244_is = bits.Companion_Default___.BitOf(_242_b, _243_i)
-	if _244_is != v {
-		var _245_c uint8 = 0
-		var _ = _245_c
+	var _237_b uint8
+	var _ = _237_b
+	_237_b = w.Get(off / uint64(8))
+	var _238_i uint64
+	var _ = _238_i
+	_238_i = off % uint64(8)
+	var _239_is bool
+	var _ = _239_is
+	_239_is = bits.Companion_Default___.BitOf(_237_b, _238_i)
+	if _239_is != v {
+		var _240_c uint8 = 0
+		var _ = _240_c
 		if v {
-			_245_c = _242_b + Companion_Default___.Pow2(_243_i)
+			_240_c = _237_b + Companion_Default___.Pow2(_238_i)
 		} else {
-			_245_c = _242_b - Companion_Default___.Pow2(_243_i)
+			_240_c = _237_b - Companion_Default___.Pow2(_238_i)
 		}
-		w.Set(off/uint64(8), _245_c)
+		w.Set(off/uint64(8), _240_c)
 	}
 }
 

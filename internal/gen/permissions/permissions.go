@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _547_n uint64
-	var _ = _547_n
-	_547_n = c.Gids.Len()
-	var _548_i uint64
-	var _ = _548_i
-	_548_i = uint64(0)
-	for _547_n-_548_i >= uint64(4) {
-		var _549_x uint32
-		var _ = _549_x
-		_549_x = c.Gids.U32(_548_i)
-		if _549_x == g {
+	var _542_n uint64
+	var _ = _542_n
+	_542_n = c.Gids.Len()
+	var _543_i uint64
+	var _ = _543_i
+	_543_i = uint64(0)
+	for _542_n-_543_i >= uint64(4) {
+		var _544_x uint32
+		var _ = _544_x
+		_544_x = c.Gids.U32(_543_i)
+		if _544_x == g {
 			r = true
 			return r
 		}
-		_548_i = _548_i + uint64(4)
+		_543_i = _543_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _550_mode uint32
-	var _ = _550_mode
-	var _out745 uint32
-	var _ = _out745
-	_out745 = inodeformat.Companion_Default___.GetMode(ip)
-	_550_mode = _out745
-	var _551_u uint32
-	var _ = _551_u
-	var _out746 uint32
-	var _ = _out746
-	_out746 = inodeformat.Companion_Default___.GetUid(ip)
-	_551_u = _out746
-	if c.Uid == _551_u {
-		p = _550_mode / uint32(64) % uint32(8)
+	var _545_mode uint32
+	var _ = _545_mode
+	var _out740 uint32
+	var _ = _out740
+	_out740 = inodeformat.Companion_Default___.GetMode(ip)
+	_545_mode = _out740
+	var _546_u uint32
+	var _ = _546_u
+	var _out741 uint32
+	var _ = _out741
+	_out741 = inodeformat.Companion_Default___.GetUid(ip)
+	_546_u = _out741
+	if c.Uid == _546_u {
+		p = _545_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _552_g uint32
-	var _ = _552_g
-	var _out747 uint32
-	var _ = _out747
-	_out747 = inodeformat.Companion_Default___.GetGid(ip)
-	_552_g = _out747
-	var _553_m bool
-	var _ = _553_m
-	var _out748 bool
-	var _ = _out748
-	_out748 = Companion_Default___.InGroup(c, _552_g)
-	_553_m = _out748
-	if _553_m {
-		p = _550_mode / uint32(8) % uint32(8)
+	var _547_g uint32
+	var _ = _547_g
+	var _out742 uint32
+	var _ = _out742
+	_out742 = inodeformat.Companion_Default___.GetGid(ip)
+	_547_g = _out742
+	var _548_m bool
+	var _ = _548_m
+	var _out743 bool
+	var _ = _out743
+	_out743 = Companion_Default___.InGroup(c, _547_g)
+	_548_m = _out743
+	if _548_m {
+		p = _545_mode / uint32(8) % uint32(8)
 	} else {
-		p = _550_mode % uint32(8)
+		p = _545_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _554_ty uint32
-		var _ = _554_ty
-		var _out749 uint32
-		var _ = _out749
-		_out749 = inodeformat.Companion_Default___.GetTy(ip)
-		_554_ty = _out749
-		var _555_mode uint32
-		var _ = _555_mode
-		var _out750 uint32
-		var _ = _out750
-		_out750 = inodeformat.Companion_Default___.GetMode(ip)
-		_555_mode = _out750
-		if _554_ty == Companion_Default___.DIR() || _555_mode%uint32(2) == uint32(1) || _555_mode/uint32(8)%uint32(2) == uint32(1) || _555_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _549_ty uint32
+		var _ = _549_ty
+		var _out744 uint32
+		var _ = _out744
+		_out744 = inodeformat.Companion_Default___.GetTy(ip)
+		_549_ty = _out744
+		var _550_mode uint32
+		var _ = _550_mode
+		var _out745 uint32
+		var _ = _out745
+		_out745 = inodeformat.Companion_Default___.GetMode(ip)
+		_550_mode = _out745
+		if _549_ty == Companion_Default___.DIR() || _550_mode%uint32(2) == uint32(1) || _550_mode/uint32(8)%uint32(2) == uint32(1) || _550_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out751 uint32
-	var _ = _out751
-	_out751 = Companion_Default___.ClassBits(c, ip)
-	p = _out751
+	var _out746 uint32
+	var _ = _out746
+	_out746 = Companion_Default___.ClassBits(c, ip)
+	p = _out746
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _556_p uint32
-	var _ = _556_p
-	var _out752 uint32
-	var _ = _out752
-	_out752 = Companion_Default___.Granted(c, ip)
-	_556_p = _out752
-	ok = (want%uint32(2) == uint32(0) || _556_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _556_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _556_p/uint32(4) == uint32(1))
+	var _551_p uint32
+	var _ = _551_p
+	var _out747 uint32
+	var _ = _out747
+	_out747 = Companion_Default___.Granted(c, ip)
+	_551_p = _out747
+	ok = (want%uint32(2) == uint32(0) || _551_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _551_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _551_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _557_u uint32
-	var _ = _557_u
-	var _out753 uint32
-	var _ = _out753
-	_out753 = inodeformat.Companion_Default___.GetUid(ip)
-	_557_u = _out753
-	if c.Uid == _557_u {
+	var _552_u uint32
+	var _ = _552_u
+	var _out748 uint32
+	var _ = _out748
+	_out748 = inodeformat.Companion_Default___.GetUid(ip)
+	_552_u = _out748
+	if c.Uid == _552_u {
 		ok = true
 		return ok
 	}
-	var _out754 bool
-	var _ = _out754
-	_out754 = Companion_Default___.May(c, ip, want)
-	ok = _out754
+	var _out749 bool
+	var _ = _out749
+	_out749 = Companion_Default___.May(c, ip, want)
+	ok = _out749
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _558_u uint32
-	var _ = _558_u
-	var _out755 uint32
-	var _ = _out755
-	_out755 = inodeformat.Companion_Default___.GetUid(ip)
-	_558_u = _out755
-	ok = c.Uid == uint32(0) || c.Uid == _558_u
+	var _553_u uint32
+	var _ = _553_u
+	var _out750 uint32
+	var _ = _out750
+	_out750 = inodeformat.Companion_Default___.GetUid(ip)
+	_553_u = _out750
+	ok = c.Uid == uint32(0) || c.Uid == _553_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _559_mode uint32
-	var _ = _559_mode
-	var _out756 uint32
-	var _ = _out756
-	_out756 = inodeformat.Companion_Default___.GetMode(dp)
-	_559_mode = _out756
-	if _559_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _554_mode uint32
+	var _ = _554_mode
+	var _out751 uint32
+	var _ = _out751
+	_out751 = inodeformat.Companion_Default___.GetMode(dp)
+	_554_mode = _out751
+	if _554_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _560_a bool
-	var _ = _560_a
-	var _out757 bool
-	var _ = _out757
-	_out757 = Companion_Default___.IsOwner(c, dp)
-	_560_a = _out757
-	var _561_b bool
-	var _ = _561_b
-	var _out758 bool
-	var _ = _out758
-	_out758 = Companion_Default___.IsOwner(c, ip)
-	_561_b = _out758
-	refuse = !_560_a && !_561_b
+	var _555_a bool
+	var _ = _555_a
+	var _out752 bool
+	var _ = _out752
+	_out752 = Companion_Default___.IsOwner(c, dp)
+	_555_a = _out752
+	var _556_b bool
+	var _ = _556_b
+	var _out753 bool
+	var _ = _out753
+	_out753 = Companion_Default___.IsOwner(c, ip)
+	_556_b = _out753
+	refuse = !_555_a && !_556_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _562_p uint32
-	var _ = _562_p
-	var _out759 uint32
-	var _ = _out759
-	_out759 = Companion_Default___.Granted(c, ip)
-	_562_p = _out759
-	var _563_ty uint32
-	var _ = _563_ty
-	var _out760 uint32
-	var _ = _out760
-	_out760 = inodeformat.Companion_Default___.GetTy(ip)
-	_563_ty = _out760
+	var _557_p uint32
+	var _ = _557_p
+	var _out754 uint32
+	var _ = _out754
+	_out754 = Companion_Default___.Granted(c, ip)
+	_557_p = _out754
+	var _558_ty uint32
+	var _ = _558_ty
+	var _out755 uint32
+	var _ = _out755
+	_out755 = inodeformat.Companion_Default___.GetTy(ip)
+	_558_ty = _out755
 	bits = uint32(0)
-	if _562_p/uint32(4) == uint32(1) {
+	if _557_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _563_ty == Companion_Default___.DIR() {
-		if _562_p%uint32(2) == uint32(1) {
+	if _558_ty == Companion_Default___.DIR() {
+		if _557_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _562_p%uint32(2) == uint32(1) && _562_p/uint32(2)%uint32(2) == uint32(1) {
+		if _557_p%uint32(2) == uint32(1) && _557_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _562_p/uint32(2)%uint32(2) == uint32(1) {
+		if _557_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _562_p%uint32(2) == uint32(1) {
+		if _557_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _564_a uint32 = func() uint32 {
+	var _559_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _564_a
+	var _ = _559_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _564_a - uint32(1024)
+		return _559_a - uint32(1024)
 	} else {
-		return _564_a
+		return _559_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _565_len uint64
-	var _ = _565_len
-	_565_len = n.Len()
-	if _565_len == uint64(0) {
+	var _560_len uint64
+	var _ = _560_len
+	_560_len = n.Len()
+	if _560_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _565_len > uint64(255) {
+	if _560_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _566_i uint64
-	var _ = _566_i
-	_566_i = uint64(0)
-	for _566_i < _565_len {
-		var _567_b uint8
-		var _ = _567_b
-		_567_b = n.Get(_566_i)
-		if _567_b == uint8(0) || _567_b == uint8(47) {
+	var _561_i uint64
+	var _ = _561_i
+	_561_i = uint64(0)
+	for _561_i < _560_len {
+		var _562_b uint8
+		var _ = _562_b
+		_562_b = n.Get(_561_i)
+		if _562_b == uint8(0) || _562_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_566_i = _566_i + uint64(1)
+		_561_i = _561_i + uint64(1)
 	}
 	st = uint32(0)
-	if _565_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _560_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _565_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _560_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out761 *dbytes.Bytes
-		var _ = _out761
-		_out761 = dbytes.NewBytes(uint64(256))
-		ip = _out761
+		var _out756 *dbytes.Bytes
+		var _ = _out756
+		_out756 = dbytes.NewBytes(uint64(256))
+		ip = _out756
 		return st, ip
 	}
-	var _out762 *dbytes.Bytes
-	var _ = _out762
-	_out762 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out762
-	var _568_ty uint32
-	var _ = _568_ty
-	var _out763 uint32
-	var _ = _out763
-	_out763 = inodeformat.Companion_Default___.GetTy(ip)
-	_568_ty = _out763
-	var _569_nl uint32
-	var _ = _569_nl
-	var _out764 uint32
-	var _ = _out764
-	_out764 = inodeformat.Companion_Default___.GetNlink(ip)
-	_569_nl = _out764
-	var _570_g uint64
-	var _ = _570_g
-	var _out765 uint64
-	var _ = _out765
-	_out765 = inodeformat.Companion_Default___.GetGen(ip)
-	_570_g = _out765
-	if _568_ty == uint32(0) || _569_nl == uint32(0) || _570_g != gen {
+	var _out757 *dbytes.Bytes
+	var _ = _out757
+	_out757 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out757
+	var _563_ty uint32
+	var _ = _563_ty
+	var _out758 uint32
+	var _ = _out758
+	_out758 = inodeformat.Companion_Default___.GetTy(ip)
+	_563_ty = _out758
+	var _564_nl uint32
+	var _ = _564_nl
+	var _out759 uint32
+	var _ = _out759
+	_out759 = inodeformat.Companion_Default___.GetNlink(ip)
+	_564_nl = _out759
+	var _565_g uint64
+	var _ = _565_g
+	var _out760 uint64
+	var _ = _out760
+	_out760 = inodeformat.Companion_Default___.GetGen(ip)
+	_565_g = _out760
+	if _563_ty == uint32(0) || _564_nl == uint32(0) || _565_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out766 *dbytes.Bytes
-	var _ = _out766
-	_out766 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out766
-	var _571_ty uint32
-	var _ = _571_ty
-	var _out767 uint32
-	var _ = _out767
-	_out767 = inodeformat.Companion_Default___.GetTy(ip)
-	_571_ty = _out767
-	var _572_nl uint32
-	var _ = _572_nl
-	var _out768 uint32
-	var _ = _out768
-	_out768 = inodeformat.Companion_Default___.GetNlink(ip)
-	_572_nl = _out768
+	var _out761 *dbytes.Bytes
+	var _ = _out761
+	_out761 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out761
+	var _566_ty uint32
+	var _ = _566_ty
+	var _out762 uint32
+	var _ = _out762
+	_out762 = inodeformat.Companion_Default___.GetTy(ip)
+	_566_ty = _out762
+	var _567_nl uint32
+	var _ = _567_nl
+	var _out763 uint32
+	var _ = _out763
+	_out763 = inodeformat.Companion_Default___.GetNlink(ip)
+	_567_nl = _out763
 	st = func() uint32 {
-		if _571_ty == uint32(0) || _572_nl == uint32(0) || ino <= uint64(2) {
+		if _566_ty == uint32(0) || _567_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out769 uint32
-	var _ = _out769
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out769, _out770 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out769
-	ip = _out770
+	var _out764 uint32
+	var _ = _out764
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out764, _out765 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out764
+	ip = _out765
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out771 uint32
-	var _ = _out771
-	var _out772 uint32
-	var _ = _out772
-	_out771, _out772 = permissions.Companion_Default___.NameStatus(name)
-	st = _out771
-	dots = _out772
+	var _out766 uint32
+	var _ = _out766
+	var _out767 uint32
+	var _ = _out767
+	_out766, _out767 = permissions.Companion_Default___.NameStatus(name)
+	st = _out766
+	dots = _out767
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _573_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _573_p
-	var _out773 uint32
-	var _ = _out773
-	var _out774 *dbytes.Bytes
-	var _ = _out774
-	_out773, _out774 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out773
-	_573_p = _out774
+	var _568_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _568_p
+	var _out768 uint32
+	var _ = _out768
+	var _out769 *dbytes.Bytes
+	var _ = _out769
+	_out768, _out769 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out768
+	_568_p = _out769
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _573_p
-	var _574_ty uint32
-	var _ = _574_ty
-	var _out775 uint32
-	var _ = _out775
-	_out775 = inodeformat.Companion_Default___.GetTy(_573_p)
-	_574_ty = _out775
-	if _574_ty != permissions.Companion_Default___.DIR() {
+	ip = _568_p
+	var _569_ty uint32
+	var _ = _569_ty
+	var _out770 uint32
+	var _ = _out770
+	_out770 = inodeformat.Companion_Default___.GetTy(_568_p)
+	_569_ty = _out770
+	if _569_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = d.Fs.GetInode(txn, ino, true)
-	ip = _out776
-	var _575_ts uint64
-	var _ = _575_ts
-	var _576_tns uint32
-	var _ = _576_tns
-	var _out777 uint64
-	var _ = _out777
-	var _out778 uint32
-	var _ = _out778
-	_out777, _out778 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_575_ts = _out777
-	_576_tns = _out778
-	inodeformat.Companion_Default___.SetMtime(ip, _575_ts, _576_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _575_ts, _576_tns)
+	var _out771 *dbytes.Bytes
+	var _ = _out771
+	_out771 = d.Fs.GetInode(txn, ino, true)
+	ip = _out771
+	var _570_ts uint64
+	var _ = _570_ts
+	var _571_tns uint32
+	var _ = _571_tns
+	var _out772 uint64
+	var _ = _out772
+	var _out773 uint32
+	var _ = _out773
+	_out772, _out773 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_570_ts = _out772
+	_571_tns = _out773
+	inodeformat.Companion_Default___.SetMtime(ip, _570_ts, _571_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _570_ts, _571_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	_out779 = d.Fs.GetInode(txn, ino, true)
-	ip = _out779
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = d.Fs.GetInode(txn, ino, true)
+	ip = _out774
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _577_ts uint64
-	var _ = _577_ts
-	var _578_tns uint32
-	var _ = _578_tns
-	var _out780 uint64
-	var _ = _out780
-	var _out781 uint32
-	var _ = _out781
-	_out780, _out781 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_577_ts = _out780
-	_578_tns = _out781
-	inodeformat.Companion_Default___.SetCtime(ip, _577_ts, _578_tns)
+	var _572_ts uint64
+	var _ = _572_ts
+	var _573_tns uint32
+	var _ = _573_tns
+	var _out775 uint64
+	var _ = _out775
+	var _out776 uint32
+	var _ = _out776
+	_out775, _out776 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_572_ts = _out775
+	_573_tns = _out776
+	inodeformat.Companion_Default___.SetCtime(ip, _572_ts, _573_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _579_ip *dbytes.Bytes
-	var _ = _579_ip
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out782 = d.Fs.GetInode(txn, ino, true)
-	_579_ip = _out782
-	var _580_nl uint32
-	var _ = _580_nl
-	var _out783 uint32
-	var _ = _out783
-	_out783 = inodeformat.Companion_Default___.GetNlink(_579_ip)
-	_580_nl = _out783
-	if up && _580_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _574_ip *dbytes.Bytes
+	var _ = _574_ip
+	var _out777 *dbytes.Bytes
+	var _ = _out777
+	_out777 = d.Fs.GetInode(txn, ino, true)
+	_574_ip = _out777
+	var _575_nl uint32
+	var _ = _575_nl
+	var _out778 uint32
+	var _ = _out778
+	_out778 = inodeformat.Companion_Default___.GetNlink(_574_ip)
+	_575_nl = _out778
+	if up && _575_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _580_nl <= uint32(2) {
+	if !up && _575_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_579_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_574_ip, func() uint32 {
 		if up {
-			return _580_nl + uint32(1)
+			return _575_nl + uint32(1)
 		}
-		return _580_nl - uint32(1)
+		return _575_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _579_ip)
+	d.PutInode(txn, ino, _574_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _581_ip *dbytes.Bytes
-	var _ = _581_ip
-	var _out784 *dbytes.Bytes
-	var _ = _out784
-	_out784 = d.Fs.GetInode(txn, ino, true)
-	_581_ip = _out784
-	var _582_fl uint32
-	var _ = _582_fl
-	var _out785 uint32
-	var _ = _out785
-	_out785 = inodeformat.Companion_Default___.GetFlags(_581_ip)
-	_582_fl = _out785
-	if _582_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _576_ip *dbytes.Bytes
+	var _ = _576_ip
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	_out779 = d.Fs.GetInode(txn, ino, true)
+	_576_ip = _out779
+	var _577_fl uint32
+	var _ = _577_fl
+	var _out780 uint32
+	var _ = _out780
+	_out780 = inodeformat.Companion_Default___.GetFlags(_576_ip)
+	_577_fl = _out780
+	if _577_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _583_hp *dbytes.Bytes
-	var _ = _583_hp
-	var _out786 *dbytes.Bytes
-	var _ = _out786
-	_out786 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_583_hp = _out786
-	var _584_h uint64
-	var _ = _584_h
-	var _out787 uint64
-	var _ = _out787
-	_out787 = inodeformat.Companion_Default___.GetNext(_583_hp)
-	_584_h = _out787
-	inodeformat.Companion_Default___.SetNext(_581_ip, _584_h)
-	inodeformat.Companion_Default___.SetFlags(_581_ip, _582_fl+uint32(1))
-	d.PutInode(txn, ino, _581_ip)
-	var _out788 *dbytes.Bytes
-	var _ = _out788
-	_out788 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_583_hp = _out788
-	inodeformat.Companion_Default___.SetNext(_583_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _583_hp)
+	var _578_hp *dbytes.Bytes
+	var _ = _578_hp
+	var _out781 *dbytes.Bytes
+	var _ = _out781
+	_out781 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_578_hp = _out781
+	var _579_h uint64
+	var _ = _579_h
+	var _out782 uint64
+	var _ = _out782
+	_out782 = inodeformat.Companion_Default___.GetNext(_578_hp)
+	_579_h = _out782
+	inodeformat.Companion_Default___.SetNext(_576_ip, _579_h)
+	inodeformat.Companion_Default___.SetFlags(_576_ip, _577_fl+uint32(1))
+	d.PutInode(txn, ino, _576_ip)
+	var _out783 *dbytes.Bytes
+	var _ = _out783
+	_out783 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_578_hp = _out783
+	inodeformat.Companion_Default___.SetNext(_578_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _578_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out789 bool
-		var _ = _out789
-		_out789 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out789
+		var _out784 bool
+		var _ = _out784
+		_out784 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out784
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _585_ip *dbytes.Bytes
-	var _ = _585_ip
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out790 = d.Fs.GetInode(txn, ino, true)
-	_585_ip = _out790
-	var _586_nl uint32
-	var _ = _586_nl
-	var _out791 uint32
-	var _ = _out791
-	_out791 = inodeformat.Companion_Default___.GetNlink(_585_ip)
-	_586_nl = _out791
-	var _587_ty uint32
-	var _ = _587_ty
-	var _out792 uint32
-	var _ = _out792
-	_out792 = inodeformat.Companion_Default___.GetTy(_585_ip)
-	_587_ty = _out792
-	var _588_size uint64
-	var _ = _588_size
-	var _out793 uint64
-	var _ = _out793
-	_out793 = inodeformat.Companion_Default___.GetSize(_585_ip)
-	_588_size = _out793
-	var _589_fl uint32
-	var _ = _589_fl
-	var _out794 uint32
-	var _ = _out794
-	_out794 = inodeformat.Companion_Default___.GetFlags(_585_ip)
-	_589_fl = _out794
-	if _586_nl == uint32(0) {
+	var _580_ip *dbytes.Bytes
+	var _ = _580_ip
+	var _out785 *dbytes.Bytes
+	var _ = _out785
+	_out785 = d.Fs.GetInode(txn, ino, true)
+	_580_ip = _out785
+	var _581_nl uint32
+	var _ = _581_nl
+	var _out786 uint32
+	var _ = _out786
+	_out786 = inodeformat.Companion_Default___.GetNlink(_580_ip)
+	_581_nl = _out786
+	var _582_ty uint32
+	var _ = _582_ty
+	var _out787 uint32
+	var _ = _out787
+	_out787 = inodeformat.Companion_Default___.GetTy(_580_ip)
+	_582_ty = _out787
+	var _583_size uint64
+	var _ = _583_size
+	var _out788 uint64
+	var _ = _out788
+	_out788 = inodeformat.Companion_Default___.GetSize(_580_ip)
+	_583_size = _out788
+	var _584_fl uint32
+	var _ = _584_fl
+	var _out789 uint32
+	var _ = _out789
+	_out789 = inodeformat.Companion_Default___.GetFlags(_580_ip)
+	_584_fl = _out789
+	if _581_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _587_ty != permissions.Companion_Default___.DIR() && _586_nl > uint32(1) {
-		var _out795 *dbytes.Bytes
-		var _ = _out795
-		_out795 = Companion_Default___.SetLinks(txn, d, ino, _586_nl-uint32(1), s, ns)
-		_585_ip = _out795
+	if _582_ty != permissions.Companion_Default___.DIR() && _581_nl > uint32(1) {
+		var _out790 *dbytes.Bytes
+		var _ = _out790
+		_out790 = Companion_Default___.SetLinks(txn, d, ino, _581_nl-uint32(1), s, ns)
+		_580_ip = _out790
 		return st, freed, later
 	}
-	var _out796 *dbytes.Bytes
-	var _ = _out796
-	_out796 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_585_ip = _out796
-	var _590_ok bool
-	var _ = _590_ok
-	var _out797 bool
-	var _ = _out797
-	_out797 = d.SetSize(txn, ino, uint64(0))
-	_590_ok = _out797
-	if !_590_ok {
+	var _out791 *dbytes.Bytes
+	var _ = _out791
+	_out791 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_580_ip = _out791
+	var _585_ok bool
+	var _ = _585_ok
+	var _out792 bool
+	var _ = _out792
+	_out792 = d.SetSize(txn, ino, uint64(0))
+	_585_ok = _out792
+	if !_585_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _589_fl%uint32(2) == uint32(1) {
+	if _584_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _591_done bool
-	var _ = _591_done
-	var _out798 bool
-	var _ = _out798
-	_out798 = Companion_Default___.Release(txn, d, ino, _588_size)
-	_591_done = _out798
-	if _591_done {
-		var _out799 bool
-		var _ = _out799
-		_out799 = d.FreeInode(txn, ino)
-		_590_ok = _out799
-		if !_590_ok {
+	var _586_done bool
+	var _ = _586_done
+	var _out793 bool
+	var _ = _out793
+	_out793 = Companion_Default___.Release(txn, d, ino, _583_size)
+	_586_done = _out793
+	if _586_done {
+		var _out794 bool
+		var _ = _out794
+		_out794 = d.FreeInode(txn, ino)
+		_585_ok = _out794
+		if !_585_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _592_hp *dbytes.Bytes
-	var _ = _592_hp
-	var _out800 *dbytes.Bytes
-	var _ = _out800
-	_out800 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_592_hp = _out800
-	var _593_h uint64
-	var _ = _593_h
-	var _out801 uint64
-	var _ = _out801
-	_out801 = inodeformat.Companion_Default___.GetNext(_592_hp)
-	_593_h = _out801
+	var _587_hp *dbytes.Bytes
+	var _ = _587_hp
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_587_hp = _out795
+	var _588_h uint64
+	var _ = _588_h
+	var _out796 uint64
+	var _ = _out796
+	_out796 = inodeformat.Companion_Default___.GetNext(_587_hp)
+	_588_h = _out796
 	st, more = uint32(0), false
-	if _593_h == uint64(0) {
+	if _588_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _593_h) || _593_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _588_h) || _588_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _594_done bool
-	var _ = _594_done
-	var _out802 bool
-	var _ = _out802
-	_out802 = d.FreeSome(txn, _593_h, max)
-	_594_done = _out802
-	if !_594_done {
+	var _589_done bool
+	var _ = _589_done
+	var _out797 bool
+	var _ = _out797
+	_out797 = d.FreeSome(txn, _588_h, max)
+	_589_done = _out797
+	if !_589_done {
 		return st, more
 	}
-	var _out803 uint32
-	var _ = _out803
-	var _out804 bool
-	var _ = _out804
-	_out803, _out804 = Companion_Default___.OffList(txn, d, _593_h)
-	st = _out803
-	more = _out804
+	var _out798 uint32
+	var _ = _out798
+	var _out799 bool
+	var _ = _out799
+	_out798, _out799 = Companion_Default___.OffList(txn, d, _588_h)
+	st = _out798
+	more = _out799
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _595_ip *dbytes.Bytes
-	var _ = _595_ip
-	var _out805 *dbytes.Bytes
-	var _ = _out805
-	_out805 = d.Fs.GetInode(txn, h, true)
-	_595_ip = _out805
-	var _596_fl uint32
-	var _ = _596_fl
-	var _out806 uint32
-	var _ = _out806
-	_out806 = inodeformat.Companion_Default___.GetFlags(_595_ip)
-	_596_fl = _out806
-	var _597_nl uint32
-	var _ = _597_nl
-	var _out807 uint32
-	var _ = _out807
-	_out807 = inodeformat.Companion_Default___.GetNlink(_595_ip)
-	_597_nl = _out807
-	var _598_next uint64
-	var _ = _598_next
-	var _out808 uint64
-	var _ = _out808
-	_out808 = inodeformat.Companion_Default___.GetNext(_595_ip)
-	_598_next = _out808
-	if _596_fl%uint32(2) == uint32(0) {
+	var _590_ip *dbytes.Bytes
+	var _ = _590_ip
+	var _out800 *dbytes.Bytes
+	var _ = _out800
+	_out800 = d.Fs.GetInode(txn, h, true)
+	_590_ip = _out800
+	var _591_fl uint32
+	var _ = _591_fl
+	var _out801 uint32
+	var _ = _out801
+	_out801 = inodeformat.Companion_Default___.GetFlags(_590_ip)
+	_591_fl = _out801
+	var _592_nl uint32
+	var _ = _592_nl
+	var _out802 uint32
+	var _ = _out802
+	_out802 = inodeformat.Companion_Default___.GetNlink(_590_ip)
+	_592_nl = _out802
+	var _593_next uint64
+	var _ = _593_next
+	var _out803 uint64
+	var _ = _out803
+	_out803 = inodeformat.Companion_Default___.GetNext(_590_ip)
+	_593_next = _out803
+	if _591_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_595_ip, _596_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_595_ip, uint64(0))
-	d.PutInode(txn, h, _595_ip)
-	var _599_hp *dbytes.Bytes
-	var _ = _599_hp
-	var _out809 *dbytes.Bytes
-	var _ = _out809
-	_out809 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_599_hp = _out809
-	inodeformat.Companion_Default___.SetNext(_599_hp, _598_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _599_hp)
-	if _597_nl == uint32(0) {
-		var _600_ok bool
-		var _ = _600_ok
-		var _out810 bool
-		var _ = _out810
-		_out810 = d.FreeInode(txn, h)
-		_600_ok = _out810
-		if !_600_ok {
+	inodeformat.Companion_Default___.SetFlags(_590_ip, _591_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_590_ip, uint64(0))
+	d.PutInode(txn, h, _590_ip)
+	var _594_hp *dbytes.Bytes
+	var _ = _594_hp
+	var _out804 *dbytes.Bytes
+	var _ = _out804
+	_out804 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_594_hp = _out804
+	inodeformat.Companion_Default___.SetNext(_594_hp, _593_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _594_hp)
+	if _592_nl == uint32(0) {
+		var _595_ok bool
+		var _ = _595_ok
+		var _out805 bool
+		var _ = _out805
+		_out805 = d.FreeInode(txn, h)
+		_595_ok = _out805
+		if !_595_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _598_next != uint64(0) /* dircomp */
+	more = _593_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out811 bool
-	var _ = _out811
-	_out811 = d.FreeSome(txn, ino, max)
-	done = _out811
+	var _out806 bool
+	var _ = _out806
+	_out806 = d.FreeSome(txn, ino, max)
+	done = _out806
 	return done
 }
 

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _344_k uint64
-	var _ = _344_k
-	var _345_j uint64
-	var _ = _345_j
-	_344_k, _345_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _339_k uint64
+	var _ = _339_k
+	var _340_j uint64
+	var _ = _340_j
+	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _344_k < uint64(12) {
-		var _out552 uint64
-		var _ = _out552
-		_out552 = x.Resolve(txn, ip, _344_k, uint64(0), uint64(0), excl)
-		bn = _out552
+	if _339_k < uint64(12) {
+		var _out547 uint64
+		var _ = _out547
+		_out547 = x.Resolve(txn, ip, _339_k, uint64(0), uint64(0), excl)
+		bn = _out547
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _344_k || cj != _345_j/uint64(512) {
-		var _out553 *dbytes.Blk
-		var _ = _out553
-		_out553 = x.ReadParent(txn, ip, _344_k, positions.Companion_Default___.MaxLev(_344_k), _345_j, excl)
-		pb_k = _out553
-		ck_k, cj_k = _344_k, _345_j/uint64(512)
+	if ck != _339_k || cj != _340_j/uint64(512) {
+		var _out548 *dbytes.Blk
+		var _ = _out548
+		_out548 = x.ReadParent(txn, ip, _339_k, positions.Companion_Default___.MaxLev(_339_k), _340_j, excl)
+		pb_k = _out548
+		ck_k, cj_k = _339_k, _340_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_345_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_340_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _346_k uint64
-	var _ = _346_k
-	var _347_j uint64
-	var _ = _347_j
-	_346_k, _347_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _348_room uint64
-	var _ = _348_room
-	_348_room = func() uint64 {
-		if _346_k < uint64(12) {
-			return uint64(12) - _346_k
+	var _341_k uint64
+	var _ = _341_k
+	var _342_j uint64
+	var _ = _342_j
+	_341_k, _342_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _343_room uint64
+	var _ = _343_room
+	_343_room = func() uint64 {
+		if _341_k < uint64(12) {
+			return uint64(12) - _341_k
 		}
-		return uint64(512) - _347_j
+		return uint64(512) - _342_j
 	}()
-	var _349_m uint64
-	var _ = _349_m
-	var _out554 uint64
-	var _ = _out554
-	_out554 = Companion_Default___.Min(max, _348_room)
-	_349_m = _out554
-	var _out555 uint64
-	var _ = _out555
-	_out555 = Companion_Default___.Min(_349_m, Companion_Default___.AheadMax())
-	_349_m = _out555
+	var _344_m uint64
+	var _ = _344_m
+	var _out549 uint64
+	var _ = _out549
+	_out549 = Companion_Default___.Min(max, _343_room)
+	_344_m = _out549
+	var _out550 uint64
+	var _ = _out550
+	_out550 = Companion_Default___.Min(_344_m, Companion_Default___.AheadMax())
+	_344_m = _out550
 	r = uint64(1)
-	for r < _349_m && bn < uint64(18446744073709486080) {
-		var _350_e uint64 = 0
-		var _ = _350_e
-		if _346_k < uint64(12) {
-			var _out556 uint64
-			var _ = _out556
-			_out556 = inodeformat.Companion_Default___.GetSlot(ip, _346_k+r)
-			_350_e = _out556
+	for r < _344_m && bn < uint64(18446744073709486080) {
+		var _345_e uint64 = 0
+		var _ = _345_e
+		if _341_k < uint64(12) {
+			var _out551 uint64
+			var _ = _out551
+			_out551 = inodeformat.Companion_Default___.GetSlot(ip, _341_k+r)
+			_345_e = _out551
 		} else {
-			_350_e = pb.U64(uint64(8) * (_347_j + r))
+			_345_e = pb.U64(uint64(8) * (_342_j + r))
 		}
-		if _350_e != bn+r {
+		if _345_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out557 *dbytes.Bytes
-	var _ = _out557
-	_out557 = dbytes.AnyBytes(n)
-	b = _out557
-	var _351_done uint64
-	var _ = _351_done
-	_351_done = uint64(0)
-	var _352_ahead uint64
-	var _ = _352_ahead
-	_352_ahead = uint64(0)
-	var _353_ck uint64
-	var _ = _353_ck
-	var _354_cj uint64
-	var _ = _354_cj
-	_353_ck, _354_cj = uint64(15), uint64(0)
-	var _355_pb *dbytes.Blk
-	var _ = _355_pb
-	var _out558 *dbytes.Blk
-	var _ = _out558
-	_out558 = dbytes.ZeroBlk()
-	_355_pb = _out558
-	for _351_done < n {
-		var _356_pos uint64
-		var _ = _356_pos
-		_356_pos = off + _351_done
-		var _357_bo uint64
-		var _ = _357_bo
-		_357_bo = _356_pos % uint64(4096)
-		var _358_c uint64
-		var _ = _358_c
-		var _out559 uint64
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	_out552 = dbytes.AnyBytes(n)
+	b = _out552
+	var _346_done uint64
+	var _ = _346_done
+	_346_done = uint64(0)
+	var _347_ahead uint64
+	var _ = _347_ahead
+	_347_ahead = uint64(0)
+	var _348_ck uint64
+	var _ = _348_ck
+	var _349_cj uint64
+	var _ = _349_cj
+	_348_ck, _349_cj = uint64(15), uint64(0)
+	var _350_pb *dbytes.Blk
+	var _ = _350_pb
+	var _out553 *dbytes.Blk
+	var _ = _out553
+	_out553 = dbytes.ZeroBlk()
+	_350_pb = _out553
+	for _346_done < n {
+		var _351_pos uint64
+		var _ = _351_pos
+		_351_pos = off + _346_done
+		var _352_bo uint64
+		var _ = _352_bo
+		_352_bo = _351_pos % uint64(4096)
+		var _353_c uint64
+		var _ = _353_c
+		var _out554 uint64
+		var _ = _out554
+		_out554 = Companion_Default___.Min(uint64(4096)-_352_bo, n-_346_done)
+		_353_c = _out554
+		var _354_bn uint64 = 0
+		var _ = _354_bn
+		var _out555 uint64
+		var _ = _out555
+		var _out556 uint64
+		var _ = _out556
+		var _out557 uint64
+		var _ = _out557
+		var _out558 *dbytes.Blk
+		var _ = _out558
+		_out555, _out556, _out557, _out558 = Companion_Default___.Find(x, txn, ip, _351_pos/uint64(4096), false, _348_ck, _349_cj, _350_pb)
+		_354_bn = _out555
+		_348_ck = _out556
+		_349_cj = _out557
+		_350_pb = _out558
+		var _355_blk *dbytes.Blk
+		var _ = _355_blk
+		var _out559 *dbytes.Blk
 		var _ = _out559
-		_out559 = Companion_Default___.Min(uint64(4096)-_357_bo, n-_351_done)
-		_358_c = _out559
-		var _359_bn uint64 = 0
-		var _ = _359_bn
-		var _out560 uint64
-		var _ = _out560
-		var _out561 uint64
-		var _ = _out561
-		var _out562 uint64
-		var _ = _out562
-		var _out563 *dbytes.Blk
-		var _ = _out563
-		_out560, _out561, _out562, _out563 = Companion_Default___.Find(x, txn, ip, _356_pos/uint64(4096), false, _353_ck, _354_cj, _355_pb)
-		_359_bn = _out560
-		_353_ck = _out561
-		_354_cj = _out562
-		_355_pb = _out563
-		var _360_blk *dbytes.Blk
-		var _ = _360_blk
-		var _out564 *dbytes.Blk
-		var _ = _out564
-		_out564 = dbytes.ZeroBlk()
-		_360_blk = _out564
-		if _359_bn != uint64(0) {
-			if _352_ahead <= _356_pos/uint64(4096) {
-				var _361_left uint64
-				var _ = _361_left
-				_361_left = (_357_bo + (n - _351_done) + uint64(4095)) / uint64(4096)
-				var _362_r uint64
-				var _ = _362_r
-				var _out565 uint64
-				var _ = _out565
-				_out565 = Companion_Default___.Adjacent(ip, _355_pb, _356_pos/uint64(4096), _359_bn, _361_left)
-				_362_r = _out565
-				if uint64(1) < _362_r {
-					txn.Ahead(_359_bn, _362_r)
+		_out559 = dbytes.ZeroBlk()
+		_355_blk = _out559
+		if _354_bn != uint64(0) {
+			if _347_ahead <= _351_pos/uint64(4096) {
+				var _356_left uint64
+				var _ = _356_left
+				_356_left = (_352_bo + (n - _346_done) + uint64(4095)) / uint64(4096)
+				var _357_r uint64
+				var _ = _357_r
+				var _out560 uint64
+				var _ = _out560
+				_out560 = Companion_Default___.Adjacent(ip, _350_pb, _351_pos/uint64(4096), _354_bn, _356_left)
+				_357_r = _out560
+				if uint64(1) < _357_r {
+					txn.Ahead(_354_bn, _357_r)
 				}
-				_352_ahead = _356_pos/uint64(4096) + _362_r
+				_347_ahead = _351_pos/uint64(4096) + _357_r
 			}
-			var _out566 *dbytes.Blk
-			var _ = _out566
-			_out566 = x.ReadAt(txn, _359_bn, false)
-			_360_blk = _out566
+			var _out561 *dbytes.Blk
+			var _ = _out561
+			_out561 = x.ReadAt(txn, _354_bn, false)
+			_355_blk = _out561
 		}
-		b.CopyBlk(_351_done, _360_blk, _357_bo, _358_c)
-		_351_done = _351_done + _358_c
+		b.CopyBlk(_346_done, _355_blk, _352_bo, _353_c)
+		_346_done = _346_done + _353_c
 	}
 	return b
 }

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _859_b *dbytes.Bytes
-	var _ = _859_b
-	var _out1285 *dbytes.Bytes
-	var _ = _out1285
-	_out1285 = txn.ReadSlot(i)
-	_859_b = _out1285
-	var _860_full uint32
-	var _ = _860_full
-	var _861_at uint64
-	var _ = _861_at
-	_860_full, _861_at = _859_b.U32(uint64(0)), _859_b.U64(uint64(8))
-	var _862_a0 uint64
-	var _ = _862_a0
-	var _863_b0 uint64
-	var _ = _863_b0
-	var _864_c0 uint64
-	var _ = _864_c0
-	var _865_d0 uint64
-	var _ = _865_d0
-	_862_a0, _863_b0, _864_c0, _865_d0 = _859_b.U64(uint64(16)), _859_b.U64(uint64(24)), _859_b.U64(uint64(32)), _859_b.U64(uint64(40))
-	var _866_a1 uint64
-	var _ = _866_a1
-	var _867_b1 uint64
-	var _ = _867_b1
-	var _868_c1 uint64
-	var _ = _868_c1
-	var _869_d1 uint64
-	var _ = _869_d1
-	_866_a1, _867_b1, _868_c1, _869_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _860_full == uint32(1) && since <= _861_at && _862_a0 == _866_a1 && _863_b0 == _867_b1 && _864_c0 == _868_c1 && _865_d0 == _869_d1
-	var _870_ino uint64
-	var _ = _870_ino
-	var _871_gen uint64
-	var _ = _871_gen
-	var _872_s uint64
-	var _ = _872_s
-	var _873_ns uint32
-	var _ = _873_ns
-	_870_ino, _871_gen, _872_s, _873_ns = _859_b.U64(uint64(48)), _859_b.U64(uint64(56)), _859_b.U64(uint64(64)), _859_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_870_ino, _871_gen}}, nfsstate.Time{nfsstate.Time_Time{_872_s, _873_ns}}
+	var _854_b *dbytes.Bytes
+	var _ = _854_b
+	var _out1280 *dbytes.Bytes
+	var _ = _out1280
+	_out1280 = txn.ReadSlot(i)
+	_854_b = _out1280
+	var _855_full uint32
+	var _ = _855_full
+	var _856_at uint64
+	var _ = _856_at
+	_855_full, _856_at = _854_b.U32(uint64(0)), _854_b.U64(uint64(8))
+	var _857_a0 uint64
+	var _ = _857_a0
+	var _858_b0 uint64
+	var _ = _858_b0
+	var _859_c0 uint64
+	var _ = _859_c0
+	var _860_d0 uint64
+	var _ = _860_d0
+	_857_a0, _858_b0, _859_c0, _860_d0 = _854_b.U64(uint64(16)), _854_b.U64(uint64(24)), _854_b.U64(uint64(32)), _854_b.U64(uint64(40))
+	var _861_a1 uint64
+	var _ = _861_a1
+	var _862_b1 uint64
+	var _ = _862_b1
+	var _863_c1 uint64
+	var _ = _863_c1
+	var _864_d1 uint64
+	var _ = _864_d1
+	_861_a1, _862_b1, _863_c1, _864_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _855_full == uint32(1) && since <= _856_at && _857_a0 == _861_a1 && _858_b0 == _862_b1 && _859_c0 == _863_c1 && _860_d0 == _864_d1
+	var _865_ino uint64
+	var _ = _865_ino
+	var _866_gen uint64
+	var _ = _866_gen
+	var _867_s uint64
+	var _ = _867_s
+	var _868_ns uint32
+	var _ = _868_ns
+	_865_ino, _866_gen, _867_s, _868_ns = _854_b.U64(uint64(48)), _854_b.U64(uint64(56)), _854_b.U64(uint64(64)), _854_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_865_ino, _866_gen}}, nfsstate.Time{nfsstate.Time_Time{_867_s, _868_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _874_b *dbytes.Bytes
-	var _ = _874_b
-	var _out1286 *dbytes.Bytes
-	var _ = _out1286
-	_out1286 = dbytes.NewBytes(uint64(256))
-	_874_b = _out1286
-	_874_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_874_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_874_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_874_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_874_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_874_b, uint64(72), ns)
-	txn.WriteSlot(i, _874_b)
+	var _869_b *dbytes.Bytes
+	var _ = _869_b
+	var _out1281 *dbytes.Bytes
+	var _ = _out1281
+	_out1281 = dbytes.NewBytes(uint64(256))
+	_869_b = _out1281
+	_869_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_869_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_869_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_869_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_869_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_869_b, uint64(72), ns)
+	txn.WriteSlot(i, _869_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _875_st uint32 = 0
-	var _ = _875_st
-	var _876_dots uint32 = 0
-	var _ = _876_dots
-	var _out1287 uint32
-	var _ = _out1287
-	var _out1288 *dbytes.Bytes
-	var _ = _out1288
-	var _out1289 uint32
-	var _ = _out1289
-	_out1287, _out1288, _out1289 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_875_st = _out1287
-	dir = _out1288
-	_876_dots = _out1289
-	if _875_st != uint32(0) || _876_dots != uint32(0) {
+	var _870_st uint32 = 0
+	var _ = _870_st
+	var _871_dots uint32 = 0
+	var _ = _871_dots
+	var _out1282 uint32
+	var _ = _out1282
+	var _out1283 *dbytes.Bytes
+	var _ = _out1283
+	var _out1284 uint32
+	var _ = _out1284
+	_out1282, _out1283, _out1284 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_870_st = _out1282
+	dir = _out1283
+	_871_dots = _out1284
+	if _870_st != uint32(0) || _871_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1290 bool
-	var _ = _out1290
-	var _out1291 uint64
-	var _ = _out1291
-	_out1290, _out1291 = d.Lookup(txn, dino, name, false)
-	found = _out1290
-	ino = _out1291
+	var _out1285 bool
+	var _ = _out1285
+	var _out1286 uint64
+	var _ = _out1286
+	_out1285, _out1286 = d.Lookup(txn, dino, name, false)
+	found = _out1285
+	ino = _out1286
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _877_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _877_ip
-	var _out1292 uint32
-	var _ = _out1292
-	var _out1293 *dbytes.Bytes
-	var _ = _out1293
-	_out1292, _out1293 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_875_st = _out1292
-	_877_ip = _out1293
-	if _875_st != uint32(0) {
+	var _872_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _872_ip
+	var _out1287 uint32
+	var _ = _out1287
+	var _out1288 *dbytes.Bytes
+	var _ = _out1288
+	_out1287, _out1288 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_870_st = _out1287
+	_872_ip = _out1288
+	if _870_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _877_ip
-	var _out1294 uint64
-	var _ = _out1294
-	_out1294 = inodeformat.Companion_Default___.GetGen(_877_ip)
-	gen = _out1294
+	node = _872_ip
+	var _out1289 uint64
+	var _ = _out1289
+	_out1289 = inodeformat.Companion_Default___.GetGen(_872_ip)
+	gen = _out1289
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _878_found bool
-	var _ = _878_found
-	var _879_h nfsstate.Handle
-	var _ = _879_h
-	var _880_t nfsstate.Time
-	var _ = _880_t
-	var _out1295 bool
+	var _873_found bool
+	var _ = _873_found
+	var _874_h nfsstate.Handle
+	var _ = _874_h
+	var _875_t nfsstate.Time
+	var _ = _875_t
+	var _out1290 bool
+	var _ = _out1290
+	var _out1291 nfsstate.Handle
+	var _ = _out1291
+	var _out1292 nfsstate.Time
+	var _ = _out1292
+	_out1290, _out1291, _out1292 = Companion_Default___.Look(txn, i, r, since)
+	_873_found = _out1290
+	_874_h = _out1291
+	_875_t = _out1292
+	if !_873_found {
+		return again, ino, node, dir
+	}
+	var _876_ok bool = false
+	var _ = _876_ok
+	var _877_there bool = false
+	var _ = _877_there
+	var _878_gen uint64 = 0
+	var _ = _878_gen
+	var _out1293 bool
+	var _ = _out1293
+	var _out1294 bool
+	var _ = _out1294
+	var _out1295 uint64
 	var _ = _out1295
-	var _out1296 nfsstate.Handle
+	var _out1296 uint64
 	var _ = _out1296
-	var _out1297 nfsstate.Time
+	var _out1297 *dbytes.Bytes
 	var _ = _out1297
-	_out1295, _out1296, _out1297 = Companion_Default___.Look(txn, i, r, since)
-	_878_found = _out1295
-	_879_h = _out1296
-	_880_t = _out1297
-	if !_878_found {
-		return again, ino, node, dir
-	}
-	var _881_ok bool = false
-	var _ = _881_ok
-	var _882_there bool = false
-	var _ = _882_there
-	var _883_gen uint64 = 0
-	var _ = _883_gen
-	var _out1298 bool
+	var _out1298 *dbytes.Bytes
 	var _ = _out1298
-	var _out1299 bool
-	var _ = _out1299
-	var _out1300 uint64
-	var _ = _out1300
-	var _out1301 uint64
-	var _ = _out1301
-	var _out1302 *dbytes.Bytes
-	var _ = _out1302
-	var _out1303 *dbytes.Bytes
-	var _ = _out1303
-	_out1298, _out1299, _out1300, _out1301, _out1302, _out1303 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_881_ok = _out1298
-	_882_there = _out1299
-	ino = _out1300
-	_883_gen = _out1301
-	node = _out1302
-	dir = _out1303
-	if !_881_ok || !_882_there || !_879_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _883_gen}}) {
+	_out1293, _out1294, _out1295, _out1296, _out1297, _out1298 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_876_ok = _out1293
+	_877_there = _out1294
+	ino = _out1295
+	_878_gen = _out1296
+	node = _out1297
+	dir = _out1298
+	if !_876_ok || !_877_there || !_874_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _878_gen}}) {
 		return again, ino, node, dir
 	}
-	var _884_s uint64
-	var _ = _884_s
-	var _885_ns uint32
-	var _ = _885_ns
-	var _out1304 uint64
-	var _ = _out1304
-	var _out1305 uint32
-	var _ = _out1305
-	_out1304, _out1305 = inodeformat.Companion_Default___.GetCtime(node)
-	_884_s = _out1304
-	_885_ns = _out1305
-	again = _880_t.Equals(nfsstate.Time{nfsstate.Time_Time{_884_s, _885_ns}})
+	var _879_s uint64
+	var _ = _879_s
+	var _880_ns uint32
+	var _ = _880_ns
+	var _out1299 uint64
+	var _ = _out1299
+	var _out1300 uint32
+	var _ = _out1300
+	_out1299, _out1300 = inodeformat.Companion_Default___.GetCtime(node)
+	_879_s = _out1299
+	_880_ns = _out1300
+	again = _875_t.Equals(nfsstate.Time{nfsstate.Time_Time{_879_s, _880_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _886_found bool
-	var _ = _886_found
-	var _887_h nfsstate.Handle
-	var _ = _887_h
-	var _888_t nfsstate.Time
-	var _ = _888_t
-	var _out1306 bool
-	var _ = _out1306
-	var _out1307 nfsstate.Handle
-	var _ = _out1307
-	var _out1308 nfsstate.Time
-	var _ = _out1308
-	_out1306, _out1307, _out1308 = Companion_Default___.Look(txn, i, r, since)
-	_886_found = _out1306
-	_887_h = _out1307
-	_888_t = _out1308
-	if !_886_found || !_887_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _881_found bool
+	var _ = _881_found
+	var _882_h nfsstate.Handle
+	var _ = _882_h
+	var _883_t nfsstate.Time
+	var _ = _883_t
+	var _out1301 bool
+	var _ = _out1301
+	var _out1302 nfsstate.Handle
+	var _ = _out1302
+	var _out1303 nfsstate.Time
+	var _ = _out1303
+	_out1301, _out1302, _out1303 = Companion_Default___.Look(txn, i, r, since)
+	_881_found = _out1301
+	_882_h = _out1302
+	_883_t = _out1303
+	if !_881_found || !_882_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _889_ok bool = false
-	var _ = _889_ok
-	var _890_there bool = false
-	var _ = _890_there
-	var _891_ino uint64 = 0
-	var _ = _891_ino
-	var _892_gen uint64 = 0
-	var _ = _892_gen
-	var _out1309 bool
+	var _884_ok bool = false
+	var _ = _884_ok
+	var _885_there bool = false
+	var _ = _885_there
+	var _886_ino uint64 = 0
+	var _ = _886_ino
+	var _887_gen uint64 = 0
+	var _ = _887_gen
+	var _out1304 bool
+	var _ = _out1304
+	var _out1305 bool
+	var _ = _out1305
+	var _out1306 uint64
+	var _ = _out1306
+	var _out1307 uint64
+	var _ = _out1307
+	var _out1308 *dbytes.Bytes
+	var _ = _out1308
+	var _out1309 *dbytes.Bytes
 	var _ = _out1309
-	var _out1310 bool
-	var _ = _out1310
-	var _out1311 uint64
-	var _ = _out1311
-	var _out1312 uint64
-	var _ = _out1312
-	var _out1313 *dbytes.Bytes
-	var _ = _out1313
-	var _out1314 *dbytes.Bytes
-	var _ = _out1314
-	_out1309, _out1310, _out1311, _out1312, _out1313, _out1314 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_889_ok = _out1309
-	_890_there = _out1310
-	_891_ino = _out1311
-	_892_gen = _out1312
-	node = _out1313
-	dir = _out1314
-	again = _889_ok && _890_there && _887_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_891_ino, _892_gen}})
+	_out1304, _out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_884_ok = _out1304
+	_885_there = _out1305
+	_886_ino = _out1306
+	_887_gen = _out1307
+	node = _out1308
+	dir = _out1309
+	again = _884_ok && _885_there && _882_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_886_ino, _887_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _893_found bool
-	var _ = _893_found
-	var _894_h nfsstate.Handle
-	var _ = _894_h
-	var _895_t nfsstate.Time
-	var _ = _895_t
-	var _out1315 bool
-	var _ = _out1315
-	var _out1316 nfsstate.Handle
-	var _ = _out1316
-	var _out1317 nfsstate.Time
-	var _ = _out1317
-	_out1315, _out1316, _out1317 = Companion_Default___.Look(txn, i, r, since)
-	_893_found = _out1315
-	_894_h = _out1316
-	_895_t = _out1317
-	if !_893_found {
+	var _888_found bool
+	var _ = _888_found
+	var _889_h nfsstate.Handle
+	var _ = _889_h
+	var _890_t nfsstate.Time
+	var _ = _890_t
+	var _out1310 bool
+	var _ = _out1310
+	var _out1311 nfsstate.Handle
+	var _ = _out1311
+	var _out1312 nfsstate.Time
+	var _ = _out1312
+	_out1310, _out1311, _out1312 = Companion_Default___.Look(txn, i, r, since)
+	_888_found = _out1310
+	_889_h = _out1311
+	_890_t = _out1312
+	if !_888_found {
 		return again, dir
 	}
-	var _896_ok bool = false
-	var _ = _896_ok
-	var _897_there bool = false
-	var _ = _897_there
-	var _898_ino uint64 = 0
-	var _ = _898_ino
-	var _899_gen uint64 = 0
-	var _ = _899_gen
-	var _900_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _900_node
-	var _out1318 bool
+	var _891_ok bool = false
+	var _ = _891_ok
+	var _892_there bool = false
+	var _ = _892_there
+	var _893_ino uint64 = 0
+	var _ = _893_ino
+	var _894_gen uint64 = 0
+	var _ = _894_gen
+	var _895_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _895_node
+	var _out1313 bool
+	var _ = _out1313
+	var _out1314 bool
+	var _ = _out1314
+	var _out1315 uint64
+	var _ = _out1315
+	var _out1316 uint64
+	var _ = _out1316
+	var _out1317 *dbytes.Bytes
+	var _ = _out1317
+	var _out1318 *dbytes.Bytes
 	var _ = _out1318
-	var _out1319 bool
-	var _ = _out1319
-	var _out1320 uint64
-	var _ = _out1320
-	var _out1321 uint64
-	var _ = _out1321
-	var _out1322 *dbytes.Bytes
-	var _ = _out1322
-	var _out1323 *dbytes.Bytes
-	var _ = _out1323
-	_out1318, _out1319, _out1320, _out1321, _out1322, _out1323 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_896_ok = _out1318
-	_897_there = _out1319
-	_898_ino = _out1320
-	_899_gen = _out1321
-	_900_node = _out1322
-	dir = _out1323
-	again = _896_ok && !_897_there
+	_out1313, _out1314, _out1315, _out1316, _out1317, _out1318 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_891_ok = _out1313
+	_892_there = _out1314
+	_893_ino = _out1315
+	_894_gen = _out1316
+	_895_node = _out1317
+	dir = _out1318
+	again = _891_ok && !_892_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _901_found bool
-	var _ = _901_found
-	var _902_h nfsstate.Handle
-	var _ = _902_h
-	var _903_t nfsstate.Time
-	var _ = _903_t
-	var _out1324 bool
-	var _ = _out1324
-	var _out1325 nfsstate.Handle
-	var _ = _out1325
-	var _out1326 nfsstate.Time
-	var _ = _out1326
-	_out1324, _out1325, _out1326 = Companion_Default___.Look(txn, i, r, since)
-	_901_found = _out1324
-	_902_h = _out1325
-	_903_t = _out1326
-	if !_901_found {
+	var _896_found bool
+	var _ = _896_found
+	var _897_h nfsstate.Handle
+	var _ = _897_h
+	var _898_t nfsstate.Time
+	var _ = _898_t
+	var _out1319 bool
+	var _ = _out1319
+	var _out1320 nfsstate.Handle
+	var _ = _out1320
+	var _out1321 nfsstate.Time
+	var _ = _out1321
+	_out1319, _out1320, _out1321 = Companion_Default___.Look(txn, i, r, since)
+	_896_found = _out1319
+	_897_h = _out1320
+	_898_t = _out1321
+	if !_896_found {
 		return again, from, to
 	}
-	var _904_fok bool = false
-	var _ = _904_fok
-	var _905_there bool = false
-	var _ = _905_there
-	var _906_ino uint64 = 0
-	var _ = _906_ino
-	var _907_gen uint64 = 0
-	var _ = _907_gen
-	var _908_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _908_node
-	var _out1327 bool
+	var _899_fok bool = false
+	var _ = _899_fok
+	var _900_there bool = false
+	var _ = _900_there
+	var _901_ino uint64 = 0
+	var _ = _901_ino
+	var _902_gen uint64 = 0
+	var _ = _902_gen
+	var _903_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _903_node
+	var _out1322 bool
+	var _ = _out1322
+	var _out1323 bool
+	var _ = _out1323
+	var _out1324 uint64
+	var _ = _out1324
+	var _out1325 uint64
+	var _ = _out1325
+	var _out1326 *dbytes.Bytes
+	var _ = _out1326
+	var _out1327 *dbytes.Bytes
 	var _ = _out1327
+	_out1322, _out1323, _out1324, _out1325, _out1326, _out1327 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_899_fok = _out1322
+	_900_there = _out1323
+	_901_ino = _out1324
+	_902_gen = _out1325
+	_903_node = _out1326
+	from = _out1327
+	if !_899_fok || _900_there && !_897_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_901_ino, _902_gen}}) {
+		return again, from, to
+	}
+	var _904_tok bool = false
+	var _ = _904_tok
+	var _905_tthere bool = false
+	var _ = _905_tthere
 	var _out1328 bool
 	var _ = _out1328
-	var _out1329 uint64
+	var _out1329 bool
 	var _ = _out1329
 	var _out1330 uint64
 	var _ = _out1330
-	var _out1331 *dbytes.Bytes
+	var _out1331 uint64
 	var _ = _out1331
 	var _out1332 *dbytes.Bytes
 	var _ = _out1332
-	_out1327, _out1328, _out1329, _out1330, _out1331, _out1332 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_904_fok = _out1327
-	_905_there = _out1328
-	_906_ino = _out1329
-	_907_gen = _out1330
-	_908_node = _out1331
-	from = _out1332
-	if !_904_fok || _905_there && !_902_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_906_ino, _907_gen}}) {
-		return again, from, to
-	}
-	var _909_tok bool = false
-	var _ = _909_tok
-	var _910_tthere bool = false
-	var _ = _910_tthere
-	var _out1333 bool
+	var _out1333 *dbytes.Bytes
 	var _ = _out1333
-	var _out1334 bool
-	var _ = _out1334
-	var _out1335 uint64
-	var _ = _out1335
-	var _out1336 uint64
-	var _ = _out1336
-	var _out1337 *dbytes.Bytes
-	var _ = _out1337
-	var _out1338 *dbytes.Bytes
-	var _ = _out1338
-	_out1333, _out1334, _out1335, _out1336, _out1337, _out1338 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_909_tok = _out1333
-	_910_tthere = _out1334
-	_906_ino = _out1335
-	_907_gen = _out1336
-	_908_node = _out1337
-	to = _out1338
-	again = _909_tok && _910_tthere && _902_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_906_ino, _907_gen}})
+	_out1328, _out1329, _out1330, _out1331, _out1332, _out1333 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_904_tok = _out1328
+	_905_tthere = _out1329
+	_901_ino = _out1330
+	_902_gen = _out1331
+	_903_node = _out1332
+	to = _out1333
+	again = _904_tok && _905_tthere && _897_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_901_ino, _902_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _911_found bool
-	var _ = _911_found
-	var _912_h nfsstate.Handle
-	var _ = _912_h
-	var _913_t nfsstate.Time
-	var _ = _913_t
-	var _out1339 bool
+	var _906_found bool
+	var _ = _906_found
+	var _907_h nfsstate.Handle
+	var _ = _907_h
+	var _908_t nfsstate.Time
+	var _ = _908_t
+	var _out1334 bool
+	var _ = _out1334
+	var _out1335 nfsstate.Handle
+	var _ = _out1335
+	var _out1336 nfsstate.Time
+	var _ = _out1336
+	_out1334, _out1335, _out1336 = Companion_Default___.Look(txn, i, r, since)
+	_906_found = _out1334
+	_907_h = _out1335
+	_908_t = _out1336
+	if !_906_found {
+		return again, node
+	}
+	var _909_st uint32
+	var _ = _909_st
+	var _910_ip *dbytes.Bytes
+	var _ = _910_ip
+	var _out1337 uint32
+	var _ = _out1337
+	var _out1338 *dbytes.Bytes
+	var _ = _out1338
+	_out1337, _out1338 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_909_st = _out1337
+	_910_ip = _out1338
+	if _909_st != uint32(0) {
+		return again, node
+	}
+	node = _910_ip
+	var _911_s uint64
+	var _ = _911_s
+	var _912_ns uint32
+	var _ = _912_ns
+	var _out1339 uint64
 	var _ = _out1339
-	var _out1340 nfsstate.Handle
+	var _out1340 uint32
 	var _ = _out1340
-	var _out1341 nfsstate.Time
-	var _ = _out1341
-	_out1339, _out1340, _out1341 = Companion_Default___.Look(txn, i, r, since)
-	_911_found = _out1339
-	_912_h = _out1340
-	_913_t = _out1341
-	if !_911_found {
-		return again, node
-	}
-	var _914_st uint32
-	var _ = _914_st
-	var _915_ip *dbytes.Bytes
-	var _ = _915_ip
-	var _out1342 uint32
-	var _ = _out1342
-	var _out1343 *dbytes.Bytes
-	var _ = _out1343
-	_out1342, _out1343 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_914_st = _out1342
-	_915_ip = _out1343
-	if _914_st != uint32(0) {
-		return again, node
-	}
-	node = _915_ip
-	var _916_s uint64
-	var _ = _916_s
-	var _917_ns uint32
-	var _ = _917_ns
-	var _out1344 uint64
-	var _ = _out1344
-	var _out1345 uint32
-	var _ = _out1345
-	_out1344, _out1345 = inodeformat.Companion_Default___.GetCtime(_915_ip)
-	_916_s = _out1344
-	_917_ns = _out1345
-	again = _913_t.Equals(nfsstate.Time{nfsstate.Time_Time{_916_s, _917_ns}})
+	_out1339, _out1340 = inodeformat.Companion_Default___.GetCtime(_910_ip)
+	_911_s = _out1339
+	_912_ns = _out1340
+	again = _908_t.Equals(nfsstate.Time{nfsstate.Time_Time{_911_s, _912_ns}})
 	return again, node
 }
 

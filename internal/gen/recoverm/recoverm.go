@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _668_version uint64 = 0
-	var _ = _668_version
-	var _out914 uint64
-	var _ = _out914
-	var _out915 uint64
-	var _ = _out915
-	var _out916 uint64
-	var _ = _out916
-	_out914, _out915, _out916 = t.Pages.Root()
-	_668_version = _out914
-	r0 = _out915
-	r1 = _out916
+	var _663_version uint64 = 0
+	var _ = _663_version
+	var _out909 uint64
+	var _ = _out909
+	var _out910 uint64
+	var _ = _out910
+	var _out911 uint64
+	var _ = _out911
+	_out909, _out910, _out911 = t.Pages.Root()
+	_663_version = _out909
+	r0 = _out910
+	r1 = _out911
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out917 bool
-	var _ = _out917
-	_out917 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out917
+	var _out912 bool
+	var _ = _out912
+	_out912 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out912
 	if !io {
 		return io, r0, r1
 	}
-	var _669_k uint64
-	var _ = _669_k
-	_669_k = uint64(0)
-	var _670_i uint64
-	var _ = _670_i
-	_670_i = uint64(0)
-	var _671_n uint64
-	var _ = _671_n
-	var _out918 uint64
-	var _ = _out918
-	_out918 = cs.Len()
-	_671_n = _out918
-	for _670_i < _671_n && _669_k < t.Np {
-		var _out919 bool
-		var _ = _out919
-		var _out920 uint64
-		var _ = _out920
-		var _out921 uint64
-		var _ = _out921
-		var _out922 uint64
-		var _ = _out922
-		_out919, _out920, _out921, _out922 = Companion_Default___.UpdatePage(d, t, cs, _670_i, r0, r1)
-		io = _out919
-		_670_i = _out920
-		r0 = _out921
-		r1 = _out922
+	var _664_k uint64
+	var _ = _664_k
+	_664_k = uint64(0)
+	var _665_i uint64
+	var _ = _665_i
+	_665_i = uint64(0)
+	var _666_n uint64
+	var _ = _666_n
+	var _out913 uint64
+	var _ = _out913
+	_out913 = cs.Len()
+	_666_n = _out913
+	for _665_i < _666_n && _664_k < t.Np {
+		var _out914 bool
+		var _ = _out914
+		var _out915 uint64
+		var _ = _out915
+		var _out916 uint64
+		var _ = _out916
+		var _out917 uint64
+		var _ = _out917
+		_out914, _out915, _out916, _out917 = Companion_Default___.UpdatePage(d, t, cs, _665_i, r0, r1)
+		io = _out914
+		_665_i = _out915
+		r0 = _out916
+		r1 = _out917
 		if !io {
 			return io, r0, r1
 		}
-		var _out923 uint64
-		var _ = _out923
-		_out923 = cs.Len()
-		_671_n = _out923
-		_669_k = _669_k + uint64(1)
+		var _out918 uint64
+		var _ = _out918
+		_out918 = cs.Len()
+		_666_n = _out918
+		_664_k = _664_k + uint64(1)
 	}
-	if _670_i < _671_n {
+	if _665_i < _666_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out924 bool
-	var _ = _out924
-	_out924 = d.Barrier()
-	io = _out924
+	var _out919 bool
+	var _ = _out919
+	_out919 = d.Barrier()
+	io = _out919
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _672_l *ddisk.BList
-	var _ = _672_l
-	var _out925 *ddisk.BList
-	var _ = _out925
-	_out925 = mm.Sorted()
-	_672_l = _out925
-	treeofcodes.Companion_Default___.AddList(t, cs, _672_l)
+	var _667_l *ddisk.BList
+	var _ = _667_l
+	var _out920 *ddisk.BList
+	var _ = _out920
+	_out920 = mm.Sorted()
+	_667_l = _out920
+	treeofcodes.Companion_Default___.AddList(t, cs, _667_l)
 	cs.Sort()
-	var _out926 bool
-	var _ = _out926
-	_out926 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out926
+	var _out921 bool
+	var _ = _out921
+	_out921 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out921
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _673_x uint64 = 0
-	var _ = _673_x
-	var _674_a uint64 = 0
-	var _ = _674_a
-	var _675_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _675_b
+	var _668_x uint64 = 0
+	var _ = _668_x
+	var _669_a uint64 = 0
+	var _ = _669_a
+	var _670_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _670_b
+	var _out922 bool
+	var _ = _out922
+	var _out923 uint64
+	var _ = _out923
+	var _out924 uint64
+	var _ = _out924
+	var _out925 *dbytes.Blk
+	var _ = _out925
+	var _out926 uint64
+	var _ = _out926
+	_out922, _out923, _out924, _out925, _out926 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out922
+	_668_x = _out923
+	_669_a = _out924
+	_670_b = _out925
+	j = _out926
+	if !io {
+		return io, j, r0, r1
+	}
 	var _out927 bool
 	var _ = _out927
-	var _out928 uint64
+	_out927 = d.Write(_669_a, _670_b)
+	io = _out927
+	if !io {
+		return io, j, r0, r1
+	}
+	var _671_root bool
+	var _ = _671_root
+	var _672_c0 uint64
+	var _ = _672_c0
+	var _673_c1 uint64
+	var _ = _673_c1
+	var _out928 bool
 	var _ = _out928
 	var _out929 uint64
 	var _ = _out929
-	var _out930 *dbytes.Blk
+	var _out930 uint64
 	var _ = _out930
-	var _out931 uint64
-	var _ = _out931
-	_out927, _out928, _out929, _out930, _out931 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out927
-	_673_x = _out928
-	_674_a = _out929
-	_675_b = _out930
-	j = _out931
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out932 bool
-	var _ = _out932
-	_out932 = d.Write(_674_a, _675_b)
-	io = _out932
-	if !io {
-		return io, j, r0, r1
-	}
-	var _676_root bool
-	var _ = _676_root
-	var _677_c0 uint64
-	var _ = _677_c0
-	var _678_c1 uint64
-	var _ = _678_c1
-	var _out933 bool
-	var _ = _out933
-	var _out934 uint64
-	var _ = _out934
-	var _out935 uint64
-	var _ = _out935
-	_out933, _out934, _out935 = treeofcodes.Companion_Default___.Upwards(t, cs, _673_x, _675_b)
-	_676_root = _out933
-	_677_c0 = _out934
-	_678_c1 = _out935
-	if _676_root {
-		r0, r1 = _677_c0, _678_c1
+	_out928, _out929, _out930 = treeofcodes.Companion_Default___.Upwards(t, cs, _668_x, _670_b)
+	_671_root = _out928
+	_672_c0 = _out929
+	_673_c1 = _out930
+	if _671_root {
+		r0, r1 = _672_c0, _673_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _679_l *ddisk.BList
-	var _ = _679_l
-	var _out936 *ddisk.BList
-	var _ = _out936
-	_out936 = mm.Sorted()
-	_679_l = _out936
-	var _680_n uint64
-	var _ = _680_n
-	var _out937 uint64
-	var _ = _out937
-	_out937 = _679_l.Len()
-	_680_n = _out937
-	var _681_k uint64
-	var _ = _681_k
-	_681_k = uint64(0)
-	for _681_k < _680_n {
-		var _682_a uint64
-		var _ = _682_a
-		var _683_m uint64
-		var _ = _683_m
-		var _out938 uint64
-		var _ = _out938
-		var _out939 uint64
-		var _ = _out939
-		_out938, _out939 = groups.Companion_Default___.Adjacent(_679_l, _681_k)
-		_682_a = _out938
-		_683_m = _out939
-		var _out940 bool
-		var _ = _out940
-		_out940 = d.WriteRun(_682_a, _679_l, _681_k, _683_m)
-		io = _out940
+	var _674_l *ddisk.BList
+	var _ = _674_l
+	var _out931 *ddisk.BList
+	var _ = _out931
+	_out931 = mm.Sorted()
+	_674_l = _out931
+	var _675_n uint64
+	var _ = _675_n
+	var _out932 uint64
+	var _ = _out932
+	_out932 = _674_l.Len()
+	_675_n = _out932
+	var _676_k uint64
+	var _ = _676_k
+	_676_k = uint64(0)
+	for _676_k < _675_n {
+		var _677_a uint64
+		var _ = _677_a
+		var _678_m uint64
+		var _ = _678_m
+		var _out933 uint64
+		var _ = _out933
+		var _out934 uint64
+		var _ = _out934
+		_out933, _out934 = groups.Companion_Default___.Adjacent(_674_l, _676_k)
+		_677_a = _out933
+		_678_m = _out934
+		var _out935 bool
+		var _ = _out935
+		_out935 = d.WriteRun(_677_a, _674_l, _676_k, _678_m)
+		io = _out935
 		if !io {
 			return io
 		}
-		_681_k = _681_k + _683_m
+		_676_k = _676_k + _678_m
 	}
-	var _out941 bool
-	var _ = _out941
-	_out941 = d.Barrier()
-	io = _out941
+	var _out936 bool
+	var _ = _out936
+	_out936 = d.Barrier()
+	io = _out936
 	if !io {
 		return io
 	}
@@ -273,73 +273,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _684_i1 bool
-	var _ = _684_i1
-	var _685_ok1 bool
-	var _ = _685_ok1
-	var _686_q1 uint64
-	var _ = _686_q1
-	var _out942 bool
+	var _679_i1 bool
+	var _ = _679_i1
+	var _680_ok1 bool
+	var _ = _680_ok1
+	var _681_q1 uint64
+	var _ = _681_q1
+	var _out937 bool
+	var _ = _out937
+	var _out938 bool
+	var _ = _out938
+	var _out939 uint64
+	var _ = _out939
+	_out937, _out938, _out939 = Companion_Default___.HeaderIn(d, seal, at)
+	_679_i1 = _out937
+	_680_ok1 = _out938
+	_681_q1 = _out939
+	var _682_i2 bool
+	var _ = _682_i2
+	var _683_ok2 bool
+	var _ = _683_ok2
+	var _684_q2 uint64
+	var _ = _684_q2
+	var _out940 bool
+	var _ = _out940
+	var _out941 bool
+	var _ = _out941
+	var _out942 uint64
 	var _ = _out942
-	var _out943 bool
-	var _ = _out943
-	var _out944 uint64
-	var _ = _out944
-	_out942, _out943, _out944 = Companion_Default___.HeaderIn(d, seal, at)
-	_684_i1 = _out942
-	_685_ok1 = _out943
-	_686_q1 = _out944
-	var _687_i2 bool
-	var _ = _687_i2
-	var _688_ok2 bool
-	var _ = _688_ok2
-	var _689_q2 uint64
-	var _ = _689_q2
-	var _out945 bool
-	var _ = _out945
-	var _out946 bool
-	var _ = _out946
-	var _out947 uint64
-	var _ = _out947
-	_out945, _out946, _out947 = Companion_Default___.HeaderIn(d, seal, cp)
-	_687_i2 = _out945
-	_688_ok2 = _out946
-	_689_q2 = _out947
-	io = _684_i1 || _687_i2
-	if !_685_ok1 && !_688_ok2 {
+	_out940, _out941, _out942 = Companion_Default___.HeaderIn(d, seal, cp)
+	_682_i2 = _out940
+	_683_ok2 = _out941
+	_684_q2 = _out942
+	io = _679_i1 || _682_i2
+	if !_680_ok1 && !_683_ok2 {
 		return io, hb, h
 	}
-	var _690_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _690_l
-	var _out948 bool
-	var _ = _out948
-	var _out949 *ddisk.BList
-	var _ = _out949
-	_out948, _out949 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _685_ok1 && (!_688_ok2 || _686_q1 >= _689_q2) {
+	var _685_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _685_l
+	var _out943 bool
+	var _ = _out943
+	var _out944 *ddisk.BList
+	var _ = _out944
+	_out943, _out944 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _680_ok1 && (!_683_ok2 || _681_q1 >= _684_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out948
-	_690_l = _out949
+	io = _out943
+	_685_l = _out944
 	if !io {
 		return io, hb, h
 	}
-	var _out950 *dbytes.Blk
-	var _ = _out950
-	_out950 = _690_l.BlkAt(uint64(0))
-	hb = _out950
-	var _691_ok bool = false
-	var _ = _691_ok
-	var _out951 bool
-	var _ = _out951
-	var _out952 uint64
-	var _ = _out952
-	_out951, _out952 = seal.DecHdr(hb)
-	_691_ok = _out951
-	h = _out952
-	if !_691_ok {
+	var _out945 *dbytes.Blk
+	var _ = _out945
+	_out945 = _685_l.BlkAt(uint64(0))
+	hb = _out945
+	var _686_ok bool = false
+	var _ = _686_ok
+	var _out946 bool
+	var _ = _out946
+	var _out947 uint64
+	var _ = _out947
+	_out946, _out947 = seal.DecHdr(hb)
+	_686_ok = _out946
+	h = _out947
+	if !_686_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,73 +351,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _692_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _692_b
+	var _687_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _687_b
 	ok, q = false, uint64(0)
-	var _out953 bool
-	var _ = _out953
-	var _out954 *dbytes.Blk
-	var _ = _out954
-	_out953, _out954 = d.Read(a)
-	io = _out953
-	_692_b = _out954
+	var _out948 bool
+	var _ = _out948
+	var _out949 *dbytes.Blk
+	var _ = _out949
+	_out948, _out949 = d.Read(a)
+	io = _out948
+	_687_b = _out949
 	if io {
-		var _out955 bool
-		var _ = _out955
-		var _out956 uint64
-		var _ = _out956
-		_out955, _out956 = seal.DecHdr(_692_b)
-		ok = _out955
-		q = _out956
+		var _out950 bool
+		var _ = _out950
+		var _out951 uint64
+		var _ = _out951
+		_out950, _out951 = seal.DecHdr(_687_b)
+		ok = _out950
+		q = _out951
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out957 bool
-	var _ = _out957
-	_out957 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out957
+	var _out952 bool
+	var _ = _out952
+	_out952 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out952
 	if !io {
 		return io
 	}
-	var _out958 bool
-	var _ = _out958
-	_out958 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out958
+	var _out953 bool
+	var _ = _out953
+	_out953 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out953
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out959 bool
-	var _ = _out959
-	_out959 = d.WriteSector(a, hb)
-	io = _out959
+	var _out954 bool
+	var _ = _out954
+	_out954 = d.WriteSector(a, hb)
+	io = _out954
 	if !io {
 		return io
 	}
-	var _out960 bool
-	var _ = _out960
-	_out960 = d.Barrier()
-	io = _out960
+	var _out955 bool
+	var _ = _out955
+	_out955 = d.Barrier()
+	io = _out955
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _693_nb *dbytes.Blk
-	var _ = _693_nb
-	var _out961 *dbytes.Blk
-	var _ = _out961
-	_out961 = seal.EncHdr(q, r0, r1)
-	_693_nb = _out961
-	var _out962 bool
-	var _ = _out962
-	_out962 = Companion_Default___.WriteHeads(d, _693_nb, at, cp)
-	io = _out962
+	var _688_nb *dbytes.Blk
+	var _ = _688_nb
+	var _out956 *dbytes.Blk
+	var _ = _out956
+	_out956 = seal.EncHdr(q, r0, r1)
+	_688_nb = _out956
+	var _out957 bool
+	var _ = _out957
+	_out957 = Companion_Default___.WriteHeads(d, _688_nb, at, cp)
+	io = _out957
 	if !io {
 		return io
 	}
@@ -432,23 +432,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out963 bool
-	var _ = _out963
-	_out963 = d.Barrier()
-	io = _out963
+	var _out958 bool
+	var _ = _out958
+	_out958 = d.Barrier()
+	io = _out958
 	if !io {
 		return io, damaged, j
 	}
-	var _out964 bool
-	var _ = _out964
-	var _out965 bool
-	var _ = _out965
-	var _out966 *journalm.Journal
-	var _ = _out966
-	_out964, _out965, _out966 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out964
-	damaged = _out965
-	j = _out966
+	var _out959 bool
+	var _ = _out959
+	var _out960 bool
+	var _ = _out960
+	var _out961 *journalm.Journal
+	var _ = _out961
+	_out959, _out960, _out961 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out959
+	damaged = _out960
+	j = _out961
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -462,77 +462,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _694_sz uint64
-	var _ = _694_sz
-	var _out967 uint64
-	var _ = _out967
-	_out967 = d.Size()
-	_694_sz = _out967
-	var _695_cp uint64
-	var _ = _695_cp
-	_695_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _696_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _696_hb
-	var _697_h uint64 = 0
-	var _ = _697_h
-	var _out968 bool
-	var _ = _out968
-	var _out969 *dbytes.Blk
-	var _ = _out969
-	var _out970 uint64
-	var _ = _out970
-	_out968, _out969, _out970 = Companion_Default___.Choose(d, seal, at, _695_cp)
-	io = _out968
-	_696_hb = _out969
-	_697_h = _out970
-	if _696_hb == (*dbytes.Blk)(nil) || _697_h >= uint64(1152921504606846976) {
+	var _689_sz uint64
+	var _ = _689_sz
+	var _out962 uint64
+	var _ = _out962
+	_out962 = d.Size()
+	_689_sz = _out962
+	var _690_cp uint64
+	var _ = _690_cp
+	_690_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _691_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _691_hb
+	var _692_h uint64 = 0
+	var _ = _692_h
+	var _out963 bool
+	var _ = _out963
+	var _out964 *dbytes.Blk
+	var _ = _out964
+	var _out965 uint64
+	var _ = _out965
+	_out963, _out964, _out965 = Companion_Default___.Choose(d, seal, at, _690_cp)
+	io = _out963
+	_691_hb = _out964
+	_692_h = _out965
+	if _691_hb == (*dbytes.Blk)(nil) || _692_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _698_r0 uint64
-	var _ = _698_r0
-	var _699_r1 uint64
-	var _ = _699_r1
-	var _out971 uint64
+	var _693_r0 uint64
+	var _ = _693_r0
+	var _694_r1 uint64
+	var _ = _694_r1
+	var _out966 uint64
+	var _ = _out966
+	var _out967 uint64
+	var _ = _out967
+	_out966, _out967 = seal.Root(_691_hb)
+	_693_r0 = _out966
+	_694_r1 = _out967
+	var _695_cs *dlog.Codes
+	var _ = _695_cs
+	var _out968 *dlog.Codes
+	var _ = _out968
+	_out968 = dlog.NewCodes()
+	_695_cs = _out968
+	t.Pages.Begin(_693_r0, _694_r1)
+	var _696_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _696_mm
+	var _697_i uint64 = 0
+	var _ = _697_i
+	var _out969 bool
+	var _ = _out969
+	var _out970 bool
+	var _ = _out970
+	var _out971 *dlog.BMap
 	var _ = _out971
 	var _out972 uint64
 	var _ = _out972
-	_out971, _out972 = seal.Root(_696_hb)
-	_698_r0 = _out971
-	_699_r1 = _out972
-	var _700_cs *dlog.Codes
-	var _ = _700_cs
-	var _out973 *dlog.Codes
-	var _ = _out973
-	_out973 = dlog.NewCodes()
-	_700_cs = _out973
-	t.Pages.Begin(_698_r0, _699_r1)
-	var _701_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _701_mm
-	var _702_i uint64 = 0
-	var _ = _702_i
-	var _out974 bool
-	var _ = _out974
-	var _out975 bool
-	var _ = _out975
-	var _out976 *dlog.BMap
-	var _ = _out976
-	var _out977 uint64
-	var _ = _out977
-	_out974, _out975, _out976, _out977 = logscan.Companion_Default___.Scan(d, seal, t, _700_cs, _696_hb, _697_h, at, nd, nr, _694_sz)
-	io = _out974
-	damaged = _out975
-	_701_mm = _out976
-	_702_i = _out977
+	_out969, _out970, _out971, _out972 = logscan.Companion_Default___.Scan(d, seal, t, _695_cs, _691_hb, _692_h, at, nd, nr, _689_sz)
+	io = _out969
+	damaged = _out970
+	_696_mm = _out971
+	_697_i = _out972
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out978 bool
-	var _ = _out978
-	var _out979 *journalm.Journal
-	var _ = _out979
-	_out978, _out979 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _700_cs, _696_hb, _697_h+_702_i+uint64(1), _701_mm, _694_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out978
-	j = _out979
+	var _out973 bool
+	var _ = _out973
+	var _out974 *journalm.Journal
+	var _ = _out974
+	_out973, _out974 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _695_cs, _691_hb, _692_h+_697_i+uint64(1), _696_mm, _689_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out973
+	j = _out974
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,75 +541,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out980 bool
-	var _ = _out980
-	_out980 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out980
+	var _out975 bool
+	var _ = _out975
+	_out975 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out975
 	if !io {
 		return io, j
 	}
-	var _out981 *journalm.Journal
-	var _ = _out981
-	_out981 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out981
+	var _out976 *journalm.Journal
+	var _ = _out976
+	_out976 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out976
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
+	var _out977 bool
+	var _ = _out977
+	_out977 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out977
+	if !io {
+		return io
+	}
+	var _698_r0 uint64 = 0
+	var _ = _698_r0
+	var _699_r1 uint64 = 0
+	var _ = _699_r1
+	var _out978 bool
+	var _ = _out978
+	var _out979 uint64
+	var _ = _out979
+	var _out980 uint64
+	var _ = _out980
+	_out978, _out979, _out980 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out978
+	_698_r0 = _out979
+	_699_r1 = _out980
+	if !io {
+		return io
+	}
+	var _out981 bool
+	var _ = _out981
+	_out981 = Companion_Default___.InstallAll(d, mm)
+	io = _out981
+	if !io {
+		return io
+	}
 	var _out982 bool
 	var _ = _out982
-	_out982 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	_out982 = Companion_Default___.Empty(d, seal, e, _698_r0, _699_r1, at, cp)
 	io = _out982
 	if !io {
 		return io
 	}
-	var _703_r0 uint64 = 0
-	var _ = _703_r0
-	var _704_r1 uint64 = 0
-	var _ = _704_r1
-	var _out983 bool
-	var _ = _out983
-	var _out984 uint64
-	var _ = _out984
-	var _out985 uint64
-	var _ = _out985
-	_out983, _out984, _out985 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out983
-	_703_r0 = _out984
-	_704_r1 = _out985
-	if !io {
-		return io
-	}
-	var _out986 bool
-	var _ = _out986
-	_out986 = Companion_Default___.InstallAll(d, mm)
-	io = _out986
-	if !io {
-		return io
-	}
-	var _out987 bool
-	var _ = _out987
-	_out987 = Companion_Default___.Empty(d, seal, e, _703_r0, _704_r1, at, cp)
-	io = _out987
-	if !io {
-		return io
-	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _703_r0, _704_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _698_r0, _699_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _705_i *journalm.Installer
-	var _ = _705_i
+	var _700_i *journalm.Installer
+	var _ = _700_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_705_i = _nw6
+	_700_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _705_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _700_i)
 	j = _nw7
 	return j
 }
@@ -617,33 +617,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _706_nb *dbytes.Blk
-	var _ = _706_nb
-	var _out988 *dbytes.Blk
-	var _ = _out988
-	_out988 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_706_nb = _out988
-	var _707_cp uint64
-	var _ = _707_cp
-	_707_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out989 bool
-	var _ = _out989
-	_out989 = d.Write(at, _706_nb)
-	io = _out989
+	var _701_nb *dbytes.Blk
+	var _ = _701_nb
+	var _out983 *dbytes.Blk
+	var _ = _out983
+	_out983 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_701_nb = _out983
+	var _702_cp uint64
+	var _ = _702_cp
+	_702_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out984 bool
+	var _ = _out984
+	_out984 = d.Write(at, _701_nb)
+	io = _out984
 	if !io {
 		return io
 	}
-	var _out990 bool
-	var _ = _out990
-	_out990 = d.Write(_707_cp, _706_nb)
-	io = _out990
+	var _out985 bool
+	var _ = _out985
+	_out985 = d.Write(_702_cp, _701_nb)
+	io = _out985
 	if !io {
 		return io
 	}
-	var _out991 bool
-	var _ = _out991
-	_out991 = d.Barrier()
-	io = _out991
+	var _out986 bool
+	var _ = _out986
+	_out986 = d.Barrier()
+	io = _out986
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _791_found bool = false
-	var _ = _791_found
-	var _out1162 bool
-	var _ = _out1162
-	var _out1163 uint64
-	var _ = _out1163
-	_out1162, _out1163 = d.Lookup(txn, dino, name, true)
-	_791_found = _out1162
-	ino = _out1163
-	if !_791_found {
+	var _786_found bool = false
+	var _ = _786_found
+	var _out1157 bool
+	var _ = _out1157
+	var _out1158 uint64
+	var _ = _out1158
+	_out1157, _out1158 = d.Lookup(txn, dino, name, true)
+	_786_found = _out1157
+	ino = _out1158
+	if !_786_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1164 *dbytes.Bytes
-		var _ = _out1164
-		_out1164 = dbytes.NewBytes(uint64(0))
-		ip = _out1164
+		var _out1159 *dbytes.Bytes
+		var _ = _out1159
+		_out1159 = dbytes.NewBytes(uint64(0))
+		ip = _out1159
 		return st, ino, ip
 	}
-	var _out1165 uint32
-	var _ = _out1165
-	var _out1166 *dbytes.Bytes
-	var _ = _out1166
-	_out1165, _out1166 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1165
-	ip = _out1166
+	var _out1160 uint32
+	var _ = _out1160
+	var _out1161 *dbytes.Bytes
+	var _ = _out1161
+	_out1160, _out1161 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1160
+	ip = _out1161
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _792_no bool
-	var _ = _792_no
-	var _out1167 bool
-	var _ = _out1167
-	_out1167 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_792_no = _out1167
-	if _792_no {
+	var _787_no bool
+	var _ = _787_no
+	var _out1162 bool
+	var _ = _out1162
+	_out1162 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_787_no = _out1162
+	if _787_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _793_dots uint32 = 0
-	var _ = _793_dots
-	var _out1168 uint32
-	var _ = _out1168
-	var _out1169 *dbytes.Bytes
-	var _ = _out1169
-	var _out1170 uint32
-	var _ = _out1170
-	_out1168, _out1169, _out1170 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1168
-	before = _out1169
-	_793_dots = _out1170
+	var _788_dots uint32 = 0
+	var _ = _788_dots
+	var _out1163 uint32
+	var _ = _out1163
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	var _out1165 uint32
+	var _ = _out1165
+	_out1163, _out1164, _out1165 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1163
+	before = _out1164
+	_788_dots = _out1165
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _793_dots != uint32(0) {
+	if _788_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _793_dots == uint32(2) {
+			if sub && _788_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _794_w bool
-	var _ = _794_w
-	var _out1171 bool
-	var _ = _out1171
-	_out1171 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_794_w = _out1171
-	if !_794_w {
+	var _789_w bool
+	var _ = _789_w
+	var _out1166 bool
+	var _ = _out1166
+	_out1166 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_789_w = _out1166
+	if !_789_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _795_ino uint64 = 0
-	var _ = _795_ino
-	var _796_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _796_ip
-	var _out1172 uint32
-	var _ = _out1172
-	var _out1173 uint64
-	var _ = _out1173
-	var _out1174 *dbytes.Bytes
-	var _ = _out1174
-	_out1172, _out1173, _out1174 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1172
-	_795_ino = _out1173
-	_796_ip = _out1174
+	var _790_ino uint64 = 0
+	var _ = _790_ino
+	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _791_ip
+	var _out1167 uint32
+	var _ = _out1167
+	var _out1168 uint64
+	var _ = _out1168
+	var _out1169 *dbytes.Bytes
+	var _ = _out1169
+	_out1167, _out1168, _out1169 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1167
+	_790_ino = _out1168
+	_791_ip = _out1169
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _797_ty uint32
-	var _ = _797_ty
-	var _out1175 uint32
-	var _ = _out1175
-	_out1175 = inodeformat.Companion_Default___.GetTy(_796_ip)
-	_797_ty = _out1175
-	if _797_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _792_ty uint32
+	var _ = _792_ty
+	var _out1170 uint32
+	var _ = _out1170
+	_out1170 = inodeformat.Companion_Default___.GetTy(_791_ip)
+	_792_ty = _out1170
+	if _792_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _797_ty != permissions.Companion_Default___.DIR() && sub {
+	if _792_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _798_e bool
-		var _ = _798_e
-		var _out1176 bool
-		var _ = _out1176
-		_out1176 = d.IsEmpty(txn, _795_ino)
-		_798_e = _out1176
-		if !_798_e {
+		var _793_e bool
+		var _ = _793_e
+		var _out1171 bool
+		var _ = _out1171
+		_out1171 = d.IsEmpty(txn, _790_ino)
+		_793_e = _out1171
+		if !_793_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1177 uint32
-	var _ = _out1177
-	var _out1178 *dbytes.Bytes
-	var _ = _out1178
-	var _out1179 bool
-	var _ = _out1179
-	_out1177, _out1178, _out1179 = Companion_Default___.TakeOut(txn, d, dino, name, _795_ino, sub, s, ns)
-	st = _out1177
-	after = _out1178
-	later = _out1179
+	var _out1172 uint32
+	var _ = _out1172
+	var _out1173 *dbytes.Bytes
+	var _ = _out1173
+	var _out1174 bool
+	var _ = _out1174
+	_out1172, _out1173, _out1174 = Companion_Default___.TakeOut(txn, d, dino, name, _790_ino, sub, s, ns)
+	st = _out1172
+	after = _out1173
+	later = _out1174
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _799_ok bool
-	var _ = _799_ok
-	var _out1180 bool
-	var _ = _out1180
-	_out1180 = d.Remove(txn, dino, name)
-	_799_ok = _out1180
-	if !_799_ok {
+	var _794_ok bool
+	var _ = _794_ok
+	var _out1175 bool
+	var _ = _out1175
+	_out1175 = d.Remove(txn, dino, name)
+	_794_ok = _out1175
+	if !_794_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _800_freed bool = false
-	var _ = _800_freed
-	var _out1181 uint32
-	var _ = _out1181
-	var _out1182 bool
-	var _ = _out1182
-	var _out1183 bool
-	var _ = _out1183
-	_out1181, _out1182, _out1183 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1181
-	_800_freed = _out1182
-	later = _out1183
+	var _795_freed bool = false
+	var _ = _795_freed
+	var _out1176 uint32
+	var _ = _out1176
+	var _out1177 bool
+	var _ = _out1177
+	var _out1178 bool
+	var _ = _out1178
+	_out1176, _out1177, _out1178 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1176
+	_795_freed = _out1177
+	later = _out1178
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1184 uint32
-		var _ = _out1184
-		_out1184 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1184
+		var _out1179 uint32
+		var _ = _out1179
+		_out1179 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1179
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1185 *dbytes.Bytes
-	var _ = _out1185
-	_out1185 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1185
+	var _out1180 *dbytes.Bytes
+	var _ = _out1180
+	_out1180 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1180
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _801_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _801_ip
+	var _796_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _796_ip
+	var _out1181 uint32
+	var _ = _out1181
+	var _out1182 *dbytes.Bytes
+	var _ = _out1182
+	_out1181, _out1182 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1181
+	_796_ip = _out1182
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _796_ip
+	var _797_ty uint32
+	var _ = _797_ty
+	var _out1183 uint32
+	var _ = _out1183
+	_out1183 = inodeformat.Companion_Default___.GetTy(_796_ip)
+	_797_ty = _out1183
+	var _798_dots uint32 = 0
+	var _ = _798_dots
+	var _out1184 uint32
+	var _ = _out1184
+	var _out1185 *dbytes.Bytes
+	var _ = _out1185
 	var _out1186 uint32
 	var _ = _out1186
-	var _out1187 *dbytes.Bytes
-	var _ = _out1187
-	_out1186, _out1187 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1186
-	_801_ip = _out1187
+	_out1184, _out1185, _out1186 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1184
+	before = _out1185
+	_798_dots = _out1186
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _801_ip
-	var _802_ty uint32
-	var _ = _802_ty
-	var _out1188 uint32
-	var _ = _out1188
-	_out1188 = inodeformat.Companion_Default___.GetTy(_801_ip)
-	_802_ty = _out1188
-	var _803_dots uint32 = 0
-	var _ = _803_dots
-	var _out1189 uint32
-	var _ = _out1189
-	var _out1190 *dbytes.Bytes
-	var _ = _out1190
-	var _out1191 uint32
-	var _ = _out1191
-	_out1189, _out1190, _out1191 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1189
-	before = _out1190
-	_803_dots = _out1191
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _803_dots != uint32(0) {
+	if _798_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _802_ty == permissions.Companion_Default___.DIR() {
+	if _797_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _804_x bool
-	var _ = _804_x
-	var _out1192 bool
-	var _ = _out1192
-	_out1192 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_804_x = _out1192
-	if !_804_x {
+	var _799_x bool
+	var _ = _799_x
+	var _out1187 bool
+	var _ = _out1187
+	_out1187 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_799_x = _out1187
+	if !_799_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _805_found bool
-	var _ = _805_found
-	var _806_other uint64
-	var _ = _806_other
-	var _807_hint uint64
-	var _ = _807_hint
-	var _out1193 bool
-	var _ = _out1193
-	var _out1194 uint64
-	var _ = _out1194
-	var _out1195 uint64
-	var _ = _out1195
-	_out1193, _out1194, _out1195 = d.LookupHint(txn, dino, name, true)
-	_805_found = _out1193
-	_806_other = _out1194
-	_807_hint = _out1195
-	if _805_found {
+	var _800_found bool
+	var _ = _800_found
+	var _801_other uint64
+	var _ = _801_other
+	var _802_hint uint64
+	var _ = _802_hint
+	var _out1188 bool
+	var _ = _out1188
+	var _out1189 uint64
+	var _ = _out1189
+	var _out1190 uint64
+	var _ = _out1190
+	_out1188, _out1189, _out1190 = d.LookupHint(txn, dino, name, true)
+	_800_found = _out1188
+	_801_other = _out1189
+	_802_hint = _out1190
+	if _800_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _808_w bool
-	var _ = _808_w
-	var _out1196 bool
-	var _ = _out1196
-	_out1196 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_808_w = _out1196
-	if !_808_w {
+	var _803_w bool
+	var _ = _803_w
+	var _out1191 bool
+	var _ = _out1191
+	_out1191 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_803_w = _out1191
+	if !_803_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _809_nl uint32
-	var _ = _809_nl
-	var _out1197 uint32
-	var _ = _out1197
-	_out1197 = inodeformat.Companion_Default___.GetNlink(_801_ip)
-	_809_nl = _out1197
-	if _809_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _804_nl uint32
+	var _ = _804_nl
+	var _out1192 uint32
+	var _ = _out1192
+	_out1192 = inodeformat.Companion_Default___.GetNlink(_796_ip)
+	_804_nl = _out1192
+	if _804_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _810_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _810_np
-	var _out1198 uint32
-	var _ = _out1198
-	var _out1199 *dbytes.Bytes
-	var _ = _out1199
-	var _out1200 *dbytes.Bytes
-	var _ = _out1200
-	_out1198, _out1199, _out1200 = Companion_Default___.AddName(txn, d, ino, dino, name, _807_hint, _809_nl, s, ns)
-	st = _out1198
-	_810_np = _out1199
-	after = _out1200
+	var _805_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _805_np
+	var _out1193 uint32
+	var _ = _out1193
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	var _out1195 *dbytes.Bytes
+	var _ = _out1195
+	_out1193, _out1194, _out1195 = Companion_Default___.AddName(txn, d, ino, dino, name, _802_hint, _804_nl, s, ns)
+	st = _out1193
+	_805_np = _out1194
+	after = _out1195
 	if st == uint32(0) {
-		node = _810_np
+		node = _805_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _811_ok bool
-	var _ = _811_ok
-	var _out1201 bool
-	var _ = _out1201
-	_out1201 = d.InsertAt(txn, dino, name, ino, hint)
-	_811_ok = _out1201
-	if !_811_ok {
+	var _806_ok bool
+	var _ = _806_ok
+	var _out1196 bool
+	var _ = _out1196
+	_out1196 = d.InsertAt(txn, dino, name, ino, hint)
+	_806_ok = _out1196
+	if !_806_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1202 *dbytes.Bytes
-	var _ = _out1202
-	_out1202 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1202
-	var _out1203 *dbytes.Bytes
-	var _ = _out1203
-	_out1203 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1203
+	var _out1197 *dbytes.Bytes
+	var _ = _out1197
+	_out1197 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1198 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1198
 	return st, node, after
 }
 

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _848_g volumegeometry.Geo
-	var _ = _848_g
-	_848_g = d.Fs.Geo
-	var _849_s *blockstore.BlockFs
-	var _ = _849_s
-	_849_s = d.Fs.Fs.Fs
-	if _848_g.Dtor_ibm() <= a && a < _848_g.Dtor_itab() {
-		var _850_bit bool
-		var _ = _850_bit
-		var _out1278 bool
-		var _ = _out1278
-		_out1278 = txn.ReadBit(a, uint64(0), true)
-		_850_bit = _out1278
-		txn.WriteBit(a, uint64(0), _850_bit)
-	} else if _848_g.Dtor_itab() <= a && a < _848_g.Dtor_slot0() {
-		var _851_ino *dbytes.Bytes
-		var _ = _851_ino
-		var _out1279 *dbytes.Bytes
-		var _ = _out1279
-		_out1279 = txn.ReadInode(a, uint64(0), true)
-		_851_ino = _out1279
-		txn.WriteInode(a, uint64(0), _851_ino)
-	} else if _848_g.Dtor_data0() <= a && a < _848_g.Dtor_data1() {
-		var _852_unused bool
-		var _ = _852_unused
-		var _out1280 bool
-		var _ = _out1280
-		_out1280 = _849_s.FreeBit(txn, a)
-		_852_unused = _out1280
-		if _852_unused {
+	var _843_g volumegeometry.Geo
+	var _ = _843_g
+	_843_g = d.Fs.Geo
+	var _844_s *blockstore.BlockFs
+	var _ = _844_s
+	_844_s = d.Fs.Fs.Fs
+	if _843_g.Dtor_ibm() <= a && a < _843_g.Dtor_itab() {
+		var _845_bit bool
+		var _ = _845_bit
+		var _out1273 bool
+		var _ = _out1273
+		_out1273 = txn.ReadBit(a, uint64(0), true)
+		_845_bit = _out1273
+		txn.WriteBit(a, uint64(0), _845_bit)
+	} else if _843_g.Dtor_itab() <= a && a < _843_g.Dtor_slot0() {
+		var _846_ino *dbytes.Bytes
+		var _ = _846_ino
+		var _out1274 *dbytes.Bytes
+		var _ = _out1274
+		_out1274 = txn.ReadInode(a, uint64(0), true)
+		_846_ino = _out1274
+		txn.WriteInode(a, uint64(0), _846_ino)
+	} else if _843_g.Dtor_data0() <= a && a < _843_g.Dtor_data1() {
+		var _847_unused bool
+		var _ = _847_unused
+		var _out1275 bool
+		var _ = _out1275
+		_out1275 = _844_s.FreeBit(txn, a)
+		_847_unused = _out1275
+		if _847_unused {
 			wrote = false
 			return wrote
 		}
-		var _853_b *dbytes.Blk
-		var _ = _853_b
-		var _out1281 *dbytes.Blk
-		var _ = _out1281
-		_out1281 = txn.ReadBlock(a, true)
-		_853_b = _out1281
-		var _854_y *dbytes.Bytes
-		var _ = _854_y
-		var _out1282 *dbytes.Bytes
-		var _ = _out1282
-		_out1282 = _853_b.Thaw()
-		_854_y = _out1282
-		txn.WriteBlock(a, _854_y)
+		var _848_b *dbytes.Blk
+		var _ = _848_b
+		var _out1276 *dbytes.Blk
+		var _ = _out1276
+		_out1276 = txn.ReadBlock(a, true)
+		_848_b = _out1276
+		var _849_y *dbytes.Bytes
+		var _ = _849_y
+		var _out1277 *dbytes.Bytes
+		var _ = _out1277
+		_out1277 = _848_b.Thaw()
+		_849_y = _out1277
+		txn.WriteBlock(a, _849_y)
 	} else {
 		wrote = false
 		return wrote

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _407_bn uint64
-		var _ = _407_bn
-		var _out603 uint64
-		var _ = _out603
-		_out603 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_407_bn = _out603
-		if _407_bn == uint64(0) {
+		var _402_bn uint64
+		var _ = _402_bn
+		var _out598 uint64
+		var _ = _out598
+		_out598 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_402_bn = _out598
+		if _402_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _408_k uint64
-	var _ = _408_k
-	_408_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _409_lev uint64
-	var _ = _409_lev
-	_409_lev = positions.Companion_Default___.MaxLev(_408_k)
-	var _410_jp uint64
-	var _ = _410_jp
-	_410_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _411_pb *dbytes.Blk
-	var _ = _411_pb
-	var _out604 *dbytes.Blk
-	var _ = _out604
-	_out604 = x.Fs.ReadBlock(txn, pn, true)
-	_411_pb = _out604
-	var _412_t *dbytes.Bytes
-	var _ = _412_t
-	var _out605 *dbytes.Bytes
-	var _ = _out605
-	_out605 = _411_pb.Thaw()
-	_412_t = _out605
+	var _403_k uint64
+	var _ = _403_k
+	_403_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _404_lev uint64
+	var _ = _404_lev
+	_404_lev = positions.Companion_Default___.MaxLev(_403_k)
+	var _405_jp uint64
+	var _ = _405_jp
+	_405_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _406_pb *dbytes.Blk
+	var _ = _406_pb
+	var _out599 *dbytes.Blk
+	var _ = _out599
+	_out599 = x.Fs.ReadBlock(txn, pn, true)
+	_406_pb = _out599
+	var _407_t *dbytes.Bytes
+	var _ = _407_t
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	_out600 = _406_pb.Thaw()
+	_407_t = _out600
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _413_l uint64
-		var _ = _413_l
-		_413_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_413_l) != _408_k || positions.Companion_Default___.FlatJ(_413_l)/uint64(512) != _410_jp {
+		var _408_l uint64
+		var _ = _408_l
+		_408_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_408_l) != _403_k || positions.Companion_Default___.FlatJ(_408_l)/uint64(512) != _405_jp {
 			goto L5
 		}
-		var _414_j uint64
-		var _ = _414_j
-		_414_j = positions.Companion_Default___.FlatJ(_413_l)
-		var _415_bn uint64
-		var _ = _415_bn
-		_415_bn = _412_t.U64(uint64(8) * (_414_j % uint64(512)))
-		if _415_bn == uint64(0) {
+		var _409_j uint64
+		var _ = _409_j
+		_409_j = positions.Companion_Default___.FlatJ(_408_l)
+		var _410_bn uint64
+		var _ = _410_bn
+		_410_bn = _407_t.U64(uint64(8) * (_409_j % uint64(512)))
+		if _410_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _412_t, pn, _415_bn, _414_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _407_t, pn, _410_bn, _409_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _413_l
+		m = _408_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _412_t)
+		x.CloseParent(txn, pn, _407_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _416_bn uint64
-	var _ = _416_bn
-	var _out606 uint64
-	var _ = _out606
-	_out606 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_416_bn = _out606
-	if _416_bn == uint64(0) {
+	var _411_bn uint64
+	var _ = _411_bn
+	var _out601 uint64
+	var _ = _out601
+	_out601 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_411_bn = _out601
+	if _411_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _417_left uint64
-	var _ = _417_left
-	_417_left = max
-	for lo < m && uint64(0) < _417_left {
-		var _418_k uint64
-		var _ = _418_k
-		var _419_j uint64
-		var _ = _419_j
-		_418_k, _419_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _420_l uint64
-		var _ = _420_l
-		var _421_freed uint64
-		var _ = _421_freed
-		_420_l, _421_freed = uint64(0), uint64(1)
-		var _422_d uint64
-		var _ = _422_d
-		var _out607 uint64
-		var _ = _out607
-		_out607 = Companion_Default___.Missing(x, txn, ip, _418_k, _419_j)
-		_422_d = _out607
-		if uint64(0) < _422_d || _418_k < uint64(12) {
-			_420_l = allocatedrange.Companion_Default___.BaseOf(_418_k) + allocatedrange.Companion_Default___.First512(_419_j, _422_d)
-			if _420_l < lo {
-				_420_l = lo
+	var _412_left uint64
+	var _ = _412_left
+	_412_left = max
+	for lo < m && uint64(0) < _412_left {
+		var _413_k uint64
+		var _ = _413_k
+		var _414_j uint64
+		var _ = _414_j
+		_413_k, _414_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _415_l uint64
+		var _ = _415_l
+		var _416_freed uint64
+		var _ = _416_freed
+		_415_l, _416_freed = uint64(0), uint64(1)
+		var _417_d uint64
+		var _ = _417_d
+		var _out602 uint64
+		var _ = _out602
+		_out602 = Companion_Default___.Missing(x, txn, ip, _413_k, _414_j)
+		_417_d = _out602
+		if uint64(0) < _417_d || _413_k < uint64(12) {
+			_415_l = allocatedrange.Companion_Default___.BaseOf(_413_k) + allocatedrange.Companion_Default___.First512(_414_j, _417_d)
+			if _415_l < lo {
+				_415_l = lo
 			}
-			if _422_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _418_k)
+			if _417_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _413_k)
 			} else {
 			}
 		} else {
-			var _423_pn uint64
-			var _ = _423_pn
-			var _out608 uint64
-			var _ = _out608
-			_out608 = x.Resolve(txn, ip, _418_k, positions.Companion_Default___.MaxLev(_418_k)-uint64(1), _419_j/uint64(512), true)
-			_423_pn = _out608
-			var _out609 uint64
-			var _ = _out609
-			var _out610 uint64
-			var _ = _out610
-			_out609, _out610 = Companion_Default___.CutRun(x, txn, ip, _423_pn, ino, m, lo, _417_left)
-			_420_l = _out609
-			_421_freed = _out610
-			if _421_freed == uint64(0) {
-				_421_freed = uint64(1)
+			var _418_pn uint64
+			var _ = _418_pn
+			var _out603 uint64
+			var _ = _out603
+			_out603 = x.Resolve(txn, ip, _413_k, positions.Companion_Default___.MaxLev(_413_k)-uint64(1), _414_j/uint64(512), true)
+			_418_pn = _out603
+			var _out604 uint64
+			var _ = _out604
+			var _out605 uint64
+			var _ = _out605
+			_out604, _out605 = Companion_Default___.CutRun(x, txn, ip, _418_pn, ino, m, lo, _412_left)
+			_415_l = _out604
+			_416_freed = _out605
+			if _416_freed == uint64(0) {
+				_416_freed = uint64(1)
 			}
 		}
-		if _422_d < positions.Companion_Default___.MaxLev(_418_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _418_k, positions.Companion_Default___.MaxLev(_418_k)-_422_d-uint64(1), allocatedrange.Companion_Default___.Up512(_419_j, _422_d+uint64(1)))
+		if _417_d < positions.Companion_Default___.MaxLev(_413_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _413_k, positions.Companion_Default___.MaxLev(_413_k)-_417_d-uint64(1), allocatedrange.Companion_Default___.Up512(_414_j, _417_d+uint64(1)))
 		}
-		_417_left = _417_left - _421_freed
-		m = _420_l
+		_412_left = _412_left - _416_freed
+		m = _415_l
 	}
 	return m
 }

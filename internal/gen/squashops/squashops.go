@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1283 *dbytes.Bytes
-		var _ = _out1283
-		_out1283 = dbytes.NewBytes(uint64(0))
-		gs = _out1283
+		var _out1278 *dbytes.Bytes
+		var _ = _out1278
+		_out1278 = dbytes.NewBytes(uint64(0))
+		gs = _out1278
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _855_n uint64
-	var _ = _855_n
-	_855_n = gids.Len() / uint64(4)
-	var _856_out *dbytes.Bytes
-	var _ = _856_out
-	var _out1284 *dbytes.Bytes
-	var _ = _out1284
-	_out1284 = dbytes.NewBytes(uint64(4) * _855_n)
-	_856_out = _out1284
-	var _857_i uint64
-	var _ = _857_i
-	_857_i = uint64(0)
-	for _857_i < _855_n {
-		var _858_x uint32
-		var _ = _858_x
-		_858_x = gids.U32(uint64(4) * _857_i)
-		if _858_x == uint32(0) {
-			_858_x = anonGid
+	var _850_n uint64
+	var _ = _850_n
+	_850_n = gids.Len() / uint64(4)
+	var _851_out *dbytes.Bytes
+	var _ = _851_out
+	var _out1279 *dbytes.Bytes
+	var _ = _out1279
+	_out1279 = dbytes.NewBytes(uint64(4) * _850_n)
+	_851_out = _out1279
+	var _852_i uint64
+	var _ = _852_i
+	_852_i = uint64(0)
+	for _852_i < _850_n {
+		var _853_x uint32
+		var _ = _853_x
+		_853_x = gids.U32(uint64(4) * _852_i)
+		if _853_x == uint32(0) {
+			_853_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_856_out, uint64(4)*_857_i, _858_x)
-		_857_i = _857_i + uint64(1)
+		marshal.Companion_Default___.Put32(_851_out, uint64(4)*_852_i, _853_x)
+		_852_i = _852_i + uint64(1)
 	}
-	gs = _856_out
+	gs = _851_out
 	return u, g, gs
 }
 

@@ -87,16 +87,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _259_queued bool = false
-	var _ = _259_queued
-	var _out449 bool
-	var _ = _out449
-	var _out450 bool
-	var _ = _out450
-	_out449, _out450 = _this.Grab(k, excl)
-	ok = _out449
-	_259_queued = _out450
-	if _259_queued {
+	var _254_queued bool = false
+	var _ = _254_queued
+	var _out444 bool
+	var _ = _out444
+	var _out445 bool
+	var _ = _out445
+	_out444, _out445 = _this.Grab(k, excl)
+	ok = _out444
+	_254_queued = _out445
+	if _254_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -108,40 +108,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _260_wait bool
-	var _ = _260_wait
-	_260_wait = k > _this.Top
-	var _261_n uint64 = 0
-	var _ = _261_n
-	var _out451 bool
-	var _ = _out451
-	var _out452 bool
-	var _ = _out452
-	var _out453 uint64
-	var _ = _out453
-	_out451, _out452, _out453 = _this.S.Tbl.Lock(_this.Own, k, excl, _260_wait)
-	ok = _out451
-	queued = _out452
-	_261_n = _out453
+	var _255_wait bool
+	var _ = _255_wait
+	_255_wait = k > _this.Top
+	var _256_n uint64 = 0
+	var _ = _256_n
+	var _out446 bool
+	var _ = _out446
+	var _out447 bool
+	var _ = _out447
+	var _out448 uint64
+	var _ = _out448
+	_out446, _out447, _out448 = _this.S.Tbl.Lock(_this.Own, k, excl, _255_wait)
+	ok = _out446
+	queued = _out447
+	_256_n = _out448
 	if ok {
-		if _261_n > _this.Seen {
-			_this.Seen = _261_n
+		if _256_n > _this.Seen {
+			_this.Seen = _256_n
 		}
-		if _260_wait {
+		if _255_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _262_n uint64
-	var _ = _262_n
-	var _out454 uint64
-	var _ = _out454
-	_out454 = _this.S.Tbl.Await(_this.Own)
-	_262_n = _out454
-	if _262_n > _this.Seen {
-		_this.Seen = _262_n
+	var _257_n uint64
+	var _ = _257_n
+	var _out449 uint64
+	var _ = _out449
+	_out449 = _this.S.Tbl.Await(_this.Own)
+	_257_n = _out449
+	if _257_n > _this.Seen {
+		_this.Seen = _257_n
 	}
 	_this.Top = k
 }
@@ -150,31 +150,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _263_k uint64
-	var _ = _263_k
-	_263_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _264_ok bool
-	var _ = _264_ok
-	var _out455 bool
-	var _ = _out455
-	_out455 = _this.Lock(_263_k, excl)
-	_264_ok = _out455
-	if !_264_ok {
+	var _258_k uint64
+	var _ = _258_k
+	_258_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _259_ok bool
+	var _ = _259_ok
+	var _out450 bool
+	var _ = _out450
+	_out450 = _this.Lock(_258_k, excl)
+	_259_ok = _out450
+	if !_259_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out456 *dbytes.Blk
-	var _ = _out456
-	_out456 = _this.Buf.GetBlk(_263_k)
-	b = _out456
+	var _out451 *dbytes.Blk
+	var _ = _out451
+	_out451 = _this.Buf.GetBlk(_258_k)
+	b = _out451
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out457 *dbytes.Blk
-	var _ = _out457
-	_out457 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out457
+	var _out452 *dbytes.Blk
+	var _ = _out452
+	_out452 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out452
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -191,24 +191,76 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _265_k uint64
-	var _ = _265_k
-	_265_k = objectsm.Companion_Default___.Key(a, off)
-	var _266_ok bool
-	var _ = _266_ok
-	var _out458 bool
-	var _ = _out458
-	_out458 = _this.Lock(_265_k, excl)
-	_266_ok = _out458
-	if !_266_ok {
+	var _260_k uint64
+	var _ = _260_k
+	_260_k = objectsm.Companion_Default___.Key(a, off)
+	var _261_ok bool
+	var _ = _261_ok
+	var _out453 bool
+	var _ = _out453
+	_out453 = _this.Lock(_260_k, excl)
+	_261_ok = _out453
+	if !_261_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out459 *dbytes.Bytes
-	var _ = _out459
-	_out459 = _this.Buf.GetBytes(_265_k)
-	b = _out459
+	var _out454 *dbytes.Bytes
+	var _ = _out454
+	_out454 = _this.Buf.GetBytes(_260_k)
+	b = _out454
 	if b != (*dbytes.Bytes)(nil) {
+		st, b = Companion_Default___.OK(), b
+		return st, b
+	}
+	var _262_v *dbytes.Blk
+	var _ = _262_v
+	var _out455 *dbytes.Blk
+	var _ = _out455
+	_out455 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_262_v = _out455
+	if _262_v == (*dbytes.Blk)(nil) {
+		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
+		return st, b
+	}
+	var _263_c *dbytes.Bytes
+	var _ = _263_c
+	var _out456 *dbytes.Bytes
+	var _ = _out456
+	_out456 = dbytes.NewBytes(uint64(256))
+	_263_c = _out456
+	_263_c.CopyBlk(uint64(0), _262_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _263_c
+	return st, b
+	return st, b
+}
+func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
+	var st uint32 = 0
+	var _ = st
+	var b bool = false
+	var _ = b
+	var _264_k uint64
+	var _ = _264_k
+	_264_k = objectsm.Companion_Default___.Key(a, off)
+	var _265_ok bool
+	var _ = _265_ok
+	var _out457 bool
+	var _ = _out457
+	_out457 = _this.Lock(_264_k, excl)
+	_265_ok = _out457
+	if !_265_ok {
+		st, b = Companion_Default___.CONFLICT(), false
+		return st, b
+	}
+	var _266_found bool = false
+	var _ = _266_found
+	var _out458 bool
+	var _ = _out458
+	var _out459 bool
+	var _ = _out459
+	_out458, _out459 = _this.Buf.GetBit(_264_k)
+	_266_found = _out458
+	b = _out459
+	if _266_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
@@ -219,91 +271,39 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_out460 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
 	_267_v = _out460
 	if _267_v == (*dbytes.Blk)(nil) {
-		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
-		return st, b
-	}
-	var _268_c *dbytes.Bytes
-	var _ = _268_c
-	var _out461 *dbytes.Bytes
-	var _ = _out461
-	_out461 = dbytes.NewBytes(uint64(256))
-	_268_c = _out461
-	_268_c.CopyBlk(uint64(0), _267_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _268_c
-	return st, b
-	return st, b
-}
-func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
-	var st uint32 = 0
-	var _ = st
-	var b bool = false
-	var _ = b
-	var _269_k uint64
-	var _ = _269_k
-	_269_k = objectsm.Companion_Default___.Key(a, off)
-	var _270_ok bool
-	var _ = _270_ok
-	var _out462 bool
-	var _ = _out462
-	_out462 = _this.Lock(_269_k, excl)
-	_270_ok = _out462
-	if !_270_ok {
-		st, b = Companion_Default___.CONFLICT(), false
-		return st, b
-	}
-	var _271_found bool = false
-	var _ = _271_found
-	var _out463 bool
-	var _ = _out463
-	var _out464 bool
-	var _ = _out464
-	_out463, _out464 = _this.Buf.GetBit(_269_k)
-	_271_found = _out463
-	b = _out464
-	if _271_found {
-		st, b = Companion_Default___.OK(), b
-		return st, b
-	}
-	var _272_v *dbytes.Blk
-	var _ = _272_v
-	var _out465 *dbytes.Blk
-	var _ = _out465
-	_out465 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_272_v = _out465
-	if _272_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _273_c uint8
-	var _ = _273_c
-	_273_c = _272_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_273_c, off%uint64(8))
+	var _268_c uint8
+	var _ = _268_c
+	_268_c = _267_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_268_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _274_k uint64
-	var _ = _274_k
-	_274_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _275_ok bool
-	var _ = _275_ok
-	var _out466 bool
-	var _ = _out466
-	_out466 = _this.Lock(_274_k, true)
-	_275_ok = _out466
-	if !_275_ok {
+	var _269_k uint64
+	var _ = _269_k
+	_269_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _270_ok bool
+	var _ = _270_ok
+	var _out461 bool
+	var _ = _out461
+	_out461 = _this.Lock(_269_k, true)
+	_270_ok = _out461
+	if !_270_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _276_v *dbytes.Blk
-	var _ = _276_v
-	var _out467 *dbytes.Blk
-	var _ = _out467
-	_out467 = dbytes.Freeze(b)
-	_276_v = _out467
-	_this.Buf.PutBlk(_274_k, _276_v)
+	var _271_v *dbytes.Blk
+	var _ = _271_v
+	var _out462 *dbytes.Blk
+	var _ = _out462
+	_out462 = dbytes.Freeze(b)
+	_271_v = _out462
+	_this.Buf.PutBlk(_269_k, _271_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -311,20 +311,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _277_k uint64
-	var _ = _277_k
-	_277_k = objectsm.Companion_Default___.Key(a, off)
-	var _278_ok bool
-	var _ = _278_ok
-	var _out468 bool
-	var _ = _out468
-	_out468 = _this.Lock(_277_k, true)
-	_278_ok = _out468
-	if !_278_ok {
+	var _272_k uint64
+	var _ = _272_k
+	_272_k = objectsm.Companion_Default___.Key(a, off)
+	var _273_ok bool
+	var _ = _273_ok
+	var _out463 bool
+	var _ = _out463
+	_out463 = _this.Lock(_272_k, true)
+	_273_ok = _out463
+	if !_273_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_277_k, b)
+	_this.Buf.PutBytes(_272_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -332,20 +332,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _279_k uint64
-	var _ = _279_k
-	_279_k = objectsm.Companion_Default___.Key(a, off)
-	var _280_ok bool
-	var _ = _280_ok
-	var _out469 bool
-	var _ = _out469
-	_out469 = _this.Lock(_279_k, true)
-	_280_ok = _out469
-	if !_280_ok {
+	var _274_k uint64
+	var _ = _274_k
+	_274_k = objectsm.Companion_Default___.Key(a, off)
+	var _275_ok bool
+	var _ = _275_ok
+	var _out464 bool
+	var _ = _out464
+	_out464 = _this.Lock(_274_k, true)
+	_275_ok = _out464
+	if !_275_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_279_k, b)
+	_this.Buf.PutBit(_274_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _246_t *dlock.Table
-	var _ = _246_t
-	var _out424 *dlock.Table
-	var _ = _out424
-	_out424 = dlock.NewTable()
-	_246_t = _out424
+	var _241_t *dlock.Table
+	var _ = _241_t
+	var _out419 *dlock.Table
+	var _ = _out419
+	_out419 = dlock.NewTable()
+	_241_t = _out419
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _246_t)
+	_nw1.Ctor__(j, _241_t)
 	s = _nw1
 	return s
 }
@@ -138,13 +138,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out425 *dbytes.Blk
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out425, _out426 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out425
-	t = _out426
+	var _out420 *dbytes.Blk
+	var _ = _out420
+	var _out421 uint64
+	var _ = _out421
+	_out420, _out421 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out420
+	t = _out421
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -163,46 +163,46 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out427 bool
-	var _ = _out427
-	var _out428 *ddisk.BList
-	var _ = _out428
-	_out427, _out428 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out427
-	l = _out428
+	var _out422 bool
+	var _ = _out422
+	var _out423 *ddisk.BList
+	var _ = _out423
+	_out422, _out423 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out422
+	l = _out423
 	if !ok {
 		return ok, l, m, bad
 	}
 	h.Take(l)
 	Companion_Default___.TYield(s)
-	var _out429 uint64
-	var _ = _out429
-	var _out430 uint64
-	var _ = _out430
-	_out429, _out430 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out429
-	bad = _out430
+	var _out424 uint64
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	_out424, _out425 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out424
+	bad = _out425
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _247_i uint64
-	var _ = _247_i
-	_247_i = m
-	for uint64(0) < _247_i {
-		_247_i = _247_i - uint64(1)
-		var _248_c *dbytes.Blk
-		var _ = _248_c
-		var _out431 *dbytes.Blk
-		var _ = _out431
-		_out431 = l.BlkAt(_247_i)
-		_248_c = _out431
-		var _out432 *dbytes.Blk
-		var _ = _out432
-		_out432 = journalreader.Companion_Default___.Lookup2(s.J, a+_247_i, t, _248_c)
-		b = _out432
+	var _242_i uint64
+	var _ = _242_i
+	_242_i = m
+	for uint64(0) < _242_i {
+		_242_i = _242_i - uint64(1)
+		var _243_c *dbytes.Blk
+		var _ = _243_c
+		var _out426 *dbytes.Blk
+		var _ = _out426
+		_out426 = l.BlkAt(_242_i)
+		_243_c = _out426
+		var _out427 *dbytes.Blk
+		var _ = _out427
+		_out427 = journalreader.Companion_Default___.Lookup2(s.J, a+_242_i, t, _243_c)
+		b = _out427
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -214,25 +214,25 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _249_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _249_l
-	var _250_m uint64 = 0
-	var _ = _250_m
-	var _251_bad uint64 = 0
-	var _ = _251_bad
-	var _out433 bool
-	var _ = _out433
-	var _out434 *ddisk.BList
-	var _ = _out434
-	var _out435 uint64
-	var _ = _out435
-	var _out436 uint64
-	var _ = _out436
-	_out433, _out434, _out435, _out436 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out433
-	_249_l = _out434
-	_250_m = _out435
-	_251_bad = _out436
+	var _244_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _244_l
+	var _245_m uint64 = 0
+	var _ = _245_m
+	var _246_bad uint64 = 0
+	var _ = _246_bad
+	var _out428 bool
+	var _ = _out428
+	var _out429 *ddisk.BList
+	var _ = _out429
+	var _out430 uint64
+	var _ = _out430
+	var _out431 uint64
+	var _ = _out431
+	_out428, _out429, _out430, _out431 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out428
+	_244_l = _out429
+	_245_m = _out430
+	_246_bad = _out431
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -240,19 +240,19 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _250_m == uint64(0) {
-		var _252_damaged bool
-		var _ = _252_damaged
-		var _out437 bool
-		var _ = _out437
-		_out437 = journalreader.Companion_Default___.Confirm(s.J, a, t, _251_bad)
-		_252_damaged = _out437
-		ok, b = !_252_damaged, (*dbytes.Blk)(nil)
+	if _245_m == uint64(0) {
+		var _247_damaged bool
+		var _ = _247_damaged
+		var _out432 bool
+		var _ = _out432
+		_out432 = journalreader.Companion_Default___.Confirm(s.J, a, t, _246_bad)
+		_247_damaged = _out432
+		ok, b = !_247_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out438 *dbytes.Blk
-		var _ = _out438
-		_out438 = Companion_Default___.Bring(s, h, a, _249_l, _250_m, t)
-		b = _out438
+		var _out433 *dbytes.Blk
+		var _ = _out433
+		_out433 = Companion_Default___.Bring(s, h, a, _244_l, _245_m, t)
+		b = _out433
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -260,34 +260,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _253_t uint64 = 0
-	var _ = _253_t
-	var _out439 *dbytes.Blk
-	var _ = _out439
-	var _out440 uint64
-	var _ = _out440
-	_out439, _out440 = Companion_Default___.Peek(s, h, a)
-	b = _out439
-	_253_t = _out440
-	var _254_ok bool
-	var _ = _254_ok
-	_254_ok = true
-	for b == (*dbytes.Blk)(nil) && _254_ok {
-		var _out441 bool
-		var _ = _out441
-		var _out442 *dbytes.Blk
-		var _ = _out442
-		_out441, _out442 = Companion_Default___.Fetch(s, h, a, uint64(1), _253_t)
-		_254_ok = _out441
-		b = _out442
-		if _254_ok && b == (*dbytes.Blk)(nil) {
-			var _out443 *dbytes.Blk
-			var _ = _out443
-			var _out444 uint64
-			var _ = _out444
-			_out443, _out444 = Companion_Default___.Peek(s, h, a)
-			b = _out443
-			_253_t = _out444
+	var _248_t uint64 = 0
+	var _ = _248_t
+	var _out434 *dbytes.Blk
+	var _ = _out434
+	var _out435 uint64
+	var _ = _out435
+	_out434, _out435 = Companion_Default___.Peek(s, h, a)
+	b = _out434
+	_248_t = _out435
+	var _249_ok bool
+	var _ = _249_ok
+	_249_ok = true
+	for b == (*dbytes.Blk)(nil) && _249_ok {
+		var _out436 bool
+		var _ = _out436
+		var _out437 *dbytes.Blk
+		var _ = _out437
+		_out436, _out437 = Companion_Default___.Fetch(s, h, a, uint64(1), _248_t)
+		_249_ok = _out436
+		b = _out437
+		if _249_ok && b == (*dbytes.Blk)(nil) {
+			var _out438 *dbytes.Blk
+			var _ = _out438
+			var _out439 uint64
+			var _ = _out439
+			_out438, _out439 = Companion_Default___.Peek(s, h, a)
+			b = _out438
+			_248_t = _out439
 		}
 	}
 	return b
@@ -296,35 +296,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _255_m uint64
-	var _ = _255_m
-	_255_m = func() uint64 {
+	var _250_m uint64
+	var _ = _250_m
+	_250_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _256_b *dbytes.Blk
-	var _ = _256_b
-	var _257_t uint64
-	var _ = _257_t
-	var _out445 *dbytes.Blk
-	var _ = _out445
-	var _out446 uint64
-	var _ = _out446
-	_out445, _out446 = Companion_Default___.Peek(s, h, a)
-	_256_b = _out445
-	_257_t = _out446
-	if _256_b == (*dbytes.Blk)(nil) {
-		var _258_ok bool = false
-		var _ = _258_ok
-		var _out447 bool
-		var _ = _out447
-		var _out448 *dbytes.Blk
-		var _ = _out448
-		_out447, _out448 = Companion_Default___.Fetch(s, h, a, _255_m, _257_t)
-		_258_ok = _out447
-		_256_b = _out448
+	var _251_b *dbytes.Blk
+	var _ = _251_b
+	var _252_t uint64
+	var _ = _252_t
+	var _out440 *dbytes.Blk
+	var _ = _out440
+	var _out441 uint64
+	var _ = _out441
+	_out440, _out441 = Companion_Default___.Peek(s, h, a)
+	_251_b = _out440
+	_252_t = _out441
+	if _251_b == (*dbytes.Blk)(nil) {
+		var _253_ok bool = false
+		var _ = _253_ok
+		var _out442 bool
+		var _ = _out442
+		var _out443 *dbytes.Blk
+		var _ = _out443
+		_out442, _out443 = Companion_Default___.Fetch(s, h, a, _250_m, _252_t)
+		_253_ok = _out442
+		_251_b = _out443
 	}
 }
 

@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _311_ib uint64
-	var _ = _311_ib
-	_311_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _312_bb uint64
-	var _ = _312_bb
-	_312_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _313_it uint64
-	var _ = _313_it
-	_313_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _311_ib < uint64(281474976710656) && uint64(32768)*_311_ib < g.Dtor_ninode() {
+	var _306_ib uint64
+	var _ = _306_ib
+	_306_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _307_bb uint64
+	var _ = _307_bb
+	_307_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _308_it uint64
+	var _ = _308_it
+	_308_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _306_ib < uint64(281474976710656) && uint64(32768)*_306_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _312_bb < uint64(281474976710656) && uint64(32768)*_312_bb < g.Dtor_data1() {
+	if _307_bb < uint64(281474976710656) && uint64(32768)*_307_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_313_it < g.Dtor_ninode() {
+	if uint64(16)*_308_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _314_ibm uint64
-	var _ = _314_ibm
-	_314_ibm = uint64(1) + log
-	var _315_bbm uint64
-	var _ = _315_bbm
-	_315_bbm = _314_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _316_itab uint64
-	var _ = _316_itab
-	_316_itab = _315_bbm + (size+uint64(32767))/uint64(32768)
-	var _317_slot0 uint64
-	var _ = _317_slot0
-	_317_slot0 = _316_itab + (ninode+uint64(15))/uint64(16)
-	var _318_data0 uint64
-	var _ = _318_data0
-	_318_data0 = _317_slot0 + (slots+uint64(15))/uint64(16)
-	if _318_data0 >= size-uint64(1) {
+	var _309_ibm uint64
+	var _ = _309_ibm
+	_309_ibm = uint64(1) + log
+	var _310_bbm uint64
+	var _ = _310_bbm
+	_310_bbm = _309_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _311_itab uint64
+	var _ = _311_itab
+	_311_itab = _310_bbm + (size+uint64(32767))/uint64(32768)
+	var _312_slot0 uint64
+	var _ = _312_slot0
+	_312_slot0 = _311_itab + (ninode+uint64(15))/uint64(16)
+	var _313_data0 uint64
+	var _ = _313_data0
+	_313_data0 = _312_slot0 + (slots+uint64(15))/uint64(16)
+	if _313_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_314_ibm, _315_bbm, _316_itab, _317_slot0, _318_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_309_ibm, _310_bbm, _311_itab, _312_slot0, _313_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1269 uint32
-	var _ = _out1269
-	var _out1270 *dbytes.Bytes
-	var _ = _out1270
-	_out1269, _out1270 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1269
-	after = _out1270
-	var _841_all uint64
-	var _ = _841_all
-	_841_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _842_files uint64
-	var _ = _842_files
-	_842_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _843_b uint64
-	var _ = _843_b
-	_843_b = Companion_Default___.Least(blocks, _841_all)
-	var _844_i uint64
-	var _ = _844_i
-	_844_i = Companion_Default___.Least(inodes, _842_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _841_all, uint64(4096) * _843_b, uint64(4096) * _843_b, _842_files, _844_i, _844_i, uint32(0)}}
+	var _out1264 uint32
+	var _ = _out1264
+	var _out1265 *dbytes.Bytes
+	var _ = _out1265
+	_out1264, _out1265 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1264
+	after = _out1265
+	var _836_all uint64
+	var _ = _836_all
+	_836_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _837_files uint64
+	var _ = _837_files
+	_837_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _838_b uint64
+	var _ = _838_b
+	_838_b = Companion_Default___.Least(blocks, _836_all)
+	var _839_i uint64
+	var _ = _839_i
+	_839_i = Companion_Default___.Least(inodes, _837_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _836_all, uint64(4096) * _838_b, uint64(4096) * _838_b, _837_files, _839_i, _839_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1271 uint32
-	var _ = _out1271
-	var _out1272 *dbytes.Bytes
-	var _ = _out1272
-	_out1271, _out1272 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1271
-	after = _out1272
+	var _out1266 uint32
+	var _ = _out1266
+	var _out1267 *dbytes.Bytes
+	var _ = _out1267
+	_out1266, _out1267 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1266
+	after = _out1267
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1273 uint32
-	var _ = _out1273
-	var _out1274 *dbytes.Bytes
-	var _ = _out1274
-	_out1273, _out1274 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1273
-	after = _out1274
+	var _out1268 uint32
+	var _ = _out1268
+	var _out1269 *dbytes.Bytes
+	var _ = _out1269
+	_out1268, _out1269 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1268
+	after = _out1269
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _845_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _845_ip
-	var _out1275 uint32
-	var _ = _out1275
-	var _out1276 *dbytes.Bytes
-	var _ = _out1276
-	_out1275, _out1276 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1275
-	_845_ip = _out1276
+	var _840_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _840_ip
+	var _out1270 uint32
+	var _ = _out1270
+	var _out1271 *dbytes.Bytes
+	var _ = _out1271
+	_out1270, _out1271 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1270
+	_840_ip = _out1271
 	if st != uint32(0) {
 		return st, after
 	}
-	var _846_ty uint32
-	var _ = _846_ty
-	var _out1277 uint32
-	var _ = _out1277
-	_out1277 = inodeformat.Companion_Default___.GetTy(_845_ip)
-	_846_ty = _out1277
-	if _846_ty != permissions.Companion_Default___.REG() {
+	var _841_ty uint32
+	var _ = _841_ty
+	var _out1272 uint32
+	var _ = _out1272
+	_out1272 = inodeformat.Companion_Default___.GetTy(_840_ip)
+	_841_ty = _out1272
+	if _841_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _845_ip
+	after = _840_ip
 	return st, after
 }
 

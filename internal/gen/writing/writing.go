@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _363_bo uint64
-	var _ = _363_bo
-	_363_bo = pos % uint64(4096)
-	var _364_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _364_b
+	var _358_bo uint64
+	var _ = _358_bo
+	_358_bo = pos % uint64(4096)
+	var _359_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _359_b
 	if c == uint64(4096) {
-		var _out567 *dbytes.Bytes
-		var _ = _out567
-		_out567 = dbytes.NewBytes(uint64(4096))
-		_364_b = _out567
+		var _out562 *dbytes.Bytes
+		var _ = _out562
+		_out562 = dbytes.NewBytes(uint64(4096))
+		_359_b = _out562
 	} else {
-		var _365_blk *dbytes.Blk
-		var _ = _365_blk
-		var _out568 *dbytes.Blk
-		var _ = _out568
-		_out568 = x.ReadAt(txn, bn, true)
-		_365_blk = _out568
-		var _out569 *dbytes.Bytes
-		var _ = _out569
-		_out569 = _365_blk.Thaw()
-		_364_b = _out569
+		var _360_blk *dbytes.Blk
+		var _ = _360_blk
+		var _out563 *dbytes.Blk
+		var _ = _out563
+		_out563 = x.ReadAt(txn, bn, true)
+		_360_blk = _out563
+		var _out564 *dbytes.Bytes
+		var _ = _out564
+		_out564 = _360_blk.Thaw()
+		_359_b = _out564
 	}
-	_364_b.CopyFrom(_363_bo, src, so, c)
-	x.WriteData(txn, bn, _364_b)
+	_359_b.CopyFrom(_358_bo, src, so, c)
+	x.WriteData(txn, bn, _359_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if bulk && c == uint64(4096) {
-		var _out570 *dbytes.Bytes
-		var _ = _out570
-		_out570 = src.CopyOf(so)
-		b = _out570
+		var _out565 *dbytes.Bytes
+		var _ = _out565
+		_out565 = src.CopyOf(so)
+		b = _out565
 	} else {
-		var _out571 *dbytes.Bytes
-		var _ = _out571
-		_out571 = dbytes.NewBytes(uint64(4096))
-		b = _out571
+		var _out566 *dbytes.Bytes
+		var _ = _out566
+		_out566 = dbytes.NewBytes(uint64(4096))
+		b = _out566
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _366_k uint64
-	var _ = _366_k
-	_366_k = pos / uint64(4096)
-	var _367_b *dbytes.Bytes
-	var _ = _367_b
-	var _out572 *dbytes.Bytes
-	var _ = _out572
-	_out572 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_367_b = _out572
-	var _368_near uint64
-	var _ = _368_near
-	_368_near = uint64(0)
-	if uint64(0) < _366_k {
-		var _out573 uint64
-		var _ = _out573
-		_out573 = inodeformat.Companion_Default___.GetSlot(ip, _366_k-uint64(1))
-		_368_near = _out573
+	var _361_k uint64
+	var _ = _361_k
+	_361_k = pos / uint64(4096)
+	var _362_b *dbytes.Bytes
+	var _ = _362_b
+	var _out567 *dbytes.Bytes
+	var _ = _out567
+	_out567 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
+	_362_b = _out567
+	var _363_near uint64
+	var _ = _363_near
+	_363_near = uint64(0)
+	if uint64(0) < _361_k {
+		var _out568 uint64
+		var _ = _out568
+		_out568 = inodeformat.Companion_Default___.GetSlot(ip, _361_k-uint64(1))
+		_363_near = _out568
 	}
-	var _369_bn uint64 = 0
-	var _ = _369_bn
-	var _out574 bool
-	var _ = _out574
-	var _out575 uint64
-	var _ = _out575
-	_out574, _out575 = x.AllocRoot(txn, ip, ino, _366_k, _368_near, _367_b)
-	ok = _out574
-	_369_bn = _out575
+	var _364_bn uint64 = 0
+	var _ = _364_bn
+	var _out569 bool
+	var _ = _out569
+	var _out570 uint64
+	var _ = _out570
+	_out569, _out570 = x.AllocRoot(txn, ip, ino, _361_k, _363_near, _362_b)
+	ok = _out569
+	_364_bn = _out570
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_369_bn)
+		txn.Bulk(_364_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _370_k uint64
-	var _ = _370_k
-	_370_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _371_lev uint64
-	var _ = _371_lev
-	_371_lev = positions.Companion_Default___.MaxLev(_370_k)
-	var _372_jp uint64
-	var _ = _372_jp
-	_372_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _365_k uint64
+	var _ = _365_k
+	_365_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _366_lev uint64
+	var _ = _366_lev
+	_366_lev = positions.Companion_Default___.MaxLev(_365_k)
+	var _367_jp uint64
+	var _ = _367_jp
+	_367_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _373_pn uint64 = 0
-	var _ = _373_pn
-	var _out576 bool
-	var _ = _out576
-	var _out577 uint64
-	var _ = _out577
-	_out576, _out577 = x.ResolveAlloc(txn, ip, ino, _370_k, _371_lev-uint64(1), _372_jp)
-	ok = _out576
-	_373_pn = _out577
+	var _368_pn uint64 = 0
+	var _ = _368_pn
+	var _out571 bool
+	var _ = _out571
+	var _out572 uint64
+	var _ = _out572
+	_out571, _out572 = x.ResolveAlloc(txn, ip, ino, _365_k, _366_lev-uint64(1), _367_jp)
+	ok = _out571
+	_368_pn = _out572
 	if !ok {
 		return ok, m
 	}
-	var _374_blk *dbytes.Blk
-	var _ = _374_blk
-	var _out578 *dbytes.Blk
-	var _ = _out578
-	_out578 = x.Fs.ReadBlock(txn, _373_pn, true)
-	_374_blk = _out578
-	var _375_t *dbytes.Bytes
-	var _ = _375_t
-	var _out579 *dbytes.Bytes
-	var _ = _out579
-	_out579 = _374_blk.Thaw()
-	_375_t = _out579
-	var _376_near uint64
-	var _ = _376_near
-	_376_near = _373_pn
+	var _369_blk *dbytes.Blk
+	var _ = _369_blk
+	var _out573 *dbytes.Blk
+	var _ = _out573
+	_out573 = x.Fs.ReadBlock(txn, _368_pn, true)
+	_369_blk = _out573
+	var _370_t *dbytes.Bytes
+	var _ = _370_t
+	var _out574 *dbytes.Bytes
+	var _ = _out574
+	_out574 = _369_blk.Thaw()
+	_370_t = _out574
+	var _371_near uint64
+	var _ = _371_near
+	_371_near = _368_pn
 	for m < len_ {
-		var _377_at uint64
-		var _ = _377_at
-		_377_at = pos + m
-		var _378_n uint64
-		var _ = _378_n
-		_378_n = _377_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_378_n) != _370_k || positions.Companion_Default___.FlatJ(_378_n)/uint64(512) != _372_jp {
+		var _372_at uint64
+		var _ = _372_at
+		_372_at = pos + m
+		var _373_n uint64
+		var _ = _373_n
+		_373_n = _372_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_373_n) != _365_k || positions.Companion_Default___.FlatJ(_373_n)/uint64(512) != _367_jp {
 			goto L4
 		}
-		var _379_j uint64
-		var _ = _379_j
-		_379_j = positions.Companion_Default___.FlatJ(_378_n)
-		var _380_bn uint64
-		var _ = _380_bn
-		_380_bn = _375_t.U64(uint64(8) * (_379_j % uint64(512)))
-		if _380_bn != uint64(0) {
+		var _374_j uint64
+		var _ = _374_j
+		_374_j = positions.Companion_Default___.FlatJ(_373_n)
+		var _375_bn uint64
+		var _ = _375_bn
+		_375_bn = _370_t.U64(uint64(8) * (_374_j % uint64(512)))
+		if _375_bn != uint64(0) {
 			goto L4
 		}
-		var _381_c uint64
-		var _ = _381_c
-		var _out580 uint64
-		var _ = _out580
-		_out580 = reading.Companion_Default___.Min(uint64(4096)-_377_at%uint64(4096), len_-m)
-		_381_c = _out580
-		var _382_b *dbytes.Bytes
-		var _ = _382_b
-		var _out581 *dbytes.Bytes
-		var _ = _out581
-		_out581 = Companion_Default___.FirstBlock(_377_at, src, so+m, _381_c, bulk)
-		_382_b = _out581
-		if _379_j%uint64(512) != uint64(0) {
-			var _383_left uint64
-			var _ = _383_left
-			_383_left = _375_t.U64(uint64(8) * (_379_j%uint64(512) - uint64(1)))
-			if _383_left != uint64(0) {
-				_376_near = _383_left
+		var _376_c uint64
+		var _ = _376_c
+		var _out575 uint64
+		var _ = _out575
+		_out575 = reading.Companion_Default___.Min(uint64(4096)-_372_at%uint64(4096), len_-m)
+		_376_c = _out575
+		var _377_b *dbytes.Bytes
+		var _ = _377_b
+		var _out576 *dbytes.Bytes
+		var _ = _out576
+		_out576 = Companion_Default___.FirstBlock(_372_at, src, so+m, _376_c, bulk)
+		_377_b = _out576
+		if _374_j%uint64(512) != uint64(0) {
+			var _378_left uint64
+			var _ = _378_left
+			_378_left = _370_t.U64(uint64(8) * (_374_j%uint64(512) - uint64(1)))
+			if _378_left != uint64(0) {
+				_371_near = _378_left
 			}
 		}
-		var _out582 bool
-		var _ = _out582
-		var _out583 uint64
-		var _ = _out583
-		_out582, _out583 = x.AddChild(txn, ip, _375_t, _373_pn, _379_j, true, _376_near, _382_b)
-		ok = _out582
-		_380_bn = _out583
+		var _out577 bool
+		var _ = _out577
+		var _out578 uint64
+		var _ = _out578
+		_out577, _out578 = x.AddChild(txn, ip, _370_t, _368_pn, _374_j, true, _371_near, _377_b)
+		ok = _out577
+		_375_bn = _out578
 		if !ok {
 			return ok, m
 		}
-		if bulk && _381_c == uint64(4096) {
-			txn.Bulk(_380_bn)
+		if bulk && _376_c == uint64(4096) {
+			txn.Bulk(_375_bn)
 		}
-		_376_near = _380_bn
-		m = m + _381_c
+		_371_near = _375_bn
+		m = m + _376_c
 	}
 L4:
-	x.CloseParent(txn, _373_pn, _375_t)
+	x.CloseParent(txn, _368_pn, _370_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _384_done uint64
-	var _ = _384_done
-	_384_done = uint64(0)
-	var _385_ck uint64
-	var _ = _385_ck
-	var _386_cj uint64
-	var _ = _386_cj
-	_385_ck, _386_cj = uint64(15), uint64(0)
-	var _387_pb *dbytes.Blk
-	var _ = _387_pb
-	var _out584 *dbytes.Blk
-	var _ = _out584
-	_out584 = dbytes.ZeroBlk()
-	_387_pb = _out584
-	var _388_bulk bool
-	var _ = _388_bulk
-	_388_bulk = Companion_Default___.Much(off, len_)
-	for _384_done < len_ {
-		var _389_pos uint64
-		var _ = _389_pos
-		_389_pos = off + _384_done
-		var _390_n uint64
-		var _ = _390_n
-		_390_n = _389_pos / uint64(4096)
-		var _391_c uint64
-		var _ = _391_c
-		var _out585 uint64
-		var _ = _out585
-		_out585 = reading.Companion_Default___.Min(uint64(4096)-_389_pos%uint64(4096), len_-_384_done)
-		_391_c = _out585
-		var _392_bn uint64 = 0
-		var _ = _392_bn
-		var _out586 uint64
-		var _ = _out586
-		var _out587 uint64
-		var _ = _out587
-		var _out588 uint64
-		var _ = _out588
-		var _out589 *dbytes.Blk
-		var _ = _out589
-		_out586, _out587, _out588, _out589 = reading.Companion_Default___.Find(x, txn, ip, _390_n, true, _385_ck, _386_cj, _387_pb)
-		_392_bn = _out586
-		_385_ck = _out587
-		_386_cj = _out588
-		_387_pb = _out589
-		if _392_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _392_bn, _389_pos, src, so+_384_done, _391_c)
-		} else if _390_n < uint64(12) {
-			_385_ck = uint64(15)
-			var _out590 bool
-			var _ = _out590
-			_out590 = Companion_Default___.FillDirect(x, txn, ip, ino, _389_pos, src, so+_384_done, _391_c, _388_bulk)
-			ok = _out590
+	var _379_done uint64
+	var _ = _379_done
+	_379_done = uint64(0)
+	var _380_ck uint64
+	var _ = _380_ck
+	var _381_cj uint64
+	var _ = _381_cj
+	_380_ck, _381_cj = uint64(15), uint64(0)
+	var _382_pb *dbytes.Blk
+	var _ = _382_pb
+	var _out579 *dbytes.Blk
+	var _ = _out579
+	_out579 = dbytes.ZeroBlk()
+	_382_pb = _out579
+	var _383_bulk bool
+	var _ = _383_bulk
+	_383_bulk = Companion_Default___.Much(off, len_)
+	for _379_done < len_ {
+		var _384_pos uint64
+		var _ = _384_pos
+		_384_pos = off + _379_done
+		var _385_n uint64
+		var _ = _385_n
+		_385_n = _384_pos / uint64(4096)
+		var _386_c uint64
+		var _ = _386_c
+		var _out580 uint64
+		var _ = _out580
+		_out580 = reading.Companion_Default___.Min(uint64(4096)-_384_pos%uint64(4096), len_-_379_done)
+		_386_c = _out580
+		var _387_bn uint64 = 0
+		var _ = _387_bn
+		var _out581 uint64
+		var _ = _out581
+		var _out582 uint64
+		var _ = _out582
+		var _out583 uint64
+		var _ = _out583
+		var _out584 *dbytes.Blk
+		var _ = _out584
+		_out581, _out582, _out583, _out584 = reading.Companion_Default___.Find(x, txn, ip, _385_n, true, _380_ck, _381_cj, _382_pb)
+		_387_bn = _out581
+		_380_ck = _out582
+		_381_cj = _out583
+		_382_pb = _out584
+		if _387_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _387_bn, _384_pos, src, so+_379_done, _386_c)
+		} else if _385_n < uint64(12) {
+			_380_ck = uint64(15)
+			var _out585 bool
+			var _ = _out585
+			_out585 = Companion_Default___.FillDirect(x, txn, ip, ino, _384_pos, src, so+_379_done, _386_c, _383_bulk)
+			ok = _out585
 			if !ok {
 				return ok
 			}
 		} else {
-			_385_ck = uint64(15)
-			var _out591 bool
-			var _ = _out591
-			var _out592 uint64
-			var _ = _out592
-			_out591, _out592 = Companion_Default___.FillRun(x, txn, ip, ino, _389_pos, src, so+_384_done, len_-_384_done, _388_bulk)
-			ok = _out591
-			_391_c = _out592
+			_380_ck = uint64(15)
+			var _out586 bool
+			var _ = _out586
+			var _out587 uint64
+			var _ = _out587
+			_out586, _out587 = Companion_Default___.FillRun(x, txn, ip, ino, _384_pos, src, so+_379_done, len_-_379_done, _383_bulk)
+			ok = _out586
+			_386_c = _out587
 			if !ok {
 				return ok
 			}
 		}
-		_384_done = _384_done + _391_c
+		_379_done = _379_done + _386_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _393_n uint64
-	var _ = _393_n
-	_393_n = sz / uint64(4096)
-	var _394_k uint64
-	var _ = _394_k
-	_394_k = positions.Companion_Default___.FlatK(_393_n)
-	var _395_bn uint64
-	var _ = _395_bn
-	var _out593 uint64
-	var _ = _out593
-	_out593 = x.Resolve(txn, ip, _394_k, positions.Companion_Default___.MaxLev(_394_k), positions.Companion_Default___.FlatJ(_393_n), true)
-	_395_bn = _out593
-	if _395_bn == uint64(0) {
+	var _388_n uint64
+	var _ = _388_n
+	_388_n = sz / uint64(4096)
+	var _389_k uint64
+	var _ = _389_k
+	_389_k = positions.Companion_Default___.FlatK(_388_n)
+	var _390_bn uint64
+	var _ = _390_bn
+	var _out588 uint64
+	var _ = _out588
+	_out588 = x.Resolve(txn, ip, _389_k, positions.Companion_Default___.MaxLev(_389_k), positions.Companion_Default___.FlatJ(_388_n), true)
+	_390_bn = _out588
+	if _390_bn == uint64(0) {
 		return
 	}
-	var _396_blk *dbytes.Blk
-	var _ = _396_blk
-	var _out594 *dbytes.Blk
-	var _ = _out594
-	_out594 = x.ReadAt(txn, _395_bn, true)
-	_396_blk = _out594
-	var _397_b *dbytes.Bytes
-	var _ = _397_b
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	_out595 = dbytes.NewBytes(uint64(4096))
-	_397_b = _out595
-	_397_b.CopyBlk(uint64(0), _396_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _395_bn, _397_b)
+	var _391_blk *dbytes.Blk
+	var _ = _391_blk
+	var _out589 *dbytes.Blk
+	var _ = _out589
+	_out589 = x.ReadAt(txn, _390_bn, true)
+	_391_blk = _out589
+	var _392_b *dbytes.Bytes
+	var _ = _392_b
+	var _out590 *dbytes.Bytes
+	var _ = _out590
+	_out590 = dbytes.NewBytes(uint64(4096))
+	_392_b = _out590
+	_392_b.CopyBlk(uint64(0), _391_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _390_bn, _392_b)
 }
 
 // End of class Default__

@@ -140,4 +140,12 @@
     ("../trusted/locks.s", "waiting: of two that wait, one is forgotten", "wants == map p | p in old(wants) && p != o :: old(wants)[p]", "wants == map[]", "txn:*Txn.Granted"),
     ("../trusted/locks.s", "waiting: it gets another lock", "ex == old(ex)[w.k := o] && sh == old(sh) else", "sh == old(sh) else", "txn:*Txn.Granted"),
     ("../trusted/locks.s", "end: others wait no longer", "ensures Valid() && wants == old(wants) && came == old(came)\n      ensures forall k :: k in ex <==>", "ensures Valid() && came == old(came)\n      ensures forall k :: k in ex <==>", "commit:*.LetGo"),
+    # when a transaction may be refused
+    ("txn", "refusal: a lock above all others is only tried", "if wait { top := k; }", "if wait { top := 0xFFFF_FFFF_FFFF_FFFF; }", "*Txn.Grab"),
+    ("txn", "refusal: run again at will", "      b := buf.GetBlk(k);\n", "      if excl { return CONFLICT, null; }\n      b := buf.GetBlk(k);\n", "*Txn.ReadBlock"),
+    ("txn", "refusal: another status than there is", "if !ok { return CONFLICT; }\n      DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));", "if !ok { return READONLY; }\n      DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));", "*Txn.WriteBit"),
+    ("commit", "refusal: too large, although the journal failed", "if st == ATooLarge { return", "if st == ATooLarge || st == AFailed { return", "*.AppendAll"),
+    ("commit", "refusal: read-only, although it is too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { return READONLY, 0; }", "*.AppendAll"),
+    ("commit", "vacuity: refused as too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { assert false; return TOOLARGE, 0; }", "*.AppendAll"),
+    ("system", "rely: others may let go of what is held", "(forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&", "(forall k :: tbl.Holds(o, k) ==> old(tbl.Holds(o, k))) &&", "rely:*Transaction2"),
 ]
