@@ -12,6 +12,7 @@ uses any of these or the mutex, a program. Checked of them, on every path:
 - Nothing under the mutex comes before the Yield.
 - A step takes, releases, and awaits no mutex, and calls no program. Programs change
   fields, use the device, and take and release locks of the transactions, by steps alone.
+- The contract of a step that a program takes names what the Yields of others rely on.
 - A program has the Yield of one role. What changes a role's state (it does not keep it, by its
   contract) is done by that role's programs. Others come to the logger's only when they have
   become the logger.
@@ -27,6 +28,7 @@ from sources import complaints as of_file
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("journal", "txn")
+RELY = "txn/rely.dfy"                                           # no programs, but what holds of the Yields
 ROLES = {"L": ("LKeep", "StartCommit"), "I": ("IKeep", None)}   # what the others keep; the step that makes one the role
 PROGRESS = r"\bj\.(?:g\.ip|lph|ins\.\w+|lg\.\w+)\b"             # ghost state of a role that demands may speak of
 LOOK = "HeaderIsOurs"                                           # before these:
@@ -79,6 +81,8 @@ class Check:
             if before == [(m.relies, m.takes, m.role, m.exits) for m in programs]:
                 break
         self.bad = sorted(set(self.bad))
+        for m in sorted({o for p in programs for _, kind, o in self.calls(p) if kind in ("L", "F")}, key=lambda o: o.decl.start):
+            self.check_guarantee(m)
         for m in programs:
             self.check_roles(m)
             self.check_looks(m)
@@ -149,6 +153,20 @@ class Check:
             if kind in ("Lock", "Unlock", "Wait", "work", "yield", "program", "alias"):
                 self.say(m, s.at, "a step lets no others run (%s)" % (o.name if o else kind))
             self.check_caller(m, s, o)
+
+    def check_guarantee(self, m):
+        """the contract of a step that a program takes names what the Yields of others rely on"""
+        plain = re.sub(r"==>\s*[\w.]+\(\)(?:\s*&&\s*[\w.]+\(\))*", "", m.decl.clauses)      # without what holds under a condition
+        changes = re.findall(r"[\w.`]+", " ".join(re.findall(r"modifies(.*)", m.decl.clauses)))
+        mine = [x for x in changes if re.match(r"(?:\w+\.)*j\b", x)]
+        wanted = ["Inv()", "Mono()"] + [keep + "()" for r, (keep, step) in ROLES.items() if r != self.owner(m) and m.name != step] if mine else []
+        for w in wanted:
+            if w not in plain:
+                self.say(m, m.decl.start, "a step whose contract does not name %s" % w)
+        if any(re.search(r"(^|\.)j(`repr)?$", x) for x in mine) and not re.search(r"fresh\(j\.repr - old\(j\.repr\)\)|\brepr == old\(", plain):
+            self.say(m, m.decl.start, "a step whose contract does not say that new maps are fresh")
+        if any(re.search(r"(^|\.)tbl$|`(stab|logs)$", x) for x in changes) and not re.search(r"ensures forall o: Owner[^\n]*==> [\w.]+\.Kept\(o\)", plain):
+            self.say(m, m.decl.start, "a step whose contract does not name Kept of all others")
 
     def check_caller(self, m, s, o):
         if o and o.name in CALLERS and (m.folder, m.name) not in CALLERS[o.name] and (o.folder, o.name) != (m.folder, m.name):
@@ -325,8 +343,9 @@ def sources():
     out = {}
     for folder in FOLDERS + ("trusted",):
         for f in glob.glob(os.path.join(ROOT, folder, "**", "*.dfy"), recursive=True):
-            with open(f) as h:
-                out[os.path.relpath(f, ROOT)] = h.read()
+            if os.path.relpath(f, ROOT) != RELY:
+                with open(f) as h:
+                    out[os.path.relpath(f, ROOT)] = h.read()
     return out
 
 

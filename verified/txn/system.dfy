@@ -112,17 +112,17 @@ module TxnSysM {
   }
   // [L] The first m of the blocks l, read at a with ticket t, are in memory from now on; b: the first as it is now, unless it is
   // to be read again.
-  method Bring(s: Sys, ghost o: Owner, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
+  method Bring(s: Sys, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
     requires s.Inv() && s.j.mu.held && s.j.home <= a && 0 < m && m as int <= |l.blks| && a as int + m as int <= s.j.sz as int
     requires forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab
-    ensures s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    modifies s.j.cache
+    ensures s.Inv() && s.j.LKeep() && s.j.IKeep() && s.j.Mono()
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
   {
     b := null;
     var i := m;
     while 0 < i
-      invariant i <= m && s.Inv() && s.j.Mono() && s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+      invariant i <= m && s.Inv() && s.j.LKeep() && s.j.IKeep() && s.j.Mono()
       invariant forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
       invariant i == m ==> b == null
       invariant i < m && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
@@ -150,7 +150,7 @@ module TxnSysM {
       var damaged := Confirm(s.j, a, t, bad);
       ok, b := !damaged, null;
     } else {
-      b := Bring(s, o, h, a, l, m, t);
+      b := Bring(s, h, a, l, m, t);
     }
     s.j.mu.Unlock();
   }

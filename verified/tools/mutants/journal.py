@@ -193,4 +193,5 @@
     ("recover", "refusal: recovered, and with another bound", "fhi, e, maxPin, instAt, p", "fhi, e, 0, instAt, p", "*Rebuild"),
     ("state", "refusal: another bound than was given", "maxPin := maxPin0;", "maxPin := 0;", "*Journal.__ctor"),
     ("commit", "vacuity: refused", "    if j.failed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return", "    if j.failed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { assert false; return", "*.Append"),
+    ("state", "rely: others take one step, and no more", "old(trims) <= trims &&", "old(trims) <= trims <= old(trims) + 1 &&", "../txn/rely:*Client2"),
 ]

@@ -31,4 +31,8 @@
     ("txn/objects", "checks switched off", "  lemma ", "  lemma {:verify  false} A() ensures false {}\n  lemma "),
     ("txn/objects", "checks of a file switched off", "// ", "// flags: /noVerify\n// "),
     ("txn", "a trusted object's ghost state set", "    s.kinds := ks;\n", "    s.kinds := ks; t.ex := map[];\n"),
+    ("journal", "a step that does not name what the installer relies on", "    modifies j`vs, j`nvs, j.running, j.d`ok\n    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()\n    ensures st != AOk", "    modifies j`vs, j`nvs, j.running, j.d`ok\n    ensures j.Inv() && j.LKeep() && j.Mono()\n    ensures st != AOk"),
+    ("txn", "a step that does not name what the logger relies on", " && t.s.j.LKeep() && t.s.j.IKeep()", " && t.s.j.IKeep()"),
+    ("txn", "a step that does not name what all rely on", "    ensures s.Inv() && s.j.LKeep() && s.j.IKeep() && s.j.Mono()\n    ensures b", "    ensures s.Inv() && s.j.LKeep() && s.j.IKeep()\n    ensures b"),
+    ("txn", "a step that does not name what other transactions rely on", "      ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee\n", ""),
 ]
