@@ -147,5 +147,6 @@
     ("commit", "refusal: too large, although the journal failed", "if st == ATooLarge { return", "if st == ATooLarge || st == AFailed { return", "*.AppendAll"),
     ("commit", "refusal: read-only, although it is too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { return READONLY, 0; }", "*.AppendAll"),
     ("commit", "vacuity: refused as too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { assert false; return TOOLARGE, 0; }", "*.AppendAll"),
-    ("system", "rely: others may let go of what is held", "(forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&", "(forall k :: tbl.Holds(o, k) ==> old(tbl.Holds(o, k))) &&", "rely:*Transaction2"),
+    ("system", "rely: others may let go of what is held", "(forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&", "(forall k :: tbl.Holds(o, k) ==> old(tbl.Holds(o, k))) &&", "txn:*Txn.Lock"),
+    ("system", "rely: others commit once, and no more", "|old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) &&", "|old(j.vs)| > 0 && 0 < |j.vs| <= |old(j.vs)| + 1 && kinds == old(kinds) &&", "rely:*Transaction2"),
 ]
