@@ -14,12 +14,13 @@ import glob, os, re, shutil, subprocess, sys, tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 # in the order in which they are compiled
-FILES = ["Tactics", "History", "Bridge", "Programs", "Spec", "Execution", "Clients", "Example", "Counterexamples"]
+FILES = ["Tactics", "History", "Bridge", "Programs", "Spec", "Execution", "Clients", "Example", "Counterexamples", "Waiting"]
 THEOREMS = {
     "Programs": ["log_is_run", "run_is_log", "at_its_place"],
     "Clients": ["clients_see_the_specification", "nothing_shown_is_lost"],
     "Example": ["it_happens", "clients_of_the_example"],
     "Counterexamples": ["without_real_time", "without_waiting"],
+    "Waiting": ["nobody_is_forgotten", "nothing_stands_still"],
 }
 FORBIDDEN = r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Primitive|bypass_check|Unset\s+\w+\s+Checking|type_in_type)\b"
 

@@ -96,6 +96,7 @@ var mutants = []mutant{
 	// Locks.
 	{what: "a lock made exclusive beside other readers", file: "internal/extern/dlock/dlock.go", old: "ok = l.shared == 1\n", new: "ok = true\n", tests: []string{"./internal/extern/dlock"}},
 	{what: "an exclusive lock given beside shared ones", file: "internal/extern/dlock/dlock.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
+	{what: "the gate waited for under the allocator's mutex", file: "txn/dtxn/alloc.go", old: "\ta.mu.Unlock() // order: gate, then mu\n\ta.gate.Lock()\n\ta.mu.Lock()\n", new: "\ta.gate.Lock()\n", tests: []string{"./txn/dtxn", "-tags=lockorder"}},
 
 	// Durability.
 	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, true, 0)", tests: concurrent},
