@@ -17,16 +17,20 @@ func TestFree(t *testing.T) {
 
 func BenchmarkLock(b *testing.B) {
 	var j Mutex[Journal]
+	n := 0
 	for range b.N {
 		j.Lock()
+		n++
 		j.Unlock()
 	}
 }
 
 func BenchmarkSyncLock(b *testing.B) {
 	var j sync.Mutex
+	n := 0
 	for range b.N {
 		j.Lock()
+		n++
 		j.Unlock()
 	}
 }
