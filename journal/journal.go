@@ -158,8 +158,8 @@ func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *t
 
 // Limits on the memory for blocks that are committed, but not home yet.
 const (
-	maxPinned = 4096 // blocks logged and not being installed; as many again may be installing
-	installAt = 2048 // the installer starts at so many blocks
+	maxPinned = 2048 // blocks logged and not being installed; as many again may be installing
+	installAt = 1024 // the installer starts at so many blocks
 	pageShare = 16   // of the cache: so many blocks of it for one page of the tree of codes
 )
 

@@ -54,6 +54,13 @@ func defaultCache(memory uint64) byteSize {
 	return byteSize(memory / 4 &^ (1<<20 - 1))
 }
 
+// maxDirty bounds what cleanBlocks leaves, in bytes.
+const maxDirty = 8 << 20
+
+// cleanBlocks is what of a volume's cache is for blocks that are home, in bytes: a sixteenth of it is left to those
+// that are not yet, which lie in Go's heap.
+func cleanBlocks(cache uint64) uint64 { return cache - min(cache/16, maxDirty) }
+
 // drain is how long a stopping server waits for the requests in flight, and for peers that
 // take their replies slowly. (Those that do not take them at all it closes sooner.)
 const drain = 10 * time.Second
@@ -165,7 +172,7 @@ went to another server, or may have; nothing was answered since. One of several 
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
 		return exitFailure
 	}
-	each := uint64(cache) / uint64(len(places.list))
+	each := cleanBlocks(uint64(cache) / uint64(len(places.list)))
 	n := int64(len(places.list))
 	heap := (n-1)*perVolume + overhead - slack + limit.memory() // the caches lie outside of what Go counts
 	tune(heap)
