@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,12 +113,12 @@ func TestRun(t *testing.T) {
 // liar gives wrong data once it has given enough right.
 type liar struct {
 	fs.FileSystem
-	reads int
+	reads atomic.Int64
 }
 
 func (l *liar) Read(c *fs.Cred, h fs.Handle, off uint64, n uint32) ([]byte, bool, *fs.Attr, error) {
 	data, eof, a, err := l.FileSystem.Read(c, h, off, n)
-	if l.reads++; l.reads > 20 && len(data) > 5000 {
+	if l.reads.Add(1) > 20 && len(data) > 5000 {
 		data = bytes.Clone(data)
 		data[5000] ^= 1
 	}

@@ -55,15 +55,21 @@ func (l *List[T]) Put(x T) {
 	}
 }
 
-// age forgets the values that were not needed for a period, until there are none.
+// age forgets values from period to period, until there are none.
 func (l *List[T]) age() {
+	if l.forget() {
+		time.AfterFunc(period, l.age)
+	}
+}
+
+// forget forgets the values that were not needed since it was last called, and tells if any are left.
+func (l *List[T]) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	keep := copy(l.free, l.free[l.least:]) // the first were put first
 	clear(l.free[keep:])
 	l.free = l.free[:keep]
 	l.least = keep
-	if l.aging = keep > 0; l.aging {
-		time.AfterFunc(period, l.age)
-	}
+	l.aging = keep > 0
+	return l.aging
 }
