@@ -95,7 +95,8 @@ func Recycle(data []byte) { dbytes.Recycle(data) }
 // blocks that go to the device.
 func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) (uint32, Stability, WCC, error) {
 	vc := cred(who)
-	src := bytesOf(data)
+	src := dbytes.Source(data)
+	defer src.LetGo()
 	c := call{Ino: h.Ino}
 	c.Make(procWrite, uint32(how), v.deferred, uint64(len(data)))
 	done := Stability(writing.Committed(&c))
@@ -126,6 +127,9 @@ const (
 	maxStreams = 4
 	freeStream = 64 << 10 // bytes; up to that a WRITE is not large
 )
+
+// WriteMemory is how many bytes the data of WRITEs take that are not home yet, of all volumes of the process. They lie outside of Go's heap.
+func WriteMemory() int64 { return dbytes.WriteMemory() }
 
 // Commit implements FileSystem. Everything written so far becomes durable, not
 // only the range named.

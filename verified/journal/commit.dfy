@@ -78,7 +78,7 @@ module JournalCommit {
   // [L] freeze the running group: the caller becomes the logger
   method StartCommit(j: Journal) returns (ok: bool)
     requires j.Inv() && j.mu.held
-    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner
+    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner, j.running
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> j.lg.ph == 1 && old(j.lg.ph) == 0       // nobody was the logger
     ensures !ok ==> j.LKeep() && j.repr == old(j.repr)
@@ -100,8 +100,12 @@ module JournalCommit {
     }
     var ring, dir := Split(j);
     var r := NewBMap();
+    var was := j.running;
+    assert Aside(j, was) by { reveal j.Inv(); }
     StartFields(j, r, ring, dir);
     NoteStart(j);
+    assert Unused(j, was);
+    was.Clear();
     return true;
   }
   lemma HeldOne(j: Journal, a: int)
@@ -142,12 +146,12 @@ module JournalCommit {
     return false;
   }
   // [L] may block a of the running group go straight home? It may if it is free in the
-  // durable state and in no live group; it shall if that is wished (w).
-  method Straight(j: Journal, a: uint64) returns (w: bool, b: bool)
+  // durable state and in no live group; it shall if that is wished.
+  method Straight(j: Journal, a: uint64) returns (b: bool)
     requires j.Inv() && j.mu.held && j.lg.ph == 0
     ensures b ==> FreeIn(j.geo, DurState(j.g()), a as int) && forall i :: 0 <= i < |j.gs| ==> a as int !in j.gs[i]
   {
-    w := j.notes.Bulk(a);
+    var w := j.notes.Bulk(a);
     b := false;
     if !w || a < j.flo || j.fhi <= a { return; }
     var x := j.lgm.Get(a);
@@ -193,15 +197,6 @@ module JournalCommit {
     known := x != null;
     if known { b := x; assert a as int in j.base; } else { b := ZeroBlk(); }
   }
-  // The same block in memory of its own. What is wished to go straight home may share an
-  // allocation with its neighbours, which must not live as long as the log.
-  method Own(b: Blk) returns (c: Blk)
-    requires |b.v| == 4096
-    ensures c.v == b.v
-  {
-    var t := b.Thaw();
-    c := Freeze(t);
-  }
   // [L] the running group in two parts: for the log, and straight home
   method Split(j: Journal) returns (ring: BMap, dir: BMap)
     requires j.Inv() && j.mu.held && j.lg.ph == 0
@@ -227,13 +222,8 @@ module JournalCommit {
       var b := j.running.BlkAt(i);
       assert j.running.addrs[..i as int + 1] == j.running.addrs[..i as int] + [a as int];
       NotBefore(j.running, i as int);
-      var w, s := Straight(j, a);
-      if s {
-        dir.Put(a, b);
-      } else {
-        if w { b := Own(b); }
-        ring.Put(a, b);
-      }
+      var s := Straight(j, a);
+      if s { dir.Put(a, b); } else { ring.Put(a, b); }
       i := i + 1;
     }
     assert j.running.addrs[..n as int] == j.running.addrs;
@@ -270,7 +260,7 @@ module JournalCommit {
     requires |j.lgm.addrs| + |j.running.addrs| <= j.maxPin as int
     modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner
     ensures j.Inv() && j.IKeep() && j.Mono()
-    ensures j.lg.ph == 1 && j.repr == old(j.repr) + {r, ring, dir}
+    ensures j.lg.ph == 1 && j.repr == old(j.repr) + {r, ring, dir} && j.running == r && j.cgm == ring && j.cdm == dir
   {
     reveal j.Inv(); reveal j.LogI();
     ghost var log := set a | j.at as int < a < j.home as int - 1;
@@ -302,7 +292,8 @@ module JournalCommit {
       if a in h { assert a in j.running.m; }
     }
   }
-  predicate Unused(j: Journal, r: BMap) reads j { r != j.running && r != j.lgm && r != j.cgm && r != j.cdm && r != j.inm && r != j.lho && r != j.iho }
+  predicate Unused(j: Journal, r: BMap) reads j { r != j.running && Aside(j, r) }
+  predicate Aside(j: Journal, r: BMap) reads j { r != j.lgm && r != j.cgm && r != j.cdm && r != j.inm && r != j.lho && r != j.iho }
   // [L] the direct blocks are home: their addresses are held, and their codes c, until an installation puts these into the tree
   method HoldDirect(j: Journal, c: Codes)
     requires j.mu.held && j.cdm.Ok() && j.lho.Ok() && j.lho != j.cdm
@@ -340,13 +331,14 @@ module JournalCommit {
   method FinishCommit(j: Journal, c: Codes)
     requires j.Inv() && j.mu.held && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
     requires j.tree.np > 0 ==> CodesOf(c.s, j.cdm.m, j.home as int, j.seal.key)
-    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.cgm, j.cdm, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner
     ensures j.Inv() && j.IKeep() && j.Mono() && j.lb == old(j.cl) && j.lg.ph == 0
     ensures fresh(j.repr - old(j.repr))
   {
     reveal j.Inv();
     var n := j.cgm.Len();
     var e := NewBMap(); var f := NewBMap();
+    var ring, dir := j.cgm, j.cdm;
     ghost var g1 := Finished(j.g());
     FinishG(j); LogFacts(j); HeldApart(j);
     var l, h := FinishMaps(j, c);
@@ -358,6 +350,9 @@ module JournalCommit {
     assert j.OwnI() by { reveal j.OwnI(); }
     CacheFinish(j); HoldFinish(j); TreeFinish(j, c); RdFinish(j); LogIdle(j);
     NoteFinish(j);
+    assert Unused(j, dir) && (l != ring ==> Unused(j, ring));
+    dir.Clear();
+    if l != ring { ring.Clear(); }
   }
   // [L] ... its direct blocks are held, and the others join those of the groups that are logged
   method FinishMaps(j: Journal, c: Codes) returns (l: BMap, h: uint64)

@@ -485,13 +485,14 @@ module JournalInstaller {
   method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
     requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
-    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.tree.pages, j.d`owner
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.inm, j.tree.pages, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
     ensures fresh(j.repr - old(j.repr))
   {
     reveal j.Inv();
     HdrFacts(j);
     var e := NewBMap(); var f := NewBMap();
+    var was := j.inm;
     ghost var g1 := IFinished(j.g());
     IFinishPres(j.d.poss, j.g());
     assert g1.gs[g1.k..] == j.gs[j.k..];
@@ -503,6 +504,7 @@ module JournalInstaller {
     assert j.OwnI() by { reveal j.OwnI(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg);
     NoteInstall(j);
+    was.Clear();
   }
   twostate lemma TreeDone(j: Journal, pg: seq<BV>)
     requires old(j.TreeI()) && j.base == Over(old(j.base), old(j.im)) && j.ins.r == old(j.ins.r2) && j.ins.tb == old(j.ins.tb2) && j.lho == old(j.lho) && j.lho.m == old(j.lho.m) && j.iho.m == map[]

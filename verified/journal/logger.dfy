@@ -144,6 +144,7 @@ module JournalLogger {
     }
     l := m.List();
     assert l.blks == want;
+    m.Clear();
   }
   // [F] write a small group, all of it
   method LogWriteUnit(j: Journal) returns (ok: bool)

@@ -161,7 +161,7 @@ module JournalM {
     predicate Shape() reads this, ins, running, lgm, cgm, cdm, inm, lho, iho {
       running != lgm && running != cgm && running != cdm && running != inm && running != lho && running != iho &&
       lgm != cgm && lgm != cdm && lgm != inm && lgm != lho && lgm != iho && lho != cgm && lho != cdm && lho != inm && lho != iho &&
-      cgm != cdm && cgm != inm && cgm != iho &&
+      cgm != cdm && cgm != inm && cgm != iho && cdm != inm && cdm != iho &&
       running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr &&
       running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok() && InHome(home as int, cdm.m, sz as int) &&
       InHome(home as int, running.m, sz as int) && InHome(home as int, lgm.m, sz as int) &&
@@ -327,7 +327,7 @@ module JournalM {
       requires running.Ok() && lgm.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lho.Ok() && iho.Ok()
       requires running.m == lgm.m == cgm.m == cdm.m == inm.m == lho.m == iho.m == map[] && cache.m == map[]
       requires running.addrs == lgm.addrs == cgm.addrs == cdm.addrs == []
-      requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho}
+      requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho} && cdm !in {inm, iho}
       requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000 && forall x, a :: !Owns(d.owner, x, a)
       requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && !failed && lg.ph == 0
       requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0

@@ -99,9 +99,11 @@ module {:extern "dlog"} LogS {
   method {:extern "NewBMap"} NewBMap() returns (b: BMap)         // tested: dlog.TestBMap
     ensures fresh(b) && b.Ok() && b.m == map[] && b.addrs == []
 
-  // Who sees blocks whose memory is used again: a block from Cache.Get may be seen while the journal's mutex is held; what is kept for a
-  // Hold or taken to it, until that ends. Only the runner of transactions ends it: when procedures and commit have returned, and
-  // Ahead for what it kept or took, which all hand out no block (the types of their results). All other blocks live as long as they are seen. Tested: dlog.TestHold, TestTake.
+  // Who sees blocks whose memory is used again. A block from Cache.Get, and one from a BMap that CopyOf made (bytes.s.dfy), may be seen while the
+  // journal's mutex is held; what is kept for a Hold or taken to it, until that ends. Only the runner of transactions ends it: when procedures and commit have returned, and
+  // Ahead for what it kept or took, which all hand out no block (the types of their results). What CopyOf made may be seen besides until the WRITE is over, and as long as a BMap has it: the logger and the installer
+  // see those of the maps that do not change while they are at it (cgm, cdm, inm), whose BLists they make. Put, Clear and the end of a map give back. All other blocks live as long as they are seen.
+  // Tested: dlog.TestHold, TestTake, TestBMapRetains, dbytes.TestPool, fs.TestWriteMemory.
   class {:extern "Hold"} Hold { method {:extern "Keep"} Keep(c: Cache, b: Blk) method {:extern "Take"} Take(l: BList) }
   // A bounded cache: it may forget at any time, and remembers nothing else than what was put there.
   class {:extern "Cache"} Cache {         // tested: dlog.TestCache

@@ -19,15 +19,8 @@ const BlkSize = 4096
 
 // Bytes is a mutable buffer. Data is what the ghost field `data` stands for.
 type Bytes struct {
-	Data  []byte
-	ahead *ahead // nil: nothing
-}
-
-// ahead is a copy of a part of Data, made for the calls of CopyOf that may follow. All
-// methods that change Data drop it; Go code that writes to Data must not call CopyOf before.
-type ahead struct {
-	off  uint64 // in Data
-	rest []byte
+	Data   []byte
+	copies *Copies // of a Source; else nil
 }
 
 // Blk is an immutable block. It is an array, not a slice, so that a pointer to it
@@ -75,54 +68,27 @@ func (b *Bytes) EqualAt(off uint64, o *Bytes) bool {
 
 // Set changes byte i.
 func (b *Bytes) Set(i uint64, x byte) {
-	b.ahead = nil
 	b.Data[i] = x
 }
 
 // PutU64 stores x in the 8 bytes from off on.
 func (b *Bytes) PutU64(off, x uint64) {
-	b.ahead = nil
 	binary.LittleEndian.PutUint64(b.Data[off:], x)
 }
 
 // PutU32 stores x in the 4 bytes from off on.
 func (b *Bytes) PutU32(off uint64, x uint32) {
-	b.ahead = nil
 	binary.LittleEndian.PutUint32(b.Data[off:], x)
 }
 
 // CopyFrom copies n bytes of src, from so on, to dst.
 func (b *Bytes) CopyFrom(dst uint64, src *Bytes, so, n uint64) {
-	b.ahead = nil
 	copy(b.Data[dst:dst+n], src.Data[so:so+n])
 }
 
 // CopyBlk copies n bytes of src, from so on, to dst.
 func (b *Bytes) CopyBlk(dst uint64, src *Blk, so, n uint64) {
-	b.ahead = nil
 	copy(b.Data[dst:dst+n], src.v[so:so+n])
-}
-
-// maxAhead is the most that CopyOf copies at once, in bytes: what one block that lives
-// on can keep from being freed.
-const maxAhead = 16 * BlkSize
-
-// CopyOf returns a mutable copy of the 4096 bytes from so on. For calls that go through
-// the buffer in order, one allocation serves many blocks: in large writes that saves a
-// fifth of the server's processor time, most of it the garbage collector's.
-func (b *Bytes) CopyOf(so uint64) *Bytes {
-	a := b.ahead
-	if a == nil || a.off != so || len(a.rest) == 0 {
-		n := min((uint64(len(b.Data))-so)/BlkSize*BlkSize, maxAhead)
-		if a != nil && a.off != so {
-			n = BlkSize // not in order after all
-		}
-		a = &ahead{so, append([]byte(nil), b.Data[so:so+n]...)} // append does not clear it first
-		b.ahead = a
-	}
-	c := a.rest[:BlkSize:BlkSize]
-	a.off, a.rest = so+BlkSize, a.rest[BlkSize:]
-	return &Bytes{Data: c}
 }
 
 // Get is byte i.
@@ -166,6 +132,6 @@ func ZeroBlk() *Blk { return &zero }
 // away from b.
 func Freeze(b *Bytes) *Blk {
 	k := BlkOf(b.Data)
-	b.Data, b.ahead = nil, nil
+	b.Data = nil
 	return k
 }

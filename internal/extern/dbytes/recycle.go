@@ -19,7 +19,7 @@ import (
 const maxRecycled = 8
 
 // recycledBytes is the most that is kept of pieces of one size.
-const recycledBytes = 6 << 20
+const recycledBytes = 8 << 20
 
 // recycled has by i pieces of 1<<i blocks, as pointers to the first.
 var recycled = func() (l [maxRecycled + 1]*freelist.List[*Blk]) {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"maps"
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -23,18 +24,36 @@ const linear = 8
 //
 // Every block written passes through some of these. So the index is the simplest table:
 // open addressing, linear probing, at most half full, nothing is ever removed.
+//
+// Its blocks may be seen as long as they are in it (dbytes.Retain).
 type BMap struct {
-	idx   []uint32 // place in addrs, plus 1; 0: free. A power of two of them; nil while the map is small
-	shift uint     // 64 - log2 of the size of idx
-	addrs []uint64
-	blks  []*dbytes.Blk
+	idx       []uint32 // place in addrs, plus 1; 0: free. A power of two of them; none while the map is small
+	shift     uint     // 64 - log2 of the size of idx
+	addrs     []uint64
+	*retained // &none before the first Put
+	watched   bool
 }
 
+// retained are the blocks of a map, in the order of insertion. A map that is dropped need not be cleared, but until the garbage
+// collector finds it (watched) its blocks are kept.
+type retained struct{ blks []*dbytes.Blk }
+
+// release lets them go.
+func (r *retained) release() {
+	for _, b := range r.blks {
+		dbytes.Release(b)
+	}
+	clear(r.blks)
+	r.blks = r.blks[:0]
+}
+
+var none retained
+
 // NewBMap returns an empty map.
-func NewBMap() *BMap { return &BMap{} }
+func NewBMap() *BMap { return &BMap{retained: &none} }
 
 func (m *BMap) find(a uint64) int {
-	if m.idx == nil {
+	if len(m.idx) == 0 {
 		return slices.Index(m.addrs, a)
 	}
 	for h := m.start(a); ; h = (h + 1) & (len(m.idx) - 1) {
@@ -61,7 +80,15 @@ func (m *BMap) index(i int) {
 
 // Put maps a to b.
 func (m *BMap) Put(a uint64, b *dbytes.Blk) {
+	if m.retained == &none {
+		m.addrs, m.retained = make([]uint64, 0, linear), &retained{make([]*dbytes.Blk, 0, linear)}
+	}
+	if dbytes.Retain(b) && !m.watched {
+		m.watched = true
+		runtime.AddCleanup(m, (*retained).release, m.retained)
+	}
 	if i := m.find(a); i >= 0 {
+		dbytes.Release(m.blks[i])
 		m.blks[i] = b
 		return
 	}
@@ -71,13 +98,23 @@ func (m *BMap) Put(a uint64, b *dbytes.Blk) {
 	case n <= linear: // needs no index
 	case 2*n > len(m.idx):
 		size := bits.Len(uint(4*n - 1))
-		m.idx, m.shift = make([]uint32, 1<<size), 64-uint(size)
+		m.idx, m.shift = zeros(m.idx, 1<<size), 64-uint(size)
 		for i := range m.addrs {
 			m.index(i)
 		}
 	default:
 		m.index(n - 1)
 	}
+}
+
+// zeros are n zeros, in the memory of s if there is so much.
+func zeros(s []uint32, n int) []uint32 {
+	if cap(s) < n {
+		return make([]uint32, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 // Get returns the block of a, or nil.
@@ -99,8 +136,10 @@ func (m *BMap) BlkAt(i uint64) *dbytes.Blk { return m.blks[i] }
 
 // Clear makes the map empty.
 func (m *BMap) Clear() {
-	clear(m.blks)
-	m.idx, m.addrs, m.blks = nil, m.addrs[:0], m.blks[:0]
+	if m.retained != &none {
+		m.release()
+	}
+	m.idx, m.addrs = m.idx[:0], m.addrs[:0]
 }
 
 // List returns the blocks in the order of insertion.

@@ -11,18 +11,22 @@ import (
 type Hold struct {
 	cache *Cache
 	slots []uint32       // of cache, that are kept
+	blks  []*dbytes.Blk  // others, that are retained
 	runs  [][]dbytes.Blk // that were taken
 }
 
 // NewHold returns a Hold of nothing.
 func NewHold() *Hold { return &Hold{} }
 
-// Keep lets block b, which c has just given, be seen until the end of the Hold. The caller has
-// not given back the mutex meanwhile. Other blocks than c's need not be kept, and are not. A Hold is for one cache.
+// Keep lets block b, which c or a map of blocks has just given, be seen until the end of the Hold. The caller has
+// not given back the mutex meanwhile. A Hold is for one cache.
 func (h *Hold) Keep(c *Cache, b *dbytes.Blk) {
 	off := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.blocks)))
 	s := off / dbytes.BlkSize
 	if s >= uintptr(len(c.blocks)) {
+		if dbytes.Retain(b) {
+			h.blks = append(h.blks, b)
+		}
 		return
 	}
 	if n := len(h.slots); n > 0 && h.slots[n-1] == uint32(s) {
@@ -44,19 +48,23 @@ func (h *Hold) Take(l *ddisk.BList) {
 func (h *Hold) End() { h.EndSince(Mark{}) }
 
 // Mark is a point in time for a Hold.
-type Mark struct{ slots, runs int }
+type Mark struct{ slots, blks, runs int }
 
 // Mark is now.
-func (h *Hold) Mark() Mark { return Mark{len(h.slots), len(h.runs)} }
+func (h *Hold) Mark() Mark { return Mark{len(h.slots), len(h.blks), len(h.runs)} }
 
 // EndSince ends the Hold for the blocks that were kept or taken since m, which nobody sees any more.
 func (h *Hold) EndSince(m Mark) {
 	for _, s := range h.slots[m.slots:] {
 		h.cache.kept[s].Add(-1)
 	}
+	for _, b := range h.blks[m.blks:] {
+		dbytes.Release(b)
+	}
+	clear(h.blks[m.blks:])
 	for i, run := range h.runs[m.runs:] {
 		dbytes.RecycleBlks(run)
 		h.runs[m.runs+i] = nil
 	}
-	h.slots, h.runs = h.slots[:m.slots], h.runs[:m.runs]
+	h.slots, h.blks, h.runs = h.slots[:m.slots], h.blks[:m.blks], h.runs[:m.runs]
 }

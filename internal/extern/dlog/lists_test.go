@@ -2,6 +2,7 @@ package dlog
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -38,6 +39,74 @@ func TestBMapLists(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A map keeps its blocks until they are replaced, or it is cleared or dropped; a Hold keeps what a map gave.
+func TestBMapRetains(t *testing.T) {
+	poison(t)
+	src := dbytes.Source(make([]byte, 100*dbytes.BlkSize))
+	base := dbytes.WritesHeld()
+	held := func(want int) {
+		t.Helper()
+		if n := dbytes.WritesHeld() - base; n != want {
+			t.Fatalf("%d blocks are held, not %d", n, want)
+		}
+	}
+	copied := func(i, x uint64) *dbytes.Blk {
+		c := src.CopyOf(i * dbytes.BlkSize)
+		c.PutU64(0, x)
+		return dbytes.Freeze(c)
+	}
+	m, m2 := NewBMap(), NewBMap()
+	for i := range uint64(40) {
+		b := copied(i, i)
+		m.Put(i, b)
+		if i < 10 {
+			m2.Put(i, b)
+		}
+	}
+	m.Put(100, block(1)) // not of the pool
+	src.LetGo()
+	held(40)
+	for i := range uint64(20) {
+		m.Put(i, copied(i, 1000+i))
+	}
+	src.LetGo()
+	held(50) // the first ten are in m2 yet
+	h, c := NewHold(), NewCache(16)
+	h.Keep(c, m2.Get(3))
+	mark := h.Mark()
+	h.Keep(c, m2.Get(4))
+	h.Keep(c, m.Get(100))
+	three, four := m2.Get(3), m2.Get(4)
+	m2.Clear()
+	held(42)
+	h.EndSince(mark)
+	held(41)
+	if three.U64(0) != 3 || four.U64(0) == 4 || m.Get(5).U64(0) != 1005 {
+		t.Error("not what nobody may see is used again")
+	}
+	h.End()
+	held(40)
+	if m.Get(100) == nil || three.U64(0) == 3 {
+		t.Error("the Hold has not ended")
+	}
+	m2.Put(1, copied(1, 1))
+	src.LetGo()
+	held(41)
+	runtime.KeepAlive(m)
+	m = nil
+	for n := 0; dbytes.WritesHeld()-base > 1; n++ { // until the garbage collector has found it
+		if n == 1000 {
+			t.Fatal("a map that was dropped keeps its blocks")
+		}
+		runtime.GC()
+	}
+	if m2.Get(1).U64(0) != 1 {
+		t.Error("a map that was not dropped does not keep its blocks")
+	}
+	m2.Clear()
+	held(0)
 }
 
 // TestParse: Parse takes any block, and says the same of the same bytes. What it

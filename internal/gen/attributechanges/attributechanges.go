@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _419_cs uint64
-	var _ = _419_cs
-	var _420_cns uint32
-	var _ = _420_cns
-	var _out606 uint64
-	var _ = _out606
-	var _out607 uint32
-	var _ = _out607
-	_out606, _out607 = inodeformat.Companion_Default___.GetCtime(ip)
-	_419_cs = _out606
-	_420_cns = _out607
-	if _419_cs < s || _419_cs == s && _420_cns < ns {
+	var _422_cs uint64
+	var _ = _422_cs
+	var _423_cns uint32
+	var _ = _423_cns
+	var _out602 uint64
+	var _ = _out602
+	var _out603 uint32
+	var _ = _out603
+	_out602, _out603 = inodeformat.Companion_Default___.GetCtime(ip)
+	_422_cs = _out602
+	_423_cns = _out603
+	if _422_cs < s || _422_cs == s && _423_cns < ns {
 		return ts, tns
 	}
-	if _420_cns < uint32(999999999) {
-		ts, tns = _419_cs, _420_cns+uint32(1)
-	} else if _419_cs < uint64(18446744073709551615) {
-		ts, tns = _419_cs+uint64(1), uint32(0)
+	if _423_cns < uint32(999999999) {
+		ts, tns = _422_cs, _423_cns+uint32(1)
+	} else if _422_cs < uint64(18446744073709551615) {
+		ts, tns = _422_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _419_cs, _420_cns
+		ts, tns = _422_cs, _423_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _421_size uint64
-	var _ = _421_size
-	var _out608 uint64
-	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetSize(ip)
-	_421_size = _out608
-	var _422_n uint64
-	var _ = _422_n
-	var _out609 uint64
-	var _ = _out609
-	_out609 = inodeformat.Companion_Default___.GetUsed(ip)
-	_422_n = _out609
-	if uint64(549755813888) < _421_size {
+	var _424_size uint64
+	var _ = _424_size
+	var _out604 uint64
+	var _ = _out604
+	_out604 = inodeformat.Companion_Default___.GetSize(ip)
+	_424_size = _out604
+	var _425_n uint64
+	var _ = _425_n
+	var _out605 uint64
+	var _ = _out605
+	_out605 = inodeformat.Companion_Default___.GetUsed(ip)
+	_425_n = _out605
+	if uint64(549755813888) < _424_size {
 		x = uint64(0)
 		return x
 	}
-	var _423_all uint64
-	var _ = _423_all
-	_423_all = (_421_size + uint64(4095)) / uint64(4096)
-	if _423_all < _422_n {
-		_422_n = _423_all
+	var _426_all uint64
+	var _ = _426_all
+	_426_all = (_424_size + uint64(4095)) / uint64(4096)
+	if _426_all < _425_n {
+		_425_n = _426_all
 	}
-	x = uint64(4096) * _422_n
+	x = uint64(4096) * _425_n
 	return x
 }
 

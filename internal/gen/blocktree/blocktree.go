@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out522 uint64
-		var _ = _out522
-		_out522 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out522
+		var _out518 uint64
+		var _ = _out518
+		_out518 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out518
 		return bn
 	}
-	var _329_pb *dbytes.Blk
-	var _ = _329_pb
-	var _out523 *dbytes.Blk
-	var _ = _out523
-	_out523 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_329_pb = _out523
-	bn = _329_pb.U64(uint64(8) * (j % uint64(512)))
+	var _332_pb *dbytes.Blk
+	var _ = _332_pb
+	var _out519 *dbytes.Blk
+	var _ = _out519
+	_out519 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_332_pb = _out519
+	bn = _332_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _330_pn uint64
-	var _ = _330_pn
-	var _out524 uint64
-	var _ = _out524
-	_out524 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_330_pn = _out524
-	if _330_pn == uint64(0) {
-		var _out525 *dbytes.Blk
-		var _ = _out525
-		_out525 = dbytes.ZeroBlk()
-		pb = _out525
+	var _333_pn uint64
+	var _ = _333_pn
+	var _out520 uint64
+	var _ = _out520
+	_out520 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_333_pn = _out520
+	if _333_pn == uint64(0) {
+		var _out521 *dbytes.Blk
+		var _ = _out521
+		_out521 = dbytes.ZeroBlk()
+		pb = _out521
 	} else {
-		var _out526 *dbytes.Blk
-		var _ = _out526
-		_out526 = _this.Fs.ReadBlock(txn, _330_pn, excl)
-		pb = _out526
+		var _out522 *dbytes.Blk
+		var _ = _out522
+		_out522 = _this.Fs.ReadBlock(txn, _333_pn, excl)
+		pb = _out522
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out527 bool
-	var _ = _out527
-	var _out528 uint64
-	var _ = _out528
-	_out527, _out528 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out527
-	bn = _out528
+	var _out523 bool
+	var _ = _out523
+	var _out524 uint64
+	var _ = _out524
+	_out523, _out524 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out523
+	bn = _out524
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out529 bool
-	var _ = _out529
-	var _out530 uint64
-	var _ = _out530
-	_out529, _out530 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out529
-	bn = _out530
+	var _out525 bool
+	var _ = _out525
+	var _out526 uint64
+	var _ = _out526
+	_out525, _out526 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out525
+	bn = _out526
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out531 uint64
-		var _ = _out531
-		_out531 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out531
+		var _out527 uint64
+		var _ = _out527
+		_out527 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out527
 		if bn == uint64(0) {
-			var _331_near uint64
-			var _ = _331_near
-			var _out532 uint64
-			var _ = _out532
-			_out532 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_331_near = _out532
-			var _332_z *dbytes.Bytes
-			var _ = _332_z
-			var _out533 *dbytes.Bytes
-			var _ = _out533
-			_out533 = dbytes.NewBytes(uint64(4096))
-			_332_z = _out533
-			var _out534 bool
-			var _ = _out534
-			var _out535 uint64
-			var _ = _out535
-			_out534, _out535 = _this.AllocRoot(txn, ip, ino, k, _331_near, _332_z)
-			ok = _out534
-			bn = _out535
+			var _334_near uint64
+			var _ = _334_near
+			var _out528 uint64
+			var _ = _out528
+			_out528 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_334_near = _out528
+			var _335_z *dbytes.Bytes
+			var _ = _335_z
+			var _out529 *dbytes.Bytes
+			var _ = _out529
+			_out529 = dbytes.NewBytes(uint64(4096))
+			_335_z = _out529
+			var _out530 bool
+			var _ = _out530
+			var _out531 uint64
+			var _ = _out531
+			_out530, _out531 = _this.AllocRoot(txn, ip, ino, k, _334_near, _335_z)
+			ok = _out530
+			bn = _out531
 		}
 		return ok, bn
 	}
-	var _333_pn uint64 = 0
-	var _ = _333_pn
-	var _out536 bool
-	var _ = _out536
-	var _out537 uint64
-	var _ = _out537
-	_out536, _out537 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out536
-	_333_pn = _out537
+	var _336_pn uint64 = 0
+	var _ = _336_pn
+	var _out532 bool
+	var _ = _out532
+	var _out533 uint64
+	var _ = _out533
+	_out532, _out533 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out532
+	_336_pn = _out533
 	if !ok {
 		return ok, bn
 	}
-	var _334_pb *dbytes.Blk
-	var _ = _334_pb
-	var _out538 *dbytes.Blk
-	var _ = _out538
-	_out538 = _this.Fs.ReadBlock(txn, _333_pn, true)
-	_334_pb = _out538
-	bn = _334_pb.U64(uint64(8) * (j % uint64(512)))
+	var _337_pb *dbytes.Blk
+	var _ = _337_pb
+	var _out534 *dbytes.Blk
+	var _ = _out534
+	_out534 = _this.Fs.ReadBlock(txn, _336_pn, true)
+	_337_pb = _out534
+	bn = _337_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _335_t *dbytes.Bytes
-		var _ = _335_t
-		var _out539 *dbytes.Bytes
-		var _ = _out539
-		_out539 = _334_pb.Thaw()
-		_335_t = _out539
-		var _336_z *dbytes.Bytes
-		var _ = _336_z
-		var _out540 *dbytes.Bytes
-		var _ = _out540
-		_out540 = dbytes.NewBytes(uint64(4096))
-		_336_z = _out540
-		var _out541 bool
-		var _ = _out541
-		var _out542 uint64
-		var _ = _out542
-		_out541, _out542 = _this.AddChild(txn, ip, _335_t, _333_pn, j, false, _333_pn, _336_z)
-		ok = _out541
-		bn = _out542
+		var _338_t *dbytes.Bytes
+		var _ = _338_t
+		var _out535 *dbytes.Bytes
+		var _ = _out535
+		_out535 = _337_pb.Thaw()
+		_338_t = _out535
+		var _339_z *dbytes.Bytes
+		var _ = _339_z
+		var _out536 *dbytes.Bytes
+		var _ = _out536
+		_out536 = dbytes.NewBytes(uint64(4096))
+		_339_z = _out536
+		var _out537 bool
+		var _ = _out537
+		var _out538 uint64
+		var _ = _out538
+		_out537, _out538 = _this.AddChild(txn, ip, _338_t, _336_pn, j, false, _336_pn, _339_z)
+		ok = _out537
+		bn = _out538
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _333_pn, _335_t)
+		_this.CloseParent(txn, _336_pn, _338_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out543 *dbytes.Blk
-		var _ = _out543
-		_out543 = dbytes.ZeroBlk()
-		b = _out543
+		var _out539 *dbytes.Blk
+		var _ = _out539
+		_out539 = dbytes.ZeroBlk()
+		b = _out539
 	} else {
-		var _out544 *dbytes.Blk
-		var _ = _out544
-		_out544 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out544
+		var _out540 *dbytes.Blk
+		var _ = _out540
+		_out540 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out540
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _337_k uint64
-	var _ = _337_k
-	_337_k = positions.Companion_Default___.FlatK(n)
-	var _338_bn uint64
-	var _ = _338_bn
-	var _out545 uint64
-	var _ = _out545
-	_out545 = _this.Resolve(txn, ip, _337_k, positions.Companion_Default___.MaxLev(_337_k), positions.Companion_Default___.FlatJ(n), excl)
-	_338_bn = _out545
-	var _out546 *dbytes.Blk
-	var _ = _out546
-	_out546 = _this.ReadAt(txn, _338_bn, excl)
-	b = _out546
+	var _340_k uint64
+	var _ = _340_k
+	_340_k = positions.Companion_Default___.FlatK(n)
+	var _341_bn uint64
+	var _ = _341_bn
+	var _out541 uint64
+	var _ = _out541
+	_out541 = _this.Resolve(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), positions.Companion_Default___.FlatJ(n), excl)
+	_341_bn = _out541
+	var _out542 *dbytes.Blk
+	var _ = _out542
+	_out542 = _this.ReadAt(txn, _341_bn, excl)
+	b = _out542
 	return b
 }
 

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _276_n uint64
-	var _ = _276_n
-	var _out465 uint64
-	var _ = _out465
-	_out465 = t.Buf.Len()
-	_276_n = _out465
+	var _279_n uint64
+	var _ = _279_n
+	var _out461 uint64
+	var _ = _out461
+	_out461 = t.Buf.Len()
+	_279_n = _out461
 	i = i0
-	var _277_go bool
-	var _ = _277_go
-	_277_go = true
-	for _277_go {
-		var _278_k uint64
-		var _ = _278_k
-		var _out466 uint64
-		var _ = _out466
-		_out466 = t.Buf.KeyAt(i)
-		_278_k = _out466
-		var _279_off uint64
-		var _ = _279_off
-		_279_off = objectsm.Companion_Default___.KeyOff(_278_k)
-		var _280_is bool
-		var _ = _280_is
-		var _281_v bool
-		var _ = _281_v
-		var _out467 bool
-		var _ = _out467
-		var _out468 bool
-		var _ = _out468
-		_out467, _out468 = t.Buf.BitAt(i)
-		_280_is = _out467
-		_281_v = _out468
-		if _280_is {
-			objectsm.Companion_Default___.PutBit(w, _279_off, _281_v)
+	var _280_go bool
+	var _ = _280_go
+	_280_go = true
+	for _280_go {
+		var _281_k uint64
+		var _ = _281_k
+		var _out462 uint64
+		var _ = _out462
+		_out462 = t.Buf.KeyAt(i)
+		_281_k = _out462
+		var _282_off uint64
+		var _ = _282_off
+		_282_off = objectsm.Companion_Default___.KeyOff(_281_k)
+		var _283_is bool
+		var _ = _283_is
+		var _284_v bool
+		var _ = _284_v
+		var _out463 bool
+		var _ = _out463
+		var _out464 bool
+		var _ = _out464
+		_out463, _out464 = t.Buf.BitAt(i)
+		_283_is = _out463
+		_284_v = _out464
+		if _283_is {
+			objectsm.Companion_Default___.PutBit(w, _282_off, _284_v)
 		} else {
-			t.Buf.CopyAt(i, w, _279_off/uint64(8))
+			t.Buf.CopyAt(i, w, _282_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _276_n {
-			_277_go = false
+		if i == _279_n {
+			_280_go = false
 		} else {
-			var _282_k2 uint64
-			var _ = _282_k2
-			var _out469 uint64
-			var _ = _out469
-			_out469 = t.Buf.KeyAt(i)
-			_282_k2 = _out469
-			_277_go = objectsm.Companion_Default___.KeyBlk(_282_k2) == a
+			var _285_k2 uint64
+			var _ = _285_k2
+			var _out465 uint64
+			var _ = _out465
+			_out465 = t.Buf.KeyAt(i)
+			_285_k2 = _out465
+			_280_go = objectsm.Companion_Default___.KeyBlk(_285_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _283_n uint64
-	var _ = _283_n
-	var _out470 uint64
-	var _ = _out470
-	_out470 = t.Buf.Len()
-	_283_n = _out470
-	var _284_i uint64
-	var _ = _284_i
-	_284_i = uint64(0)
+	var _286_n uint64
+	var _ = _286_n
+	var _out466 uint64
+	var _ = _out466
+	_out466 = t.Buf.Len()
+	_286_n = _out466
+	var _287_i uint64
+	var _ = _287_i
+	_287_i = uint64(0)
 	miss = uint64(0)
-	for _284_i < _283_n {
-		var _285_k uint64
-		var _ = _285_k
-		var _out471 uint64
-		var _ = _out471
-		_out471 = t.Buf.KeyAt(_284_i)
-		_285_k = _out471
-		var _286_a uint64
-		var _ = _286_a
-		_286_a = objectsm.Companion_Default___.KeyBlk(_285_k)
-		var _287_b *dbytes.Blk
-		var _ = _287_b
-		var _out472 *dbytes.Blk
-		var _ = _out472
-		_out472 = t.Buf.BlkAt(_284_i)
-		_287_b = _out472
-		if _287_b != (*dbytes.Blk)(nil) {
-			tx.Put(_286_a, _287_b)
-			_284_i = _284_i + uint64(1)
+	for _287_i < _286_n {
+		var _288_k uint64
+		var _ = _288_k
+		var _out467 uint64
+		var _ = _out467
+		_out467 = t.Buf.KeyAt(_287_i)
+		_288_k = _out467
+		var _289_a uint64
+		var _ = _289_a
+		_289_a = objectsm.Companion_Default___.KeyBlk(_288_k)
+		var _290_b *dbytes.Blk
+		var _ = _290_b
+		var _out468 *dbytes.Blk
+		var _ = _out468
+		_out468 = t.Buf.BlkAt(_287_i)
+		_290_b = _out468
+		if _290_b != (*dbytes.Blk)(nil) {
+			tx.Put(_289_a, _290_b)
+			_287_i = _287_i + uint64(1)
 		} else {
-			var _288_c *dbytes.Blk
-			var _ = _288_c
-			var _289___v0 uint64
-			var _ = _289___v0
-			var _out473 *dbytes.Blk
-			var _ = _out473
-			var _out474 uint64
-			var _ = _out474
-			_out473, _out474 = journalreader.Companion_Default___.Lookup(t.S.J, _286_a)
-			_288_c = _out473
-			_289___v0 = _out474
-			if _288_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _286_a
+			var _291_c *dbytes.Blk
+			var _ = _291_c
+			var _292___v0 uint64
+			var _ = _292___v0
+			var _out469 *dbytes.Blk
+			var _ = _out469
+			var _out470 uint64
+			var _ = _out470
+			_out469, _out470 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
+			_291_c = _out469
+			_292___v0 = _out470
+			if _291_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _289_a
 				return ok, miss
 			}
-			var _290_w *dbytes.Bytes
-			var _ = _290_w
-			var _out475 *dbytes.Bytes
-			var _ = _out475
-			_out475 = _288_c.Thaw()
-			_290_w = _out475
-			var _out476 uint64
-			var _ = _out476
-			_out476 = Companion_Default___.Splice1(t, _284_i, _286_a, _290_w)
-			_284_i = _out476
-			var _291_f *dbytes.Blk
-			var _ = _291_f
-			var _out477 *dbytes.Blk
-			var _ = _out477
-			_out477 = dbytes.Freeze(_290_w)
-			_291_f = _out477
-			tx.Put(_286_a, _291_f)
+			var _293_w *dbytes.Bytes
+			var _ = _293_w
+			var _out471 *dbytes.Bytes
+			var _ = _out471
+			_out471 = _291_c.Thaw()
+			_293_w = _out471
+			var _out472 uint64
+			var _ = _out472
+			_out472 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
+			_287_i = _out472
+			var _294_f *dbytes.Blk
+			var _ = _294_f
+			var _out473 *dbytes.Blk
+			var _ = _out473
+			_out473 = dbytes.Freeze(_293_w)
+			_294_f = _out473
+			tx.Put(_289_a, _294_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,28 +218,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _292_j *journalm.Journal
-	var _ = _292_j
-	_292_j = t.S.J
-	_292_j.Mu.Lock()
+	var _295_j *journalm.Journal
+	var _ = _295_j
+	_295_j = t.S.J
+	_295_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out478 uint32
-	var _ = _out478
-	var _out479 uint64
-	var _ = _out479
-	var _out480 bool
-	var _ = _out480
-	var _out481 uint64
-	var _ = _out481
-	_out478, _out479, _out480, _out481 = Companion_Default___.Point(t)
-	st = _out478
-	n = _out479
-	get = _out480
-	miss = _out481
+	var _out474 uint32
+	var _ = _out474
+	var _out475 uint64
+	var _ = _out475
+	var _out476 bool
+	var _ = _out476
+	var _out477 uint64
+	var _ = _out477
+	_out474, _out475, _out476, _out477 = Companion_Default___.Point(t)
+	st = _out474
+	n = _out475
+	get = _out476
+	miss = _out477
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_292_j.Mu.Unlock()
+	_295_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,31 +256,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _293_j *journalm.Journal
-	var _ = _293_j
-	_293_j = t.S.J
+	var _296_j *journalm.Journal
+	var _ = _296_j
+	_296_j = t.S.J
 	n = uint64(0)
-	var _294_ok bool = false
-	var _ = _294_ok
-	var _out482 bool
-	var _ = _out482
-	var _out483 uint64
-	var _ = _out483
-	_out482, _out483 = Companion_Default___.Build(t, t.Tx)
-	_294_ok = _out482
-	miss = _out483
-	get = !_294_ok
-	if !_294_ok {
+	var _297_ok bool = false
+	var _ = _297_ok
+	var _out478 bool
+	var _ = _out478
+	var _out479 uint64
+	var _ = _out479
+	_out478, _out479 = Companion_Default___.Build(t, t.Tx)
+	_297_ok = _out478
+	miss = _out479
+	get = !_297_ok
+	if !_297_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out484 uint32
-	var _ = _out484
-	var _out485 uint64
-	var _ = _out485
-	_out484, _out485 = journalcommit.Companion_Default___.Append(_293_j, t.Tx)
-	st = _out484
-	n = _out485
+	var _out480 uint32
+	var _ = _out480
+	var _out481 uint64
+	var _ = _out481
+	_out480, _out481 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
+	st = _out480
+	n = _out481
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -288,38 +288,38 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _295_j *journalm.Journal
-	var _ = _295_j
-	_295_j = t.S.J
-	var _296_get bool = false
-	var _ = _296_get
-	var _297_miss uint64 = 0
-	var _ = _297_miss
+	var _298_j *journalm.Journal
+	var _ = _298_j
+	_298_j = t.S.J
+	var _299_get bool = false
+	var _ = _299_get
+	var _300_miss uint64 = 0
+	var _ = _300_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out486 uint32
-		var _ = _out486
-		var _out487 uint64
-		var _ = _out487
-		var _out488 bool
-		var _ = _out488
-		var _out489 uint64
-		var _ = _out489
-		_out486, _out487, _out488, _out489 = Companion_Default___.TryAppend(t)
-		st = _out486
-		n = _out487
-		_296_get = _out488
-		_297_miss = _out489
-		if _296_get {
-			var _298_b *dbytes.Blk
-			var _ = _298_b
-			var _out490 *dbytes.Blk
-			var _ = _out490
-			_out490 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _297_miss)
-			_298_b = _out490
-			if _298_b == (*dbytes.Blk)(nil) {
+		var _out482 uint32
+		var _ = _out482
+		var _out483 uint64
+		var _ = _out483
+		var _out484 bool
+		var _ = _out484
+		var _out485 uint64
+		var _ = _out485
+		_out482, _out483, _out484, _out485 = Companion_Default___.TryAppend(t)
+		st = _out482
+		n = _out483
+		_299_get = _out484
+		_300_miss = _out485
+		if _299_get {
+			var _301_b *dbytes.Blk
+			var _ = _301_b
+			var _out486 *dbytes.Blk
+			var _ = _out486
+			_out486 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _300_miss)
+			_301_b = _out486
+			if _301_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -343,39 +343,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _299_w uint64
-	var _ = _299_w
-	var _out491 uint64
-	var _ = _out491
-	_out491 = t.Buf.Len()
-	_299_w = _out491
-	var _300_n uint64
-	var _ = _300_n
-	_300_n = uint64(0)
-	if _299_w > uint64(0) {
+	var _302_w uint64
+	var _ = _302_w
+	var _out487 uint64
+	var _ = _out487
+	_out487 = t.Buf.Len()
+	_302_w = _out487
+	var _303_n uint64
+	var _ = _303_n
+	_303_n = uint64(0)
+	if _302_w > uint64(0) {
 		t.Buf.Sort()
-		var _out492 uint32
-		var _ = _out492
-		var _out493 uint64
-		var _ = _out493
-		_out492, _out493 = Companion_Default___.AppendAll(t)
-		st = _out492
-		_300_n = _out493
+		var _out488 uint32
+		var _ = _out488
+		var _out489 uint64
+		var _ = _out489
+		_out488, _out489 = Companion_Default___.AppendAll(t)
+		st = _out488
+		_303_n = _out489
 		if st != txnm.Companion_Default___.OK() {
-			var _out494 uint64
-			var _ = _out494
-			_out494 = Companion_Default___.Abort(t)
-			need = _out494
+			var _out490 uint64
+			var _ = _out490
+			_out490 = Companion_Default___.Abort(t)
+			need = _out490
 			return st, need
 		}
 		if !stable {
-			_300_n = uint64(0)
+			_303_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _300_n)
-	if _300_n > need {
-		need = _300_n
+	Companion_Default___.Drop(t, _303_n)
+	if _303_n > need {
+		need = _303_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

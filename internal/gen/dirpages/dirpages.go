@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _458_step uint64
-	var _ = _458_step
-	var _459_cap uint64
-	var _ = _459_cap
-	_458_step, _459_cap = uint64(1), uint64(56)
-	var _460_i uint64
-	var _ = _460_i
-	_460_i = from
+	var _461_step uint64
+	var _ = _461_step
+	var _462_cap uint64
+	var _ = _462_cap
+	_461_step, _462_cap = uint64(1), uint64(56)
+	var _463_i uint64
+	var _ = _463_i
+	_463_i = from
 	if blk%uint64(2) == uint64(1) {
-		_458_step, _459_cap = uint64(8), uint64(255)
-		_460_i = (_460_i + uint64(7)) / uint64(8) * uint64(8)
+		_461_step, _462_cap = uint64(8), uint64(255)
+		_463_i = (_463_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _460_i < uint64(64) {
-		var _461_w uint64
-		var _ = _461_w
-		_461_w = b.U64(uint64(64) * _460_i)
-		if _461_w != uint64(0) {
-			var _462_l uint64
-			var _ = _462_l
-			_462_l = _461_w / uint64(281474976710656) % uint64(256)
-			if _462_l > _459_cap {
-				_462_l = _459_cap
+	for _463_i < uint64(64) {
+		var _464_w uint64
+		var _ = _464_w
+		_464_w = b.U64(uint64(64) * _463_i)
+		if _464_w != uint64(0) {
+			var _465_l uint64
+			var _ = _465_l
+			_465_l = _464_w / uint64(281474976710656) % uint64(256)
+			if _465_l > _462_cap {
+				_465_l = _462_cap
 			}
-			var _out643 bool
-			var _ = _out643
-			_out643 = out.Offer(_461_w%uint64(281474976710656), b, uint64(64)*_460_i+uint64(8), _462_l, uint64(64)*blk+_460_i+uint64(3))
-			fits = _out643
+			var _out639 bool
+			var _ = _out639
+			_out639 = out.Offer(_464_w%uint64(281474976710656), b, uint64(64)*_463_i+uint64(8), _465_l, uint64(64)*blk+_463_i+uint64(3))
+			fits = _out639
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_460_i = _460_i + _458_step
+		_463_i = _463_i + _461_step
 	}
 	fits = true
 	return fits

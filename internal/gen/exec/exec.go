@@ -101,20 +101,20 @@ func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _596_ok bool
-	var _ = _596_ok
-	var _597_n uint64
-	var _ = _597_n
-	var _out807 bool
-	var _ = _out807
-	var _out808 uint64
-	var _ = _out808
-	_out807, _out808 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_596_ok = _out807
-	_597_n = _out808
+	var _599_ok bool
+	var _ = _599_ok
+	var _600_n uint64
+	var _ = _600_n
+	var _out803 bool
+	var _ = _out803
+	var _out804 uint64
+	var _ = _out804
+	_out803, _out804 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_599_ok = _out803
+	_600_n = _out804
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _596_ok {
+		if _599_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -126,16 +126,16 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out809 uint32
-	var _ = _out809
-	_out809 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out809
+	var _out805 uint32
+	var _ = _out805
+	_out805 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out805
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
 		txnsysm.Companion_Default___.TYield(t.S)
-		var _out810 uint32
-		var _ = _out810
-		_out810 = Companion_Default___.Sync(t)
-		st = _out810
+		var _out806 uint32
+		var _ = _out806
+		_out806 = Companion_Default___.Sync(t)
+		st = _out806
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _600_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _600_ip
-	var _out813 uint32
-	var _ = _out813
-	var _out814 *dbytes.Bytes
-	var _ = _out814
-	_out813, _out814 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out813
-	_600_ip = _out814
+	var _603_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _603_ip
+	var _out809 uint32
+	var _ = _out809
+	var _out810 *dbytes.Bytes
+	var _ = _out810
+	_out809, _out810 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out809
+	_603_ip = _out810
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _600_ip
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out815 uint32
-	var _ = _out815
-	_out815 = inodeformat.Companion_Default___.GetTy(_600_ip)
-	_601_ty = _out815
-	if _601_ty != permissions.Companion_Default___.REG() {
+	after = _603_ip
+	var _604_ty uint32
+	var _ = _604_ty
+	var _out811 uint32
+	var _ = _out811
+	_out811 = inodeformat.Companion_Default___.GetTy(_603_ip)
+	_604_ty = _out811
+	if _604_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _602_r bool
-	var _ = _602_r
-	var _out816 bool
-	var _ = _out816
-	_out816 = permissions.Companion_Default___.MayData(c, _600_ip, permissions.Companion_Default___.MAYR())
-	_602_r = _out816
-	var _603_x bool
-	var _ = _603_x
-	var _out817 bool
-	var _ = _out817
-	_out817 = permissions.Companion_Default___.May(c, _600_ip, permissions.Companion_Default___.MAYX())
-	_603_x = _out817
-	if !_602_r && !_603_x {
+	var _605_r bool
+	var _ = _605_r
+	var _out812 bool
+	var _ = _out812
+	_out812 = permissions.Companion_Default___.MayData(c, _603_ip, permissions.Companion_Default___.MAYR())
+	_605_r = _out812
+	var _606_x bool
+	var _ = _606_x
+	var _out813 bool
+	var _ = _out813
+	_out813 = permissions.Companion_Default___.May(c, _603_ip, permissions.Companion_Default___.MAYX())
+	_606_x = _out813
+	if !_605_r && !_606_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _604_size uint64
-	var _ = _604_size
-	var _out818 uint64
-	var _ = _out818
-	_out818 = inodeformat.Companion_Default___.GetSize(_600_ip)
-	_604_size = _out818
-	eof = off >= _604_size || len_ >= _604_size-off
-	var _out819 *dbytes.Bytes
-	var _ = _out819
-	_out819 = d.Fs.Read(txn, ino, off, len_)
-	data = _out819
+	var _607_size uint64
+	var _ = _607_size
+	var _out814 uint64
+	var _ = _out814
+	_out814 = inodeformat.Companion_Default___.GetSize(_603_ip)
+	_607_size = _out814
+	eof = off >= _607_size || len_ >= _607_size-off
+	var _out815 *dbytes.Bytes
+	var _ = _out815
+	_out815 = d.Fs.Read(txn, ino, off, len_)
+	data = _out815
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _605_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _605_ip
-	var _out820 uint32
-	var _ = _out820
-	var _out821 *dbytes.Bytes
-	var _ = _out821
-	_out820, _out821 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out820
-	_605_ip = _out821
+	var _608_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _608_ip
+	var _out816 uint32
+	var _ = _out816
+	var _out817 *dbytes.Bytes
+	var _ = _out817
+	_out816, _out817 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out816
+	_608_ip = _out817
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _605_ip
-	var _606_ty uint32
-	var _ = _606_ty
-	var _out822 uint32
-	var _ = _out822
-	_out822 = inodeformat.Companion_Default___.GetTy(_605_ip)
-	_606_ty = _out822
-	if _606_ty != permissions.Companion_Default___.REG() {
+	before = _608_ip
+	var _609_ty uint32
+	var _ = _609_ty
+	var _out818 uint32
+	var _ = _out818
+	_out818 = inodeformat.Companion_Default___.GetTy(_608_ip)
+	_609_ty = _out818
+	if _609_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _607_w bool
-	var _ = _607_w
-	var _out823 bool
-	var _ = _out823
-	_out823 = permissions.Companion_Default___.MayData(c, _605_ip, permissions.Companion_Default___.MAYW())
-	_607_w = _out823
-	if !_607_w {
+	var _610_w bool
+	var _ = _610_w
+	var _out819 bool
+	var _ = _out819
+	_out819 = permissions.Companion_Default___.MayData(c, _608_ip, permissions.Companion_Default___.MAYW())
+	_610_w = _out819
+	if !_610_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _605_ip
+		after = _608_ip
 		return st, before, after
 	}
-	var _608_size uint64
-	var _ = _608_size
-	var _out824 uint64
-	var _ = _out824
-	_out824 = inodeformat.Companion_Default___.GetSize(_605_ip)
-	_608_size = _out824
-	var _609_shrink uint64
-	var _ = _609_shrink
-	var _out825 uint64
-	var _ = _out825
-	_out825 = inodeformat.Companion_Default___.GetShrink(_605_ip)
-	_609_shrink = _out825
-	if _609_shrink != uint64(0) && off+len_ > _608_size {
+	var _611_size uint64
+	var _ = _611_size
+	var _out820 uint64
+	var _ = _out820
+	_out820 = inodeformat.Companion_Default___.GetSize(_608_ip)
+	_611_size = _out820
+	var _612_shrink uint64
+	var _ = _612_shrink
+	var _out821 uint64
+	var _ = _out821
+	_out821 = inodeformat.Companion_Default___.GetShrink(_608_ip)
+	_612_shrink = _out821
+	if _612_shrink != uint64(0) && off+len_ > _611_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out826 uint32
-	var _ = _out826
-	var _out827 *dbytes.Bytes
-	var _ = _out827
-	_out826, _out827 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out826
-	after = _out827
+	var _out822 uint32
+	var _ = _out822
+	var _out823 *dbytes.Bytes
+	var _ = _out823
+	_out822, _out823 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out822
+	after = _out823
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _610_ok bool
-	var _ = _610_ok
-	var _out828 bool
-	var _ = _out828
-	_out828 = d.Write(txn, ino, off, src, so, len_)
-	_610_ok = _out828
-	if !_610_ok {
+	var _613_ok bool
+	var _ = _613_ok
+	var _out824 bool
+	var _ = _out824
+	_out824 = d.Write(txn, ino, off, src, so, len_)
+	_613_ok = _out824
+	if !_613_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _611_np *dbytes.Bytes
-	var _ = _611_np
-	var _out829 *dbytes.Bytes
-	var _ = _out829
-	_out829 = d.Fs.GetInode(txn, ino, true)
-	_611_np = _out829
-	var _612_ts uint64
-	var _ = _612_ts
-	var _613_tns uint32
-	var _ = _613_tns
-	var _out830 uint64
-	var _ = _out830
-	var _out831 uint32
-	var _ = _out831
-	_out830, _out831 = attributechanges.Companion_Default___.Stamp(_611_np, s, ns)
-	_612_ts = _out830
-	_613_tns = _out831
-	inodeformat.Companion_Default___.SetMtime(_611_np, _612_ts, _613_tns)
-	inodeformat.Companion_Default___.SetCtime(_611_np, _612_ts, _613_tns)
+	var _614_np *dbytes.Bytes
+	var _ = _614_np
+	var _out825 *dbytes.Bytes
+	var _ = _out825
+	_out825 = d.Fs.GetInode(txn, ino, true)
+	_614_np = _out825
+	var _615_ts uint64
+	var _ = _615_ts
+	var _616_tns uint32
+	var _ = _616_tns
+	var _out826 uint64
+	var _ = _out826
+	var _out827 uint32
+	var _ = _out827
+	_out826, _out827 = attributechanges.Companion_Default___.Stamp(_614_np, s, ns)
+	_615_ts = _out826
+	_616_tns = _out827
+	inodeformat.Companion_Default___.SetMtime(_614_np, _615_ts, _616_tns)
+	inodeformat.Companion_Default___.SetCtime(_614_np, _615_ts, _616_tns)
 	if c.Uid != uint32(0) {
-		var _614_mode uint32
-		var _ = _614_mode
-		var _out832 uint32
-		var _ = _out832
-		_out832 = inodeformat.Companion_Default___.GetMode(_611_np)
-		_614_mode = _out832
-		inodeformat.Companion_Default___.SetMode(_611_np, permissions.Companion_Default___.KillPriv(_614_mode))
+		var _617_mode uint32
+		var _ = _617_mode
+		var _out828 uint32
+		var _ = _out828
+		_out828 = inodeformat.Companion_Default___.GetMode(_614_np)
+		_617_mode = _out828
+		inodeformat.Companion_Default___.SetMode(_614_np, permissions.Companion_Default___.KillPriv(_617_mode))
 	}
-	d.PutInode(txn, ino, _611_np)
-	after = _611_np
+	d.PutInode(txn, ino, _614_np)
+	after = _614_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _615_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _615_ip
-	var _out833 uint32
-	var _ = _out833
-	var _out834 *dbytes.Bytes
-	var _ = _out834
-	_out833, _out834 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out833
-	_615_ip = _out834
+	var _618_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _618_ip
+	var _out829 uint32
+	var _ = _out829
+	var _out830 *dbytes.Bytes
+	var _ = _out830
+	_out829, _out830 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out829
+	_618_ip = _out830
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _615_ip
-	var _616_ty uint32
-	var _ = _616_ty
-	var _out835 uint32
-	var _ = _out835
-	_out835 = inodeformat.Companion_Default___.GetTy(_615_ip)
-	_616_ty = _out835
-	if _616_ty != permissions.Companion_Default___.LNK() {
+	after = _618_ip
+	var _619_ty uint32
+	var _ = _619_ty
+	var _out831 uint32
+	var _ = _out831
+	_out831 = inodeformat.Companion_Default___.GetTy(_618_ip)
+	_619_ty = _out831
+	if _619_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _617_size uint64
-	var _ = _617_size
-	var _out836 uint64
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetSize(_615_ip)
-	_617_size = _out836
-	if _617_size > uint64(4096) {
+	var _620_size uint64
+	var _ = _620_size
+	var _out832 uint64
+	var _ = _out832
+	_out832 = inodeformat.Companion_Default___.GetSize(_618_ip)
+	_620_size = _out832
+	if _620_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out837 *dbytes.Bytes
-	var _ = _out837
-	_out837 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out837
+	var _out833 *dbytes.Bytes
+	var _ = _out833
+	_out833 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out833
 	return st, target, after
 }
 

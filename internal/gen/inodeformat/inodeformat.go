@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _314_k uint64
-	var _ = _314_k
-	_314_k = uint64(0)
-	for _314_k < uint64(15) {
-		var _315_x uint64
-		var _ = _315_x
-		var _out507 uint64
-		var _ = _out507
-		_out507 = Companion_Default___.GetSlot(b, _314_k)
-		_315_x = _out507
-		if _315_x != uint64(0) {
+	var _317_k uint64
+	var _ = _317_k
+	_317_k = uint64(0)
+	for _317_k < uint64(15) {
+		var _318_x uint64
+		var _ = _318_x
+		var _out503 uint64
+		var _ = _out503
+		_out503 = Companion_Default___.GetSlot(b, _317_k)
+		_318_x = _out503
+		if _318_x != uint64(0) {
 			r = false
 			return r
 		}
-		_314_k = _314_k + uint64(1)
+		_317_k = _317_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _316_u uint64
-	var _ = _316_u
-	var _out508 uint64
-	var _ = _out508
-	_out508 = Companion_Default___.GetUsed(b)
-	_316_u = _out508
-	Companion_Default___.SetUsed(b, _316_u+uint64(1))
+	var _319_u uint64
+	var _ = _319_u
+	var _out504 uint64
+	var _ = _out504
+	_out504 = Companion_Default___.GetUsed(b)
+	_319_u = _out504
+	Companion_Default___.SetUsed(b, _319_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _317_u uint64
-	var _ = _317_u
-	var _out509 uint64
-	var _ = _out509
-	_out509 = Companion_Default___.GetUsed(b)
-	_317_u = _out509
-	Companion_Default___.SetUsed(b, _317_u-uint64(1))
+	var _320_u uint64
+	var _ = _320_u
+	var _out505 uint64
+	var _ = _out505
+	_out505 = Companion_Default___.GetUsed(b)
+	_320_u = _out505
+	Companion_Default___.SetUsed(b, _320_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

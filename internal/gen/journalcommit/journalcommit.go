@@ -184,8 +184,12 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var _ = _out131
 	_out131 = dlog.NewBMap()
 	_96_r = _out131
+	var _97_was *dlog.BMap
+	var _ = _97_was
+	_97_was = j.Running
 	Companion_Default___.StartFields(j, _96_r, _94_ring, _95_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
+	_97_was.Clear()
 	ok = true
 	return ok
 	return ok
@@ -193,124 +197,124 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _97_n uint64
-	var _ = _97_n
+	var _98_n uint64
+	var _ = _98_n
 	var _out132 uint64
 	var _ = _out132
 	_out132 = j.Running.Len()
-	_97_n = _out132
-	var _98_i uint64
-	var _ = _98_i
-	_98_i = uint64(0)
-	for _98_i < _97_n {
-		var _99_a uint64
-		var _ = _99_a
+	_98_n = _out132
+	var _99_i uint64
+	var _ = _99_i
+	_99_i = uint64(0)
+	for _99_i < _98_n {
+		var _100_a uint64
+		var _ = _100_a
 		var _out133 uint64
 		var _ = _out133
-		_out133 = j.Running.AddrAt(_98_i)
-		_99_a = _out133
-		var _100_x *dbytes.Blk
-		var _ = _100_x
+		_out133 = j.Running.AddrAt(_99_i)
+		_100_a = _out133
+		var _101_x *dbytes.Blk
+		var _ = _101_x
 		var _out134 *dbytes.Blk
 		var _ = _out134
-		_out134 = j.Lho.Get(_99_a)
-		_100_x = _out134
-		if _100_x != (*dbytes.Blk)(nil) {
+		_out134 = j.Lho.Get(_100_a)
+		_101_x = _out134
+		if _101_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
 		var _out135 *dbytes.Blk
 		var _ = _out135
-		_out135 = j.Iho.Get(_99_a)
-		_100_x = _out135
-		if _100_x != (*dbytes.Blk)(nil) {
+		_out135 = j.Iho.Get(_100_a)
+		_101_x = _out135
+		if _101_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_98_i = _98_i + uint64(1)
+		_99_i = _99_i + uint64(1)
 	}
 	b = false
 	return b
 	return b
 }
-func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64) (bool, bool) {
-	var w bool = false
-	var _ = w
+func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64) bool {
 	var b bool = false
 	var _ = b
+	var _102_w bool
+	var _ = _102_w
 	var _out136 bool
 	var _ = _out136
 	_out136 = j.Notes.Bulk(a)
-	w = _out136
+	_102_w = _out136
 	b = false
-	if !w || a < j.Flo || j.Fhi <= a {
-		return w, b
+	if !_102_w || a < j.Flo || j.Fhi <= a {
+		return b
 	}
-	var _101_x *dbytes.Blk
-	var _ = _101_x
+	var _103_x *dbytes.Blk
+	var _ = _103_x
 	var _out137 *dbytes.Blk
 	var _ = _out137
 	_out137 = j.Lgm.Get(a)
-	_101_x = _out137
-	if _101_x != (*dbytes.Blk)(nil) {
-		return w, b
+	_103_x = _out137
+	if _103_x != (*dbytes.Blk)(nil) {
+		return b
 	}
 	var _out138 *dbytes.Blk
 	var _ = _out138
 	_out138 = j.Inm.Get(a)
-	_101_x = _out138
-	if _101_x != (*dbytes.Blk)(nil) {
-		return w, b
+	_103_x = _out138
+	if _103_x != (*dbytes.Blk)(nil) {
+		return b
 	}
-	var _102_known bool
-	var _ = _102_known
-	var _103_v *dbytes.Blk
-	var _ = _103_v
+	var _104_known bool
+	var _ = _104_known
+	var _105_v *dbytes.Blk
+	var _ = _105_v
 	var _out139 bool
 	var _ = _out139
 	var _out140 *dbytes.Blk
 	var _ = _out140
 	_out139, _out140 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_102_known = _out139
-	_103_v = _out140
-	if !_102_known {
-		return w, b
+	_104_known = _out139
+	_105_v = _out140
+	if !_104_known {
+		return b
 	}
-	var _104_set__ bool
-	var _ = _104_set__
-	_104_set__ = bits.Companion_Default___.BitOf(_103_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _104_set__ {
-		return w, b
+	var _106_set__ bool
+	var _ = _106_set__
+	_106_set__ = bits.Companion_Default___.BitOf(_105_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _106_set__ {
+		return b
 	}
 	b = true
-	return w, b
+	return b
 }
 func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) (bool, *dbytes.Blk) {
 	var known bool = false
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _105_x *dbytes.Blk
-	var _ = _105_x
+	var _107_x *dbytes.Blk
+	var _ = _107_x
 	var _out141 *dbytes.Blk
 	var _ = _out141
 	_out141 = j.Lgm.Get(a)
-	_105_x = _out141
-	if _105_x == (*dbytes.Blk)(nil) {
+	_107_x = _out141
+	if _107_x == (*dbytes.Blk)(nil) {
 		var _out142 *dbytes.Blk
 		var _ = _out142
 		_out142 = j.Inm.Get(a)
-		_105_x = _out142
+		_107_x = _out142
 	}
-	if _105_x == (*dbytes.Blk)(nil) {
+	if _107_x == (*dbytes.Blk)(nil) {
 		var _out143 *dbytes.Blk
 		var _ = _out143
 		_out143 = j.Cache.Get(a)
-		_105_x = _out143
+		_107_x = _out143
 	}
-	known = _105_x != (*dbytes.Blk)(nil) /* dircomp */
+	known = _107_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
-		b = _105_x
+		b = _107_x
 	} else {
 		var _out144 *dbytes.Blk
 		var _ = _out144
@@ -319,99 +323,73 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	}
 	return known, b
 }
-func (_this *CompanionStruct_Default___) Own(b *dbytes.Blk) *dbytes.Blk {
-	var c *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = c
-	var _106_t *dbytes.Bytes
-	var _ = _106_t
-	var _out145 *dbytes.Bytes
-	var _ = _out145
-	_out145 = b.Thaw()
-	_106_t = _out145
-	var _out146 *dbytes.Blk
-	var _ = _out146
-	_out146 = dbytes.Freeze(_106_t)
-	c = _out146
-	return c
-}
 func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
 	var ring *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out147 *dlog.BMap
+	var _out145 *dlog.BMap
+	var _ = _out145
+	_out145 = dlog.NewBMap()
+	dir = _out145
+	var _out146 *dlog.BMap
+	var _ = _out146
+	_out146 = dlog.NewBMap()
+	ring = _out146
+	var _108_n uint64
+	var _ = _108_n
+	var _out147 uint64
 	var _ = _out147
-	_out147 = dlog.NewBMap()
-	dir = _out147
-	var _out148 *dlog.BMap
-	var _ = _out148
-	_out148 = dlog.NewBMap()
-	ring = _out148
-	var _107_n uint64
-	var _ = _107_n
-	var _out149 uint64
-	var _ = _out149
-	_out149 = j.Running.Len()
-	_107_n = _out149
-	var _108_i uint64
-	var _ = _108_i
-	_108_i = uint64(0)
-	for _108_i < _107_n {
-		var _109_a uint64
-		var _ = _109_a
-		var _out150 uint64
-		var _ = _out150
-		_out150 = j.Running.AddrAt(_108_i)
-		_109_a = _out150
-		var _110_b *dbytes.Blk
-		var _ = _110_b
-		var _out151 *dbytes.Blk
-		var _ = _out151
-		_out151 = j.Running.BlkAt(_108_i)
-		_110_b = _out151
-		var _111_w bool
-		var _ = _111_w
+	_out147 = j.Running.Len()
+	_108_n = _out147
+	var _109_i uint64
+	var _ = _109_i
+	_109_i = uint64(0)
+	for _109_i < _108_n {
+		var _110_a uint64
+		var _ = _110_a
+		var _out148 uint64
+		var _ = _out148
+		_out148 = j.Running.AddrAt(_109_i)
+		_110_a = _out148
+		var _111_b *dbytes.Blk
+		var _ = _111_b
+		var _out149 *dbytes.Blk
+		var _ = _out149
+		_out149 = j.Running.BlkAt(_109_i)
+		_111_b = _out149
 		var _112_s bool
 		var _ = _112_s
-		var _out152 bool
-		var _ = _out152
-		var _out153 bool
-		var _ = _out153
-		_out152, _out153 = Companion_Default___.Straight(j, _109_a)
-		_111_w = _out152
-		_112_s = _out153
+		var _out150 bool
+		var _ = _out150
+		_out150 = Companion_Default___.Straight(j, _110_a)
+		_112_s = _out150
 		if _112_s {
-			dir.Put(_109_a, _110_b)
+			dir.Put(_110_a, _111_b)
 		} else {
-			if _111_w {
-				var _out154 *dbytes.Blk
-				var _ = _out154
-				_out154 = Companion_Default___.Own(_110_b)
-				_110_b = _out154
-			}
-			ring.Put(_109_a, _110_b)
+			ring.Put(_110_a, _111_b)
 		}
-		_108_i = _108_i + uint64(1)
+		_109_i = _109_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
 	var _113_n uint64
 	var _ = _113_n
-	var _out155 uint64
-	var _ = _out155
-	_out155 = dir.Len()
-	_113_n = _out155
+	var _out151 uint64
+	var _ = _out151
+	_out151 = dir.Len()
+	_113_n = _out151
 	var _114_i uint64
 	var _ = _114_i
 	_114_i = uint64(0)
 	for _114_i < _113_n {
 		var _115_a uint64
 		var _ = _115_a
-		var _out156 uint64
-		var _ = _out156
-		_out156 = dir.AddrAt(_114_i)
-		_115_a = _out156
+		var _out152 uint64
+		var _ = _out152
+		_out152 = dir.AddrAt(_114_i)
+		_115_a = _out152
 		j.Cache.Forget(_115_a)
 		_114_i = _114_i + uint64(1)
 	}
@@ -428,26 +406,26 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
 	var _116_n uint64
 	var _ = _116_n
-	var _out157 uint64
-	var _ = _out157
-	_out157 = j.Cdm.Len()
-	_116_n = _out157
+	var _out153 uint64
+	var _ = _out153
+	_out153 = j.Cdm.Len()
+	_116_n = _out153
 	var _117_i uint64
 	var _ = _117_i
 	_117_i = uint64(0)
 	var _118_z *dbytes.Blk
 	var _ = _118_z
-	var _out158 *dbytes.Blk
-	var _ = _out158
-	_out158 = dbytes.ZeroBlk()
-	_118_z = _out158
+	var _out154 *dbytes.Blk
+	var _ = _out154
+	_out154 = dbytes.ZeroBlk()
+	_118_z = _out154
 	for _117_i < _116_n {
 		var _119_a uint64
 		var _ = _119_a
-		var _out159 uint64
-		var _ = _out159
-		_out159 = j.Cdm.AddrAt(_117_i)
-		_119_a = _out159
+		var _out155 uint64
+		var _ = _out155
+		_out155 = j.Cdm.AddrAt(_117_i)
+		_119_a = _out155
 		j.Lho.Put(_119_a, _118_z)
 		_117_i = _117_i + uint64(1)
 	}
@@ -459,35 +437,44 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal, c *dlog.Codes) {
 	var _120_n uint64
 	var _ = _120_n
-	var _out160 uint64
-	var _ = _out160
-	_out160 = j.Cgm.Len()
-	_120_n = _out160
+	var _out156 uint64
+	var _ = _out156
+	_out156 = j.Cgm.Len()
+	_120_n = _out156
 	var _121_e *dlog.BMap
 	var _ = _121_e
-	var _out161 *dlog.BMap
-	var _ = _out161
-	_out161 = dlog.NewBMap()
-	_121_e = _out161
+	var _out157 *dlog.BMap
+	var _ = _out157
+	_out157 = dlog.NewBMap()
+	_121_e = _out157
 	var _122_f *dlog.BMap
 	var _ = _122_f
-	var _out162 *dlog.BMap
-	var _ = _out162
-	_out162 = dlog.NewBMap()
-	_122_f = _out162
-	var _123_l *dlog.BMap
-	var _ = _123_l
-	var _124_h uint64
-	var _ = _124_h
-	var _out163 *dlog.BMap
-	var _ = _out163
-	var _out164 uint64
-	var _ = _out164
-	_out163, _out164 = Companion_Default___.FinishMaps(j, c)
-	_123_l = _out163
-	_124_h = _out164
-	Companion_Default___.FinishFields(j, _121_e, _122_f, _123_l, _120_n, _124_h)
+	var _out158 *dlog.BMap
+	var _ = _out158
+	_out158 = dlog.NewBMap()
+	_122_f = _out158
+	var _123_ring *dlog.BMap
+	var _ = _123_ring
+	var _124_dir *dlog.BMap
+	var _ = _124_dir
+	_123_ring, _124_dir = j.Cgm, j.Cdm
+	var _125_l *dlog.BMap
+	var _ = _125_l
+	var _126_h uint64
+	var _ = _126_h
+	var _out159 *dlog.BMap
+	var _ = _out159
+	var _out160 uint64
+	var _ = _out160
+	_out159, _out160 = Companion_Default___.FinishMaps(j, c)
+	_125_l = _out159
+	_126_h = _out160
+	Companion_Default___.FinishFields(j, _121_e, _122_f, _125_l, _120_n, _126_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
+	_124_dir.Clear()
+	if _125_l != _123_ring {
+		_123_ring.Clear()
+	}
 }
 func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
 	var l *dlog.BMap = (*dlog.BMap)(nil)
@@ -495,14 +482,14 @@ func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog
 	var h uint64 = 0
 	var _ = h
 	Companion_Default___.HoldDirect(j, c)
-	var _out165 *dlog.BMap
-	var _ = _out165
-	_out165 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	l = _out165
-	var _out166 uint64
-	var _ = _out166
-	_out166 = j.Cdm.Len()
-	h = _out166
+	var _out161 *dlog.BMap
+	var _ = _out161
+	_out161 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out161
+	var _out162 uint64
+	var _ = _out162
+	_out162 = j.Cdm.Len()
+	h = _out162
 	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

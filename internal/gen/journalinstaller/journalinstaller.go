@@ -64,29 +64,29 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out195 bool
-	var _ = _out195
-	_out195 = journalpolicy.Companion_Default___.WantInstall(j)
-	ok = _out195
+	var _out191 bool
+	var _ = _out191
+	_out191 = journalpolicy.Companion_Default___.WantInstall(j)
+	ok = _out191
 	if ok {
 		Companion_Default___.FreezeLogged(j)
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
-	var _140_r *dlog.BMap
-	var _ = _140_r
-	var _out196 *dlog.BMap
-	var _ = _out196
-	_out196 = dlog.NewBMap()
-	_140_r = _out196
-	var _141_f *dlog.BMap
-	var _ = _141_f
-	var _out197 *dlog.BMap
-	var _ = _out197
-	_out197 = dlog.NewBMap()
-	_141_f = _out197
-	Companion_Default___.StartInstallFields(j, _140_r, _141_f)
+	var _142_r *dlog.BMap
+	var _ = _142_r
+	var _out192 *dlog.BMap
+	var _ = _out192
+	_out192 = dlog.NewBMap()
+	_142_r = _out192
+	var _143_f *dlog.BMap
+	var _ = _143_f
+	var _out193 *dlog.BMap
+	var _ = _out193
+	_out193 = dlog.NewBMap()
+	_143_f = _out193
+	Companion_Default___.StartInstallFields(j, _142_r, _143_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
 	j.Inm = j.Lgm
@@ -101,10 +101,10 @@ func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal,
 func (_this *CompanionStruct_Default___) InstSort(j *journalm.Journal) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out198 *ddisk.BList
-	var _ = _out198
-	_out198 = j.Inm.Sorted()
-	l = _out198
+	var _out194 *ddisk.BList
+	var _ = _out194
+	_out194 = j.Inm.Sorted()
+	l = _out194
 	j.Ins.List = l
 	return l
 }
@@ -113,19 +113,19 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _142_a uint64 = 0
-	var _ = _142_a
-	var _out199 uint64
-	var _ = _out199
-	var _out200 uint64
-	var _ = _out200
-	_out199, _out200 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_142_a = _out199
-	n = _out200
-	var _out201 bool
-	var _ = _out201
-	_out201 = j.D.WriteRun(_142_a, j.Ins.List, i, n)
-	ok = _out201
+	var _144_a uint64 = 0
+	var _ = _144_a
+	var _out195 uint64
+	var _ = _out195
+	var _out196 uint64
+	var _ = _out196
+	_out195, _out196 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
+	_144_a = _out195
+	n = _out196
+	var _out197 bool
+	var _ = _out197
+	_out197 = j.D.WriteRun(_144_a, j.Ins.List, i, n)
+	ok = _out197
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
@@ -139,22 +139,22 @@ func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.C
 	var _ = b
 	var i1 uint64 = 0
 	var _ = i1
-	var _out202 bool
+	var _out198 bool
+	var _ = _out198
+	var _out199 uint64
+	var _ = _out199
+	var _out200 uint64
+	var _ = _out200
+	var _out201 *dbytes.Blk
+	var _ = _out201
+	var _out202 uint64
 	var _ = _out202
-	var _out203 uint64
-	var _ = _out203
-	var _out204 uint64
-	var _ = _out204
-	var _out205 *dbytes.Blk
-	var _ = _out205
-	var _out206 uint64
-	var _ = _out206
-	_out202, _out203, _out204, _out205, _out206 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
-	ok = _out202
-	p = _out203
-	a = _out204
-	b = _out205
-	i1 = _out206
+	_out198, _out199, _out200, _out201, _out202 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
+	ok = _out198
+	p = _out199
+	a = _out200
+	b = _out201
+	i1 = _out202
 	if !ok {
 		j.Notes.Damaged(a)
 	}
@@ -167,16 +167,16 @@ func (_this *CompanionStruct_Default___) PageUp(j *journalm.Journal, c *dlog.Cod
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out207 bool
-	var _ = _out207
-	var _out208 uint64
-	var _ = _out208
-	var _out209 uint64
-	var _ = _out209
-	_out207, _out208, _out209 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
-	root = _out207
-	c0 = _out208
-	c1 = _out209
+	var _out203 bool
+	var _ = _out203
+	var _out204 uint64
+	var _ = _out204
+	var _out205 uint64
+	var _ = _out205
+	_out203, _out204, _out205 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
+	root = _out203
+	c0 = _out204
+	c1 = _out205
 	return root, c0, c1
 }
 func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, uint64) {
@@ -184,27 +184,27 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _143_version uint64 = 0
-	var _ = _143_version
-	var _out210 uint64
-	var _ = _out210
-	var _out211 uint64
-	var _ = _out211
-	var _out212 uint64
-	var _ = _out212
-	_out210, _out211, _out212 = j.Tree.Pages.Root()
-	_143_version = _out210
-	r0 = _out211
-	r1 = _out212
+	var _145_version uint64 = 0
+	var _ = _145_version
+	var _out206 uint64
+	var _ = _out206
+	var _out207 uint64
+	var _ = _out207
+	var _out208 uint64
+	var _ = _out208
+	_out206, _out207, _out208 = j.Tree.Pages.Root()
+	_145_version = _out206
+	r0 = _out207
+	r1 = _out208
 	return r0, r1
 }
 func (_this *CompanionStruct_Default___) PageWrite(j *journalm.Journal, p uint64, a uint64, b *dbytes.Blk) bool {
 	var ok bool = false
 	var _ = ok
-	var _out213 bool
-	var _ = _out213
-	_out213 = j.D.Write(a, b)
-	ok = _out213
+	var _out209 bool
+	var _ = _out209
+	_out209 = j.D.Write(a, b)
+	ok = _out209
 	return ok
 }
 func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) (bool, *dlog.Codes) {
@@ -212,10 +212,10 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) (bool
 	var _ = ok
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out214 *dlog.Codes
-	var _ = _out214
-	_out214 = dlog.NewCodes()
-	c = _out214
+	var _out210 *dlog.Codes
+	var _ = _out210
+	_out210 = dlog.NewCodes()
+	c = _out210
 	ok = true
 	if j.Tree.Np == uint64(0) {
 		return ok, c
@@ -223,112 +223,112 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) (bool
 	treeofcodes.Companion_Default___.AddList(j.Tree, c, j.Ins.List)
 	Companion_Default___.HeldCodes(j, c)
 	c.Sort()
-	var _out215 bool
-	var _ = _out215
-	_out215 = treeofcodes.Companion_Default___.InOrder(j.Tree, c)
-	ok = _out215
+	var _out211 bool
+	var _ = _out211
+	_out211 = treeofcodes.Companion_Default___.InOrder(j.Tree, c)
+	ok = _out211
 	return ok, c
 }
 func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.Codes) {
-	var _144_n uint64
-	var _ = _144_n
-	var _out216 uint64
-	var _ = _out216
-	_out216 = j.Iho.Len()
-	_144_n = _out216
-	var _145_i uint64
-	var _ = _145_i
-	_145_i = uint64(0)
-	for _145_i < _144_n {
-		var _146_a uint64
-		var _ = _146_a
+	var _146_n uint64
+	var _ = _146_n
+	var _out212 uint64
+	var _ = _out212
+	_out212 = j.Iho.Len()
+	_146_n = _out212
+	var _147_i uint64
+	var _ = _147_i
+	_147_i = uint64(0)
+	for _147_i < _146_n {
+		var _148_a uint64
+		var _ = _148_a
+		var _out213 uint64
+		var _ = _out213
+		_out213 = j.Iho.AddrAt(_147_i)
+		_148_a = _out213
+		var _149_has bool
+		var _ = _149_has
+		var _150_c0 uint64
+		var _ = _150_c0
+		var _151_c1 uint64
+		var _ = _151_c1
+		var _152_v uint64
+		var _ = _152_v
+		var _153_r0 uint64
+		var _ = _153_r0
+		var _154_r1 uint64
+		var _ = _154_r1
+		var _out214 bool
+		var _ = _out214
+		var _out215 uint64
+		var _ = _out215
+		var _out216 uint64
+		var _ = _out216
 		var _out217 uint64
 		var _ = _out217
-		_out217 = j.Iho.AddrAt(_145_i)
-		_146_a = _out217
-		var _147_has bool
-		var _ = _147_has
-		var _148_c0 uint64
-		var _ = _148_c0
-		var _149_c1 uint64
-		var _ = _149_c1
-		var _150_v uint64
-		var _ = _150_v
-		var _151_r0 uint64
-		var _ = _151_r0
-		var _152_r1 uint64
-		var _ = _152_r1
-		var _out218 bool
+		var _out218 uint64
 		var _ = _out218
 		var _out219 uint64
 		var _ = _out219
-		var _out220 uint64
-		var _ = _out220
-		var _out221 uint64
-		var _ = _out221
-		var _out222 uint64
-		var _ = _out222
-		var _out223 uint64
-		var _ = _out223
-		_out218, _out219, _out220, _out221, _out222, _out223 = j.Tree.Pages.Look(_146_a - j.Home)
-		_147_has = _out218
-		_148_c0 = _out219
-		_149_c1 = _out220
-		_150_v = _out221
-		_151_r0 = _out222
-		_152_r1 = _out223
-		c.Add(_146_a-j.Home, _148_c0, _149_c1)
-		_145_i = _145_i + uint64(1)
+		_out214, _out215, _out216, _out217, _out218, _out219 = j.Tree.Pages.Look(_148_a - j.Home)
+		_149_has = _out214
+		_150_c0 = _out215
+		_151_c1 = _out216
+		_152_v = _out217
+		_153_r0 = _out218
+		_154_r1 = _out219
+		c.Add(_148_a-j.Home, _150_c0, _151_c1)
+		_147_i = _147_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out224 bool
-	var _ = _out224
-	_out224 = j.D.Barrier()
-	ok = _out224
+	var _out220 bool
+	var _ = _out220
+	_out220 = j.D.Barrier()
+	ok = _out220
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _153_b *dbytes.Blk
-	var _ = _153_b
-	var _out225 *dbytes.Blk
-	var _ = _out225
-	_out225 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_153_b = _out225
-	var _154_a uint64
-	var _ = _154_a
-	_154_a = func() uint64 {
+	var _155_b *dbytes.Blk
+	var _ = _155_b
+	var _out221 *dbytes.Blk
+	var _ = _out221
+	_out221 = j.Seal.EncHdr(j.Ieq, r0, r1)
+	_155_b = _out221
+	var _156_a uint64
+	var _ = _156_a
+	_156_a = func() uint64 {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
 		return j.At
 	}()
-	var _out226 bool
-	var _ = _out226
-	_out226 = j.D.WriteSector(_154_a, _153_b)
-	ok = _out226
+	var _out222 bool
+	var _ = _out222
+	_out222 = j.D.WriteSector(_156_a, _155_b)
+	ok = _out222
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out227 bool
-	var _ = _out227
-	_out227 = j.D.Barrier()
-	ok = _out227
+	var _out223 bool
+	var _ = _out223
+	_out223 = j.D.Barrier()
+	ok = _out223
 	return ok
 }
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out228 bool
-	var _ = _out228
-	_out228 = Companion_Default___.BearsOurs(j)
-	ok = _out228
+	var _out224 bool
+	var _ = _out224
+	_out224 = Companion_Default___.BearsOurs(j)
+	ok = _out224
 	if !ok {
 		Companion_Default___.Halt(j)
 	}
@@ -337,46 +337,46 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 func (_this *CompanionStruct_Default___) BearsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _155_io bool = false
-	var _ = _155_io
-	var _156_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _156_b
-	var _out229 bool
-	var _ = _out229
-	var _out230 *dbytes.Blk
-	var _ = _out230
-	_out229, _out230 = j.D.Read(j.At)
-	_155_io = _out229
-	_156_b = _out230
-	var _157_is bool
-	var _ = _157_is
-	_157_is = false
-	if _155_io {
-		var _158_q uint64 = 0
-		var _ = _158_q
-		var _out231 bool
-		var _ = _out231
-		var _out232 uint64
-		var _ = _out232
-		_out231, _out232 = j.Seal.DecHdr(_156_b)
-		_157_is = _out231
-		_158_q = _out232
+	var _157_io bool = false
+	var _ = _157_io
+	var _158_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _158_b
+	var _out225 bool
+	var _ = _out225
+	var _out226 *dbytes.Blk
+	var _ = _out226
+	_out225, _out226 = j.D.Read(j.At)
+	_157_io = _out225
+	_158_b = _out226
+	var _159_is bool
+	var _ = _159_is
+	_159_is = false
+	if _157_io {
+		var _160_q uint64 = 0
+		var _ = _160_q
+		var _out227 bool
+		var _ = _out227
+		var _out228 uint64
+		var _ = _out228
+		_out227, _out228 = j.Seal.DecHdr(_158_b)
+		_159_is = _out227
+		_160_q = _out228
 	}
-	if !_157_is {
-		var _out233 bool
-		var _ = _out233
-		var _out234 *dbytes.Blk
-		var _ = _out234
-		_out233, _out234 = j.D.Read(j.Home - uint64(1))
-		_155_io = _out233
-		_156_b = _out234
+	if !_159_is {
+		var _out229 bool
+		var _ = _out229
+		var _out230 *dbytes.Blk
+		var _ = _out230
+		_out229, _out230 = j.D.Read(j.Home - uint64(1))
+		_157_io = _out229
+		_158_b = _out230
 	}
 	ok = true
-	if _155_io {
-		var _out235 bool
-		var _ = _out235
-		_out235 = j.Seal.Ours(_156_b)
-		ok = _out235
+	if _157_io {
+		var _out231 bool
+		var _ = _out231
+		_out231 = j.Seal.Ours(_158_b)
+		ok = _out231
 	}
 	return ok
 }
@@ -384,40 +384,44 @@ func (_this *CompanionStruct_Default___) Halt(j *journalm.Journal) {
 	j.D.Stop()
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
-	var _159_i uint64
-	var _ = _159_i
-	_159_i = j.Icnr
-	var _160_a uint64
-	var _ = _160_a
-	var _out236 uint64
-	var _ = _out236
-	_out236 = j.Ins.List.AddrAt(_159_i)
-	_160_a = _out236
-	var _161_b *dbytes.Blk
-	var _ = _161_b
-	var _out237 *dbytes.Blk
-	var _ = _out237
-	_out237 = j.Ins.List.BlkAt(_159_i)
-	_161_b = _out237
-	j.Cache.Put(_160_a, _161_b)
+	var _161_i uint64
+	var _ = _161_i
+	_161_i = j.Icnr
+	var _162_a uint64
+	var _ = _162_a
+	var _out232 uint64
+	var _ = _out232
+	_out232 = j.Ins.List.AddrAt(_161_i)
+	_162_a = _out232
+	var _163_b *dbytes.Blk
+	var _ = _163_b
+	var _out233 *dbytes.Blk
+	var _ = _out233
+	_out233 = j.Ins.List.BlkAt(_161_i)
+	_163_b = _out233
+	j.Cache.Put(_162_a, _163_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _162_e *dlog.BMap
-	var _ = _162_e
-	var _out238 *dlog.BMap
-	var _ = _out238
-	_out238 = dlog.NewBMap()
-	_162_e = _out238
-	var _163_f *dlog.BMap
-	var _ = _163_f
-	var _out239 *dlog.BMap
-	var _ = _out239
-	_out239 = dlog.NewBMap()
-	_163_f = _out239
+	var _164_e *dlog.BMap
+	var _ = _164_e
+	var _out234 *dlog.BMap
+	var _ = _out234
+	_out234 = dlog.NewBMap()
+	_164_e = _out234
+	var _165_f *dlog.BMap
+	var _ = _165_f
+	var _out235 *dlog.BMap
+	var _ = _out235
+	_out235 = dlog.NewBMap()
+	_165_f = _out235
+	var _166_was *dlog.BMap
+	var _ = _166_was
+	_166_was = j.Inm
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
-	Companion_Default___.FinishInstallFields(j, _162_e, _163_f)
+	Companion_Default___.FinishInstallFields(j, _164_e, _165_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
+	_166_was.Clear()
 }
 func (_this *CompanionStruct_Default___) FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {
 	j.Inm = e

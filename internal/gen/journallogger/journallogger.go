@@ -63,26 +63,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _125_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _125_b
-	var _126_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _126_l
-	var _127_dl *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _127_dl
-	var _out167 *dbytes.Blk
-	var _ = _out167
-	var _out168 *ddisk.BList
-	var _ = _out168
-	var _out169 *ddisk.BList
-	var _ = _out169
-	var _out170 *dlog.Codes
-	var _ = _out170
-	_out167, _out168, _out169, _out170 = Companion_Default___.Encode(j)
-	_125_b = _out167
-	_126_l = _out168
-	_127_dl = _out169
-	c = _out170
-	Companion_Default___.LogEncFields(j.Lg, _125_b, _126_l, _127_dl)
+	var _127_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _127_b
+	var _128_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _128_l
+	var _129_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _129_dl
+	var _out163 *dbytes.Blk
+	var _ = _out163
+	var _out164 *ddisk.BList
+	var _ = _out164
+	var _out165 *ddisk.BList
+	var _ = _out165
+	var _out166 *dlog.Codes
+	var _ = _out166
+	_out163, _out164, _out165, _out166 = Companion_Default___.Encode(j)
+	_127_b = _out163
+	_128_l = _out164
+	_129_dl = _out165
+	c = _out166
+	Companion_Default___.LogEncFields(j.Lg, _127_b, _128_l, _129_dl)
 	return c
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
@@ -94,21 +94,21 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Bl
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out171 *dbytes.Blk
-	var _ = _out171
-	var _out172 *dlog.Codes
-	var _ = _out172
-	_out171, _out172 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out171
-	c = _out172
-	var _out173 *ddisk.BList
-	var _ = _out173
-	_out173 = j.Cgm.List()
-	l = _out173
-	var _out174 *ddisk.BList
-	var _ = _out174
-	_out174 = j.Cdm.Sorted()
-	dl = _out174
+	var _out167 *dbytes.Blk
+	var _ = _out167
+	var _out168 *dlog.Codes
+	var _ = _out168
+	_out167, _out168 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out167
+	c = _out168
+	var _out169 *ddisk.BList
+	var _ = _out169
+	_out169 = j.Cgm.List()
+	l = _out169
+	var _out170 *ddisk.BList
+	var _ = _out170
+	_out170 = j.Cdm.Sorted()
+	dl = _out170
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -119,13 +119,13 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 func (_this *CompanionStruct_Default___) Small(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _128_n uint64
-	var _ = _128_n
-	var _out175 uint64
-	var _ = _out175
-	_out175 = j.Lg.Body.Len()
-	_128_n = _out175
-	b = _128_n <= uint64(15)
+	var _130_n uint64
+	var _ = _130_n
+	var _out171 uint64
+	var _ = _out171
+	_out171 = j.Lg.Body.Len()
+	_130_n = _out171
+	b = _130_n <= uint64(15)
 	return b
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -133,60 +133,61 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out176 uint64
-	var _ = _out176
-	_out176 = j.Lg.Body.Len()
-	n = _out176
-	var _129_m *dlog.BMap
-	var _ = _129_m
-	var _out177 *dlog.BMap
-	var _ = _out177
-	_out177 = dlog.NewBMap()
-	_129_m = _out177
-	_129_m.Put(uint64(0), j.Lg.Desc)
-	var _130_i uint64
-	var _ = _130_i
-	_130_i = uint64(0)
-	for _130_i < n {
-		var _131_b *dbytes.Blk
-		var _ = _131_b
-		var _out178 *dbytes.Blk
-		var _ = _out178
-		_out178 = j.Lg.Body.BlkAt(_130_i)
-		_131_b = _out178
-		_129_m.Put(_130_i+uint64(1), _131_b)
-		_130_i = _130_i + uint64(1)
+	var _out172 uint64
+	var _ = _out172
+	_out172 = j.Lg.Body.Len()
+	n = _out172
+	var _131_m *dlog.BMap
+	var _ = _131_m
+	var _out173 *dlog.BMap
+	var _ = _out173
+	_out173 = dlog.NewBMap()
+	_131_m = _out173
+	_131_m.Put(uint64(0), j.Lg.Desc)
+	var _132_i uint64
+	var _ = _132_i
+	_132_i = uint64(0)
+	for _132_i < n {
+		var _133_b *dbytes.Blk
+		var _ = _133_b
+		var _out174 *dbytes.Blk
+		var _ = _out174
+		_out174 = j.Lg.Body.BlkAt(_132_i)
+		_133_b = _out174
+		_131_m.Put(_132_i+uint64(1), _133_b)
+		_132_i = _132_i + uint64(1)
 	}
-	var _out179 *ddisk.BList
-	var _ = _out179
-	_out179 = _129_m.List()
-	l = _out179
+	var _out175 *ddisk.BList
+	var _ = _out175
+	_out175 = _131_m.List()
+	l = _out175
+	_131_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _132_l *ddisk.BList
-	var _ = _132_l
-	var _133_n uint64
-	var _ = _133_n
-	var _out180 *ddisk.BList
-	var _ = _out180
-	var _out181 uint64
-	var _ = _out181
-	_out180, _out181 = Companion_Default___.UnitList(j)
-	_132_l = _out180
-	_133_n = _out181
-	var _134_s uint64
-	var _ = _134_s
-	var _out182 uint64
-	var _ = _out182
-	_out182 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_134_s = _out182
-	var _out183 bool
-	var _ = _out183
-	_out183 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_134_s, _132_l, uint64(0), uint64(1)+_133_n)
-	ok = _out183
+	var _134_l *ddisk.BList
+	var _ = _134_l
+	var _135_n uint64
+	var _ = _135_n
+	var _out176 *ddisk.BList
+	var _ = _out176
+	var _out177 uint64
+	var _ = _out177
+	_out176, _out177 = Companion_Default___.UnitList(j)
+	_134_l = _out176
+	_135_n = _out177
+	var _136_s uint64
+	var _ = _136_s
+	var _out178 uint64
+	var _ = _out178
+	_out178 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_136_s = _out178
+	var _out179 bool
+	var _ = _out179
+	_out179 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_136_s, _134_l, uint64(0), uint64(1)+_135_n)
+	ok = _out179
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -194,23 +195,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _135_len uint64
-	var _ = _135_len
-	var _out184 uint64
-	var _ = _out184
-	_out184 = j.Lg.Body.Len()
-	_135_len = _out184
-	n = _135_len - i
-	var _136_s uint64
-	var _ = _136_s
-	var _out185 uint64
-	var _ = _out185
-	_out185 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_136_s = _out185
-	if n > j.Nr-_136_s {
-		n = j.Nr - _136_s
+	var _137_len uint64
+	var _ = _137_len
+	var _out180 uint64
+	var _ = _out180
+	_out180 = j.Lg.Body.Len()
+	_137_len = _out180
+	n = _137_len - i
+	var _138_s uint64
+	var _ = _138_s
+	var _out181 uint64
+	var _ = _out181
+	_out181 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_138_s = _out181
+	if n > j.Nr-_138_s {
+		n = j.Nr - _138_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _136_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _138_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -218,19 +219,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _137_a uint64 = 0
-	var _ = _137_a
-	var _out186 uint64
-	var _ = _out186
-	var _out187 uint64
-	var _ = _out187
-	_out186, _out187 = Companion_Default___.DataRun(j, i)
-	_137_a = _out186
-	n = _out187
-	var _out188 bool
-	var _ = _out188
-	_out188 = j.D.WriteRun(_137_a, j.Lg.Body, i, n)
-	ok = _out188
+	var _139_a uint64 = 0
+	var _ = _139_a
+	var _out182 uint64
+	var _ = _out182
+	var _out183 uint64
+	var _ = _out183
+	_out182, _out183 = Companion_Default___.DataRun(j, i)
+	_139_a = _out182
+	n = _out183
+	var _out184 bool
+	var _ = _out184
+	_out184 = j.D.WriteRun(_139_a, j.Lg.Body, i, n)
+	ok = _out184
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -238,43 +239,43 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _138_a uint64 = 0
-	var _ = _138_a
-	var _out189 uint64
-	var _ = _out189
-	var _out190 uint64
-	var _ = _out190
-	_out189, _out190 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_138_a = _out189
-	n = _out190
-	var _out191 bool
-	var _ = _out191
-	_out191 = j.D.WriteRun(_138_a, j.Lg.Dirs, i, n)
-	ok = _out191
+	var _140_a uint64 = 0
+	var _ = _140_a
+	var _out185 uint64
+	var _ = _out185
+	var _out186 uint64
+	var _ = _out186
+	_out185, _out186 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_140_a = _out185
+	n = _out186
+	var _out187 bool
+	var _ = _out187
+	_out187 = j.D.WriteRun(_140_a, j.Lg.Dirs, i, n)
+	ok = _out187
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _139_s uint64
-	var _ = _139_s
-	var _out192 uint64
-	var _ = _out192
-	_out192 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_139_s = _out192
-	var _out193 bool
-	var _ = _out193
-	_out193 = j.D.Write(j.At+uint64(1)+uint64(16)*_139_s, j.Lg.Desc)
-	ok = _out193
+	var _141_s uint64
+	var _ = _141_s
+	var _out188 uint64
+	var _ = _out188
+	_out188 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_141_s = _out188
+	var _out189 bool
+	var _ = _out189
+	_out189 = j.D.Write(j.At+uint64(1)+uint64(16)*_141_s, j.Lg.Desc)
+	ok = _out189
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out194 bool
-	var _ = _out194
-	_out194 = j.D.Barrier()
-	ok = _out194
+	var _out190 bool
+	var _ = _out190
+	_out190 = j.D.Barrier()
+	ok = _out190
 	return ok
 }
 

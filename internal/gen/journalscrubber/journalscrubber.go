@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _226_t uint64
-	var _ = _226_t
-	var _out393 uint64
-	var _ = _out393
-	_out393 = journalscrub.Companion_Default___.Ticket(j)
-	_226_t = _out393
+	var _229_t uint64
+	var _ = _229_t
+	var _out389 uint64
+	var _ = _out389
+	_out389 = journalscrub.Companion_Default___.Ticket(j)
+	_229_t = _out389
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _227_ok bool
-	var _ = _227_ok
-	var _228_l *ddisk.BList
-	var _ = _228_l
-	var _out394 bool
-	var _ = _out394
-	var _out395 *ddisk.BList
-	var _ = _out395
-	_out394, _out395 = journalreader.Companion_Default___.ReadHome(j, a, n, _226_t)
-	_227_ok = _out394
-	_228_l = _out395
-	if !_227_ok {
-		var _out396 uint32
-		var _ = _out396
-		_out396 = Companion_Default___.Judge(j, a, _226_t, a, true)
-		st = _out396
+	var _230_ok bool
+	var _ = _230_ok
+	var _231_l *ddisk.BList
+	var _ = _231_l
+	var _out390 bool
+	var _ = _out390
+	var _out391 *ddisk.BList
+	var _ = _out391
+	_out390, _out391 = journalreader.Companion_Default___.ReadHome(j, a, n, _229_t)
+	_230_ok = _out390
+	_231_l = _out391
+	if !_230_ok {
+		var _out392 uint32
+		var _ = _out392
+		_out392 = Companion_Default___.Judge(j, a, _229_t, a, true)
+		st = _out392
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _229_k uint64 = 0
-		var _ = _229_k
-		var _out397 uint32
-		var _ = _out397
-		var _out398 uint64
-		var _ = _out398
-		var _out399 uint64
-		var _ = _out399
-		_out397, _out398, _out399 = Companion_Default___.ScrubOn(j, a, _228_l, m, _226_t)
-		st = _out397
-		_229_k = _out398
-		bad = _out399
-		good = good + (_229_k - m)
-		m = _229_k
+		var _232_k uint64 = 0
+		var _ = _232_k
+		var _out393 uint32
+		var _ = _out393
+		var _out394 uint64
+		var _ = _out394
+		var _out395 uint64
+		var _ = _out395
+		_out393, _out394, _out395 = Companion_Default___.ScrubOn(j, a, _231_l, m, _229_t)
+		st = _out393
+		_232_k = _out394
+		bad = _out395
+		good = good + (_232_k - m)
+		m = _232_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out400 uint64
-	var _ = _out400
-	var _out401 uint64
-	var _ = _out401
-	_out400, _out401 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out400
-	bad = _out401
+	var _out396 uint64
+	var _ = _out396
+	var _out397 uint64
+	var _ = _out397
+	_out396, _out397 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out396
+	bad = _out397
 	st = journalscrub.Companion_Default___.SGood()
-	var _230_n uint64
-	var _ = _230_n
-	var _out402 uint64
-	var _ = _out402
-	_out402 = l.Len()
-	_230_n = _out402
-	if m < _230_n {
-		var _out403 uint32
-		var _ = _out403
-		_out403 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out403
+	var _233_n uint64
+	var _ = _233_n
+	var _out398 uint64
+	var _ = _out398
+	_out398 = l.Len()
+	_233_n = _out398
+	if m < _233_n {
+		var _out399 uint32
+		var _ = _out399
+		_out399 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out399
 	}
 	return st, m, bad
 }
@@ -171,16 +171,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out404 uint32
-	var _ = _out404
-	_out404 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out404
+	var _out400 uint32
+	var _ = _out400
+	_out400 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out400
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out405 uint32
-		var _ = _out405
-		_out405 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out405
+		var _out401 uint32
+		var _ = _out401
+		_out401 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out401
 	}
 	return st
 }
@@ -188,23 +188,23 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _231_ours bool
-	var _ = _231_ours
-	var _out406 bool
-	var _ = _out406
-	_out406 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_231_ours = _out406
+	var _234_ours bool
+	var _ = _234_ours
+	var _out402 bool
+	var _ = _out402
+	_out402 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_234_ours = _out402
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out407 uint32
-	var _ = _out407
-	_out407 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out407
-	var _out408 uint32
-	var _ = _out408
-	_out408 = journalscrub.Companion_Default___.Tell(j, st, _231_ours, unread, bad)
-	st = _out408
+	var _out403 uint32
+	var _ = _out403
+	_out403 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out403
+	var _out404 uint32
+	var _ = _out404
+	_out404 = journalscrub.Companion_Default___.Tell(j, st, _234_ours, unread, bad)
+	st = _out404
 	j.Mu.Unlock()
 	return st
 }
@@ -217,42 +217,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _232_t uint64
-	var _ = _232_t
-	var _out409 uint64
-	var _ = _out409
-	_out409 = journalscrub.Companion_Default___.Ticket(j)
-	_232_t = _out409
+	var _235_t uint64
+	var _ = _235_t
+	var _out405 uint64
+	var _ = _out405
+	_out405 = journalscrub.Companion_Default___.Ticket(j)
+	_235_t = _out405
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _233_ok bool = false
-	var _ = _233_ok
-	var _234_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _234_b
-	var _235_mem bool = false
-	var _ = _235_mem
-	var _out410 bool
+	var _236_ok bool = false
+	var _ = _236_ok
+	var _237_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _237_b
+	var _238_mem bool = false
+	var _ = _238_mem
+	var _out406 bool
+	var _ = _out406
+	var _out407 *dbytes.Blk
+	var _ = _out407
+	var _out408 bool
+	var _ = _out408
+	var _out409 bool
+	var _ = _out409
+	var _out410 uint64
 	var _ = _out410
-	var _out411 *dbytes.Blk
-	var _ = _out411
-	var _out412 bool
-	var _ = _out412
-	var _out413 bool
-	var _ = _out413
-	var _out414 uint64
-	var _ = _out414
-	_out410, _out411, _out412, _out413, _out414 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_233_ok = _out410
-	_234_b = _out411
-	_235_mem = _out412
-	blank = _out413
-	bad = _out414
+	_out406, _out407, _out408, _out409, _out410 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_236_ok = _out406
+	_237_b = _out407
+	_238_mem = _out408
+	blank = _out409
+	bad = _out410
 	st = journalscrub.Companion_Default___.SGood()
-	if !_233_ok {
-		var _out415 uint32
-		var _ = _out415
-		_out415 = Companion_Default___.SentencePage(j, _232_t, _235_mem, bad)
-		st = _out415
+	if !_236_ok {
+		var _out411 uint32
+		var _ = _out411
+		_out411 = Companion_Default___.SentencePage(j, _235_t, _238_mem, bad)
+		st = _out411
 	}
 	return st, blank, bad
 }
@@ -260,23 +260,23 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _236_ours bool
-	var _ = _236_ours
-	var _out416 bool
-	var _ = _out416
-	_out416 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_236_ours = _out416
+	var _239_ours bool
+	var _ = _239_ours
+	var _out412 bool
+	var _ = _out412
+	_out412 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_239_ours = _out412
 	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out417 uint32
-	var _ = _out417
-	_out417 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out417
-	var _out418 uint32
-	var _ = _out418
-	_out418 = journalscrub.Companion_Default___.Tell(j, st, _236_ours, false, bad)
-	st = _out418
+	var _out413 uint32
+	var _ = _out413
+	_out413 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out413
+	var _out414 uint32
+	var _ = _out414
+	_out414 = journalscrub.Companion_Default___.Tell(j, st, _239_ours, false, bad)
+	st = _out414
 	j.Mu.Unlock()
 	return st
 }

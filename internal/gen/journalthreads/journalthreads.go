@@ -72,39 +72,39 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _170_l *ddisk.BList
-	var _ = _170_l
-	_170_l = j.Lg.Dirs
-	var _171_n uint64
-	var _ = _171_n
-	var _out260 uint64
-	var _ = _out260
-	_out260 = _170_l.Len()
-	_171_n = _out260
-	var _172_i uint64
-	var _ = _172_i
-	_172_i = uint64(0)
+	var _173_l *ddisk.BList
+	var _ = _173_l
+	_173_l = j.Lg.Dirs
+	var _174_n uint64
+	var _ = _174_n
+	var _out256 uint64
+	var _ = _out256
+	_out256 = _173_l.Len()
+	_174_n = _out256
+	var _175_i uint64
+	var _ = _175_i
+	_175_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
-		var _out261 bool
-		var _ = _out261
-		_out261 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out261
+		var _out257 bool
+		var _ = _out257
+		_out257 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out257
 	}
-	for ok && _172_i < _171_n {
+	for ok && _175_i < _174_n {
 		Companion_Default___.LYield(j)
-		var _173_m uint64 = 0
-		var _ = _173_m
-		var _out262 bool
-		var _ = _out262
-		var _out263 uint64
-		var _ = _out263
-		_out262, _out263 = journallogger.Companion_Default___.DirWrite(j, _172_i)
-		ok = _out262
-		_173_m = _out263
+		var _176_m uint64 = 0
+		var _ = _176_m
+		var _out258 bool
+		var _ = _out258
+		var _out259 uint64
+		var _ = _out259
+		_out258, _out259 = journallogger.Companion_Default___.DirWrite(j, _175_i)
+		ok = _out258
+		_176_m = _out259
 		if ok {
-			_172_i = _172_i + _173_m
+			_175_i = _175_i + _176_m
 		}
 	}
 	return ok
@@ -113,29 +113,29 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _174_n uint64
-	var _ = _174_n
-	var _out264 uint64
-	var _ = _out264
-	_out264 = j.Cgm.Len()
-	_174_n = _out264
-	var _175_i uint64
-	var _ = _175_i
-	_175_i = uint64(0)
+	var _177_n uint64
+	var _ = _177_n
+	var _out260 uint64
+	var _ = _out260
+	_out260 = j.Cgm.Len()
+	_177_n = _out260
+	var _178_i uint64
+	var _ = _178_i
+	_178_i = uint64(0)
 	ok = true
-	for ok && _175_i < _174_n {
+	for ok && _178_i < _177_n {
 		Companion_Default___.LYield(j)
-		var _176_m uint64 = 0
-		var _ = _176_m
-		var _out265 bool
-		var _ = _out265
-		var _out266 uint64
-		var _ = _out266
-		_out265, _out266 = journallogger.Companion_Default___.LogWrite(j, _175_i)
-		ok = _out265
-		_176_m = _out266
+		var _179_m uint64 = 0
+		var _ = _179_m
+		var _out261 bool
+		var _ = _out261
+		var _out262 uint64
+		var _ = _out262
+		_out261, _out262 = journallogger.Companion_Default___.LogWrite(j, _178_i)
+		ok = _out261
+		_179_m = _out262
 		if ok {
-			_175_i = _175_i + _176_m
+			_178_i = _178_i + _179_m
 		}
 	}
 	return ok
@@ -144,78 +144,78 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _177_small bool
-	var _ = _177_small
-	var _out267 bool
-	var _ = _out267
-	_out267 = journallogger.Companion_Default___.Small(j)
-	_177_small = _out267
-	if _177_small {
-		var _out268 bool
-		var _ = _out268
-		_out268 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out268
+	var _180_small bool
+	var _ = _180_small
+	var _out263 bool
+	var _ = _out263
+	_out263 = journallogger.Companion_Default___.Small(j)
+	_180_small = _out263
+	if _180_small {
+		var _out264 bool
+		var _ = _out264
+		_out264 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out264
 		return ok
 	}
-	var _out269 bool
-	var _ = _out269
-	_out269 = Companion_Default___.WriteRing(j)
-	ok = _out269
+	var _out265 bool
+	var _ = _out265
+	_out265 = Companion_Default___.WriteRing(j)
+	ok = _out265
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out270 bool
-	var _ = _out270
-	_out270 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out270
+	var _out266 bool
+	var _ = _out266
+	_out266 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out266
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out271 bool
-	var _ = _out271
-	_out271 = Companion_Default___.WriteRecord(j)
-	ok = _out271
+	var _out267 bool
+	var _ = _out267
+	_out267 = Companion_Default___.WriteRecord(j)
+	ok = _out267
 	if !ok {
 		return ok
 	}
-	var _out272 bool
-	var _ = _out272
-	_out272 = Companion_Default___.WriteDirect(j, look)
-	ok = _out272
+	var _out268 bool
+	var _ = _out268
+	_out268 = Companion_Default___.WriteDirect(j, look)
+	ok = _out268
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out273 bool
-	var _ = _out273
-	_out273 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out273
+	var _out269 bool
+	var _ = _out269
+	_out269 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out269
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _178_look bool
-	var _ = _178_look
-	var _out274 bool
-	var _ = _out274
-	_out274 = journalpolicy.Companion_Default___.LookDue(j)
-	_178_look = _out274
+	var _181_look bool
+	var _ = _181_look
+	var _out270 bool
+	var _ = _out270
+	_out270 = journalpolicy.Companion_Default___.LookDue(j)
+	_181_look = _out270
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _179_cs *dlog.Codes
-	var _ = _179_cs
-	var _out275 *dlog.Codes
-	var _ = _out275
-	_out275 = journallogger.Companion_Default___.LogEnc(j)
-	_179_cs = _out275
-	var _out276 bool
-	var _ = _out276
-	_out276 = Companion_Default___.WriteGroup(j, _178_look)
-	ok = _out276
+	var _182_cs *dlog.Codes
+	var _ = _182_cs
+	var _out271 *dlog.Codes
+	var _ = _out271
+	_out271 = journallogger.Companion_Default___.LogEnc(j)
+	_182_cs = _out271
+	var _out272 bool
+	var _ = _out272
+	_out272 = Companion_Default___.WriteGroup(j, _181_look)
+	ok = _out272
 	Companion_Default___.LYield(j)
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
@@ -224,53 +224,53 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.FinishCommit(j, _179_cs)
+	journalcommit.Companion_Default___.FinishCommit(j, _182_cs)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _180_alive bool
-	var _ = _180_alive
-	var _out277 bool
-	var _ = _out277
-	_out277 = journalpolicy.Companion_Default___.Alive(j)
-	_180_alive = _out277
-	for _180_alive {
-		var _181_go bool
-		var _ = _181_go
-		var _out278 bool
-		var _ = _out278
-		_out278 = journalcommit.Companion_Default___.StartCommit(j)
-		_181_go = _out278
-		if _181_go {
-			var _182_ok bool
-			var _ = _182_ok
-			var _out279 bool
-			var _ = _out279
-			_out279 = Companion_Default___.LogGroup(j)
-			_182_ok = _out279
+	var _183_alive bool
+	var _ = _183_alive
+	var _out273 bool
+	var _ = _out273
+	_out273 = journalpolicy.Companion_Default___.Alive(j)
+	_183_alive = _out273
+	for _183_alive {
+		var _184_go bool
+		var _ = _184_go
+		var _out274 bool
+		var _ = _out274
+		_out274 = journalcommit.Companion_Default___.StartCommit(j)
+		_184_go = _out274
+		if _184_go {
+			var _185_ok bool
+			var _ = _185_ok
+			var _out275 bool
+			var _ = _out275
+			_out275 = Companion_Default___.LogGroup(j)
+			_185_ok = _out275
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out280 bool
-		var _ = _out280
-		_out280 = journalpolicy.Companion_Default___.Alive(j)
-		_180_alive = _out280
+		var _out276 bool
+		var _ = _out276
+		_out276 = journalpolicy.Companion_Default___.Alive(j)
+		_183_alive = _out276
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _183_i uint64
-	var _ = _183_i
-	_183_i = uint64(0)
-	for _183_i < n {
+	var _186_i uint64
+	var _ = _186_i
+	_186_i = uint64(0)
+	for _186_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_183_i = _183_i + uint64(1)
-		if _183_i%uint64(128) == uint64(0) {
+		_186_i = _186_i + uint64(1)
+		if _186_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			Companion_Default___.IYield(j)
 			j.Mu.Lock()
@@ -290,51 +290,51 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out281 bool
-	var _ = _out281
-	var _out282 *dlog.Codes
-	var _ = _out282
-	_out281, _out282 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out281
-	c = _out282
+	var _out277 bool
+	var _ = _out277
+	var _out278 *dlog.Codes
+	var _ = _out278
+	_out277, _out278 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out277
+	c = _out278
 	Companion_Default___.IYield(j)
-	var _out283 uint64
-	var _ = _out283
-	var _out284 uint64
-	var _ = _out284
-	_out283, _out284 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out283
-	r1 = _out284
+	var _out279 uint64
+	var _ = _out279
+	var _out280 uint64
+	var _ = _out280
+	_out279, _out280 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out279
+	r1 = _out280
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _184_i uint64
-	var _ = _184_i
-	_184_i = uint64(0)
-	var _185_n uint64
-	var _ = _185_n
-	var _out285 uint64
-	var _ = _out285
-	_out285 = c.Len()
-	_185_n = _out285
-	for ok && _184_i < _185_n {
-		var _out286 bool
+	var _187_i uint64
+	var _ = _187_i
+	_187_i = uint64(0)
+	var _188_n uint64
+	var _ = _188_n
+	var _out281 uint64
+	var _ = _out281
+	_out281 = c.Len()
+	_188_n = _out281
+	for ok && _187_i < _188_n {
+		var _out282 bool
+		var _ = _out282
+		var _out283 uint64
+		var _ = _out283
+		var _out284 uint64
+		var _ = _out284
+		var _out285 uint64
+		var _ = _out285
+		_out282, _out283, _out284, _out285 = Companion_Default___.WritePage(j, c, _187_i, r0, r1)
+		ok = _out282
+		_187_i = _out283
+		r0 = _out284
+		r1 = _out285
+		var _out286 uint64
 		var _ = _out286
-		var _out287 uint64
-		var _ = _out287
-		var _out288 uint64
-		var _ = _out288
-		var _out289 uint64
-		var _ = _out289
-		_out286, _out287, _out288, _out289 = Companion_Default___.WritePage(j, c, _184_i, r0, r1)
-		ok = _out286
-		_184_i = _out287
-		r0 = _out288
-		r1 = _out289
-		var _out290 uint64
-		var _ = _out290
-		_out290 = c.Len()
-		_185_n = _out290
+		_out286 = c.Len()
+		_188_n = _out286
 	}
 	return ok, c, r0, r1
 }
@@ -349,58 +349,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _186_p uint64 = 0
-	var _ = _186_p
-	var _187_a uint64 = 0
-	var _ = _187_a
-	var _188_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _188_b
-	var _out291 bool
+	var _189_p uint64 = 0
+	var _ = _189_p
+	var _190_a uint64 = 0
+	var _ = _190_a
+	var _191_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _191_b
+	var _out287 bool
+	var _ = _out287
+	var _out288 uint64
+	var _ = _out288
+	var _out289 uint64
+	var _ = _out289
+	var _out290 *dbytes.Blk
+	var _ = _out290
+	var _out291 uint64
 	var _ = _out291
-	var _out292 uint64
+	_out287, _out288, _out289, _out290, _out291 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out287
+	_189_p = _out288
+	_190_a = _out289
+	_191_b = _out290
+	i1 = _out291
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _out292 bool
 	var _ = _out292
-	var _out293 uint64
+	_out292 = journalinstaller.Companion_Default___.PageWrite(j, _189_p, _190_a, _191_b)
+	ok = _out292
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _192_root bool
+	var _ = _192_root
+	var _193_c0 uint64
+	var _ = _193_c0
+	var _194_c1 uint64
+	var _ = _194_c1
+	var _out293 bool
 	var _ = _out293
-	var _out294 *dbytes.Blk
+	var _out294 uint64
 	var _ = _out294
 	var _out295 uint64
 	var _ = _out295
-	_out291, _out292, _out293, _out294, _out295 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out291
-	_186_p = _out292
-	_187_a = _out293
-	_188_b = _out294
-	i1 = _out295
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out296 bool
-	var _ = _out296
-	_out296 = journalinstaller.Companion_Default___.PageWrite(j, _186_p, _187_a, _188_b)
-	ok = _out296
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _189_root bool
-	var _ = _189_root
-	var _190_c0 uint64
-	var _ = _190_c0
-	var _191_c1 uint64
-	var _ = _191_c1
-	var _out297 bool
-	var _ = _out297
-	var _out298 uint64
-	var _ = _out298
-	var _out299 uint64
-	var _ = _out299
-	_out297, _out298, _out299 = journalinstaller.Companion_Default___.PageUp(j, c, _186_p, _188_b)
-	_189_root = _out297
-	_190_c0 = _out298
-	_191_c1 = _out299
-	if _189_root {
-		r0, r1 = _190_c0, _191_c1
+	_out293, _out294, _out295 = journalinstaller.Companion_Default___.PageUp(j, c, _189_p, _191_b)
+	_192_root = _out293
+	_193_c0 = _out294
+	_194_c1 = _out295
+	if _192_root {
+		r0, r1 = _193_c0, _194_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -417,66 +417,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out300 *dlog.Codes
-	var _ = _out300
-	_out300 = dlog.NewCodes()
-	c = _out300
+	var _out296 *dlog.Codes
+	var _ = _out296
+	_out296 = dlog.NewCodes()
+	c = _out296
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out301 *ddisk.BList
-	var _ = _out301
-	_out301 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out301
+	var _out297 *ddisk.BList
+	var _ = _out297
+	_out297 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out297
 	Companion_Default___.IYield(j)
-	var _out302 bool
-	var _ = _out302
-	_out302 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out302
-	var _out303 uint64
-	var _ = _out303
-	_out303 = l.Len()
-	n = _out303
-	var _192_i uint64
-	var _ = _192_i
-	_192_i = uint64(0)
-	for ok && _192_i < n {
+	var _out298 bool
+	var _ = _out298
+	_out298 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out298
+	var _out299 uint64
+	var _ = _out299
+	_out299 = l.Len()
+	n = _out299
+	var _195_i uint64
+	var _ = _195_i
+	_195_i = uint64(0)
+	for ok && _195_i < n {
 		Companion_Default___.IYield(j)
-		var _193_m uint64 = 0
-		var _ = _193_m
-		var _out304 bool
-		var _ = _out304
-		var _out305 uint64
-		var _ = _out305
-		_out304, _out305 = journalinstaller.Companion_Default___.InstWrite(j, _192_i)
-		ok = _out304
-		_193_m = _out305
+		var _196_m uint64 = 0
+		var _ = _196_m
+		var _out300 bool
+		var _ = _out300
+		var _out301 uint64
+		var _ = _out301
+		_out300, _out301 = journalinstaller.Companion_Default___.InstWrite(j, _195_i)
+		ok = _out300
+		_196_m = _out301
 		if ok {
-			_192_i = _192_i + _193_m
+			_195_i = _195_i + _196_m
 		}
 	}
 	if ok {
-		var _out306 bool
-		var _ = _out306
-		var _out307 *dlog.Codes
-		var _ = _out307
-		var _out308 uint64
-		var _ = _out308
-		var _out309 uint64
-		var _ = _out309
-		_out306, _out307, _out308, _out309 = Companion_Default___.WritePages(j)
-		ok = _out306
-		c = _out307
-		r0 = _out308
-		r1 = _out309
+		var _out302 bool
+		var _ = _out302
+		var _out303 *dlog.Codes
+		var _ = _out303
+		var _out304 uint64
+		var _ = _out304
+		var _out305 uint64
+		var _ = _out305
+		_out302, _out303, _out304, _out305 = Companion_Default___.WritePages(j)
+		ok = _out302
+		c = _out303
+		r0 = _out304
+		r1 = _out305
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out310 bool
-		var _ = _out310
-		_out310 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out310
+		var _out306 bool
+		var _ = _out306
+		_out306 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out306
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -493,100 +493,100 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out311 bool
+	var _out307 bool
+	var _ = _out307
+	var _out308 *ddisk.BList
+	var _ = _out308
+	var _out309 uint64
+	var _ = _out309
+	var _out310 *dlog.Codes
+	var _ = _out310
+	var _out311 uint64
 	var _ = _out311
-	var _out312 *ddisk.BList
+	var _out312 uint64
 	var _ = _out312
-	var _out313 uint64
+	_out307, _out308, _out309, _out310, _out311, _out312 = Companion_Default___.WriteHome(j)
+	ok = _out307
+	l = _out308
+	n = _out309
+	c = _out310
+	r0 = _out311
+	r1 = _out312
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out313 bool
 	var _ = _out313
-	var _out314 *dlog.Codes
+	_out313 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out313
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out314 bool
 	var _ = _out314
-	var _out315 uint64
-	var _ = _out315
-	var _out316 uint64
-	var _ = _out316
-	_out311, _out312, _out313, _out314, _out315, _out316 = Companion_Default___.WriteHome(j)
-	ok = _out311
-	l = _out312
-	n = _out313
-	c = _out314
-	r0 = _out315
-	r1 = _out316
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out317 bool
-	var _ = _out317
-	_out317 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out317
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out318 bool
-	var _ = _out318
-	_out318 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out318
+	_out314 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out314
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out319 bool
-	var _ = _out319
-	_out319 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out319
+	var _out315 bool
+	var _ = _out315
+	_out315 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out315
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out320 bool
-	var _ = _out320
-	_out320 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out320
+	var _out316 bool
+	var _ = _out316
+	_out316 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out316
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out321 bool
-	var _ = _out321
-	_out321 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out321
+	var _out317 bool
+	var _ = _out317
+	_out317 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out317
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _194_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _194_l
-	var _195_n uint64 = 0
-	var _ = _195_n
-	var _196_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _196_c
-	var _197_r0 uint64 = 0
-	var _ = _197_r0
-	var _198_r1 uint64 = 0
-	var _ = _198_r1
-	var _out322 bool
+	var _197_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _197_l
+	var _198_n uint64 = 0
+	var _ = _198_n
+	var _199_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _199_c
+	var _200_r0 uint64 = 0
+	var _ = _200_r0
+	var _201_r1 uint64 = 0
+	var _ = _201_r1
+	var _out318 bool
+	var _ = _out318
+	var _out319 *ddisk.BList
+	var _ = _out319
+	var _out320 uint64
+	var _ = _out320
+	var _out321 *dlog.Codes
+	var _ = _out321
+	var _out322 uint64
 	var _ = _out322
-	var _out323 *ddisk.BList
+	var _out323 uint64
 	var _ = _out323
-	var _out324 uint64
-	var _ = _out324
-	var _out325 *dlog.Codes
-	var _ = _out325
-	var _out326 uint64
-	var _ = _out326
-	var _out327 uint64
-	var _ = _out327
-	_out322, _out323, _out324, _out325, _out326, _out327 = Companion_Default___.WriteInst(j)
-	ok = _out322
-	_194_l = _out323
-	_195_n = _out324
-	_196_c = _out325
-	_197_r0 = _out326
-	_198_r1 = _out327
+	_out318, _out319, _out320, _out321, _out322, _out323 = Companion_Default___.WriteInst(j)
+	ok = _out318
+	_197_l = _out319
+	_198_n = _out320
+	_199_c = _out321
+	_200_r0 = _out322
+	_201_r1 = _out323
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
@@ -594,53 +594,53 @@ func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out328 bool
-	var _ = _out328
-	_out328 = Companion_Default___.CacheAll(j, _194_l, _195_n)
-	ok = _out328
+	var _out324 bool
+	var _ = _out324
+	_out324 = Companion_Default___.CacheAll(j, _197_l, _198_n)
+	ok = _out324
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _196_c, _197_r0, _198_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _199_c, _200_r0, _201_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _199_alive bool
-	var _ = _199_alive
-	var _out329 bool
-	var _ = _out329
-	_out329 = journalpolicy.Companion_Default___.Alive(j)
-	_199_alive = _out329
-	for _199_alive {
-		var _200_go bool
-		var _ = _200_go
-		var _out330 bool
-		var _ = _out330
-		_out330 = journalinstaller.Companion_Default___.StartInstall(j)
-		_200_go = _out330
-		if _200_go {
-			var _201_ok bool
-			var _ = _201_ok
-			var _out331 bool
-			var _ = _out331
-			_out331 = Companion_Default___.Install(j)
-			_201_ok = _out331
-			if !_201_ok {
+	var _202_alive bool
+	var _ = _202_alive
+	var _out325 bool
+	var _ = _out325
+	_out325 = journalpolicy.Companion_Default___.Alive(j)
+	_202_alive = _out325
+	for _202_alive {
+		var _203_go bool
+		var _ = _203_go
+		var _out326 bool
+		var _ = _out326
+		_out326 = journalinstaller.Companion_Default___.StartInstall(j)
+		_203_go = _out326
+		if _203_go {
+			var _204_ok bool
+			var _ = _204_ok
+			var _out327 bool
+			var _ = _out327
+			_out327 = Companion_Default___.Install(j)
+			_204_ok = _out327
+			if !_204_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out332 bool
-		var _ = _out332
-		_out332 = journalpolicy.Companion_Default___.Alive(j)
-		_199_alive = _out332
+		var _out328 bool
+		var _ = _out328
+		_out328 = journalpolicy.Companion_Default___.Alive(j)
+		_202_alive = _out328
 	}
 L2:
 	j.Mu.Unlock()
@@ -655,49 +655,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out333 bool
-	var _ = _out333
-	_out333 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out333
-	var _202_failed bool
-	var _ = _202_failed
-	var _out334 bool
-	var _ = _out334
-	_out334 = journalpolicy.Companion_Default___.Failed(j)
-	_202_failed = _out334
-	for !ok && !_202_failed {
+	var _out329 bool
+	var _ = _out329
+	_out329 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out329
+	var _205_failed bool
+	var _ = _205_failed
+	var _out330 bool
+	var _ = _out330
+	_out330 = journalpolicy.Companion_Default___.Failed(j)
+	_205_failed = _out330
+	for !ok && !_205_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _203_go bool
-		var _ = _203_go
-		var _out335 bool
-		var _ = _out335
-		_out335 = journalcommit.Companion_Default___.StartCommit(j)
-		_203_go = _out335
-		if _203_go {
-			var _204_done bool
-			var _ = _204_done
-			var _out336 bool
-			var _ = _out336
-			_out336 = Companion_Default___.LogGroup(j)
-			_204_done = _out336
+		var _206_go bool
+		var _ = _206_go
+		var _out331 bool
+		var _ = _out331
+		_out331 = journalcommit.Companion_Default___.StartCommit(j)
+		_206_go = _out331
+		if _206_go {
+			var _207_done bool
+			var _ = _207_done
+			var _out332 bool
+			var _ = _out332
+			_out332 = Companion_Default___.LogGroup(j)
+			_207_done = _out332
 		} else {
-			var _205_c uint32
-			var _ = _205_c
-			var _out337 uint32
-			var _ = _out337
-			_out337 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_205_c = _out337
-			j.Mu.Wait(_205_c)
+			var _208_c uint32
+			var _ = _208_c
+			var _out333 uint32
+			var _ = _out333
+			_out333 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_208_c = _out333
+			j.Mu.Wait(_208_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out338 bool
-		var _ = _out338
-		_out338 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out338
-		var _out339 bool
-		var _ = _out339
-		_out339 = journalpolicy.Companion_Default___.Failed(j)
-		_202_failed = _out339
+		var _out334 bool
+		var _ = _out334
+		_out334 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out334
+		var _out335 bool
+		var _ = _out335
+		_out335 = journalpolicy.Companion_Default___.Failed(j)
+		_205_failed = _out335
 	}
 	j.Mu.Unlock()
 	return ok
@@ -709,33 +709,33 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out340 uint32
-	var _ = _out340
-	var _out341 uint64
-	var _ = _out341
-	_out340, _out341 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out340
-	n = _out341
+	var _out336 uint32
+	var _ = _out336
+	var _out337 uint64
+	var _ = _out337
+	_out336, _out337 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out336
+	n = _out337
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out342 uint32
-		var _ = _out342
-		var _out343 uint64
-		var _ = _out343
-		_out342, _out343 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out342
-		n = _out343
+		var _out338 uint32
+		var _ = _out338
+		var _out339 uint64
+		var _ = _out339
+		_out338, _out339 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out338
+		n = _out339
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
 		Companion_Default___.CYield(j)
-		var _206_ok bool
-		var _ = _206_ok
-		var _out344 bool
-		var _ = _out344
-		_out344 = Companion_Default___.WaitDurable(j, n)
-		_206_ok = _out344
-		if !_206_ok {
+		var _209_ok bool
+		var _ = _209_ok
+		var _out340 bool
+		var _ = _out340
+		_out340 = Companion_Default___.WaitDurable(j, n)
+		_209_ok = _out340
+		if !_209_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -751,33 +751,33 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _207_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _207_l
-	var _out345 bool
-	var _ = _out345
-	var _out346 *ddisk.BList
-	var _ = _out346
-	_out345, _out346 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out345
-	_207_l = _out346
+	var _210_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _210_l
+	var _out341 bool
+	var _ = _out341
+	var _out342 *ddisk.BList
+	var _ = _out342
+	_out341, _out342 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out341
+	_210_l = _out342
 	if !ok {
 		return ok, c, bad
 	}
 	Companion_Default___.CYield(j)
-	var _208_m uint64 = 0
-	var _ = _208_m
-	var _out347 uint64
-	var _ = _out347
-	var _out348 uint64
-	var _ = _out348
-	_out347, _out348 = journalreader.Companion_Default___.CheckHome(j, a, _207_l, uint64(0), t)
-	_208_m = _out347
-	bad = _out348
-	if _208_m > uint64(0) {
-		var _out349 *dbytes.Blk
-		var _ = _out349
-		_out349 = _207_l.BlkAt(uint64(0))
-		c = _out349
+	var _211_m uint64 = 0
+	var _ = _211_m
+	var _out343 uint64
+	var _ = _out343
+	var _out344 uint64
+	var _ = _out344
+	_out343, _out344 = journalreader.Companion_Default___.CheckHome(j, a, _210_l, uint64(0), t)
+	_211_m = _out343
+	bad = _out344
+	if _211_m > uint64(0) {
+		var _out345 *dbytes.Blk
+		var _ = _out345
+		_out345 = _210_l.BlkAt(uint64(0))
+		c = _out345
 	}
 	return ok, c, bad
 }
@@ -787,44 +787,44 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _209_t uint64 = 0
-		var _ = _209_t
-		var _out350 *dbytes.Blk
-		var _ = _out350
-		var _out351 uint64
-		var _ = _out351
-		_out350, _out351 = Companion_Default___.LookOnce(j, h, a)
-		b = _out350
-		_209_t = _out351
+		var _212_t uint64 = 0
+		var _ = _212_t
+		var _out346 *dbytes.Blk
+		var _ = _out346
+		var _out347 uint64
+		var _ = _out347
+		_out346, _out347 = Companion_Default___.LookOnce(j, h, a)
+		b = _out346
+		_212_t = _out347
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _210_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _210_c
-		var _211_bad uint64 = 0
-		var _ = _211_bad
-		var _out352 bool
-		var _ = _out352
-		var _out353 *dbytes.Blk
-		var _ = _out353
-		var _out354 uint64
-		var _ = _out354
-		_out352, _out353, _out354 = Companion_Default___.Fetch(j, a, _209_t)
-		ok = _out352
-		_210_c = _out353
-		_211_bad = _out354
+		var _213_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _213_c
+		var _214_bad uint64 = 0
+		var _ = _214_bad
+		var _out348 bool
+		var _ = _out348
+		var _out349 *dbytes.Blk
+		var _ = _out349
+		var _out350 uint64
+		var _ = _out350
+		_out348, _out349, _out350 = Companion_Default___.Fetch(j, a, _212_t)
+		ok = _out348
+		_213_c = _out349
+		_214_bad = _out350
 		if !ok {
 			return ok, b
 		}
 		Companion_Default___.CYield(j)
-		var _out355 bool
-		var _ = _out355
-		var _out356 *dbytes.Blk
-		var _ = _out356
-		_out355, _out356 = Companion_Default___.Decide(j, h, a, _209_t, _210_c, _211_bad)
-		ok = _out355
-		b = _out356
+		var _out351 bool
+		var _ = _out351
+		var _out352 *dbytes.Blk
+		var _ = _out352
+		_out351, _out352 = Companion_Default___.Decide(j, h, a, _212_t, _213_c, _214_bad)
+		ok = _out351
+		b = _out352
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -839,13 +839,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.H
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out357 *dbytes.Blk
-	var _ = _out357
-	var _out358 uint64
-	var _ = _out358
-	_out357, _out358 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out357
-	t = _out358
+	var _out353 *dbytes.Blk
+	var _ = _out353
+	var _out354 uint64
+	var _ = _out354
+	_out353, _out354 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out353
+	t = _out354
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
@@ -862,21 +862,21 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hol
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out359 *dbytes.Blk
-		var _ = _out359
-		_out359 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out359
+		var _out355 *dbytes.Blk
+		var _ = _out355
+		_out355 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out355
 		if b != (*dbytes.Blk)(nil) {
 			h.Keep(j.Cache, b)
 		}
 	} else {
-		var _212_damaged bool
-		var _ = _212_damaged
-		var _out360 bool
-		var _ = _out360
-		_out360 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_212_damaged = _out360
-		ok = !_212_damaged
+		var _215_damaged bool
+		var _ = _215_damaged
+		var _out356 bool
+		var _ = _out356
+		_out356 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_215_damaged = _out356
+		ok = !_215_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -888,16 +888,16 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out361 uint64
-	var _ = _out361
-	_out361 = journalcommit.Companion_Default___.Newest(j)
-	n = _out361
+	var _out357 uint64
+	var _ = _out357
+	_out357 = journalcommit.Companion_Default___.Newest(j)
+	n = _out357
 	j.Mu.Unlock()
 	Companion_Default___.CYield(j)
-	var _out362 bool
-	var _ = _out362
-	_out362 = Companion_Default___.WaitDurable(j, n)
-	ok = _out362
+	var _out358 bool
+	var _ = _out358
+	_out358 = Companion_Default___.WaitDurable(j, n)
+	ok = _out358
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -909,31 +909,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _213_e bool
-	var _ = _213_e
-	var _out363 bool
-	var _ = _out363
-	_out363 = journalpolicy.Companion_Default___.Drained(j)
-	_213_e = _out363
-	var _214_failed bool
-	var _ = _214_failed
-	var _out364 bool
-	var _ = _out364
-	_out364 = journalpolicy.Companion_Default___.Failed(j)
-	_214_failed = _out364
-	for !_213_e && !_214_failed {
+	var _216_e bool
+	var _ = _216_e
+	var _out359 bool
+	var _ = _out359
+	_out359 = journalpolicy.Companion_Default___.Drained(j)
+	_216_e = _out359
+	var _217_failed bool
+	var _ = _217_failed
+	var _out360 bool
+	var _ = _out360
+	_out360 = journalpolicy.Companion_Default___.Failed(j)
+	_217_failed = _out360
+	for !_216_e && !_217_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out365 bool
-		var _ = _out365
-		_out365 = journalpolicy.Companion_Default___.Drained(j)
-		_213_e = _out365
-		var _out366 bool
-		var _ = _out366
-		_out366 = journalpolicy.Companion_Default___.Failed(j)
-		_214_failed = _out366
+		var _out361 bool
+		var _ = _out361
+		_out361 = journalpolicy.Companion_Default___.Drained(j)
+		_216_e = _out361
+		var _out362 bool
+		var _ = _out362
+		_out362 = journalpolicy.Companion_Default___.Failed(j)
+		_217_failed = _out362
 	}
 	j.Mu.Unlock()
 }
@@ -941,10 +941,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out367 bool
-	var _ = _out367
-	_out367 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out367
+	var _out363 bool
+	var _ = _out363
+	_out363 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out363
 	if ok {
 		return ok
 	}

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out841 bool
-		var _ = _out841
-		var _out842 *ddisk.BList
-		var _ = _out842
-		_out841, _out842 = d.ReadRun(a, n)
-		io = _out841
-		l = _out842
+		var _out837 bool
+		var _ = _out837
+		var _out838 *ddisk.BList
+		var _ = _out838
+		_out837, _out838 = d.ReadRun(a, n)
+		io = _out837
+		l = _out838
 	} else {
-		var _out843 bool
-		var _ = _out843
-		var _out844 *ddisk.BList
-		var _ = _out844
-		_out843, _out844 = d.ReadAny(a, n)
-		io = _out843
-		l = _out844
+		var _out839 bool
+		var _ = _out839
+		var _out840 *ddisk.BList
+		var _ = _out840
+		_out839, _out840 = d.ReadAny(a, n)
+		io = _out839
+		l = _out840
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _618_s uint64
-	var _ = _618_s
-	var _out845 uint64
-	var _ = _out845
-	_out845 = ring.Companion_Default___.SlotOf(q, nd)
-	_618_s = _out845
-	var _619_a uint64
-	var _ = _619_a
-	_619_a = at + uint64(2) + uint64(16)*_618_s
-	var _620_k uint64
-	var _ = _620_k
-	_620_k = n
+	var _621_s uint64
+	var _ = _621_s
+	var _out841 uint64
+	var _ = _out841
+	_out841 = ring.Companion_Default___.SlotOf(q, nd)
+	_621_s = _out841
+	var _622_a uint64
+	var _ = _622_a
+	_622_a = at + uint64(2) + uint64(16)*_621_s
+	var _623_k uint64
+	var _ = _623_k
+	_623_k = n
 	if n > uint64(15) {
-		var _out846 uint64
-		var _ = _out846
-		_out846 = ring.Companion_Default___.SlotOf(pos, nr)
-		_618_s = _out846
-		_619_a = at + uint64(1) + uint64(16)*nd + _618_s
-		if _620_k > nr-_618_s {
-			_620_k = nr - _618_s
+		var _out842 uint64
+		var _ = _out842
+		_out842 = ring.Companion_Default___.SlotOf(pos, nr)
+		_621_s = _out842
+		_622_a = at + uint64(1) + uint64(16)*nd + _621_s
+		if _623_k > nr-_621_s {
+			_623_k = nr - _621_s
 		}
 	}
-	var _out847 bool
-	var _ = _out847
-	var _out848 *ddisk.BList
-	var _ = _out848
-	_out847, _out848 = Companion_Default___.ReadLog(d, believe, _619_a, _620_k)
-	io = _out847
-	x = _out848
+	var _out843 bool
+	var _ = _out843
+	var _out844 *ddisk.BList
+	var _ = _out844
+	_out843, _out844 = Companion_Default___.ReadLog(d, believe, _622_a, _623_k)
+	io = _out843
+	x = _out844
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out849 bool
-	var _ = _out849
-	var _out850 *ddisk.BList
-	var _ = _out850
-	_out849, _out850 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_620_k)
-	io = _out849
-	y = _out850
+	var _out845 bool
+	var _ = _out845
+	var _out846 *ddisk.BList
+	var _ = _out846
+	_out845, _out846 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_623_k)
+	io = _out845
+	y = _out846
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _621_hm *dlog.BMap
-	var _ = _621_hm
-	var _out851 *dlog.BMap
-	var _ = _out851
-	_out851 = dlog.NewBMap()
-	_621_hm = _out851
-	var _622_i uint64
-	var _ = _622_i
-	_622_i = uint64(0)
-	for _622_i < m {
-		var _623_a uint64
-		var _ = _623_a
-		var _624_n uint64
-		var _ = _624_n
-		var _out852 uint64
-		var _ = _out852
-		var _out853 uint64
-		var _ = _out853
-		_out852, _out853 = Companion_Default___.DirRun(r, _622_i, m)
-		_623_a = _out852
-		_624_n = _out853
-		var _625_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _625_l
-		var _out854 bool
-		var _ = _out854
-		var _out855 *ddisk.BList
-		var _ = _out855
-		_out854, _out855 = Companion_Default___.ReadLog(d, believe, _623_a, _624_n)
-		io = _out854
-		_625_l = _out855
+	var _624_hm *dlog.BMap
+	var _ = _624_hm
+	var _out847 *dlog.BMap
+	var _ = _out847
+	_out847 = dlog.NewBMap()
+	_624_hm = _out847
+	var _625_i uint64
+	var _ = _625_i
+	_625_i = uint64(0)
+	for _625_i < m {
+		var _626_a uint64
+		var _ = _626_a
+		var _627_n uint64
+		var _ = _627_n
+		var _out848 uint64
+		var _ = _out848
+		var _out849 uint64
+		var _ = _out849
+		_out848, _out849 = Companion_Default___.DirRun(r, _625_i, m)
+		_626_a = _out848
+		_627_n = _out849
+		var _628_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _628_l
+		var _out850 bool
+		var _ = _out850
+		var _out851 *ddisk.BList
+		var _ = _out851
+		_out850, _out851 = Companion_Default___.ReadLog(d, believe, _626_a, _627_n)
+		io = _out850
+		_628_l = _out851
 		if !io {
 			return io, z
 		}
-		var _626_ok bool
-		var _ = _626_ok
-		var _out856 bool
-		var _ = _out856
-		_out856 = Companion_Default___.PutRun(_621_hm, r, _622_i, _624_n, _625_l)
-		_626_ok = _out856
-		if !_626_ok {
+		var _629_ok bool
+		var _ = _629_ok
+		var _out852 bool
+		var _ = _out852
+		_out852 = Companion_Default___.PutRun(_624_hm, r, _625_i, _627_n, _628_l)
+		_629_ok = _out852
+		if !_629_ok {
 			return io, z
 		}
-		_622_i = _622_i + _624_n
+		_625_i = _625_i + _627_n
 	}
-	var _out857 *ddisk.BList
-	var _ = _out857
-	_out857 = _621_hm.List()
-	z = _out857
+	var _out853 *ddisk.BList
+	var _ = _out853
+	_out853 = _624_hm.List()
+	z = _out853
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out858 uint64
-	var _ = _out858
-	_out858 = r.Dir(i)
-	a = _out858
+	var _out854 uint64
+	var _ = _out854
+	_out854 = r.Dir(i)
+	a = _out854
 	n = uint64(1)
 	for i+n < m {
-		var _627_b uint64
-		var _ = _627_b
-		var _out859 uint64
-		var _ = _out859
-		_out859 = r.Dir(i + n)
-		_627_b = _out859
-		if _627_b != a+n {
+		var _630_b uint64
+		var _ = _630_b
+		var _out855 uint64
+		var _ = _out855
+		_out855 = r.Dir(i + n)
+		_630_b = _out855
+		if _630_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _628_k uint64
-	var _ = _628_k
-	_628_k = uint64(0)
-	for _628_k < n {
-		var _629_a uint64
-		var _ = _629_a
-		var _out860 uint64
-		var _ = _out860
-		_out860 = r.Dir(i + _628_k)
-		_629_a = _out860
-		var _630_o *dbytes.Blk
-		var _ = _630_o
-		var _out861 *dbytes.Blk
-		var _ = _out861
-		_out861 = hm.Get(_629_a)
-		_630_o = _out861
-		if _630_o != (*dbytes.Blk)(nil) {
+	var _631_k uint64
+	var _ = _631_k
+	_631_k = uint64(0)
+	for _631_k < n {
+		var _632_a uint64
+		var _ = _632_a
+		var _out856 uint64
+		var _ = _out856
+		_out856 = r.Dir(i + _631_k)
+		_632_a = _out856
+		var _633_o *dbytes.Blk
+		var _ = _633_o
+		var _out857 *dbytes.Blk
+		var _ = _out857
+		_out857 = hm.Get(_632_a)
+		_633_o = _out857
+		if _633_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _631_b *dbytes.Blk
-		var _ = _631_b
-		var _out862 *dbytes.Blk
-		var _ = _out862
-		_out862 = l.BlkAt(_628_k)
-		_631_b = _out862
-		hm.Put(_629_a, _631_b)
-		_628_k = _628_k + uint64(1)
+		var _634_b *dbytes.Blk
+		var _ = _634_b
+		var _out858 *dbytes.Blk
+		var _ = _out858
+		_out858 = l.BlkAt(_631_k)
+		_634_b = _out858
+		hm.Put(_632_a, _634_b)
+		_631_k = _631_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _632_s uint64
-	var _ = _632_s
-	var _out863 uint64
-	var _ = _out863
-	_out863 = ring.Companion_Default___.SlotOf(q, nd)
-	_632_s = _out863
-	var _633_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _633_l
-	var _out864 bool
-	var _ = _out864
-	var _out865 *ddisk.BList
-	var _ = _out865
-	_out864, _out865 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_632_s, uint64(1))
-	io = _out864
-	_633_l = _out865
+	var _635_s uint64
+	var _ = _635_s
+	var _out859 uint64
+	var _ = _out859
+	_out859 = ring.Companion_Default___.SlotOf(q, nd)
+	_635_s = _out859
+	var _636_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _636_l
+	var _out860 bool
+	var _ = _out860
+	var _out861 *ddisk.BList
+	var _ = _out861
+	_out860, _out861 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_635_s, uint64(1))
+	io = _out860
+	_636_l = _out861
 	if !io {
 		return io, gm
 	}
-	var _634_b *dbytes.Blk
-	var _ = _634_b
-	var _out866 *dbytes.Blk
+	var _637_b *dbytes.Blk
+	var _ = _637_b
+	var _out862 *dbytes.Blk
+	var _ = _out862
+	_out862 = _636_l.BlkAt(uint64(0))
+	_637_b = _out862
+	var _638_r *dlog.DescR
+	var _ = _638_r
+	var _out863 *dlog.DescR
+	var _ = _out863
+	_out863 = dlog.Parse(_637_b)
+	_638_r = _out863
+	if _638_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _639_q2 uint64
+	var _ = _639_q2
+	var _out864 uint64
+	var _ = _out864
+	_out864 = _638_r.Sq()
+	_639_q2 = _out864
+	var _640_pos uint64
+	var _ = _640_pos
+	var _out865 uint64
+	var _ = _out865
+	_out865 = _638_r.Pos()
+	_640_pos = _out865
+	var _641_n uint64
+	var _ = _641_n
+	var _out866 uint64
 	var _ = _out866
-	_out866 = _633_l.BlkAt(uint64(0))
-	_634_b = _out866
-	var _635_r *dlog.DescR
-	var _ = _635_r
-	var _out867 *dlog.DescR
+	_out866 = _638_r.N()
+	_641_n = _out866
+	var _642_dn uint64
+	var _ = _642_dn
+	var _out867 uint64
 	var _ = _out867
-	_out867 = dlog.Parse(_634_b)
-	_635_r = _out867
-	if _635_r == (*dlog.DescR)(nil) {
+	_out867 = _638_r.M()
+	_642_dn = _out867
+	if _639_q2 != q || _640_pos >= uint64(2305843009213693952) || _641_n > uint64(500) || _642_dn > uint64(500)-_641_n {
 		return io, gm
 	}
-	var _636_q2 uint64
-	var _ = _636_q2
-	var _out868 uint64
+	var _643_same bool
+	var _ = _643_same
+	var _out868 bool
 	var _ = _out868
-	_out868 = _635_r.Sq()
-	_636_q2 = _out868
-	var _637_pos uint64
-	var _ = _637_pos
-	var _out869 uint64
+	_out868 = seal.Under(_638_r, hb)
+	_643_same = _out868
+	if !_643_same {
+		return io, gm
+	}
+	var _644_inside bool
+	var _ = _644_inside
+	var _out869 bool
 	var _ = _out869
-	_out869 = _635_r.Pos()
-	_637_pos = _out869
-	var _638_n uint64
-	var _ = _638_n
-	var _out870 uint64
+	_out869 = Companion_Default___.AddrsIn(_638_r, _641_n, _642_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_644_inside = _out869
+	if !_644_inside {
+		return io, gm
+	}
+	var _645_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _645_x
+	var _646_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _646_y
+	var _out870 bool
 	var _ = _out870
-	_out870 = _635_r.N()
-	_638_n = _out870
-	var _639_dn uint64
-	var _ = _639_dn
-	var _out871 uint64
+	var _out871 *ddisk.BList
 	var _ = _out871
-	_out871 = _635_r.M()
-	_639_dn = _out871
-	if _636_q2 != q || _637_pos >= uint64(2305843009213693952) || _638_n > uint64(500) || _639_dn > uint64(500)-_638_n {
-		return io, gm
-	}
-	var _640_same bool
-	var _ = _640_same
-	var _out872 bool
+	var _out872 *ddisk.BList
 	var _ = _out872
-	_out872 = seal.Under(_635_r, hb)
-	_640_same = _out872
-	if !_640_same {
+	_out870, _out871, _out872 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _640_pos, _641_n)
+	io = _out870
+	_645_x = _out871
+	_646_y = _out872
+	if !io {
 		return io, gm
 	}
-	var _641_inside bool
-	var _ = _641_inside
+	var _647_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _647_z
 	var _out873 bool
 	var _ = _out873
-	_out873 = Companion_Default___.AddrsIn(_635_r, _638_n, _639_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_641_inside = _out873
-	if !_641_inside {
-		return io, gm
-	}
-	var _642_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _642_x
-	var _643_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _643_y
-	var _out874 bool
+	var _out874 *ddisk.BList
 	var _ = _out874
-	var _out875 *ddisk.BList
+	_out873, _out874 = Companion_Default___.ReadDirect(d, believe, _638_r, _642_dn)
+	io = _out873
+	_647_z = _out874
+	if !io || _647_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _648_ok bool
+	var _ = _648_ok
+	var _out875 bool
 	var _ = _out875
-	var _out876 *ddisk.BList
+	_out875 = seal.Check(_638_r, _645_x, _646_y, _647_z, cs)
+	_648_ok = _out875
+	if !_648_ok {
+		return io, gm
+	}
+	var _out876 *dlog.BMap
 	var _ = _out876
-	_out874, _out875, _out876 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _637_pos, _638_n)
-	io = _out874
-	_642_x = _out875
-	_643_y = _out876
-	if !io {
-		return io, gm
-	}
-	var _644_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _644_z
-	var _out877 bool
-	var _ = _out877
-	var _out878 *ddisk.BList
-	var _ = _out878
-	_out877, _out878 = Companion_Default___.ReadDirect(d, believe, _635_r, _639_dn)
-	io = _out877
-	_644_z = _out878
-	if !io || _644_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _645_ok bool
-	var _ = _645_ok
-	var _out879 bool
-	var _ = _out879
-	_out879 = seal.Check(_635_r, _642_x, _643_y, _644_z, cs)
-	_645_ok = _out879
-	if !_645_ok {
-		return io, gm
-	}
-	var _out880 *dlog.BMap
-	var _ = _out880
-	_out880 = Companion_Default___.GroupMap(_635_r, _638_n, _642_x, _643_y)
-	gm = _out880
+	_out876 = Companion_Default___.GroupMap(_638_r, _641_n, _645_x, _646_y)
+	gm = _out876
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _646_i uint64
-	var _ = _646_i
-	_646_i = uint64(0)
-	for _646_i < n {
-		var _647_a uint64
-		var _ = _647_a
-		var _out881 uint64
-		var _ = _out881
-		_out881 = r.Addr(_646_i)
-		_647_a = _out881
-		if _647_a < lo || _647_a >= hi {
+	var _649_i uint64
+	var _ = _649_i
+	_649_i = uint64(0)
+	for _649_i < n {
+		var _650_a uint64
+		var _ = _650_a
+		var _out877 uint64
+		var _ = _out877
+		_out877 = r.Addr(_649_i)
+		_650_a = _out877
+		if _650_a < lo || _650_a >= hi {
 			ok = false
 			return ok
 		}
-		_646_i = _646_i + uint64(1)
+		_649_i = _649_i + uint64(1)
 	}
-	_646_i = uint64(0)
-	for _646_i < m {
-		var _648_a uint64
-		var _ = _648_a
-		var _out882 uint64
-		var _ = _out882
-		_out882 = r.Dir(_646_i)
-		_648_a = _out882
-		if _648_a < lo || _648_a >= hi {
+	_649_i = uint64(0)
+	for _649_i < m {
+		var _651_a uint64
+		var _ = _651_a
+		var _out878 uint64
+		var _ = _out878
+		_out878 = r.Dir(_649_i)
+		_651_a = _out878
+		if _651_a < lo || _651_a >= hi {
 			ok = false
 			return ok
 		}
-		_646_i = _646_i + uint64(1)
+		_649_i = _649_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out883 *dlog.BMap
-	var _ = _out883
-	_out883 = dlog.NewBMap()
-	gm = _out883
-	var _649_k uint64
-	var _ = _649_k
-	var _out884 uint64
-	var _ = _out884
-	_out884 = x.Len()
-	_649_k = _out884
-	var _650_i uint64
-	var _ = _650_i
-	_650_i = uint64(0)
-	for _650_i < n {
-		var _651_a uint64
-		var _ = _651_a
-		var _out885 uint64
-		var _ = _out885
-		_out885 = r.Addr(_650_i)
-		_651_a = _out885
-		var _652_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _652_b
-		if _650_i < _649_k {
-			var _out886 *dbytes.Blk
-			var _ = _out886
-			_out886 = x.BlkAt(_650_i)
-			_652_b = _out886
+	var _out879 *dlog.BMap
+	var _ = _out879
+	_out879 = dlog.NewBMap()
+	gm = _out879
+	var _652_k uint64
+	var _ = _652_k
+	var _out880 uint64
+	var _ = _out880
+	_out880 = x.Len()
+	_652_k = _out880
+	var _653_i uint64
+	var _ = _653_i
+	_653_i = uint64(0)
+	for _653_i < n {
+		var _654_a uint64
+		var _ = _654_a
+		var _out881 uint64
+		var _ = _out881
+		_out881 = r.Addr(_653_i)
+		_654_a = _out881
+		var _655_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _655_b
+		if _653_i < _652_k {
+			var _out882 *dbytes.Blk
+			var _ = _out882
+			_out882 = x.BlkAt(_653_i)
+			_655_b = _out882
 		} else {
-			var _out887 *dbytes.Blk
-			var _ = _out887
-			_out887 = y.BlkAt(_650_i - _649_k)
-			_652_b = _out887
+			var _out883 *dbytes.Blk
+			var _ = _out883
+			_out883 = y.BlkAt(_653_i - _652_k)
+			_655_b = _out883
 		}
-		gm.Put(_651_a, _652_b)
-		_650_i = _650_i + uint64(1)
+		gm.Put(_654_a, _655_b)
+		_653_i = _653_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out888 bool
-	var _ = _out888
-	var _out889 *dlog.BMap
-	var _ = _out889
-	var _out890 uint64
-	var _ = _out890
-	_out888, _out889, _out890 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out888
-	mm = _out889
-	i = _out890
+	var _out884 bool
+	var _ = _out884
+	var _out885 *dlog.BMap
+	var _ = _out885
+	var _out886 uint64
+	var _ = _out886
+	_out884, _out885, _out886 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out884
+	mm = _out885
+	i = _out886
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out891 bool
-	var _ = _out891
-	var _out892 bool
-	var _ = _out892
-	_out891, _out892 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out891
-	damaged = _out892
+	var _out887 bool
+	var _ = _out887
+	var _out888 bool
+	var _ = _out888
+	_out887, _out888 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out887
+	damaged = _out888
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out893 bool
-	var _ = _out893
-	var _out894 bool
-	var _ = _out894
-	_out893, _out894 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out893
-	damaged = _out894
+	var _out889 bool
+	var _ = _out889
+	var _out890 bool
+	var _ = _out890
+	_out889, _out890 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out889
+	damaged = _out890
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out895 *dlog.BMap
-	var _ = _out895
-	_out895 = dlog.NewBMap()
-	mm = _out895
+	var _out891 *dlog.BMap
+	var _ = _out891
+	_out891 = dlog.NewBMap()
+	mm = _out891
 	i = uint64(0)
 	io = true
-	var _653_done bool
-	var _ = _653_done
-	_653_done = false
-	for !_653_done {
+	var _656_done bool
+	var _ = _656_done
+	_656_done = false
+	for !_656_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _654_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _654_gm
-		var _out896 bool
-		var _ = _out896
-		var _out897 *dlog.BMap
-		var _ = _out897
-		_out896, _out897 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out896
-		_654_gm = _out897
+		var _657_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _657_gm
+		var _out892 bool
+		var _ = _out892
+		var _out893 *dlog.BMap
+		var _ = _out893
+		_out892, _out893 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out892
+		_657_gm = _out893
 		if !io {
 			return io, mm, i
 		}
-		if _654_gm == (*dlog.BMap)(nil) {
-			_653_done = true
+		if _657_gm == (*dlog.BMap)(nil) {
+			_656_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _654_gm)
+			groups.Companion_Default___.MergeInto(mm, _657_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _655_s uint64
-	var _ = _655_s
-	_655_s = uint64(0)
+	var _658_s uint64
+	var _ = _658_s
+	_658_s = uint64(0)
 	io = true
 	found = false
-	for _655_s < nd {
-		var _656_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _656_l
-		var _out898 bool
-		var _ = _out898
-		var _out899 *ddisk.BList
-		var _ = _out899
-		_out898, _out899 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_655_s, uint64(1))
-		io = _out898
-		_656_l = _out899
+	for _658_s < nd {
+		var _659_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _659_l
+		var _out894 bool
+		var _ = _out894
+		var _out895 *ddisk.BList
+		var _ = _out895
+		_out894, _out895 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_658_s, uint64(1))
+		io = _out894
+		_659_l = _out895
 		if !io {
 			return io, found
 		}
-		var _657_b *dbytes.Blk
-		var _ = _657_b
-		var _out900 *dbytes.Blk
-		var _ = _out900
-		_out900 = _656_l.BlkAt(uint64(0))
-		_657_b = _out900
-		var _658_r *dlog.DescR
-		var _ = _658_r
-		var _out901 *dlog.DescR
-		var _ = _out901
-		_out901 = dlog.Parse(_657_b)
-		_658_r = _out901
-		if _658_r != (*dlog.DescR)(nil) {
-			var _659_q uint64
-			var _ = _659_q
-			var _out902 uint64
-			var _ = _out902
-			_out902 = _658_r.Sq()
-			_659_q = _out902
-			var _660_ok bool
-			var _ = _660_ok
-			var _out903 bool
-			var _ = _out903
-			_out903 = seal.Vouch(_658_r)
-			_660_ok = _out903
-			if _659_q > e && _660_ok {
+		var _660_b *dbytes.Blk
+		var _ = _660_b
+		var _out896 *dbytes.Blk
+		var _ = _out896
+		_out896 = _659_l.BlkAt(uint64(0))
+		_660_b = _out896
+		var _661_r *dlog.DescR
+		var _ = _661_r
+		var _out897 *dlog.DescR
+		var _ = _out897
+		_out897 = dlog.Parse(_660_b)
+		_661_r = _out897
+		if _661_r != (*dlog.DescR)(nil) {
+			var _662_q uint64
+			var _ = _662_q
+			var _out898 uint64
+			var _ = _out898
+			_out898 = _661_r.Sq()
+			_662_q = _out898
+			var _663_ok bool
+			var _ = _663_ok
+			var _out899 bool
+			var _ = _out899
+			_out899 = seal.Vouch(_661_r)
+			_663_ok = _out899
+			if _662_q > e && _663_ok {
 				found = true
 				return io, found
 			}
 		}
-		_655_s = _655_s + uint64(1)
+		_658_s = _658_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _661_cs *dlog.Codes
-	var _ = _661_cs
-	var _out904 *dlog.Codes
-	var _ = _out904
-	_out904 = dlog.NewCodes()
-	_661_cs = _out904
-	var _662_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _662_gm
+	var _664_cs *dlog.Codes
+	var _ = _664_cs
+	var _out900 *dlog.Codes
+	var _ = _out900
+	_out900 = dlog.NewCodes()
+	_664_cs = _out900
+	var _665_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _665_gm
 	lied = false
-	var _out905 bool
-	var _ = _out905
-	var _out906 *dlog.BMap
-	var _ = _out906
-	_out905, _out906 = Companion_Default___.ReadAt(d, true, seal, t, _661_cs, hb, h+i, at, nd, nr, sz)
-	io = _out905
-	_662_gm = _out906
+	var _out901 bool
+	var _ = _out901
+	var _out902 *dlog.BMap
+	var _ = _out902
+	_out901, _out902 = Companion_Default___.ReadAt(d, true, seal, t, _664_cs, hb, h+i, at, nd, nr, sz)
+	io = _out901
+	_665_gm = _out902
 	if !io {
 		return io, lied
 	}
-	lied = _662_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _665_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out907 bool
-	var _ = _out907
-	var _out908 *dlog.BMap
-	var _ = _out908
-	_out907, _out908 = Companion_Default___.ReadAt(d, true, seal, t, _661_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out907
-	_662_gm = _out908
-	lied = io && _662_gm == (*dlog.BMap)(nil)
+	var _out903 bool
+	var _ = _out903
+	var _out904 *dlog.BMap
+	var _ = _out904
+	_out903, _out904 = Companion_Default___.ReadAt(d, true, seal, t, _664_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out903
+	_665_gm = _out904
+	lied = io && _665_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _237_b uint8
-	var _ = _237_b
-	_237_b = w.Get(off / uint64(8))
-	var _238_i uint64
-	var _ = _238_i
-	_238_i = off % uint64(8)
-	var _239_is bool
-	var _ = _239_is
-	_239_is = bits.Companion_Default___.BitOf(_237_b, _238_i)
-	if _239_is != v {
-		var _240_c uint8 = 0
-		var _ = _240_c
+	var _240_b uint8
+	var _ = _240_b
+	_240_b = w.Get(off / uint64(8))
+	var _241_i uint64
+	var _ = _241_i
+	_241_i = off % uint64(8)
+	var _242_is bool
+	var _ = _242_is
+	_242_is = bits.Companion_Default___.BitOf(_240_b, _241_i)
+	if _242_is != v {
+		var _243_c uint8 = 0
+		var _ = _243_c
 		if v {
-			_240_c = _237_b + Companion_Default___.Pow2(_238_i)
+			_243_c = _240_b + Companion_Default___.Pow2(_241_i)
 		} else {
-			_240_c = _237_b - Companion_Default___.Pow2(_238_i)
+			_243_c = _240_b - Companion_Default___.Pow2(_241_i)
 		}
-		w.Set(off/uint64(8), _240_c)
+		w.Set(off/uint64(8), _243_c)
 	}
 }
 

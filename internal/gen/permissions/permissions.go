@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _542_n uint64
-	var _ = _542_n
-	_542_n = c.Gids.Len()
-	var _543_i uint64
-	var _ = _543_i
-	_543_i = uint64(0)
-	for _542_n-_543_i >= uint64(4) {
-		var _544_x uint32
-		var _ = _544_x
-		_544_x = c.Gids.U32(_543_i)
-		if _544_x == g {
+	var _545_n uint64
+	var _ = _545_n
+	_545_n = c.Gids.Len()
+	var _546_i uint64
+	var _ = _546_i
+	_546_i = uint64(0)
+	for _545_n-_546_i >= uint64(4) {
+		var _547_x uint32
+		var _ = _547_x
+		_547_x = c.Gids.U32(_546_i)
+		if _547_x == g {
 			r = true
 			return r
 		}
-		_543_i = _543_i + uint64(4)
+		_546_i = _546_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _545_mode uint32
-	var _ = _545_mode
-	var _out740 uint32
-	var _ = _out740
-	_out740 = inodeformat.Companion_Default___.GetMode(ip)
-	_545_mode = _out740
-	var _546_u uint32
-	var _ = _546_u
-	var _out741 uint32
-	var _ = _out741
-	_out741 = inodeformat.Companion_Default___.GetUid(ip)
-	_546_u = _out741
-	if c.Uid == _546_u {
-		p = _545_mode / uint32(64) % uint32(8)
+	var _548_mode uint32
+	var _ = _548_mode
+	var _out736 uint32
+	var _ = _out736
+	_out736 = inodeformat.Companion_Default___.GetMode(ip)
+	_548_mode = _out736
+	var _549_u uint32
+	var _ = _549_u
+	var _out737 uint32
+	var _ = _out737
+	_out737 = inodeformat.Companion_Default___.GetUid(ip)
+	_549_u = _out737
+	if c.Uid == _549_u {
+		p = _548_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _547_g uint32
-	var _ = _547_g
-	var _out742 uint32
-	var _ = _out742
-	_out742 = inodeformat.Companion_Default___.GetGid(ip)
-	_547_g = _out742
-	var _548_m bool
-	var _ = _548_m
-	var _out743 bool
-	var _ = _out743
-	_out743 = Companion_Default___.InGroup(c, _547_g)
-	_548_m = _out743
-	if _548_m {
-		p = _545_mode / uint32(8) % uint32(8)
+	var _550_g uint32
+	var _ = _550_g
+	var _out738 uint32
+	var _ = _out738
+	_out738 = inodeformat.Companion_Default___.GetGid(ip)
+	_550_g = _out738
+	var _551_m bool
+	var _ = _551_m
+	var _out739 bool
+	var _ = _out739
+	_out739 = Companion_Default___.InGroup(c, _550_g)
+	_551_m = _out739
+	if _551_m {
+		p = _548_mode / uint32(8) % uint32(8)
 	} else {
-		p = _545_mode % uint32(8)
+		p = _548_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _549_ty uint32
-		var _ = _549_ty
-		var _out744 uint32
-		var _ = _out744
-		_out744 = inodeformat.Companion_Default___.GetTy(ip)
-		_549_ty = _out744
-		var _550_mode uint32
-		var _ = _550_mode
-		var _out745 uint32
-		var _ = _out745
-		_out745 = inodeformat.Companion_Default___.GetMode(ip)
-		_550_mode = _out745
-		if _549_ty == Companion_Default___.DIR() || _550_mode%uint32(2) == uint32(1) || _550_mode/uint32(8)%uint32(2) == uint32(1) || _550_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _552_ty uint32
+		var _ = _552_ty
+		var _out740 uint32
+		var _ = _out740
+		_out740 = inodeformat.Companion_Default___.GetTy(ip)
+		_552_ty = _out740
+		var _553_mode uint32
+		var _ = _553_mode
+		var _out741 uint32
+		var _ = _out741
+		_out741 = inodeformat.Companion_Default___.GetMode(ip)
+		_553_mode = _out741
+		if _552_ty == Companion_Default___.DIR() || _553_mode%uint32(2) == uint32(1) || _553_mode/uint32(8)%uint32(2) == uint32(1) || _553_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out746 uint32
-	var _ = _out746
-	_out746 = Companion_Default___.ClassBits(c, ip)
-	p = _out746
+	var _out742 uint32
+	var _ = _out742
+	_out742 = Companion_Default___.ClassBits(c, ip)
+	p = _out742
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _551_p uint32
-	var _ = _551_p
-	var _out747 uint32
-	var _ = _out747
-	_out747 = Companion_Default___.Granted(c, ip)
-	_551_p = _out747
-	ok = (want%uint32(2) == uint32(0) || _551_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _551_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _551_p/uint32(4) == uint32(1))
+	var _554_p uint32
+	var _ = _554_p
+	var _out743 uint32
+	var _ = _out743
+	_out743 = Companion_Default___.Granted(c, ip)
+	_554_p = _out743
+	ok = (want%uint32(2) == uint32(0) || _554_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _554_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _554_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _552_u uint32
-	var _ = _552_u
-	var _out748 uint32
-	var _ = _out748
-	_out748 = inodeformat.Companion_Default___.GetUid(ip)
-	_552_u = _out748
-	if c.Uid == _552_u {
+	var _555_u uint32
+	var _ = _555_u
+	var _out744 uint32
+	var _ = _out744
+	_out744 = inodeformat.Companion_Default___.GetUid(ip)
+	_555_u = _out744
+	if c.Uid == _555_u {
 		ok = true
 		return ok
 	}
-	var _out749 bool
-	var _ = _out749
-	_out749 = Companion_Default___.May(c, ip, want)
-	ok = _out749
+	var _out745 bool
+	var _ = _out745
+	_out745 = Companion_Default___.May(c, ip, want)
+	ok = _out745
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _553_u uint32
-	var _ = _553_u
-	var _out750 uint32
-	var _ = _out750
-	_out750 = inodeformat.Companion_Default___.GetUid(ip)
-	_553_u = _out750
-	ok = c.Uid == uint32(0) || c.Uid == _553_u
+	var _556_u uint32
+	var _ = _556_u
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetUid(ip)
+	_556_u = _out746
+	ok = c.Uid == uint32(0) || c.Uid == _556_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _554_mode uint32
-	var _ = _554_mode
-	var _out751 uint32
-	var _ = _out751
-	_out751 = inodeformat.Companion_Default___.GetMode(dp)
-	_554_mode = _out751
-	if _554_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _557_mode uint32
+	var _ = _557_mode
+	var _out747 uint32
+	var _ = _out747
+	_out747 = inodeformat.Companion_Default___.GetMode(dp)
+	_557_mode = _out747
+	if _557_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _555_a bool
-	var _ = _555_a
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.IsOwner(c, dp)
-	_555_a = _out752
-	var _556_b bool
-	var _ = _556_b
-	var _out753 bool
-	var _ = _out753
-	_out753 = Companion_Default___.IsOwner(c, ip)
-	_556_b = _out753
-	refuse = !_555_a && !_556_b
+	var _558_a bool
+	var _ = _558_a
+	var _out748 bool
+	var _ = _out748
+	_out748 = Companion_Default___.IsOwner(c, dp)
+	_558_a = _out748
+	var _559_b bool
+	var _ = _559_b
+	var _out749 bool
+	var _ = _out749
+	_out749 = Companion_Default___.IsOwner(c, ip)
+	_559_b = _out749
+	refuse = !_558_a && !_559_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _557_p uint32
-	var _ = _557_p
-	var _out754 uint32
-	var _ = _out754
-	_out754 = Companion_Default___.Granted(c, ip)
-	_557_p = _out754
-	var _558_ty uint32
-	var _ = _558_ty
-	var _out755 uint32
-	var _ = _out755
-	_out755 = inodeformat.Companion_Default___.GetTy(ip)
-	_558_ty = _out755
+	var _560_p uint32
+	var _ = _560_p
+	var _out750 uint32
+	var _ = _out750
+	_out750 = Companion_Default___.Granted(c, ip)
+	_560_p = _out750
+	var _561_ty uint32
+	var _ = _561_ty
+	var _out751 uint32
+	var _ = _out751
+	_out751 = inodeformat.Companion_Default___.GetTy(ip)
+	_561_ty = _out751
 	bits = uint32(0)
-	if _557_p/uint32(4) == uint32(1) {
+	if _560_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _558_ty == Companion_Default___.DIR() {
-		if _557_p%uint32(2) == uint32(1) {
+	if _561_ty == Companion_Default___.DIR() {
+		if _560_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _557_p%uint32(2) == uint32(1) && _557_p/uint32(2)%uint32(2) == uint32(1) {
+		if _560_p%uint32(2) == uint32(1) && _560_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _557_p/uint32(2)%uint32(2) == uint32(1) {
+		if _560_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _557_p%uint32(2) == uint32(1) {
+		if _560_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _559_a uint32 = func() uint32 {
+	var _562_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _559_a
+	var _ = _562_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _559_a - uint32(1024)
+		return _562_a - uint32(1024)
 	} else {
-		return _559_a
+		return _562_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _560_len uint64
-	var _ = _560_len
-	_560_len = n.Len()
-	if _560_len == uint64(0) {
+	var _563_len uint64
+	var _ = _563_len
+	_563_len = n.Len()
+	if _563_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _560_len > uint64(255) {
+	if _563_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _561_i uint64
-	var _ = _561_i
-	_561_i = uint64(0)
-	for _561_i < _560_len {
-		var _562_b uint8
-		var _ = _562_b
-		_562_b = n.Get(_561_i)
-		if _562_b == uint8(0) || _562_b == uint8(47) {
+	var _564_i uint64
+	var _ = _564_i
+	_564_i = uint64(0)
+	for _564_i < _563_len {
+		var _565_b uint8
+		var _ = _565_b
+		_565_b = n.Get(_564_i)
+		if _565_b == uint8(0) || _565_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_561_i = _561_i + uint64(1)
+		_564_i = _564_i + uint64(1)
 	}
 	st = uint32(0)
-	if _560_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _563_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _560_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _563_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

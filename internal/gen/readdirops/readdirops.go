@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _735_w *dbytes.Bytes
-	var _ = _735_w
-	var _out1038 *dbytes.Bytes
-	var _ = _out1038
-	_out1038 = dbytes.NewBytes(uint64(4096))
-	_735_w = _out1038
-	_735_w.Set(uint64(0), uint8(46))
-	_735_w.Set(uint64(1), uint8(46))
-	var _out1039 *dbytes.Blk
-	var _ = _out1039
-	_out1039 = dbytes.Freeze(_735_w)
-	b = _out1039
+	var _738_w *dbytes.Bytes
+	var _ = _738_w
+	var _out1034 *dbytes.Bytes
+	var _ = _out1034
+	_out1034 = dbytes.NewBytes(uint64(4096))
+	_738_w = _out1034
+	_738_w.Set(uint64(0), uint8(46))
+	_738_w.Set(uint64(1), uint8(46))
+	var _out1035 *dbytes.Blk
+	var _ = _out1035
+	_out1035 = dbytes.Freeze(_738_w)
+	b = _out1035
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _736_dots *dbytes.Blk
-	var _ = _736_dots
-	var _out1040 *dbytes.Blk
-	var _ = _out1040
-	_out1040 = Companion_Default___.DotNames()
-	_736_dots = _out1040
+	var _739_dots *dbytes.Blk
+	var _ = _739_dots
+	var _out1036 *dbytes.Blk
+	var _ = _out1036
+	_out1036 = Companion_Default___.DotNames()
+	_739_dots = _out1036
 	if cookie == uint64(0) {
-		var _out1041 bool
-		var _ = _out1041
-		_out1041 = out.Offer(ino, _736_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1041
+		var _out1037 bool
+		var _ = _out1037
+		_out1037 = out.Offer(ino, _739_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1037
 	}
 	if fits {
-		var _out1042 bool
-		var _ = _out1042
-		_out1042 = out.Offer(up, _736_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1042
+		var _out1038 bool
+		var _ = _out1038
+		_out1038 = out.Offer(up, _739_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1038
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _737_up uint64
-	var _ = _737_up
-	var _out1043 uint64
-	var _ = _out1043
-	_out1043 = inodeformat.Companion_Default___.GetParent(dp)
-	_737_up = _out1043
-	var _738_fits bool
-	var _ = _738_fits
-	var _out1044 bool
-	var _ = _out1044
-	_out1044 = Companion_Default___.Offer2(ino, _737_up, cookie, out)
-	_738_fits = _out1044
-	if !_738_fits {
+	var _740_up uint64
+	var _ = _740_up
+	var _out1039 uint64
+	var _ = _out1039
+	_out1039 = inodeformat.Companion_Default___.GetParent(dp)
+	_740_up = _out1039
+	var _741_fits bool
+	var _ = _741_fits
+	var _out1040 bool
+	var _ = _out1040
+	_out1040 = Companion_Default___.Offer2(ino, _740_up, cookie, out)
+	_741_fits = _out1040
+	if !_741_fits {
 		return eof
 	}
-	var _out1045 bool
-	var _ = _out1045
-	_out1045 = d.List(txn, ino, func() uint64 {
+	var _out1041 bool
+	var _ = _out1041
+	_out1041 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1045
+	eof = _out1041
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1046 uint32
-	var _ = _out1046
-	var _out1047 *dbytes.Bytes
-	var _ = _out1047
-	_out1046, _out1047 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1046
-	dir = _out1047
+	var _out1042 uint32
+	var _ = _out1042
+	var _out1043 *dbytes.Bytes
+	var _ = _out1043
+	_out1042, _out1043 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1042
+	dir = _out1043
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _739_ok bool
-	var _ = _739_ok
-	var _out1048 bool
-	var _ = _out1048
-	_out1048 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_739_ok = _out1048
-	if !_739_ok {
+	var _742_ok bool
+	var _ = _742_ok
+	var _out1044 bool
+	var _ = _out1044
+	_out1044 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_742_ok = _out1044
+	if !_742_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _740_room bool
-	var _ = _740_room
-	var _out1049 bool
-	var _ = _out1049
-	_out1049 = out.Fits()
-	_740_room = _out1049
-	if !_740_room {
+	var _743_room bool
+	var _ = _743_room
+	var _out1045 bool
+	var _ = _out1045
+	_out1045 = out.Fits()
+	_743_room = _out1045
+	if !_743_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1050 bool
-	var _ = _out1050
-	_out1050 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1050
-	var _741_n uint64
-	var _ = _741_n
-	var _out1051 uint64
-	var _ = _out1051
-	_out1051 = out.Len()
-	_741_n = _out1051
-	if _741_n == uint64(0) && !eof {
+	var _out1046 bool
+	var _ = _out1046
+	_out1046 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1046
+	var _744_n uint64
+	var _ = _744_n
+	var _out1047 uint64
+	var _ = _out1047
+	_out1047 = out.Len()
+	_744_n = _out1047
+	if _744_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _742_n uint64
-	var _ = _742_n
-	var _out1052 uint64
-	var _ = _out1052
-	_out1052 = out.Len()
-	_742_n = _out1052
-	var _743_i uint64
-	var _ = _743_i
-	_743_i = uint64(0)
-	for _743_i < _742_n {
-		var _744_x uint64
-		var _ = _744_x
-		var _out1053 uint64
-		var _ = _out1053
-		_out1053 = out.InoAt(_743_i)
-		_744_x = _out1053
-		var _745_p *dbytes.Bytes
-		var _ = _745_p
-		var _out1054 *dbytes.Bytes
-		var _ = _out1054
-		_out1054 = d.Fs.GetInode(txn, _744_x, false)
-		_745_p = _out1054
-		out.AttrAt(_743_i, _745_p)
-		_743_i = _743_i + uint64(1)
+	var _745_n uint64
+	var _ = _745_n
+	var _out1048 uint64
+	var _ = _out1048
+	_out1048 = out.Len()
+	_745_n = _out1048
+	var _746_i uint64
+	var _ = _746_i
+	_746_i = uint64(0)
+	for _746_i < _745_n {
+		var _747_x uint64
+		var _ = _747_x
+		var _out1049 uint64
+		var _ = _out1049
+		_out1049 = out.InoAt(_746_i)
+		_747_x = _out1049
+		var _748_p *dbytes.Bytes
+		var _ = _748_p
+		var _out1050 *dbytes.Bytes
+		var _ = _out1050
+		_out1050 = d.Fs.GetInode(txn, _747_x, false)
+		_748_p = _out1050
+		out.AttrAt(_746_i, _748_p)
+		_746_i = _746_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1055 uint32
-	var _ = _out1055
-	var _out1056 bool
-	var _ = _out1056
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	_out1055, _out1056, _out1057 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1055
-	eof = _out1056
-	dir = _out1057
+	var _out1051 uint32
+	var _ = _out1051
+	var _out1052 bool
+	var _ = _out1052
+	var _out1053 *dbytes.Bytes
+	var _ = _out1053
+	_out1051, _out1052, _out1053 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1051
+	eof = _out1052
+	dir = _out1053
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _746_ok bool
-	var _ = _746_ok
-	var _out1058 bool
-	var _ = _out1058
-	_out1058 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_746_ok = _out1058
-	if !_746_ok {
+	var _749_ok bool
+	var _ = _749_ok
+	var _out1054 bool
+	var _ = _out1054
+	_out1054 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_749_ok = _out1054
+	if !_749_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _339_k uint64
-	var _ = _339_k
-	var _340_j uint64
-	var _ = _340_j
-	_339_k, _340_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _342_k uint64
+	var _ = _342_k
+	var _343_j uint64
+	var _ = _343_j
+	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _339_k < uint64(12) {
-		var _out547 uint64
-		var _ = _out547
-		_out547 = x.Resolve(txn, ip, _339_k, uint64(0), uint64(0), excl)
-		bn = _out547
+	if _342_k < uint64(12) {
+		var _out543 uint64
+		var _ = _out543
+		_out543 = x.Resolve(txn, ip, _342_k, uint64(0), uint64(0), excl)
+		bn = _out543
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _339_k || cj != _340_j/uint64(512) {
-		var _out548 *dbytes.Blk
-		var _ = _out548
-		_out548 = x.ReadParent(txn, ip, _339_k, positions.Companion_Default___.MaxLev(_339_k), _340_j, excl)
-		pb_k = _out548
-		ck_k, cj_k = _339_k, _340_j/uint64(512)
+	if ck != _342_k || cj != _343_j/uint64(512) {
+		var _out544 *dbytes.Blk
+		var _ = _out544
+		_out544 = x.ReadParent(txn, ip, _342_k, positions.Companion_Default___.MaxLev(_342_k), _343_j, excl)
+		pb_k = _out544
+		ck_k, cj_k = _342_k, _343_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_340_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_343_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _341_k uint64
-	var _ = _341_k
-	var _342_j uint64
-	var _ = _342_j
-	_341_k, _342_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _343_room uint64
-	var _ = _343_room
-	_343_room = func() uint64 {
-		if _341_k < uint64(12) {
-			return uint64(12) - _341_k
+	var _344_k uint64
+	var _ = _344_k
+	var _345_j uint64
+	var _ = _345_j
+	_344_k, _345_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _346_room uint64
+	var _ = _346_room
+	_346_room = func() uint64 {
+		if _344_k < uint64(12) {
+			return uint64(12) - _344_k
 		}
-		return uint64(512) - _342_j
+		return uint64(512) - _345_j
 	}()
-	var _344_m uint64
-	var _ = _344_m
-	var _out549 uint64
-	var _ = _out549
-	_out549 = Companion_Default___.Min(max, _343_room)
-	_344_m = _out549
-	var _out550 uint64
-	var _ = _out550
-	_out550 = Companion_Default___.Min(_344_m, Companion_Default___.AheadMax())
-	_344_m = _out550
+	var _347_m uint64
+	var _ = _347_m
+	var _out545 uint64
+	var _ = _out545
+	_out545 = Companion_Default___.Min(max, _346_room)
+	_347_m = _out545
+	var _out546 uint64
+	var _ = _out546
+	_out546 = Companion_Default___.Min(_347_m, Companion_Default___.AheadMax())
+	_347_m = _out546
 	r = uint64(1)
-	for r < _344_m && bn < uint64(18446744073709486080) {
-		var _345_e uint64 = 0
-		var _ = _345_e
-		if _341_k < uint64(12) {
-			var _out551 uint64
-			var _ = _out551
-			_out551 = inodeformat.Companion_Default___.GetSlot(ip, _341_k+r)
-			_345_e = _out551
+	for r < _347_m && bn < uint64(18446744073709486080) {
+		var _348_e uint64 = 0
+		var _ = _348_e
+		if _344_k < uint64(12) {
+			var _out547 uint64
+			var _ = _out547
+			_out547 = inodeformat.Companion_Default___.GetSlot(ip, _344_k+r)
+			_348_e = _out547
 		} else {
-			_345_e = pb.U64(uint64(8) * (_342_j + r))
+			_348_e = pb.U64(uint64(8) * (_345_j + r))
 		}
-		if _345_e != bn+r {
+		if _348_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out552 *dbytes.Bytes
-	var _ = _out552
-	_out552 = dbytes.AnyBytes(n)
-	b = _out552
-	var _346_done uint64
-	var _ = _346_done
-	_346_done = uint64(0)
-	var _347_ahead uint64
-	var _ = _347_ahead
-	_347_ahead = uint64(0)
-	var _348_ck uint64
-	var _ = _348_ck
-	var _349_cj uint64
-	var _ = _349_cj
-	_348_ck, _349_cj = uint64(15), uint64(0)
-	var _350_pb *dbytes.Blk
-	var _ = _350_pb
-	var _out553 *dbytes.Blk
-	var _ = _out553
-	_out553 = dbytes.ZeroBlk()
-	_350_pb = _out553
-	for _346_done < n {
-		var _351_pos uint64
-		var _ = _351_pos
-		_351_pos = off + _346_done
-		var _352_bo uint64
-		var _ = _352_bo
-		_352_bo = _351_pos % uint64(4096)
-		var _353_c uint64
-		var _ = _353_c
-		var _out554 uint64
+	var _out548 *dbytes.Bytes
+	var _ = _out548
+	_out548 = dbytes.AnyBytes(n)
+	b = _out548
+	var _349_done uint64
+	var _ = _349_done
+	_349_done = uint64(0)
+	var _350_ahead uint64
+	var _ = _350_ahead
+	_350_ahead = uint64(0)
+	var _351_ck uint64
+	var _ = _351_ck
+	var _352_cj uint64
+	var _ = _352_cj
+	_351_ck, _352_cj = uint64(15), uint64(0)
+	var _353_pb *dbytes.Blk
+	var _ = _353_pb
+	var _out549 *dbytes.Blk
+	var _ = _out549
+	_out549 = dbytes.ZeroBlk()
+	_353_pb = _out549
+	for _349_done < n {
+		var _354_pos uint64
+		var _ = _354_pos
+		_354_pos = off + _349_done
+		var _355_bo uint64
+		var _ = _355_bo
+		_355_bo = _354_pos % uint64(4096)
+		var _356_c uint64
+		var _ = _356_c
+		var _out550 uint64
+		var _ = _out550
+		_out550 = Companion_Default___.Min(uint64(4096)-_355_bo, n-_349_done)
+		_356_c = _out550
+		var _357_bn uint64 = 0
+		var _ = _357_bn
+		var _out551 uint64
+		var _ = _out551
+		var _out552 uint64
+		var _ = _out552
+		var _out553 uint64
+		var _ = _out553
+		var _out554 *dbytes.Blk
 		var _ = _out554
-		_out554 = Companion_Default___.Min(uint64(4096)-_352_bo, n-_346_done)
-		_353_c = _out554
-		var _354_bn uint64 = 0
-		var _ = _354_bn
-		var _out555 uint64
+		_out551, _out552, _out553, _out554 = Companion_Default___.Find(x, txn, ip, _354_pos/uint64(4096), false, _351_ck, _352_cj, _353_pb)
+		_357_bn = _out551
+		_351_ck = _out552
+		_352_cj = _out553
+		_353_pb = _out554
+		var _358_blk *dbytes.Blk
+		var _ = _358_blk
+		var _out555 *dbytes.Blk
 		var _ = _out555
-		var _out556 uint64
-		var _ = _out556
-		var _out557 uint64
-		var _ = _out557
-		var _out558 *dbytes.Blk
-		var _ = _out558
-		_out555, _out556, _out557, _out558 = Companion_Default___.Find(x, txn, ip, _351_pos/uint64(4096), false, _348_ck, _349_cj, _350_pb)
-		_354_bn = _out555
-		_348_ck = _out556
-		_349_cj = _out557
-		_350_pb = _out558
-		var _355_blk *dbytes.Blk
-		var _ = _355_blk
-		var _out559 *dbytes.Blk
-		var _ = _out559
-		_out559 = dbytes.ZeroBlk()
-		_355_blk = _out559
-		if _354_bn != uint64(0) {
-			if _347_ahead <= _351_pos/uint64(4096) {
-				var _356_left uint64
-				var _ = _356_left
-				_356_left = (_352_bo + (n - _346_done) + uint64(4095)) / uint64(4096)
-				var _357_r uint64
-				var _ = _357_r
-				var _out560 uint64
-				var _ = _out560
-				_out560 = Companion_Default___.Adjacent(ip, _350_pb, _351_pos/uint64(4096), _354_bn, _356_left)
-				_357_r = _out560
-				if uint64(1) < _357_r {
-					txn.Ahead(_354_bn, _357_r)
+		_out555 = dbytes.ZeroBlk()
+		_358_blk = _out555
+		if _357_bn != uint64(0) {
+			if _350_ahead <= _354_pos/uint64(4096) {
+				var _359_left uint64
+				var _ = _359_left
+				_359_left = (_355_bo + (n - _349_done) + uint64(4095)) / uint64(4096)
+				var _360_r uint64
+				var _ = _360_r
+				var _out556 uint64
+				var _ = _out556
+				_out556 = Companion_Default___.Adjacent(ip, _353_pb, _354_pos/uint64(4096), _357_bn, _359_left)
+				_360_r = _out556
+				if uint64(1) < _360_r {
+					txn.Ahead(_357_bn, _360_r)
 				}
-				_347_ahead = _351_pos/uint64(4096) + _357_r
+				_350_ahead = _354_pos/uint64(4096) + _360_r
 			}
-			var _out561 *dbytes.Blk
-			var _ = _out561
-			_out561 = x.ReadAt(txn, _354_bn, false)
-			_355_blk = _out561
+			var _out557 *dbytes.Blk
+			var _ = _out557
+			_out557 = x.ReadAt(txn, _357_bn, false)
+			_358_blk = _out557
 		}
-		b.CopyBlk(_346_done, _355_blk, _352_bo, _353_c)
-		_346_done = _346_done + _353_c
+		b.CopyBlk(_349_done, _358_blk, _355_bo, _356_c)
+		_349_done = _349_done + _356_c
 	}
 	return b
 }

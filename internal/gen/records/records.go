@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _854_b *dbytes.Bytes
-	var _ = _854_b
-	var _out1280 *dbytes.Bytes
-	var _ = _out1280
-	_out1280 = txn.ReadSlot(i)
-	_854_b = _out1280
-	var _855_full uint32
-	var _ = _855_full
-	var _856_at uint64
-	var _ = _856_at
-	_855_full, _856_at = _854_b.U32(uint64(0)), _854_b.U64(uint64(8))
-	var _857_a0 uint64
-	var _ = _857_a0
-	var _858_b0 uint64
-	var _ = _858_b0
-	var _859_c0 uint64
-	var _ = _859_c0
-	var _860_d0 uint64
-	var _ = _860_d0
-	_857_a0, _858_b0, _859_c0, _860_d0 = _854_b.U64(uint64(16)), _854_b.U64(uint64(24)), _854_b.U64(uint64(32)), _854_b.U64(uint64(40))
-	var _861_a1 uint64
-	var _ = _861_a1
-	var _862_b1 uint64
-	var _ = _862_b1
-	var _863_c1 uint64
-	var _ = _863_c1
-	var _864_d1 uint64
-	var _ = _864_d1
-	_861_a1, _862_b1, _863_c1, _864_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _855_full == uint32(1) && since <= _856_at && _857_a0 == _861_a1 && _858_b0 == _862_b1 && _859_c0 == _863_c1 && _860_d0 == _864_d1
-	var _865_ino uint64
-	var _ = _865_ino
-	var _866_gen uint64
-	var _ = _866_gen
-	var _867_s uint64
-	var _ = _867_s
-	var _868_ns uint32
-	var _ = _868_ns
-	_865_ino, _866_gen, _867_s, _868_ns = _854_b.U64(uint64(48)), _854_b.U64(uint64(56)), _854_b.U64(uint64(64)), _854_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_865_ino, _866_gen}}, nfsstate.Time{nfsstate.Time_Time{_867_s, _868_ns}}
+	var _857_b *dbytes.Bytes
+	var _ = _857_b
+	var _out1276 *dbytes.Bytes
+	var _ = _out1276
+	_out1276 = txn.ReadSlot(i)
+	_857_b = _out1276
+	var _858_full uint32
+	var _ = _858_full
+	var _859_at uint64
+	var _ = _859_at
+	_858_full, _859_at = _857_b.U32(uint64(0)), _857_b.U64(uint64(8))
+	var _860_a0 uint64
+	var _ = _860_a0
+	var _861_b0 uint64
+	var _ = _861_b0
+	var _862_c0 uint64
+	var _ = _862_c0
+	var _863_d0 uint64
+	var _ = _863_d0
+	_860_a0, _861_b0, _862_c0, _863_d0 = _857_b.U64(uint64(16)), _857_b.U64(uint64(24)), _857_b.U64(uint64(32)), _857_b.U64(uint64(40))
+	var _864_a1 uint64
+	var _ = _864_a1
+	var _865_b1 uint64
+	var _ = _865_b1
+	var _866_c1 uint64
+	var _ = _866_c1
+	var _867_d1 uint64
+	var _ = _867_d1
+	_864_a1, _865_b1, _866_c1, _867_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _858_full == uint32(1) && since <= _859_at && _860_a0 == _864_a1 && _861_b0 == _865_b1 && _862_c0 == _866_c1 && _863_d0 == _867_d1
+	var _868_ino uint64
+	var _ = _868_ino
+	var _869_gen uint64
+	var _ = _869_gen
+	var _870_s uint64
+	var _ = _870_s
+	var _871_ns uint32
+	var _ = _871_ns
+	_868_ino, _869_gen, _870_s, _871_ns = _857_b.U64(uint64(48)), _857_b.U64(uint64(56)), _857_b.U64(uint64(64)), _857_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_868_ino, _869_gen}}, nfsstate.Time{nfsstate.Time_Time{_870_s, _871_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _869_b *dbytes.Bytes
-	var _ = _869_b
-	var _out1281 *dbytes.Bytes
-	var _ = _out1281
-	_out1281 = dbytes.NewBytes(uint64(256))
-	_869_b = _out1281
-	_869_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_869_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_869_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_869_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_869_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_869_b, uint64(72), ns)
-	txn.WriteSlot(i, _869_b)
+	var _872_b *dbytes.Bytes
+	var _ = _872_b
+	var _out1277 *dbytes.Bytes
+	var _ = _out1277
+	_out1277 = dbytes.NewBytes(uint64(256))
+	_872_b = _out1277
+	_872_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_872_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_872_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_872_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_872_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_872_b, uint64(72), ns)
+	txn.WriteSlot(i, _872_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _870_st uint32 = 0
-	var _ = _870_st
-	var _871_dots uint32 = 0
-	var _ = _871_dots
-	var _out1282 uint32
-	var _ = _out1282
-	var _out1283 *dbytes.Bytes
-	var _ = _out1283
-	var _out1284 uint32
-	var _ = _out1284
-	_out1282, _out1283, _out1284 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_870_st = _out1282
-	dir = _out1283
-	_871_dots = _out1284
-	if _870_st != uint32(0) || _871_dots != uint32(0) {
+	var _873_st uint32 = 0
+	var _ = _873_st
+	var _874_dots uint32 = 0
+	var _ = _874_dots
+	var _out1278 uint32
+	var _ = _out1278
+	var _out1279 *dbytes.Bytes
+	var _ = _out1279
+	var _out1280 uint32
+	var _ = _out1280
+	_out1278, _out1279, _out1280 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_873_st = _out1278
+	dir = _out1279
+	_874_dots = _out1280
+	if _873_st != uint32(0) || _874_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1285 bool
-	var _ = _out1285
-	var _out1286 uint64
-	var _ = _out1286
-	_out1285, _out1286 = d.Lookup(txn, dino, name, false)
-	found = _out1285
-	ino = _out1286
+	var _out1281 bool
+	var _ = _out1281
+	var _out1282 uint64
+	var _ = _out1282
+	_out1281, _out1282 = d.Lookup(txn, dino, name, false)
+	found = _out1281
+	ino = _out1282
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _872_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _872_ip
-	var _out1287 uint32
-	var _ = _out1287
-	var _out1288 *dbytes.Bytes
-	var _ = _out1288
-	_out1287, _out1288 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_870_st = _out1287
-	_872_ip = _out1288
-	if _870_st != uint32(0) {
+	var _875_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _875_ip
+	var _out1283 uint32
+	var _ = _out1283
+	var _out1284 *dbytes.Bytes
+	var _ = _out1284
+	_out1283, _out1284 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_873_st = _out1283
+	_875_ip = _out1284
+	if _873_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _872_ip
-	var _out1289 uint64
-	var _ = _out1289
-	_out1289 = inodeformat.Companion_Default___.GetGen(_872_ip)
-	gen = _out1289
+	node = _875_ip
+	var _out1285 uint64
+	var _ = _out1285
+	_out1285 = inodeformat.Companion_Default___.GetGen(_875_ip)
+	gen = _out1285
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _873_found bool
-	var _ = _873_found
-	var _874_h nfsstate.Handle
-	var _ = _874_h
-	var _875_t nfsstate.Time
-	var _ = _875_t
+	var _876_found bool
+	var _ = _876_found
+	var _877_h nfsstate.Handle
+	var _ = _877_h
+	var _878_t nfsstate.Time
+	var _ = _878_t
+	var _out1286 bool
+	var _ = _out1286
+	var _out1287 nfsstate.Handle
+	var _ = _out1287
+	var _out1288 nfsstate.Time
+	var _ = _out1288
+	_out1286, _out1287, _out1288 = Companion_Default___.Look(txn, i, r, since)
+	_876_found = _out1286
+	_877_h = _out1287
+	_878_t = _out1288
+	if !_876_found {
+		return again, ino, node, dir
+	}
+	var _879_ok bool = false
+	var _ = _879_ok
+	var _880_there bool = false
+	var _ = _880_there
+	var _881_gen uint64 = 0
+	var _ = _881_gen
+	var _out1289 bool
+	var _ = _out1289
 	var _out1290 bool
 	var _ = _out1290
-	var _out1291 nfsstate.Handle
+	var _out1291 uint64
 	var _ = _out1291
-	var _out1292 nfsstate.Time
+	var _out1292 uint64
 	var _ = _out1292
-	_out1290, _out1291, _out1292 = Companion_Default___.Look(txn, i, r, since)
-	_873_found = _out1290
-	_874_h = _out1291
-	_875_t = _out1292
-	if !_873_found {
+	var _out1293 *dbytes.Bytes
+	var _ = _out1293
+	var _out1294 *dbytes.Bytes
+	var _ = _out1294
+	_out1289, _out1290, _out1291, _out1292, _out1293, _out1294 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_879_ok = _out1289
+	_880_there = _out1290
+	ino = _out1291
+	_881_gen = _out1292
+	node = _out1293
+	dir = _out1294
+	if !_879_ok || !_880_there || !_877_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _881_gen}}) {
 		return again, ino, node, dir
 	}
-	var _876_ok bool = false
-	var _ = _876_ok
-	var _877_there bool = false
-	var _ = _877_there
-	var _878_gen uint64 = 0
-	var _ = _878_gen
-	var _out1293 bool
-	var _ = _out1293
-	var _out1294 bool
-	var _ = _out1294
+	var _882_s uint64
+	var _ = _882_s
+	var _883_ns uint32
+	var _ = _883_ns
 	var _out1295 uint64
 	var _ = _out1295
-	var _out1296 uint64
+	var _out1296 uint32
 	var _ = _out1296
-	var _out1297 *dbytes.Bytes
-	var _ = _out1297
-	var _out1298 *dbytes.Bytes
-	var _ = _out1298
-	_out1293, _out1294, _out1295, _out1296, _out1297, _out1298 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_876_ok = _out1293
-	_877_there = _out1294
-	ino = _out1295
-	_878_gen = _out1296
-	node = _out1297
-	dir = _out1298
-	if !_876_ok || !_877_there || !_874_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _878_gen}}) {
-		return again, ino, node, dir
-	}
-	var _879_s uint64
-	var _ = _879_s
-	var _880_ns uint32
-	var _ = _880_ns
-	var _out1299 uint64
-	var _ = _out1299
-	var _out1300 uint32
-	var _ = _out1300
-	_out1299, _out1300 = inodeformat.Companion_Default___.GetCtime(node)
-	_879_s = _out1299
-	_880_ns = _out1300
-	again = _875_t.Equals(nfsstate.Time{nfsstate.Time_Time{_879_s, _880_ns}})
+	_out1295, _out1296 = inodeformat.Companion_Default___.GetCtime(node)
+	_882_s = _out1295
+	_883_ns = _out1296
+	again = _878_t.Equals(nfsstate.Time{nfsstate.Time_Time{_882_s, _883_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _881_found bool
-	var _ = _881_found
-	var _882_h nfsstate.Handle
-	var _ = _882_h
-	var _883_t nfsstate.Time
-	var _ = _883_t
-	var _out1301 bool
-	var _ = _out1301
-	var _out1302 nfsstate.Handle
-	var _ = _out1302
-	var _out1303 nfsstate.Time
-	var _ = _out1303
-	_out1301, _out1302, _out1303 = Companion_Default___.Look(txn, i, r, since)
-	_881_found = _out1301
-	_882_h = _out1302
-	_883_t = _out1303
-	if !_881_found || !_882_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _884_found bool
+	var _ = _884_found
+	var _885_h nfsstate.Handle
+	var _ = _885_h
+	var _886_t nfsstate.Time
+	var _ = _886_t
+	var _out1297 bool
+	var _ = _out1297
+	var _out1298 nfsstate.Handle
+	var _ = _out1298
+	var _out1299 nfsstate.Time
+	var _ = _out1299
+	_out1297, _out1298, _out1299 = Companion_Default___.Look(txn, i, r, since)
+	_884_found = _out1297
+	_885_h = _out1298
+	_886_t = _out1299
+	if !_884_found || !_885_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _884_ok bool = false
-	var _ = _884_ok
-	var _885_there bool = false
-	var _ = _885_there
-	var _886_ino uint64 = 0
-	var _ = _886_ino
-	var _887_gen uint64 = 0
-	var _ = _887_gen
-	var _out1304 bool
+	var _887_ok bool = false
+	var _ = _887_ok
+	var _888_there bool = false
+	var _ = _888_there
+	var _889_ino uint64 = 0
+	var _ = _889_ino
+	var _890_gen uint64 = 0
+	var _ = _890_gen
+	var _out1300 bool
+	var _ = _out1300
+	var _out1301 bool
+	var _ = _out1301
+	var _out1302 uint64
+	var _ = _out1302
+	var _out1303 uint64
+	var _ = _out1303
+	var _out1304 *dbytes.Bytes
 	var _ = _out1304
-	var _out1305 bool
+	var _out1305 *dbytes.Bytes
 	var _ = _out1305
-	var _out1306 uint64
-	var _ = _out1306
-	var _out1307 uint64
-	var _ = _out1307
-	var _out1308 *dbytes.Bytes
-	var _ = _out1308
-	var _out1309 *dbytes.Bytes
-	var _ = _out1309
-	_out1304, _out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_884_ok = _out1304
-	_885_there = _out1305
-	_886_ino = _out1306
-	_887_gen = _out1307
-	node = _out1308
-	dir = _out1309
-	again = _884_ok && _885_there && _882_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_886_ino, _887_gen}})
+	_out1300, _out1301, _out1302, _out1303, _out1304, _out1305 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_887_ok = _out1300
+	_888_there = _out1301
+	_889_ino = _out1302
+	_890_gen = _out1303
+	node = _out1304
+	dir = _out1305
+	again = _887_ok && _888_there && _885_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_889_ino, _890_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _888_found bool
-	var _ = _888_found
-	var _889_h nfsstate.Handle
-	var _ = _889_h
-	var _890_t nfsstate.Time
-	var _ = _890_t
-	var _out1310 bool
-	var _ = _out1310
-	var _out1311 nfsstate.Handle
-	var _ = _out1311
-	var _out1312 nfsstate.Time
-	var _ = _out1312
-	_out1310, _out1311, _out1312 = Companion_Default___.Look(txn, i, r, since)
-	_888_found = _out1310
-	_889_h = _out1311
-	_890_t = _out1312
-	if !_888_found {
+	var _891_found bool
+	var _ = _891_found
+	var _892_h nfsstate.Handle
+	var _ = _892_h
+	var _893_t nfsstate.Time
+	var _ = _893_t
+	var _out1306 bool
+	var _ = _out1306
+	var _out1307 nfsstate.Handle
+	var _ = _out1307
+	var _out1308 nfsstate.Time
+	var _ = _out1308
+	_out1306, _out1307, _out1308 = Companion_Default___.Look(txn, i, r, since)
+	_891_found = _out1306
+	_892_h = _out1307
+	_893_t = _out1308
+	if !_891_found {
 		return again, dir
 	}
-	var _891_ok bool = false
-	var _ = _891_ok
-	var _892_there bool = false
-	var _ = _892_there
-	var _893_ino uint64 = 0
-	var _ = _893_ino
-	var _894_gen uint64 = 0
-	var _ = _894_gen
-	var _895_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _895_node
-	var _out1313 bool
+	var _894_ok bool = false
+	var _ = _894_ok
+	var _895_there bool = false
+	var _ = _895_there
+	var _896_ino uint64 = 0
+	var _ = _896_ino
+	var _897_gen uint64 = 0
+	var _ = _897_gen
+	var _898_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _898_node
+	var _out1309 bool
+	var _ = _out1309
+	var _out1310 bool
+	var _ = _out1310
+	var _out1311 uint64
+	var _ = _out1311
+	var _out1312 uint64
+	var _ = _out1312
+	var _out1313 *dbytes.Bytes
 	var _ = _out1313
-	var _out1314 bool
+	var _out1314 *dbytes.Bytes
 	var _ = _out1314
-	var _out1315 uint64
-	var _ = _out1315
-	var _out1316 uint64
-	var _ = _out1316
-	var _out1317 *dbytes.Bytes
-	var _ = _out1317
-	var _out1318 *dbytes.Bytes
-	var _ = _out1318
-	_out1313, _out1314, _out1315, _out1316, _out1317, _out1318 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_891_ok = _out1313
-	_892_there = _out1314
-	_893_ino = _out1315
-	_894_gen = _out1316
-	_895_node = _out1317
-	dir = _out1318
-	again = _891_ok && !_892_there
+	_out1309, _out1310, _out1311, _out1312, _out1313, _out1314 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_894_ok = _out1309
+	_895_there = _out1310
+	_896_ino = _out1311
+	_897_gen = _out1312
+	_898_node = _out1313
+	dir = _out1314
+	again = _894_ok && !_895_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _896_found bool
-	var _ = _896_found
-	var _897_h nfsstate.Handle
-	var _ = _897_h
-	var _898_t nfsstate.Time
-	var _ = _898_t
+	var _899_found bool
+	var _ = _899_found
+	var _900_h nfsstate.Handle
+	var _ = _900_h
+	var _901_t nfsstate.Time
+	var _ = _901_t
+	var _out1315 bool
+	var _ = _out1315
+	var _out1316 nfsstate.Handle
+	var _ = _out1316
+	var _out1317 nfsstate.Time
+	var _ = _out1317
+	_out1315, _out1316, _out1317 = Companion_Default___.Look(txn, i, r, since)
+	_899_found = _out1315
+	_900_h = _out1316
+	_901_t = _out1317
+	if !_899_found {
+		return again, from, to
+	}
+	var _902_fok bool = false
+	var _ = _902_fok
+	var _903_there bool = false
+	var _ = _903_there
+	var _904_ino uint64 = 0
+	var _ = _904_ino
+	var _905_gen uint64 = 0
+	var _ = _905_gen
+	var _906_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _906_node
+	var _out1318 bool
+	var _ = _out1318
 	var _out1319 bool
 	var _ = _out1319
-	var _out1320 nfsstate.Handle
+	var _out1320 uint64
 	var _ = _out1320
-	var _out1321 nfsstate.Time
+	var _out1321 uint64
 	var _ = _out1321
-	_out1319, _out1320, _out1321 = Companion_Default___.Look(txn, i, r, since)
-	_896_found = _out1319
-	_897_h = _out1320
-	_898_t = _out1321
-	if !_896_found {
-		return again, from, to
-	}
-	var _899_fok bool = false
-	var _ = _899_fok
-	var _900_there bool = false
-	var _ = _900_there
-	var _901_ino uint64 = 0
-	var _ = _901_ino
-	var _902_gen uint64 = 0
-	var _ = _902_gen
-	var _903_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _903_node
-	var _out1322 bool
+	var _out1322 *dbytes.Bytes
 	var _ = _out1322
-	var _out1323 bool
+	var _out1323 *dbytes.Bytes
 	var _ = _out1323
-	var _out1324 uint64
-	var _ = _out1324
-	var _out1325 uint64
-	var _ = _out1325
-	var _out1326 *dbytes.Bytes
-	var _ = _out1326
-	var _out1327 *dbytes.Bytes
-	var _ = _out1327
-	_out1322, _out1323, _out1324, _out1325, _out1326, _out1327 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_899_fok = _out1322
-	_900_there = _out1323
-	_901_ino = _out1324
-	_902_gen = _out1325
-	_903_node = _out1326
-	from = _out1327
-	if !_899_fok || _900_there && !_897_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_901_ino, _902_gen}}) {
+	_out1318, _out1319, _out1320, _out1321, _out1322, _out1323 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_902_fok = _out1318
+	_903_there = _out1319
+	_904_ino = _out1320
+	_905_gen = _out1321
+	_906_node = _out1322
+	from = _out1323
+	if !_902_fok || _903_there && !_900_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_904_ino, _905_gen}}) {
 		return again, from, to
 	}
-	var _904_tok bool = false
-	var _ = _904_tok
-	var _905_tthere bool = false
-	var _ = _905_tthere
-	var _out1328 bool
+	var _907_tok bool = false
+	var _ = _907_tok
+	var _908_tthere bool = false
+	var _ = _908_tthere
+	var _out1324 bool
+	var _ = _out1324
+	var _out1325 bool
+	var _ = _out1325
+	var _out1326 uint64
+	var _ = _out1326
+	var _out1327 uint64
+	var _ = _out1327
+	var _out1328 *dbytes.Bytes
 	var _ = _out1328
-	var _out1329 bool
+	var _out1329 *dbytes.Bytes
 	var _ = _out1329
-	var _out1330 uint64
-	var _ = _out1330
-	var _out1331 uint64
-	var _ = _out1331
-	var _out1332 *dbytes.Bytes
-	var _ = _out1332
-	var _out1333 *dbytes.Bytes
-	var _ = _out1333
-	_out1328, _out1329, _out1330, _out1331, _out1332, _out1333 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_904_tok = _out1328
-	_905_tthere = _out1329
-	_901_ino = _out1330
-	_902_gen = _out1331
-	_903_node = _out1332
-	to = _out1333
-	again = _904_tok && _905_tthere && _897_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_901_ino, _902_gen}})
+	_out1324, _out1325, _out1326, _out1327, _out1328, _out1329 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_907_tok = _out1324
+	_908_tthere = _out1325
+	_904_ino = _out1326
+	_905_gen = _out1327
+	_906_node = _out1328
+	to = _out1329
+	again = _907_tok && _908_tthere && _900_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_904_ino, _905_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _906_found bool
-	var _ = _906_found
-	var _907_h nfsstate.Handle
-	var _ = _907_h
-	var _908_t nfsstate.Time
-	var _ = _908_t
-	var _out1334 bool
+	var _909_found bool
+	var _ = _909_found
+	var _910_h nfsstate.Handle
+	var _ = _910_h
+	var _911_t nfsstate.Time
+	var _ = _911_t
+	var _out1330 bool
+	var _ = _out1330
+	var _out1331 nfsstate.Handle
+	var _ = _out1331
+	var _out1332 nfsstate.Time
+	var _ = _out1332
+	_out1330, _out1331, _out1332 = Companion_Default___.Look(txn, i, r, since)
+	_909_found = _out1330
+	_910_h = _out1331
+	_911_t = _out1332
+	if !_909_found {
+		return again, node
+	}
+	var _912_st uint32
+	var _ = _912_st
+	var _913_ip *dbytes.Bytes
+	var _ = _913_ip
+	var _out1333 uint32
+	var _ = _out1333
+	var _out1334 *dbytes.Bytes
 	var _ = _out1334
-	var _out1335 nfsstate.Handle
+	_out1333, _out1334 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_912_st = _out1333
+	_913_ip = _out1334
+	if _912_st != uint32(0) {
+		return again, node
+	}
+	node = _913_ip
+	var _914_s uint64
+	var _ = _914_s
+	var _915_ns uint32
+	var _ = _915_ns
+	var _out1335 uint64
 	var _ = _out1335
-	var _out1336 nfsstate.Time
+	var _out1336 uint32
 	var _ = _out1336
-	_out1334, _out1335, _out1336 = Companion_Default___.Look(txn, i, r, since)
-	_906_found = _out1334
-	_907_h = _out1335
-	_908_t = _out1336
-	if !_906_found {
-		return again, node
-	}
-	var _909_st uint32
-	var _ = _909_st
-	var _910_ip *dbytes.Bytes
-	var _ = _910_ip
-	var _out1337 uint32
-	var _ = _out1337
-	var _out1338 *dbytes.Bytes
-	var _ = _out1338
-	_out1337, _out1338 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_909_st = _out1337
-	_910_ip = _out1338
-	if _909_st != uint32(0) {
-		return again, node
-	}
-	node = _910_ip
-	var _911_s uint64
-	var _ = _911_s
-	var _912_ns uint32
-	var _ = _912_ns
-	var _out1339 uint64
-	var _ = _out1339
-	var _out1340 uint32
-	var _ = _out1340
-	_out1339, _out1340 = inodeformat.Companion_Default___.GetCtime(_910_ip)
-	_911_s = _out1339
-	_912_ns = _out1340
-	again = _908_t.Equals(nfsstate.Time{nfsstate.Time_Time{_911_s, _912_ns}})
+	_out1335, _out1336 = inodeformat.Companion_Default___.GetCtime(_913_ip)
+	_914_s = _out1335
+	_915_ns = _out1336
+	again = _911_t.Equals(nfsstate.Time{nfsstate.Time_Time{_914_s, _915_ns}})
 	return again, node
 }
 

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _786_found bool = false
-	var _ = _786_found
-	var _out1157 bool
-	var _ = _out1157
-	var _out1158 uint64
-	var _ = _out1158
-	_out1157, _out1158 = d.Lookup(txn, dino, name, true)
-	_786_found = _out1157
-	ino = _out1158
-	if !_786_found {
+	var _789_found bool = false
+	var _ = _789_found
+	var _out1153 bool
+	var _ = _out1153
+	var _out1154 uint64
+	var _ = _out1154
+	_out1153, _out1154 = d.Lookup(txn, dino, name, true)
+	_789_found = _out1153
+	ino = _out1154
+	if !_789_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1159 *dbytes.Bytes
-		var _ = _out1159
-		_out1159 = dbytes.NewBytes(uint64(0))
-		ip = _out1159
+		var _out1155 *dbytes.Bytes
+		var _ = _out1155
+		_out1155 = dbytes.NewBytes(uint64(0))
+		ip = _out1155
 		return st, ino, ip
 	}
-	var _out1160 uint32
-	var _ = _out1160
-	var _out1161 *dbytes.Bytes
-	var _ = _out1161
-	_out1160, _out1161 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1160
-	ip = _out1161
+	var _out1156 uint32
+	var _ = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1156, _out1157 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1156
+	ip = _out1157
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _787_no bool
-	var _ = _787_no
-	var _out1162 bool
-	var _ = _out1162
-	_out1162 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_787_no = _out1162
-	if _787_no {
+	var _790_no bool
+	var _ = _790_no
+	var _out1158 bool
+	var _ = _out1158
+	_out1158 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_790_no = _out1158
+	if _790_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _788_dots uint32 = 0
-	var _ = _788_dots
-	var _out1163 uint32
-	var _ = _out1163
-	var _out1164 *dbytes.Bytes
-	var _ = _out1164
-	var _out1165 uint32
-	var _ = _out1165
-	_out1163, _out1164, _out1165 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1163
-	before = _out1164
-	_788_dots = _out1165
+	var _791_dots uint32 = 0
+	var _ = _791_dots
+	var _out1159 uint32
+	var _ = _out1159
+	var _out1160 *dbytes.Bytes
+	var _ = _out1160
+	var _out1161 uint32
+	var _ = _out1161
+	_out1159, _out1160, _out1161 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1159
+	before = _out1160
+	_791_dots = _out1161
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _788_dots != uint32(0) {
+	if _791_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _788_dots == uint32(2) {
+			if sub && _791_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _789_w bool
-	var _ = _789_w
-	var _out1166 bool
-	var _ = _out1166
-	_out1166 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_789_w = _out1166
-	if !_789_w {
+	var _792_w bool
+	var _ = _792_w
+	var _out1162 bool
+	var _ = _out1162
+	_out1162 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_792_w = _out1162
+	if !_792_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _790_ino uint64 = 0
-	var _ = _790_ino
-	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _791_ip
-	var _out1167 uint32
-	var _ = _out1167
-	var _out1168 uint64
-	var _ = _out1168
-	var _out1169 *dbytes.Bytes
-	var _ = _out1169
-	_out1167, _out1168, _out1169 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1167
-	_790_ino = _out1168
-	_791_ip = _out1169
+	var _793_ino uint64 = 0
+	var _ = _793_ino
+	var _794_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _794_ip
+	var _out1163 uint32
+	var _ = _out1163
+	var _out1164 uint64
+	var _ = _out1164
+	var _out1165 *dbytes.Bytes
+	var _ = _out1165
+	_out1163, _out1164, _out1165 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1163
+	_793_ino = _out1164
+	_794_ip = _out1165
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _792_ty uint32
-	var _ = _792_ty
-	var _out1170 uint32
-	var _ = _out1170
-	_out1170 = inodeformat.Companion_Default___.GetTy(_791_ip)
-	_792_ty = _out1170
-	if _792_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _795_ty uint32
+	var _ = _795_ty
+	var _out1166 uint32
+	var _ = _out1166
+	_out1166 = inodeformat.Companion_Default___.GetTy(_794_ip)
+	_795_ty = _out1166
+	if _795_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _792_ty != permissions.Companion_Default___.DIR() && sub {
+	if _795_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _793_e bool
-		var _ = _793_e
-		var _out1171 bool
-		var _ = _out1171
-		_out1171 = d.IsEmpty(txn, _790_ino)
-		_793_e = _out1171
-		if !_793_e {
+		var _796_e bool
+		var _ = _796_e
+		var _out1167 bool
+		var _ = _out1167
+		_out1167 = d.IsEmpty(txn, _793_ino)
+		_796_e = _out1167
+		if !_796_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1172 uint32
-	var _ = _out1172
-	var _out1173 *dbytes.Bytes
-	var _ = _out1173
-	var _out1174 bool
-	var _ = _out1174
-	_out1172, _out1173, _out1174 = Companion_Default___.TakeOut(txn, d, dino, name, _790_ino, sub, s, ns)
-	st = _out1172
-	after = _out1173
-	later = _out1174
+	var _out1168 uint32
+	var _ = _out1168
+	var _out1169 *dbytes.Bytes
+	var _ = _out1169
+	var _out1170 bool
+	var _ = _out1170
+	_out1168, _out1169, _out1170 = Companion_Default___.TakeOut(txn, d, dino, name, _793_ino, sub, s, ns)
+	st = _out1168
+	after = _out1169
+	later = _out1170
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _794_ok bool
-	var _ = _794_ok
-	var _out1175 bool
-	var _ = _out1175
-	_out1175 = d.Remove(txn, dino, name)
-	_794_ok = _out1175
-	if !_794_ok {
+	var _797_ok bool
+	var _ = _797_ok
+	var _out1171 bool
+	var _ = _out1171
+	_out1171 = d.Remove(txn, dino, name)
+	_797_ok = _out1171
+	if !_797_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _795_freed bool = false
-	var _ = _795_freed
-	var _out1176 uint32
-	var _ = _out1176
-	var _out1177 bool
-	var _ = _out1177
-	var _out1178 bool
-	var _ = _out1178
-	_out1176, _out1177, _out1178 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1176
-	_795_freed = _out1177
-	later = _out1178
+	var _798_freed bool = false
+	var _ = _798_freed
+	var _out1172 uint32
+	var _ = _out1172
+	var _out1173 bool
+	var _ = _out1173
+	var _out1174 bool
+	var _ = _out1174
+	_out1172, _out1173, _out1174 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1172
+	_798_freed = _out1173
+	later = _out1174
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1179 uint32
-		var _ = _out1179
-		_out1179 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1179
+		var _out1175 uint32
+		var _ = _out1175
+		_out1175 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1175
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1180 *dbytes.Bytes
-	var _ = _out1180
-	_out1180 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1180
+	var _out1176 *dbytes.Bytes
+	var _ = _out1176
+	_out1176 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1176
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _796_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _796_ip
-	var _out1181 uint32
+	var _799_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _799_ip
+	var _out1177 uint32
+	var _ = _out1177
+	var _out1178 *dbytes.Bytes
+	var _ = _out1178
+	_out1177, _out1178 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1177
+	_799_ip = _out1178
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _799_ip
+	var _800_ty uint32
+	var _ = _800_ty
+	var _out1179 uint32
+	var _ = _out1179
+	_out1179 = inodeformat.Companion_Default___.GetTy(_799_ip)
+	_800_ty = _out1179
+	var _801_dots uint32 = 0
+	var _ = _801_dots
+	var _out1180 uint32
+	var _ = _out1180
+	var _out1181 *dbytes.Bytes
 	var _ = _out1181
-	var _out1182 *dbytes.Bytes
+	var _out1182 uint32
 	var _ = _out1182
-	_out1181, _out1182 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1181
-	_796_ip = _out1182
+	_out1180, _out1181, _out1182 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1180
+	before = _out1181
+	_801_dots = _out1182
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _796_ip
-	var _797_ty uint32
-	var _ = _797_ty
-	var _out1183 uint32
-	var _ = _out1183
-	_out1183 = inodeformat.Companion_Default___.GetTy(_796_ip)
-	_797_ty = _out1183
-	var _798_dots uint32 = 0
-	var _ = _798_dots
-	var _out1184 uint32
-	var _ = _out1184
-	var _out1185 *dbytes.Bytes
-	var _ = _out1185
-	var _out1186 uint32
-	var _ = _out1186
-	_out1184, _out1185, _out1186 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1184
-	before = _out1185
-	_798_dots = _out1186
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _798_dots != uint32(0) {
+	if _801_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _797_ty == permissions.Companion_Default___.DIR() {
+	if _800_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _799_x bool
-	var _ = _799_x
-	var _out1187 bool
-	var _ = _out1187
-	_out1187 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_799_x = _out1187
-	if !_799_x {
+	var _802_x bool
+	var _ = _802_x
+	var _out1183 bool
+	var _ = _out1183
+	_out1183 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_802_x = _out1183
+	if !_802_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _800_found bool
-	var _ = _800_found
-	var _801_other uint64
-	var _ = _801_other
-	var _802_hint uint64
-	var _ = _802_hint
-	var _out1188 bool
-	var _ = _out1188
-	var _out1189 uint64
-	var _ = _out1189
-	var _out1190 uint64
-	var _ = _out1190
-	_out1188, _out1189, _out1190 = d.LookupHint(txn, dino, name, true)
-	_800_found = _out1188
-	_801_other = _out1189
-	_802_hint = _out1190
-	if _800_found {
+	var _803_found bool
+	var _ = _803_found
+	var _804_other uint64
+	var _ = _804_other
+	var _805_hint uint64
+	var _ = _805_hint
+	var _out1184 bool
+	var _ = _out1184
+	var _out1185 uint64
+	var _ = _out1185
+	var _out1186 uint64
+	var _ = _out1186
+	_out1184, _out1185, _out1186 = d.LookupHint(txn, dino, name, true)
+	_803_found = _out1184
+	_804_other = _out1185
+	_805_hint = _out1186
+	if _803_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _803_w bool
-	var _ = _803_w
-	var _out1191 bool
-	var _ = _out1191
-	_out1191 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_803_w = _out1191
-	if !_803_w {
+	var _806_w bool
+	var _ = _806_w
+	var _out1187 bool
+	var _ = _out1187
+	_out1187 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_806_w = _out1187
+	if !_806_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _804_nl uint32
-	var _ = _804_nl
-	var _out1192 uint32
-	var _ = _out1192
-	_out1192 = inodeformat.Companion_Default___.GetNlink(_796_ip)
-	_804_nl = _out1192
-	if _804_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _807_nl uint32
+	var _ = _807_nl
+	var _out1188 uint32
+	var _ = _out1188
+	_out1188 = inodeformat.Companion_Default___.GetNlink(_799_ip)
+	_807_nl = _out1188
+	if _807_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _805_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _805_np
-	var _out1193 uint32
-	var _ = _out1193
-	var _out1194 *dbytes.Bytes
-	var _ = _out1194
-	var _out1195 *dbytes.Bytes
-	var _ = _out1195
-	_out1193, _out1194, _out1195 = Companion_Default___.AddName(txn, d, ino, dino, name, _802_hint, _804_nl, s, ns)
-	st = _out1193
-	_805_np = _out1194
-	after = _out1195
+	var _808_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _808_np
+	var _out1189 uint32
+	var _ = _out1189
+	var _out1190 *dbytes.Bytes
+	var _ = _out1190
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1189, _out1190, _out1191 = Companion_Default___.AddName(txn, d, ino, dino, name, _805_hint, _807_nl, s, ns)
+	st = _out1189
+	_808_np = _out1190
+	after = _out1191
 	if st == uint32(0) {
-		node = _805_np
+		node = _808_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _806_ok bool
-	var _ = _806_ok
-	var _out1196 bool
-	var _ = _out1196
-	_out1196 = d.InsertAt(txn, dino, name, ino, hint)
-	_806_ok = _out1196
-	if !_806_ok {
+	var _809_ok bool
+	var _ = _809_ok
+	var _out1192 bool
+	var _ = _out1192
+	_out1192 = d.InsertAt(txn, dino, name, ino, hint)
+	_809_ok = _out1192
+	if !_809_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1197 *dbytes.Bytes
-	var _ = _out1197
-	_out1197 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1197
-	var _out1198 *dbytes.Bytes
-	var _ = _out1198
-	_out1198 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1198
+	var _out1193 *dbytes.Bytes
+	var _ = _out1193
+	_out1193 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1193
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	_out1194 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1194
 	return st, node, after
 }
 

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _807_at uint64
-	var _ = _807_at
-	_807_at = x
-	var _808_n uint64
-	var _ = _808_n
-	_808_n = uint64(0)
-	for _808_n < Companion_Default___.MAXDEPTH() {
-		if _807_at == top {
+	var _810_at uint64
+	var _ = _810_at
+	_810_at = x
+	var _811_n uint64
+	var _ = _811_n
+	_811_n = uint64(0)
+	for _811_n < Companion_Default___.MAXDEPTH() {
+		if _810_at == top {
 			below = true
 			return st, below
 		}
-		if _807_at == procedurebase.Companion_Default___.ROOT() {
+		if _810_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _809_ip *dbytes.Bytes
-		var _ = _809_ip
-		var _out1199 *dbytes.Bytes
-		var _ = _out1199
-		_out1199 = d.Fs.GetInode(txn, _807_at, false)
-		_809_ip = _out1199
-		var _out1200 uint64
-		var _ = _out1200
-		_out1200 = inodeformat.Companion_Default___.GetParent(_809_ip)
-		_807_at = _out1200
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _807_at) {
+		var _812_ip *dbytes.Bytes
+		var _ = _812_ip
+		var _out1195 *dbytes.Bytes
+		var _ = _out1195
+		_out1195 = d.Fs.GetInode(txn, _810_at, false)
+		_812_ip = _out1195
+		var _out1196 uint64
+		var _ = _out1196
+		_out1196 = inodeformat.Companion_Default___.GetParent(_812_ip)
+		_810_at = _out1196
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _810_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_808_n = _808_n + uint64(1)
+		_811_n = _811_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _810_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _810_ip
-	var _out1201 uint32
-	var _ = _out1201
-	var _out1202 *dbytes.Bytes
-	var _ = _out1202
-	_out1201, _out1202 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1201
-	_810_ip = _out1202
-	var _811_ty uint32
-	var _ = _811_ty
-	var _out1203 uint32
-	var _ = _out1203
-	_out1203 = inodeformat.Companion_Default___.GetTy(_810_ip)
-	_811_ty = _out1203
-	var _812_no bool
-	var _ = _812_no
-	var _out1204 bool
-	var _ = _out1204
-	_out1204 = permissions.Companion_Default___.Sticky(c, tdir, _810_ip)
-	_812_no = _out1204
-	if _812_no {
+	var _813_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _813_ip
+	var _out1197 uint32
+	var _ = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1197, _out1198 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1197
+	_813_ip = _out1198
+	var _814_ty uint32
+	var _ = _814_ty
+	var _out1199 uint32
+	var _ = _out1199
+	_out1199 = inodeformat.Companion_Default___.GetTy(_813_ip)
+	_814_ty = _out1199
+	var _815_no bool
+	var _ = _815_no
+	var _out1200 bool
+	var _ = _out1200
+	_out1200 = permissions.Companion_Default___.Sticky(c, tdir, _813_ip)
+	_815_no = _out1200
+	if _815_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _811_ty != permissions.Companion_Default___.DIR() {
+	if dir && _814_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _811_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _814_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _813_e bool
-		var _ = _813_e
-		var _out1205 bool
-		var _ = _out1205
-		_out1205 = d.IsEmpty(txn, dst)
-		_813_e = _out1205
-		if !_813_e {
+		var _816_e bool
+		var _ = _816_e
+		var _out1201 bool
+		var _ = _out1201
+		_out1201 = d.IsEmpty(txn, dst)
+		_816_e = _out1201
+		if !_816_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _814_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _814_ip
-	var _out1206 uint32
-	var _ = _out1206
-	var _out1207 *dbytes.Bytes
-	var _ = _out1207
-	_out1206, _out1207 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1206
-	_814_ip = _out1207
-	var _815_ty uint32
-	var _ = _815_ty
-	var _out1208 uint32
-	var _ = _out1208
-	_out1208 = inodeformat.Companion_Default___.GetTy(_814_ip)
-	_815_ty = _out1208
-	var _816_no bool
-	var _ = _816_no
-	var _out1209 bool
-	var _ = _out1209
-	_out1209 = permissions.Companion_Default___.Sticky(c, fdir, _814_ip)
-	_816_no = _out1209
-	if _816_no {
+	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _817_ip
+	var _out1202 uint32
+	var _ = _out1202
+	var _out1203 *dbytes.Bytes
+	var _ = _out1203
+	_out1202, _out1203 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1202
+	_817_ip = _out1203
+	var _818_ty uint32
+	var _ = _818_ty
+	var _out1204 uint32
+	var _ = _out1204
+	_out1204 = inodeformat.Companion_Default___.GetTy(_817_ip)
+	_818_ty = _out1204
+	var _819_no bool
+	var _ = _819_no
+	var _out1205 bool
+	var _ = _out1205
+	_out1205 = permissions.Companion_Default___.Sticky(c, fdir, _817_ip)
+	_819_no = _out1205
+	if _819_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _815_ty == permissions.Companion_Default___.DIR() {
+	if _818_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _817_below bool = false
-		var _ = _817_below
-		var _out1210 uint32
-		var _ = _out1210
-		var _out1211 bool
-		var _ = _out1211
-		_out1210, _out1211 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1210
-		_817_below = _out1211
+		var _820_below bool = false
+		var _ = _820_below
+		var _out1206 uint32
+		var _ = _out1206
+		var _out1207 bool
+		var _ = _out1207
+		_out1206, _out1207 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1206
+		_820_below = _out1207
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _817_below {
+		if _820_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _818_w bool
-		var _ = _818_w
-		var _out1212 bool
-		var _ = _out1212
-		_out1212 = permissions.Companion_Default___.May(c, _814_ip, permissions.Companion_Default___.MAYW())
-		_818_w = _out1212
-		if fino != tino && !_818_w {
+		var _821_w bool
+		var _ = _821_w
+		var _out1208 bool
+		var _ = _out1208
+		_out1208 = permissions.Companion_Default___.May(c, _817_ip, permissions.Companion_Default___.MAYW())
+		_821_w = _out1208
+		if fino != tino && !_821_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _819_wf bool
-	var _ = _819_wf
-	var _out1213 bool
-	var _ = _out1213
-	_out1213 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_819_wf = _out1213
-	var _820_wt bool
-	var _ = _820_wt
-	var _out1214 bool
-	var _ = _out1214
-	_out1214 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_820_wt = _out1214
-	if !_819_wf || !_820_wt {
+	var _822_wf bool
+	var _ = _822_wf
+	var _out1209 bool
+	var _ = _out1209
+	_out1209 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_822_wf = _out1209
+	var _823_wt bool
+	var _ = _823_wt
+	var _out1210 bool
+	var _ = _out1210
+	_out1210 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_823_wt = _out1210
+	if !_822_wf || !_823_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _821_there bool = false
-	var _ = _821_there
-	var _out1215 bool
-	var _ = _out1215
-	var _out1216 uint64
-	var _ = _out1216
-	_out1215, _out1216 = d.Lookup(txn, fino, fname, true)
-	_821_there = _out1215
-	src = _out1216
-	if !_821_there {
+	var _824_there bool = false
+	var _ = _824_there
+	var _out1211 bool
+	var _ = _out1211
+	var _out1212 uint64
+	var _ = _out1212
+	_out1211, _out1212 = d.Lookup(txn, fino, fname, true)
+	_824_there = _out1211
+	src = _out1212
+	if !_824_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1217 bool
-	var _ = _out1217
-	var _out1218 uint64
-	var _ = _out1218
-	_out1217, _out1218 = d.Lookup(txn, tino, tname, true)
-	found = _out1217
-	dst = _out1218
+	var _out1213 bool
+	var _ = _out1213
+	var _out1214 uint64
+	var _ = _out1214
+	_out1213, _out1214 = d.Lookup(txn, tino, tname, true)
+	found = _out1213
+	dst = _out1214
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1219 uint32
-	var _ = _out1219
-	var _out1220 bool
-	var _ = _out1220
-	_out1219, _out1220 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1219
-	dir = _out1220
+	var _out1215 uint32
+	var _ = _out1215
+	var _out1216 bool
+	var _ = _out1216
+	_out1215, _out1216 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1215
+	dir = _out1216
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1221 uint32
-	var _ = _out1221
-	_out1221 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1221
+	var _out1217 uint32
+	var _ = _out1217
+	_out1217 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1217
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _822_ok bool = false
-	var _ = _822_ok
+	var _825_ok bool = false
+	var _ = _825_ok
 	if found {
-		var _out1222 bool
-		var _ = _out1222
-		_out1222 = d.Replace(txn, tino, tname, src)
-		_822_ok = _out1222
+		var _out1218 bool
+		var _ = _out1218
+		_out1218 = d.Replace(txn, tino, tname, src)
+		_825_ok = _out1218
 	} else {
-		var _out1223 bool
-		var _ = _out1223
-		_out1223 = d.Insert(txn, tino, tname, src)
-		_822_ok = _out1223
+		var _out1219 bool
+		var _ = _out1219
+		_out1219 = d.Insert(txn, tino, tname, src)
+		_825_ok = _out1219
 	}
-	if !_822_ok {
+	if !_825_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1224 bool
-	var _ = _out1224
-	_out1224 = d.Remove(txn, fino, fname)
-	_822_ok = _out1224
-	if !_822_ok {
+	var _out1220 bool
+	var _ = _out1220
+	_out1220 = d.Remove(txn, fino, fname)
+	_825_ok = _out1220
+	if !_825_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1225 uint32
-		var _ = _out1225
-		var _out1226 bool
-		var _ = _out1226
-		var _out1227 bool
-		var _ = _out1227
-		_out1225, _out1226, _out1227 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1225
-		freed = _out1226
-		later = _out1227
+		var _out1221 uint32
+		var _ = _out1221
+		var _out1222 bool
+		var _ = _out1222
+		var _out1223 bool
+		var _ = _out1223
+		_out1221, _out1222, _out1223 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1221
+		freed = _out1222
+		later = _out1223
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1228 *dbytes.Bytes
-	var _ = _out1228
-	_out1228 = dbytes.NewBytes(uint64(0))
-	fafter = _out1228
+	var _out1224 *dbytes.Bytes
+	var _ = _out1224
+	_out1224 = dbytes.NewBytes(uint64(0))
+	fafter = _out1224
 	tafter = fafter
-	var _out1229 uint32
-	var _ = _out1229
-	_out1229 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1229
+	var _out1225 uint32
+	var _ = _out1225
+	_out1225 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1225
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1230 *dbytes.Bytes
-	var _ = _out1230
-	var _out1231 *dbytes.Bytes
-	var _ = _out1231
-	_out1230, _out1231 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1230
-	tafter = _out1231
+	var _out1226 *dbytes.Bytes
+	var _ = _out1226
+	var _out1227 *dbytes.Bytes
+	var _ = _out1227
+	_out1226, _out1227 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1226
+	tafter = _out1227
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1232 uint32
-		var _ = _out1232
-		_out1232 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1232
+		var _out1228 uint32
+		var _ = _out1228
+		_out1228 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1228
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _823_ip *dbytes.Bytes
-		var _ = _823_ip
-		var _out1233 *dbytes.Bytes
-		var _ = _out1233
-		_out1233 = d.Fs.GetInode(txn, src, true)
-		_823_ip = _out1233
-		inodeformat.Companion_Default___.SetParent(_823_ip, tino)
-		d.PutInode(txn, src, _823_ip)
-		var _out1234 uint32
-		var _ = _out1234
-		_out1234 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1234
+		var _826_ip *dbytes.Bytes
+		var _ = _826_ip
+		var _out1229 *dbytes.Bytes
+		var _ = _out1229
+		_out1229 = d.Fs.GetInode(txn, src, true)
+		_826_ip = _out1229
+		inodeformat.Companion_Default___.SetParent(_826_ip, tino)
+		d.PutInode(txn, src, _826_ip)
+		var _out1230 uint32
+		var _ = _out1230
+		_out1230 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1230
 		if st != uint32(0) {
 			return st
 		}
-		var _out1235 uint32
-		var _ = _out1235
-		_out1235 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1235
+		var _out1231 uint32
+		var _ = _out1231
+		_out1231 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1231
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _824_ip *dbytes.Bytes
-	var _ = _824_ip
-	var _out1236 *dbytes.Bytes
-	var _ = _out1236
-	_out1236 = d.Fs.GetInode(txn, src, true)
-	_824_ip = _out1236
-	var _825_ts uint64
-	var _ = _825_ts
-	var _826_tns uint32
-	var _ = _826_tns
-	var _out1237 uint64
-	var _ = _out1237
-	var _out1238 uint32
-	var _ = _out1238
-	_out1237, _out1238 = attributechanges.Companion_Default___.Stamp(_824_ip, s, ns)
-	_825_ts = _out1237
-	_826_tns = _out1238
-	inodeformat.Companion_Default___.SetCtime(_824_ip, _825_ts, _826_tns)
-	d.PutInode(txn, src, _824_ip)
-	var _out1239 *dbytes.Bytes
-	var _ = _out1239
-	_out1239 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1239
+	var _827_ip *dbytes.Bytes
+	var _ = _827_ip
+	var _out1232 *dbytes.Bytes
+	var _ = _out1232
+	_out1232 = d.Fs.GetInode(txn, src, true)
+	_827_ip = _out1232
+	var _828_ts uint64
+	var _ = _828_ts
+	var _829_tns uint32
+	var _ = _829_tns
+	var _out1233 uint64
+	var _ = _out1233
+	var _out1234 uint32
+	var _ = _out1234
+	_out1233, _out1234 = attributechanges.Companion_Default___.Stamp(_827_ip, s, ns)
+	_828_ts = _out1233
+	_829_tns = _out1234
+	inodeformat.Companion_Default___.SetCtime(_827_ip, _828_ts, _829_tns)
+	d.PutInode(txn, src, _827_ip)
+	var _out1235 *dbytes.Bytes
+	var _ = _out1235
+	_out1235 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1235
 	tafter = fafter
 	if fino != tino {
-		var _out1240 *dbytes.Bytes
-		var _ = _out1240
-		_out1240 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1240
+		var _out1236 *dbytes.Bytes
+		var _ = _out1236
+		_out1236 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1236
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
+	var _out1237 uint32
+	var _ = _out1237
+	var _out1238 *dbytes.Bytes
+	var _ = _out1238
+	_out1237, _out1238 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1237
+	fdir = _out1238
+	var _830_tst uint32 = 0
+	var _ = _830_tst
+	var _out1239 uint32
+	var _ = _out1239
+	var _out1240 *dbytes.Bytes
+	var _ = _out1240
+	_out1239, _out1240 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_830_tst = _out1239
+	tdir = _out1240
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	if _830_tst != uint32(0) {
+		st = _830_tst
+		return st, fdir, tdir
+	}
+	var _831_fdots uint32 = 0
+	var _ = _831_fdots
+	var _832_tdots uint32 = 0
+	var _ = _832_tdots
 	var _out1241 uint32
 	var _ = _out1241
-	var _out1242 *dbytes.Bytes
+	var _out1242 uint32
 	var _ = _out1242
-	_out1241, _out1242 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	_out1241, _out1242 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1241
-	fdir = _out1242
-	var _827_tst uint32 = 0
-	var _ = _827_tst
+	_831_fdots = _out1242
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
 	var _out1243 uint32
 	var _ = _out1243
-	var _out1244 *dbytes.Bytes
+	var _out1244 uint32
 	var _ = _out1244
-	_out1243, _out1244 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_827_tst = _out1243
-	tdir = _out1244
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _827_tst != uint32(0) {
-		st = _827_tst
-		return st, fdir, tdir
-	}
-	var _828_fdots uint32 = 0
-	var _ = _828_fdots
-	var _829_tdots uint32 = 0
-	var _ = _829_tdots
-	var _out1245 uint32
-	var _ = _out1245
-	var _out1246 uint32
-	var _ = _out1246
-	_out1245, _out1246 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1245
-	_828_fdots = _out1246
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	var _out1247 uint32
-	var _ = _out1247
-	var _out1248 uint32
-	var _ = _out1248
-	_out1247, _out1248 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1247
-	_829_tdots = _out1248
-	if st == uint32(0) && (_828_fdots != uint32(0) || _829_tdots != uint32(0)) {
+	_out1243, _out1244 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1243
+	_832_tdots = _out1244
+	if st == uint32(0) && (_831_fdots != uint32(0) || _832_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1249 uint32
-	var _ = _out1249
-	var _out1250 *dbytes.Bytes
-	var _ = _out1250
-	var _out1251 *dbytes.Bytes
-	var _ = _out1251
-	_out1249, _out1250, _out1251 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1249
-	fbefore = _out1250
-	tbefore = _out1251
+	var _out1245 uint32
+	var _ = _out1245
+	var _out1246 *dbytes.Bytes
+	var _ = _out1246
+	var _out1247 *dbytes.Bytes
+	var _ = _out1247
+	_out1245, _out1246, _out1247 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1245
+	fbefore = _out1246
+	tbefore = _out1247
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _830_done bool = false
-	var _ = _830_done
-	var _831_found bool = false
-	var _ = _831_found
-	var _832_src uint64 = 0
-	var _ = _832_src
-	var _833_dst uint64 = 0
-	var _ = _833_dst
-	var _834_dir bool = false
-	var _ = _834_dir
-	var _out1252 uint32
+	var _833_done bool = false
+	var _ = _833_done
+	var _834_found bool = false
+	var _ = _834_found
+	var _835_src uint64 = 0
+	var _ = _835_src
+	var _836_dst uint64 = 0
+	var _ = _836_dst
+	var _837_dir bool = false
+	var _ = _837_dir
+	var _out1248 uint32
+	var _ = _out1248
+	var _out1249 bool
+	var _ = _out1249
+	var _out1250 uint64
+	var _ = _out1250
+	var _out1251 bool
+	var _ = _out1251
+	var _out1252 bool
 	var _ = _out1252
-	var _out1253 bool
+	var _out1253 uint64
 	var _ = _out1253
-	var _out1254 uint64
+	_out1248, _out1249, _out1250, _out1251, _out1252, _out1253 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1248
+	_833_done = _out1249
+	_835_src = _out1250
+	_837_dir = _out1251
+	_834_found = _out1252
+	_836_dst = _out1253
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	if _833_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _838_fr bool = false
+	var _ = _838_fr
+	var _out1254 uint32
 	var _ = _out1254
 	var _out1255 bool
 	var _ = _out1255
 	var _out1256 bool
 	var _ = _out1256
-	var _out1257 uint64
+	_out1254, _out1255, _out1256 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _835_src, _834_found, _836_dst, s, ns)
+	st = _out1254
+	_838_fr = _out1255
+	later = _out1256
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1257 uint32
 	var _ = _out1257
-	_out1252, _out1253, _out1254, _out1255, _out1256, _out1257 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1252
-	_830_done = _out1253
-	_832_src = _out1254
-	_834_dir = _out1255
-	_831_found = _out1256
-	_833_dst = _out1257
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _830_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _835_fr bool = false
-	var _ = _835_fr
-	var _out1258 uint32
+	var _out1258 *dbytes.Bytes
 	var _ = _out1258
-	var _out1259 bool
+	var _out1259 *dbytes.Bytes
 	var _ = _out1259
-	var _out1260 bool
-	var _ = _out1260
-	_out1258, _out1259, _out1260 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _832_src, _831_found, _833_dst, s, ns)
-	st = _out1258
-	_835_fr = _out1259
-	later = _out1260
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _out1261 uint32
-	var _ = _out1261
-	var _out1262 *dbytes.Bytes
-	var _ = _out1262
-	var _out1263 *dbytes.Bytes
-	var _ = _out1263
-	_out1261, _out1262, _out1263 = Companion_Default___.Finish(txn, d, fino, tino, _832_src, _834_dir, _831_found && _834_dir, s, ns)
-	st = _out1261
-	fafter = _out1262
-	tafter = _out1263
+	_out1257, _out1258, _out1259 = Companion_Default___.Finish(txn, d, fino, tino, _835_src, _837_dir, _834_found && _837_dir, s, ns)
+	st = _out1257
+	fafter = _out1258
+	tafter = _out1259
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _843_g volumegeometry.Geo
-	var _ = _843_g
-	_843_g = d.Fs.Geo
-	var _844_s *blockstore.BlockFs
-	var _ = _844_s
-	_844_s = d.Fs.Fs.Fs
-	if _843_g.Dtor_ibm() <= a && a < _843_g.Dtor_itab() {
-		var _845_bit bool
-		var _ = _845_bit
-		var _out1273 bool
-		var _ = _out1273
-		_out1273 = txn.ReadBit(a, uint64(0), true)
-		_845_bit = _out1273
-		txn.WriteBit(a, uint64(0), _845_bit)
-	} else if _843_g.Dtor_itab() <= a && a < _843_g.Dtor_slot0() {
-		var _846_ino *dbytes.Bytes
-		var _ = _846_ino
-		var _out1274 *dbytes.Bytes
-		var _ = _out1274
-		_out1274 = txn.ReadInode(a, uint64(0), true)
-		_846_ino = _out1274
-		txn.WriteInode(a, uint64(0), _846_ino)
-	} else if _843_g.Dtor_data0() <= a && a < _843_g.Dtor_data1() {
-		var _847_unused bool
-		var _ = _847_unused
-		var _out1275 bool
-		var _ = _out1275
-		_out1275 = _844_s.FreeBit(txn, a)
-		_847_unused = _out1275
-		if _847_unused {
+	var _846_g volumegeometry.Geo
+	var _ = _846_g
+	_846_g = d.Fs.Geo
+	var _847_s *blockstore.BlockFs
+	var _ = _847_s
+	_847_s = d.Fs.Fs.Fs
+	if _846_g.Dtor_ibm() <= a && a < _846_g.Dtor_itab() {
+		var _848_bit bool
+		var _ = _848_bit
+		var _out1269 bool
+		var _ = _out1269
+		_out1269 = txn.ReadBit(a, uint64(0), true)
+		_848_bit = _out1269
+		txn.WriteBit(a, uint64(0), _848_bit)
+	} else if _846_g.Dtor_itab() <= a && a < _846_g.Dtor_slot0() {
+		var _849_ino *dbytes.Bytes
+		var _ = _849_ino
+		var _out1270 *dbytes.Bytes
+		var _ = _out1270
+		_out1270 = txn.ReadInode(a, uint64(0), true)
+		_849_ino = _out1270
+		txn.WriteInode(a, uint64(0), _849_ino)
+	} else if _846_g.Dtor_data0() <= a && a < _846_g.Dtor_data1() {
+		var _850_unused bool
+		var _ = _850_unused
+		var _out1271 bool
+		var _ = _out1271
+		_out1271 = _847_s.FreeBit(txn, a)
+		_850_unused = _out1271
+		if _850_unused {
 			wrote = false
 			return wrote
 		}
-		var _848_b *dbytes.Blk
-		var _ = _848_b
-		var _out1276 *dbytes.Blk
-		var _ = _out1276
-		_out1276 = txn.ReadBlock(a, true)
-		_848_b = _out1276
-		var _849_y *dbytes.Bytes
-		var _ = _849_y
-		var _out1277 *dbytes.Bytes
-		var _ = _out1277
-		_out1277 = _848_b.Thaw()
-		_849_y = _out1277
-		txn.WriteBlock(a, _849_y)
+		var _851_b *dbytes.Blk
+		var _ = _851_b
+		var _out1272 *dbytes.Blk
+		var _ = _out1272
+		_out1272 = txn.ReadBlock(a, true)
+		_851_b = _out1272
+		var _852_y *dbytes.Bytes
+		var _ = _852_y
+		var _out1273 *dbytes.Bytes
+		var _ = _out1273
+		_out1273 = _851_b.Thaw()
+		_852_y = _out1273
+		txn.WriteBlock(a, _852_y)
 	} else {
 		wrote = false
 		return wrote

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _402_bn uint64
-		var _ = _402_bn
-		var _out598 uint64
-		var _ = _out598
-		_out598 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
-		_402_bn = _out598
-		if _402_bn == uint64(0) {
+		var _405_bn uint64
+		var _ = _405_bn
+		var _out594 uint64
+		var _ = _out594
+		_out594 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), true)
+		_405_bn = _out594
+		if _405_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _403_k uint64
-	var _ = _403_k
-	_403_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _404_lev uint64
-	var _ = _404_lev
-	_404_lev = positions.Companion_Default___.MaxLev(_403_k)
-	var _405_jp uint64
-	var _ = _405_jp
-	_405_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _406_pb *dbytes.Blk
-	var _ = _406_pb
-	var _out599 *dbytes.Blk
-	var _ = _out599
-	_out599 = x.Fs.ReadBlock(txn, pn, true)
-	_406_pb = _out599
-	var _407_t *dbytes.Bytes
-	var _ = _407_t
-	var _out600 *dbytes.Bytes
-	var _ = _out600
-	_out600 = _406_pb.Thaw()
-	_407_t = _out600
+	var _406_k uint64
+	var _ = _406_k
+	_406_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _407_lev uint64
+	var _ = _407_lev
+	_407_lev = positions.Companion_Default___.MaxLev(_406_k)
+	var _408_jp uint64
+	var _ = _408_jp
+	_408_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _409_pb *dbytes.Blk
+	var _ = _409_pb
+	var _out595 *dbytes.Blk
+	var _ = _out595
+	_out595 = x.Fs.ReadBlock(txn, pn, true)
+	_409_pb = _out595
+	var _410_t *dbytes.Bytes
+	var _ = _410_t
+	var _out596 *dbytes.Bytes
+	var _ = _out596
+	_out596 = _409_pb.Thaw()
+	_410_t = _out596
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _408_l uint64
-		var _ = _408_l
-		_408_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_408_l) != _403_k || positions.Companion_Default___.FlatJ(_408_l)/uint64(512) != _405_jp {
+		var _411_l uint64
+		var _ = _411_l
+		_411_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_411_l) != _406_k || positions.Companion_Default___.FlatJ(_411_l)/uint64(512) != _408_jp {
 			goto L5
 		}
-		var _409_j uint64
-		var _ = _409_j
-		_409_j = positions.Companion_Default___.FlatJ(_408_l)
-		var _410_bn uint64
-		var _ = _410_bn
-		_410_bn = _407_t.U64(uint64(8) * (_409_j % uint64(512)))
-		if _410_bn == uint64(0) {
+		var _412_j uint64
+		var _ = _412_j
+		_412_j = positions.Companion_Default___.FlatJ(_411_l)
+		var _413_bn uint64
+		var _ = _413_bn
+		_413_bn = _410_t.U64(uint64(8) * (_412_j % uint64(512)))
+		if _413_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _407_t, pn, _410_bn, _409_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _410_t, pn, _413_bn, _412_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _408_l
+		m = _411_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _407_t)
+		x.CloseParent(txn, pn, _410_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _411_bn uint64
-	var _ = _411_bn
-	var _out601 uint64
-	var _ = _out601
-	_out601 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_411_bn = _out601
-	if _411_bn == uint64(0) {
+	var _414_bn uint64
+	var _ = _414_bn
+	var _out597 uint64
+	var _ = _out597
+	_out597 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_414_bn = _out597
+	if _414_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _412_left uint64
-	var _ = _412_left
-	_412_left = max
-	for lo < m && uint64(0) < _412_left {
-		var _413_k uint64
-		var _ = _413_k
-		var _414_j uint64
-		var _ = _414_j
-		_413_k, _414_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _415_l uint64
-		var _ = _415_l
-		var _416_freed uint64
-		var _ = _416_freed
-		_415_l, _416_freed = uint64(0), uint64(1)
-		var _417_d uint64
-		var _ = _417_d
-		var _out602 uint64
-		var _ = _out602
-		_out602 = Companion_Default___.Missing(x, txn, ip, _413_k, _414_j)
-		_417_d = _out602
-		if uint64(0) < _417_d || _413_k < uint64(12) {
-			_415_l = allocatedrange.Companion_Default___.BaseOf(_413_k) + allocatedrange.Companion_Default___.First512(_414_j, _417_d)
-			if _415_l < lo {
-				_415_l = lo
+	var _415_left uint64
+	var _ = _415_left
+	_415_left = max
+	for lo < m && uint64(0) < _415_left {
+		var _416_k uint64
+		var _ = _416_k
+		var _417_j uint64
+		var _ = _417_j
+		_416_k, _417_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _418_l uint64
+		var _ = _418_l
+		var _419_freed uint64
+		var _ = _419_freed
+		_418_l, _419_freed = uint64(0), uint64(1)
+		var _420_d uint64
+		var _ = _420_d
+		var _out598 uint64
+		var _ = _out598
+		_out598 = Companion_Default___.Missing(x, txn, ip, _416_k, _417_j)
+		_420_d = _out598
+		if uint64(0) < _420_d || _416_k < uint64(12) {
+			_418_l = allocatedrange.Companion_Default___.BaseOf(_416_k) + allocatedrange.Companion_Default___.First512(_417_j, _420_d)
+			if _418_l < lo {
+				_418_l = lo
 			}
-			if _417_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _413_k)
+			if _420_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _416_k)
 			} else {
 			}
 		} else {
-			var _418_pn uint64
-			var _ = _418_pn
-			var _out603 uint64
-			var _ = _out603
-			_out603 = x.Resolve(txn, ip, _413_k, positions.Companion_Default___.MaxLev(_413_k)-uint64(1), _414_j/uint64(512), true)
-			_418_pn = _out603
-			var _out604 uint64
-			var _ = _out604
-			var _out605 uint64
-			var _ = _out605
-			_out604, _out605 = Companion_Default___.CutRun(x, txn, ip, _418_pn, ino, m, lo, _412_left)
-			_415_l = _out604
-			_416_freed = _out605
-			if _416_freed == uint64(0) {
-				_416_freed = uint64(1)
+			var _421_pn uint64
+			var _ = _421_pn
+			var _out599 uint64
+			var _ = _out599
+			_out599 = x.Resolve(txn, ip, _416_k, positions.Companion_Default___.MaxLev(_416_k)-uint64(1), _417_j/uint64(512), true)
+			_421_pn = _out599
+			var _out600 uint64
+			var _ = _out600
+			var _out601 uint64
+			var _ = _out601
+			_out600, _out601 = Companion_Default___.CutRun(x, txn, ip, _421_pn, ino, m, lo, _415_left)
+			_418_l = _out600
+			_419_freed = _out601
+			if _419_freed == uint64(0) {
+				_419_freed = uint64(1)
 			}
 		}
-		if _417_d < positions.Companion_Default___.MaxLev(_413_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _413_k, positions.Companion_Default___.MaxLev(_413_k)-_417_d-uint64(1), allocatedrange.Companion_Default___.Up512(_414_j, _417_d+uint64(1)))
+		if _420_d < positions.Companion_Default___.MaxLev(_416_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _416_k, positions.Companion_Default___.MaxLev(_416_k)-_420_d-uint64(1), allocatedrange.Companion_Default___.Up512(_417_j, _420_d+uint64(1)))
 		}
-		_412_left = _412_left - _416_freed
-		m = _415_l
+		_415_left = _415_left - _419_freed
+		m = _418_l
 	}
 	return m
 }

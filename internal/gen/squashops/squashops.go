@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1278 *dbytes.Bytes
-		var _ = _out1278
-		_out1278 = dbytes.NewBytes(uint64(0))
-		gs = _out1278
+		var _out1274 *dbytes.Bytes
+		var _ = _out1274
+		_out1274 = dbytes.NewBytes(uint64(0))
+		gs = _out1274
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _850_n uint64
-	var _ = _850_n
-	_850_n = gids.Len() / uint64(4)
-	var _851_out *dbytes.Bytes
-	var _ = _851_out
-	var _out1279 *dbytes.Bytes
-	var _ = _out1279
-	_out1279 = dbytes.NewBytes(uint64(4) * _850_n)
-	_851_out = _out1279
-	var _852_i uint64
-	var _ = _852_i
-	_852_i = uint64(0)
-	for _852_i < _850_n {
-		var _853_x uint32
-		var _ = _853_x
-		_853_x = gids.U32(uint64(4) * _852_i)
-		if _853_x == uint32(0) {
-			_853_x = anonGid
+	var _853_n uint64
+	var _ = _853_n
+	_853_n = gids.Len() / uint64(4)
+	var _854_out *dbytes.Bytes
+	var _ = _854_out
+	var _out1275 *dbytes.Bytes
+	var _ = _out1275
+	_out1275 = dbytes.NewBytes(uint64(4) * _853_n)
+	_854_out = _out1275
+	var _855_i uint64
+	var _ = _855_i
+	_855_i = uint64(0)
+	for _855_i < _853_n {
+		var _856_x uint32
+		var _ = _856_x
+		_856_x = gids.U32(uint64(4) * _855_i)
+		if _856_x == uint32(0) {
+			_856_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_851_out, uint64(4)*_852_i, _853_x)
-		_852_i = _852_i + uint64(1)
+		marshal.Companion_Default___.Put32(_854_out, uint64(4)*_855_i, _856_x)
+		_855_i = _855_i + uint64(1)
 	}
-	gs = _851_out
+	gs = _854_out
 	return u, g, gs
 }
 

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _533_n uint64
-	var _ = _533_n
-	var _out716 uint64
-	var _ = _out716
-	_out716 = d.Size()
-	_533_n = _out716
-	var _534_z *dbytes.Blk
-	var _ = _534_z
-	var _out717 *dbytes.Blk
-	var _ = _out717
-	_out717 = dbytes.ZeroBlk()
-	_534_z = _out717
-	var _out718 bool
-	var _ = _out718
-	_out718 = d.Write(uint64(0), _534_z)
-	io = _out718
+	var _536_n uint64
+	var _ = _536_n
+	var _out712 uint64
+	var _ = _out712
+	_out712 = d.Size()
+	_536_n = _out712
+	var _537_z *dbytes.Blk
+	var _ = _537_z
+	var _out713 *dbytes.Blk
+	var _ = _out713
+	_out713 = dbytes.ZeroBlk()
+	_537_z = _out713
+	var _out714 bool
+	var _ = _out714
+	_out714 = d.Write(uint64(0), _537_z)
+	io = _out714
 	if io {
-		var _out719 bool
-		var _ = _out719
-		_out719 = d.Write(_533_n-uint64(1), _534_z)
-		io = _out719
+		var _out715 bool
+		var _ = _out715
+		_out715 = d.Write(_536_n-uint64(1), _537_z)
+		io = _out715
 	}
 	if io {
-		var _out720 bool
-		var _ = _out720
-		_out720 = d.Barrier()
-		io = _out720
+		var _out716 bool
+		var _ = _out716
+		_out716 = d.Barrier()
+		io = _out716
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out721 bool
-	var _ = _out721
-	_out721 = d.Barrier()
-	io = _out721
+	var _out717 bool
+	var _ = _out717
+	_out717 = d.Barrier()
+	io = _out717
 	if io {
-		var _out722 bool
-		var _ = _out722
-		_out722 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out722
+		var _out718 bool
+		var _ = _out718
+		_out718 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out718
 		if io {
-			var _out723 bool
-			var _ = _out723
-			_out723 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out723
+			var _out719 bool
+			var _ = _out719
+			_out719 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out719
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out724 bool
-	var _ = _out724
-	_out724 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out724
+	var _out720 bool
+	var _ = _out720
+	_out720 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out720
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _535_e *dbytes.Bytes
-	var _ = _535_e
-	var _out725 *dbytes.Bytes
-	var _ = _out725
-	_out725 = superblockformat.Companion_Default___.Encode(s)
-	_535_e = _out725
-	var _536_b *dbytes.Blk
-	var _ = _536_b
-	var _out726 *dbytes.Blk
-	var _ = _out726
-	_out726 = dbytes.Freeze(_535_e)
-	_536_b = _out726
-	var _out727 bool
-	var _ = _out727
-	_out727 = d.Write(a, _536_b)
-	io = _out727
+	var _538_e *dbytes.Bytes
+	var _ = _538_e
+	var _out721 *dbytes.Bytes
+	var _ = _out721
+	_out721 = superblockformat.Companion_Default___.Encode(s)
+	_538_e = _out721
+	var _539_b *dbytes.Blk
+	var _ = _539_b
+	var _out722 *dbytes.Blk
+	var _ = _out722
+	_out722 = dbytes.Freeze(_538_e)
+	_539_b = _out722
+	var _out723 bool
+	var _ = _out723
+	_out723 = d.Write(a, _539_b)
+	io = _out723
 	if io {
-		var _out728 bool
-		var _ = _out728
-		_out728 = d.Barrier()
-		io = _out728
+		var _out724 bool
+		var _ = _out724
+		_out724 = d.Barrier()
+		io = _out724
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _537_io bool
-	var _ = _537_io
-	var _538_c *dbytes.Blk
-	var _ = _538_c
-	var _out729 bool
-	var _ = _out729
-	var _out730 *dbytes.Blk
-	var _ = _out730
-	_out729, _out730 = d.Read(a)
-	_537_io = _out729
-	_538_c = _out730
-	var _539_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _539_e
-	if _537_io {
-		var _out731 *dbytes.Bytes
-		var _ = _out731
-		_out731 = _538_c.Thaw()
-		_539_e = _out731
+	var _540_io bool
+	var _ = _540_io
+	var _541_c *dbytes.Blk
+	var _ = _541_c
+	var _out725 bool
+	var _ = _out725
+	var _out726 *dbytes.Blk
+	var _ = _out726
+	_out725, _out726 = d.Read(a)
+	_540_io = _out725
+	_541_c = _out726
+	var _542_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _542_e
+	if _540_io {
+		var _out727 *dbytes.Bytes
+		var _ = _out727
+		_out727 = _541_c.Thaw()
+		_542_e = _out727
 	} else {
-		var _out732 *dbytes.Bytes
-		var _ = _out732
-		_out732 = dbytes.NewBytes(uint64(4096))
-		_539_e = _out732
+		var _out728 *dbytes.Bytes
+		var _ = _out728
+		_out728 = dbytes.NewBytes(uint64(4096))
+		_542_e = _out728
 	}
-	var _out733 uint32
-	var _ = _out733
-	var _out734 superblockformat.Super
-	var _ = _out734
-	_out733, _out734 = superblockformat.Companion_Default___.Decode(_539_e)
-	why = _out733
-	s = _out734
-	if !_537_io {
+	var _out729 uint32
+	var _ = _out729
+	var _out730 superblockformat.Super
+	var _ = _out730
+	_out729, _out730 = superblockformat.Companion_Default___.Decode(_542_e)
+	why = _out729
+	s = _out730
+	if !_540_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _540_n uint64
-	var _ = _540_n
-	var _out735 uint64
-	var _ = _out735
-	_out735 = d.Size()
-	_540_n = _out735
-	var _out736 uint32
-	var _ = _out736
-	var _out737 superblockformat.Super
-	var _ = _out737
-	_out736, _out737 = Companion_Default___.Look(d, uint64(0))
-	why = _out736
-	s = _out737
+	var _543_n uint64
+	var _ = _543_n
+	var _out731 uint64
+	var _ = _out731
+	_out731 = d.Size()
+	_543_n = _out731
+	var _out732 uint32
+	var _ = _out732
+	var _out733 superblockformat.Super
+	var _ = _out733
+	_out732, _out733 = Companion_Default___.Look(d, uint64(0))
+	why = _out732
+	s = _out733
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _541_copy uint32 = 0
-		var _ = _541_copy
-		var _out738 uint32
-		var _ = _out738
-		var _out739 superblockformat.Super
-		var _ = _out739
-		_out738, _out739 = Companion_Default___.Look(d, _540_n-uint64(1))
-		_541_copy = _out738
-		s = _out739
+		var _544_copy uint32 = 0
+		var _ = _544_copy
+		var _out734 uint32
+		var _ = _out734
+		var _out735 superblockformat.Super
+		var _ = _out735
+		_out734, _out735 = Companion_Default___.Look(d, _543_n-uint64(1))
+		_544_copy = _out734
+		s = _out735
 		which = func() uint32 {
-			if _541_copy == uint32(0) {
+			if _544_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _540_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _543_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

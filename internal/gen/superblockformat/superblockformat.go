@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out711 *dbytes.Bytes
-	var _ = _out711
-	_out711 = dbytes.NewBytes(uint64(4096))
-	b = _out711
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out707 = dbytes.NewBytes(uint64(4096))
+	b = _out707
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _527_sum *dbytes.Bytes
-	var _ = _527_sum
-	var _out712 *dbytes.Bytes
-	var _ = _out712
-	_out712 = dsum.Sum(b, uint64(4064))
-	_527_sum = _out712
-	b.CopyFrom(uint64(4064), _527_sum, uint64(0), uint64(32))
+	var _530_sum *dbytes.Bytes
+	var _ = _530_sum
+	var _out708 *dbytes.Bytes
+	var _ = _out708
+	_out708 = dsum.Sum(b, uint64(4064))
+	_530_sum = _out708
+	b.CopyFrom(uint64(4064), _530_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _528_slot0 uint64
-	var _ = _528_slot0
-	var _529_data0 uint64
-	var _ = _529_data0
-	_528_slot0, _529_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _528_slot0 == uint64(0) {
-		_528_slot0 = _529_data0
+	var _531_slot0 uint64
+	var _ = _531_slot0
+	var _532_data0 uint64
+	var _ = _532_data0
+	_531_slot0, _532_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _531_slot0 == uint64(0) {
+		_531_slot0 = _532_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _528_slot0, _529_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _531_slot0, _532_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _530_sum *dbytes.Bytes
-	var _ = _530_sum
-	var _out713 *dbytes.Bytes
-	var _ = _out713
-	_out713 = dsum.Sum(b, uint64(4064))
-	_530_sum = _out713
-	var _531_sealed bool
-	var _ = _531_sealed
-	var _out714 bool
-	var _ = _out714
-	_out714 = b.EqualAt(uint64(4064), _530_sum)
-	_531_sealed = _out714
-	if !_531_sealed {
+	var _533_sum *dbytes.Bytes
+	var _ = _533_sum
+	var _out709 *dbytes.Bytes
+	var _ = _out709
+	_out709 = dsum.Sum(b, uint64(4064))
+	_533_sum = _out709
+	var _534_sealed bool
+	var _ = _534_sealed
+	var _out710 bool
+	var _ = _out710
+	_out710 = b.EqualAt(uint64(4064), _533_sum)
+	_534_sealed = _out710
+	if !_534_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _532_ok bool
-	var _ = _532_ok
-	var _out715 bool
-	var _ = _out715
-	_out715 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_532_ok = _out715
-	if !_532_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _535_ok bool
+	var _ = _535_ok
+	var _out711 bool
+	var _ = _out711
+	_out711 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_535_ok = _out711
+	if !_535_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -87,16 +87,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _254_queued bool = false
-	var _ = _254_queued
-	var _out444 bool
-	var _ = _out444
-	var _out445 bool
-	var _ = _out445
-	_out444, _out445 = _this.Grab(k, excl)
-	ok = _out444
-	_254_queued = _out445
-	if _254_queued {
+	var _257_queued bool = false
+	var _ = _257_queued
+	var _out440 bool
+	var _ = _out440
+	var _out441 bool
+	var _ = _out441
+	_out440, _out441 = _this.Grab(k, excl)
+	ok = _out440
+	_257_queued = _out441
+	if _257_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -108,40 +108,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _255_wait bool
-	var _ = _255_wait
-	_255_wait = k > _this.Top
-	var _256_n uint64 = 0
-	var _ = _256_n
-	var _out446 bool
-	var _ = _out446
-	var _out447 bool
-	var _ = _out447
-	var _out448 uint64
-	var _ = _out448
-	_out446, _out447, _out448 = _this.S.Tbl.Lock(_this.Own, k, excl, _255_wait)
-	ok = _out446
-	queued = _out447
-	_256_n = _out448
+	var _258_wait bool
+	var _ = _258_wait
+	_258_wait = k > _this.Top
+	var _259_n uint64 = 0
+	var _ = _259_n
+	var _out442 bool
+	var _ = _out442
+	var _out443 bool
+	var _ = _out443
+	var _out444 uint64
+	var _ = _out444
+	_out442, _out443, _out444 = _this.S.Tbl.Lock(_this.Own, k, excl, _258_wait)
+	ok = _out442
+	queued = _out443
+	_259_n = _out444
 	if ok {
-		if _256_n > _this.Seen {
-			_this.Seen = _256_n
+		if _259_n > _this.Seen {
+			_this.Seen = _259_n
 		}
-		if _255_wait {
+		if _258_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _257_n uint64
-	var _ = _257_n
-	var _out449 uint64
-	var _ = _out449
-	_out449 = _this.S.Tbl.Await(_this.Own)
-	_257_n = _out449
-	if _257_n > _this.Seen {
-		_this.Seen = _257_n
+	var _260_n uint64
+	var _ = _260_n
+	var _out445 uint64
+	var _ = _out445
+	_out445 = _this.S.Tbl.Await(_this.Own)
+	_260_n = _out445
+	if _260_n > _this.Seen {
+		_this.Seen = _260_n
 	}
 	_this.Top = k
 }
@@ -150,31 +150,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _258_k uint64
-	var _ = _258_k
-	_258_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _259_ok bool
-	var _ = _259_ok
-	var _out450 bool
-	var _ = _out450
-	_out450 = _this.Lock(_258_k, excl)
-	_259_ok = _out450
-	if !_259_ok {
+	var _261_k uint64
+	var _ = _261_k
+	_261_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _262_ok bool
+	var _ = _262_ok
+	var _out446 bool
+	var _ = _out446
+	_out446 = _this.Lock(_261_k, excl)
+	_262_ok = _out446
+	if !_262_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out451 *dbytes.Blk
-	var _ = _out451
-	_out451 = _this.Buf.GetBlk(_258_k)
-	b = _out451
+	var _out447 *dbytes.Blk
+	var _ = _out447
+	_out447 = _this.Buf.GetBlk(_261_k)
+	b = _out447
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out452 *dbytes.Blk
-	var _ = _out452
-	_out452 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out452
+	var _out448 *dbytes.Blk
+	var _ = _out448
+	_out448 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out448
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -191,45 +191,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _260_k uint64
-	var _ = _260_k
-	_260_k = objectsm.Companion_Default___.Key(a, off)
-	var _261_ok bool
-	var _ = _261_ok
-	var _out453 bool
-	var _ = _out453
-	_out453 = _this.Lock(_260_k, excl)
-	_261_ok = _out453
-	if !_261_ok {
+	var _263_k uint64
+	var _ = _263_k
+	_263_k = objectsm.Companion_Default___.Key(a, off)
+	var _264_ok bool
+	var _ = _264_ok
+	var _out449 bool
+	var _ = _out449
+	_out449 = _this.Lock(_263_k, excl)
+	_264_ok = _out449
+	if !_264_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out454 *dbytes.Bytes
-	var _ = _out454
-	_out454 = _this.Buf.GetBytes(_260_k)
-	b = _out454
+	var _out450 *dbytes.Bytes
+	var _ = _out450
+	_out450 = _this.Buf.GetBytes(_263_k)
+	b = _out450
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _262_v *dbytes.Blk
-	var _ = _262_v
-	var _out455 *dbytes.Blk
-	var _ = _out455
-	_out455 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_262_v = _out455
-	if _262_v == (*dbytes.Blk)(nil) {
+	var _265_v *dbytes.Blk
+	var _ = _265_v
+	var _out451 *dbytes.Blk
+	var _ = _out451
+	_out451 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_265_v = _out451
+	if _265_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _263_c *dbytes.Bytes
-	var _ = _263_c
-	var _out456 *dbytes.Bytes
-	var _ = _out456
-	_out456 = dbytes.NewBytes(uint64(256))
-	_263_c = _out456
-	_263_c.CopyBlk(uint64(0), _262_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _263_c
+	var _266_c *dbytes.Bytes
+	var _ = _266_c
+	var _out452 *dbytes.Bytes
+	var _ = _out452
+	_out452 = dbytes.NewBytes(uint64(256))
+	_266_c = _out452
+	_266_c.CopyBlk(uint64(0), _265_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _266_c
 	return st, b
 	return st, b
 }
@@ -238,72 +238,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _264_k uint64
-	var _ = _264_k
-	_264_k = objectsm.Companion_Default___.Key(a, off)
-	var _265_ok bool
-	var _ = _265_ok
-	var _out457 bool
-	var _ = _out457
-	_out457 = _this.Lock(_264_k, excl)
-	_265_ok = _out457
-	if !_265_ok {
+	var _267_k uint64
+	var _ = _267_k
+	_267_k = objectsm.Companion_Default___.Key(a, off)
+	var _268_ok bool
+	var _ = _268_ok
+	var _out453 bool
+	var _ = _out453
+	_out453 = _this.Lock(_267_k, excl)
+	_268_ok = _out453
+	if !_268_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _266_found bool = false
-	var _ = _266_found
-	var _out458 bool
-	var _ = _out458
-	var _out459 bool
-	var _ = _out459
-	_out458, _out459 = _this.Buf.GetBit(_264_k)
-	_266_found = _out458
-	b = _out459
-	if _266_found {
+	var _269_found bool = false
+	var _ = _269_found
+	var _out454 bool
+	var _ = _out454
+	var _out455 bool
+	var _ = _out455
+	_out454, _out455 = _this.Buf.GetBit(_267_k)
+	_269_found = _out454
+	b = _out455
+	if _269_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _267_v *dbytes.Blk
-	var _ = _267_v
-	var _out460 *dbytes.Blk
-	var _ = _out460
-	_out460 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_267_v = _out460
-	if _267_v == (*dbytes.Blk)(nil) {
+	var _270_v *dbytes.Blk
+	var _ = _270_v
+	var _out456 *dbytes.Blk
+	var _ = _out456
+	_out456 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_270_v = _out456
+	if _270_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _268_c uint8
-	var _ = _268_c
-	_268_c = _267_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_268_c, off%uint64(8))
+	var _271_c uint8
+	var _ = _271_c
+	_271_c = _270_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_271_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _269_k uint64
-	var _ = _269_k
-	_269_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _270_ok bool
-	var _ = _270_ok
-	var _out461 bool
-	var _ = _out461
-	_out461 = _this.Lock(_269_k, true)
-	_270_ok = _out461
-	if !_270_ok {
+	var _272_k uint64
+	var _ = _272_k
+	_272_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _273_ok bool
+	var _ = _273_ok
+	var _out457 bool
+	var _ = _out457
+	_out457 = _this.Lock(_272_k, true)
+	_273_ok = _out457
+	if !_273_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _271_v *dbytes.Blk
-	var _ = _271_v
-	var _out462 *dbytes.Blk
-	var _ = _out462
-	_out462 = dbytes.Freeze(b)
-	_271_v = _out462
-	_this.Buf.PutBlk(_269_k, _271_v)
+	var _274_v *dbytes.Blk
+	var _ = _274_v
+	var _out458 *dbytes.Blk
+	var _ = _out458
+	_out458 = dbytes.Freeze(b)
+	_274_v = _out458
+	_this.Buf.PutBlk(_272_k, _274_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -311,20 +311,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _272_k uint64
-	var _ = _272_k
-	_272_k = objectsm.Companion_Default___.Key(a, off)
-	var _273_ok bool
-	var _ = _273_ok
-	var _out463 bool
-	var _ = _out463
-	_out463 = _this.Lock(_272_k, true)
-	_273_ok = _out463
-	if !_273_ok {
+	var _275_k uint64
+	var _ = _275_k
+	_275_k = objectsm.Companion_Default___.Key(a, off)
+	var _276_ok bool
+	var _ = _276_ok
+	var _out459 bool
+	var _ = _out459
+	_out459 = _this.Lock(_275_k, true)
+	_276_ok = _out459
+	if !_276_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_272_k, b)
+	_this.Buf.PutBytes(_275_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -332,20 +332,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _274_k uint64
-	var _ = _274_k
-	_274_k = objectsm.Companion_Default___.Key(a, off)
-	var _275_ok bool
-	var _ = _275_ok
-	var _out464 bool
-	var _ = _out464
-	_out464 = _this.Lock(_274_k, true)
-	_275_ok = _out464
-	if !_275_ok {
+	var _277_k uint64
+	var _ = _277_k
+	_277_k = objectsm.Companion_Default___.Key(a, off)
+	var _278_ok bool
+	var _ = _278_ok
+	var _out460 bool
+	var _ = _out460
+	_out460 = _this.Lock(_277_k, true)
+	_278_ok = _out460
+	if !_278_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_274_k, b)
+	_this.Buf.PutBit(_277_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

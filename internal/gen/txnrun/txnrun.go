@@ -73,14 +73,14 @@ func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint
 		return end
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _301_ok bool
-	var _ = _301_ok
-	var _out495 bool
-	var _ = _out495
-	_out495 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-	_301_ok = _out495
+	var _304_ok bool
+	var _ = _304_ok
+	var _out491 bool
+	var _ = _out491
+	_out491 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+	_304_ok = _out491
 	txnsysm.Companion_Default___.TYield(t.S)
-	if !_301_ok {
+	if !_304_ok {
 		end = Companion_Default___.UNSURE()
 	}
 	return end
@@ -91,75 +91,75 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _302_n uint64
-		var _ = _302_n
-		var _out496 uint64
-		var _ = _out496
-		_out496 = t.Buf.Len()
-		_302_n = _out496
+		var _305_n uint64
+		var _ = _305_n
+		var _out492 uint64
+		var _ = _out492
+		_out492 = t.Buf.Len()
+		_305_n = _out492
 		st = func() uint32 {
-			if r == uint32(0) && _302_n > uint64(0) {
+			if r == uint32(0) && _305_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out497 uint64
-		var _ = _out497
-		_out497 = commitm.Companion_Default___.Abort(t)
-		need = _out497
+		var _out493 uint64
+		var _ = _out493
+		_out493 = commitm.Companion_Default___.Abort(t)
+		need = _out493
 		return st, need
 	}
-	var _303_ok bool
-	var _ = _303_ok
-	var _out498 bool
-	var _ = _out498
-	_out498 = w.Admit()
-	_303_ok = _out498
+	var _306_ok bool
+	var _ = _306_ok
+	var _out494 bool
+	var _ = _out494
+	_out494 = w.Admit()
+	_306_ok = _out494
 	txnsysm.Companion_Default___.TYield(t.S)
-	if !_303_ok {
-		var _out499 uint64
-		var _ = _out499
-		_out499 = commitm.Companion_Default___.Abort(t)
-		need = _out499
+	if !_306_ok {
+		var _out495 uint64
+		var _ = _out495
+		_out495 = commitm.Companion_Default___.Abort(t)
+		need = _out495
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out500 uint32
-	var _ = _out500
-	var _out501 uint64
-	var _ = _out501
-	_out500, _out501 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out500
-	need = _out501
+	var _out496 uint32
+	var _ = _out496
+	var _out497 uint64
+	var _ = _out497
+	_out496, _out497 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out496
+	need = _out497
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _304_need uint64 = 0
-	var _ = _304_need
-	var _out502 uint32
-	var _ = _out502
-	var _out503 uint64
-	var _ = _out503
-	_out502, _out503 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out502
-	_304_need = _out503
+	var _307_need uint64 = 0
+	var _ = _307_need
+	var _out498 uint32
+	var _ = _out498
+	var _out499 uint64
+	var _ = _out499
+	_out498, _out499 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out498
+	_307_need = _out499
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out504 uint32
-	var _ = _out504
-	_out504 = Companion_Default___.Await(t, st, _304_need)
-	st = _out504
+	var _out500 uint32
+	var _ = _out500
+	_out500 = Companion_Default___.Await(t, st, _307_need)
+	st = _out500
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out505 uint32
-		var _ = _out505
-		_out505 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out505
+		var _out501 uint32
+		var _ = _out501
+		_out501 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out501
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _305_need uint64
-		var _ = _305_need
-		var _out506 uint64
-		var _ = _out506
-		_out506 = commitm.Companion_Default___.Abort(t)
-		_305_need = _out506
+		var _308_need uint64
+		var _ = _308_need
+		var _out502 uint64
+		var _ = _out502
+		_out502 = commitm.Companion_Default___.Abort(t)
+		_308_need = _out502
 		w.Ended(false)
 	}
 	return st

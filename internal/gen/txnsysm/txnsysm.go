@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _241_t *dlock.Table
-	var _ = _241_t
-	var _out419 *dlock.Table
-	var _ = _out419
-	_out419 = dlock.NewTable()
-	_241_t = _out419
+	var _244_t *dlock.Table
+	var _ = _244_t
+	var _out415 *dlock.Table
+	var _ = _out415
+	_out415 = dlock.NewTable()
+	_244_t = _out415
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _241_t)
+	_nw1.Ctor__(j, _244_t)
 	s = _nw1
 	return s
 }
@@ -138,13 +138,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out420 *dbytes.Blk
-	var _ = _out420
-	var _out421 uint64
-	var _ = _out421
-	_out420, _out421 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out420
-	t = _out421
+	var _out416 *dbytes.Blk
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	_out416, _out417 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out416
+	t = _out417
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -163,46 +163,46 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out422 bool
-	var _ = _out422
-	var _out423 *ddisk.BList
-	var _ = _out423
-	_out422, _out423 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out422
-	l = _out423
+	var _out418 bool
+	var _ = _out418
+	var _out419 *ddisk.BList
+	var _ = _out419
+	_out418, _out419 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out418
+	l = _out419
 	if !ok {
 		return ok, l, m, bad
 	}
 	h.Take(l)
 	Companion_Default___.TYield(s)
-	var _out424 uint64
-	var _ = _out424
-	var _out425 uint64
-	var _ = _out425
-	_out424, _out425 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out424
-	bad = _out425
+	var _out420 uint64
+	var _ = _out420
+	var _out421 uint64
+	var _ = _out421
+	_out420, _out421 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out420
+	bad = _out421
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _242_i uint64
-	var _ = _242_i
-	_242_i = m
-	for uint64(0) < _242_i {
-		_242_i = _242_i - uint64(1)
-		var _243_c *dbytes.Blk
-		var _ = _243_c
-		var _out426 *dbytes.Blk
-		var _ = _out426
-		_out426 = l.BlkAt(_242_i)
-		_243_c = _out426
-		var _out427 *dbytes.Blk
-		var _ = _out427
-		_out427 = journalreader.Companion_Default___.Lookup2(s.J, a+_242_i, t, _243_c)
-		b = _out427
+	var _245_i uint64
+	var _ = _245_i
+	_245_i = m
+	for uint64(0) < _245_i {
+		_245_i = _245_i - uint64(1)
+		var _246_c *dbytes.Blk
+		var _ = _246_c
+		var _out422 *dbytes.Blk
+		var _ = _out422
+		_out422 = l.BlkAt(_245_i)
+		_246_c = _out422
+		var _out423 *dbytes.Blk
+		var _ = _out423
+		_out423 = journalreader.Companion_Default___.Lookup2(s.J, a+_245_i, t, _246_c)
+		b = _out423
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -214,25 +214,25 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _244_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _244_l
-	var _245_m uint64 = 0
-	var _ = _245_m
-	var _246_bad uint64 = 0
-	var _ = _246_bad
-	var _out428 bool
-	var _ = _out428
-	var _out429 *ddisk.BList
-	var _ = _out429
-	var _out430 uint64
-	var _ = _out430
-	var _out431 uint64
-	var _ = _out431
-	_out428, _out429, _out430, _out431 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out428
-	_244_l = _out429
-	_245_m = _out430
-	_246_bad = _out431
+	var _247_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _247_l
+	var _248_m uint64 = 0
+	var _ = _248_m
+	var _249_bad uint64 = 0
+	var _ = _249_bad
+	var _out424 bool
+	var _ = _out424
+	var _out425 *ddisk.BList
+	var _ = _out425
+	var _out426 uint64
+	var _ = _out426
+	var _out427 uint64
+	var _ = _out427
+	_out424, _out425, _out426, _out427 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out424
+	_247_l = _out425
+	_248_m = _out426
+	_249_bad = _out427
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -240,19 +240,19 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	Companion_Default___.TYield(s)
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _245_m == uint64(0) {
-		var _247_damaged bool
-		var _ = _247_damaged
-		var _out432 bool
-		var _ = _out432
-		_out432 = journalreader.Companion_Default___.Confirm(s.J, a, t, _246_bad)
-		_247_damaged = _out432
-		ok, b = !_247_damaged, (*dbytes.Blk)(nil)
+	if _248_m == uint64(0) {
+		var _250_damaged bool
+		var _ = _250_damaged
+		var _out428 bool
+		var _ = _out428
+		_out428 = journalreader.Companion_Default___.Confirm(s.J, a, t, _249_bad)
+		_250_damaged = _out428
+		ok, b = !_250_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out433 *dbytes.Blk
-		var _ = _out433
-		_out433 = Companion_Default___.Bring(s, h, a, _244_l, _245_m, t)
-		b = _out433
+		var _out429 *dbytes.Blk
+		var _ = _out429
+		_out429 = Companion_Default___.Bring(s, h, a, _247_l, _248_m, t)
+		b = _out429
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -260,34 +260,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _248_t uint64 = 0
-	var _ = _248_t
-	var _out434 *dbytes.Blk
-	var _ = _out434
-	var _out435 uint64
-	var _ = _out435
-	_out434, _out435 = Companion_Default___.Peek(s, h, a)
-	b = _out434
-	_248_t = _out435
-	var _249_ok bool
-	var _ = _249_ok
-	_249_ok = true
-	for b == (*dbytes.Blk)(nil) && _249_ok {
-		var _out436 bool
-		var _ = _out436
-		var _out437 *dbytes.Blk
-		var _ = _out437
-		_out436, _out437 = Companion_Default___.Fetch(s, h, a, uint64(1), _248_t)
-		_249_ok = _out436
-		b = _out437
-		if _249_ok && b == (*dbytes.Blk)(nil) {
-			var _out438 *dbytes.Blk
-			var _ = _out438
-			var _out439 uint64
-			var _ = _out439
-			_out438, _out439 = Companion_Default___.Peek(s, h, a)
-			b = _out438
-			_248_t = _out439
+	var _251_t uint64 = 0
+	var _ = _251_t
+	var _out430 *dbytes.Blk
+	var _ = _out430
+	var _out431 uint64
+	var _ = _out431
+	_out430, _out431 = Companion_Default___.Peek(s, h, a)
+	b = _out430
+	_251_t = _out431
+	var _252_ok bool
+	var _ = _252_ok
+	_252_ok = true
+	for b == (*dbytes.Blk)(nil) && _252_ok {
+		var _out432 bool
+		var _ = _out432
+		var _out433 *dbytes.Blk
+		var _ = _out433
+		_out432, _out433 = Companion_Default___.Fetch(s, h, a, uint64(1), _251_t)
+		_252_ok = _out432
+		b = _out433
+		if _252_ok && b == (*dbytes.Blk)(nil) {
+			var _out434 *dbytes.Blk
+			var _ = _out434
+			var _out435 uint64
+			var _ = _out435
+			_out434, _out435 = Companion_Default___.Peek(s, h, a)
+			b = _out434
+			_251_t = _out435
 		}
 	}
 	return b
@@ -296,35 +296,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _250_m uint64
-	var _ = _250_m
-	_250_m = func() uint64 {
+	var _253_m uint64
+	var _ = _253_m
+	_253_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _251_b *dbytes.Blk
-	var _ = _251_b
-	var _252_t uint64
-	var _ = _252_t
-	var _out440 *dbytes.Blk
-	var _ = _out440
-	var _out441 uint64
-	var _ = _out441
-	_out440, _out441 = Companion_Default___.Peek(s, h, a)
-	_251_b = _out440
-	_252_t = _out441
-	if _251_b == (*dbytes.Blk)(nil) {
-		var _253_ok bool = false
-		var _ = _253_ok
-		var _out442 bool
-		var _ = _out442
-		var _out443 *dbytes.Blk
-		var _ = _out443
-		_out442, _out443 = Companion_Default___.Fetch(s, h, a, _250_m, _252_t)
-		_253_ok = _out442
-		_251_b = _out443
+	var _254_b *dbytes.Blk
+	var _ = _254_b
+	var _255_t uint64
+	var _ = _255_t
+	var _out436 *dbytes.Blk
+	var _ = _out436
+	var _out437 uint64
+	var _ = _out437
+	_out436, _out437 = Companion_Default___.Peek(s, h, a)
+	_254_b = _out436
+	_255_t = _out437
+	if _254_b == (*dbytes.Blk)(nil) {
+		var _256_ok bool = false
+		var _ = _256_ok
+		var _out438 bool
+		var _ = _out438
+		var _out439 *dbytes.Blk
+		var _ = _out439
+		_out438, _out439 = Companion_Default___.Fetch(s, h, a, _253_m, _255_t)
+		_256_ok = _out438
+		_254_b = _out439
 	}
 }
 

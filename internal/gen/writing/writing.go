@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _358_bo uint64
-	var _ = _358_bo
-	_358_bo = pos % uint64(4096)
-	var _359_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _359_b
+	var _361_bo uint64
+	var _ = _361_bo
+	_361_bo = pos % uint64(4096)
+	var _362_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _362_b
 	if c == uint64(4096) {
+		var _out558 *dbytes.Bytes
+		var _ = _out558
+		_out558 = src.CopyOf(so)
+		_362_b = _out558
+	} else {
+		var _363_blk *dbytes.Blk
+		var _ = _363_blk
+		var _out559 *dbytes.Blk
+		var _ = _out559
+		_out559 = x.ReadAt(txn, bn, true)
+		_363_blk = _out559
+		var _out560 *dbytes.Bytes
+		var _ = _out560
+		_out560 = _363_blk.Thaw()
+		_362_b = _out560
+		_362_b.CopyFrom(_361_bo, src, so, c)
+	}
+	x.WriteData(txn, bn, _362_b)
+}
+func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
+	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = b
+	if c == uint64(4096) {
+		var _out561 *dbytes.Bytes
+		var _ = _out561
+		_out561 = src.CopyOf(so)
+		b = _out561
+	} else {
 		var _out562 *dbytes.Bytes
 		var _ = _out562
 		_out562 = dbytes.NewBytes(uint64(4096))
-		_359_b = _out562
-	} else {
-		var _360_blk *dbytes.Blk
-		var _ = _360_blk
-		var _out563 *dbytes.Blk
-		var _ = _out563
-		_out563 = x.ReadAt(txn, bn, true)
-		_360_blk = _out563
-		var _out564 *dbytes.Bytes
-		var _ = _out564
-		_out564 = _360_blk.Thaw()
-		_359_b = _out564
-	}
-	_359_b.CopyFrom(_358_bo, src, so, c)
-	x.WriteData(txn, bn, _359_b)
-}
-func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) *dbytes.Bytes {
-	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = b
-	if bulk && c == uint64(4096) {
-		var _out565 *dbytes.Bytes
-		var _ = _out565
-		_out565 = src.CopyOf(so)
-		b = _out565
-	} else {
-		var _out566 *dbytes.Bytes
-		var _ = _out566
-		_out566 = dbytes.NewBytes(uint64(4096))
-		b = _out566
+		b = _out562
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _361_k uint64
-	var _ = _361_k
-	_361_k = pos / uint64(4096)
-	var _362_b *dbytes.Bytes
-	var _ = _362_b
-	var _out567 *dbytes.Bytes
-	var _ = _out567
-	_out567 = Companion_Default___.FirstBlock(pos, src, so, c, bulk)
-	_362_b = _out567
-	var _363_near uint64
-	var _ = _363_near
-	_363_near = uint64(0)
-	if uint64(0) < _361_k {
-		var _out568 uint64
-		var _ = _out568
-		_out568 = inodeformat.Companion_Default___.GetSlot(ip, _361_k-uint64(1))
-		_363_near = _out568
+	var _364_k uint64
+	var _ = _364_k
+	_364_k = pos / uint64(4096)
+	var _365_b *dbytes.Bytes
+	var _ = _365_b
+	var _out563 *dbytes.Bytes
+	var _ = _out563
+	_out563 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_365_b = _out563
+	var _366_near uint64
+	var _ = _366_near
+	_366_near = uint64(0)
+	if uint64(0) < _364_k {
+		var _out564 uint64
+		var _ = _out564
+		_out564 = inodeformat.Companion_Default___.GetSlot(ip, _364_k-uint64(1))
+		_366_near = _out564
 	}
-	var _364_bn uint64 = 0
-	var _ = _364_bn
-	var _out569 bool
-	var _ = _out569
-	var _out570 uint64
-	var _ = _out570
-	_out569, _out570 = x.AllocRoot(txn, ip, ino, _361_k, _363_near, _362_b)
-	ok = _out569
-	_364_bn = _out570
+	var _367_bn uint64 = 0
+	var _ = _367_bn
+	var _out565 bool
+	var _ = _out565
+	var _out566 uint64
+	var _ = _out566
+	_out565, _out566 = x.AllocRoot(txn, ip, ino, _364_k, _366_near, _365_b)
+	ok = _out565
+	_367_bn = _out566
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_364_bn)
+		txn.Bulk(_367_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _365_k uint64
-	var _ = _365_k
-	_365_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _366_lev uint64
-	var _ = _366_lev
-	_366_lev = positions.Companion_Default___.MaxLev(_365_k)
-	var _367_jp uint64
-	var _ = _367_jp
-	_367_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _368_k uint64
+	var _ = _368_k
+	_368_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _369_lev uint64
+	var _ = _369_lev
+	_369_lev = positions.Companion_Default___.MaxLev(_368_k)
+	var _370_jp uint64
+	var _ = _370_jp
+	_370_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _368_pn uint64 = 0
-	var _ = _368_pn
-	var _out571 bool
-	var _ = _out571
-	var _out572 uint64
-	var _ = _out572
-	_out571, _out572 = x.ResolveAlloc(txn, ip, ino, _365_k, _366_lev-uint64(1), _367_jp)
-	ok = _out571
-	_368_pn = _out572
+	var _371_pn uint64 = 0
+	var _ = _371_pn
+	var _out567 bool
+	var _ = _out567
+	var _out568 uint64
+	var _ = _out568
+	_out567, _out568 = x.ResolveAlloc(txn, ip, ino, _368_k, _369_lev-uint64(1), _370_jp)
+	ok = _out567
+	_371_pn = _out568
 	if !ok {
 		return ok, m
 	}
-	var _369_blk *dbytes.Blk
-	var _ = _369_blk
-	var _out573 *dbytes.Blk
-	var _ = _out573
-	_out573 = x.Fs.ReadBlock(txn, _368_pn, true)
-	_369_blk = _out573
-	var _370_t *dbytes.Bytes
-	var _ = _370_t
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	_out574 = _369_blk.Thaw()
-	_370_t = _out574
-	var _371_near uint64
-	var _ = _371_near
-	_371_near = _368_pn
+	var _372_blk *dbytes.Blk
+	var _ = _372_blk
+	var _out569 *dbytes.Blk
+	var _ = _out569
+	_out569 = x.Fs.ReadBlock(txn, _371_pn, true)
+	_372_blk = _out569
+	var _373_t *dbytes.Bytes
+	var _ = _373_t
+	var _out570 *dbytes.Bytes
+	var _ = _out570
+	_out570 = _372_blk.Thaw()
+	_373_t = _out570
+	var _374_near uint64
+	var _ = _374_near
+	_374_near = _371_pn
 	for m < len_ {
-		var _372_at uint64
-		var _ = _372_at
-		_372_at = pos + m
-		var _373_n uint64
-		var _ = _373_n
-		_373_n = _372_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_373_n) != _365_k || positions.Companion_Default___.FlatJ(_373_n)/uint64(512) != _367_jp {
+		var _375_at uint64
+		var _ = _375_at
+		_375_at = pos + m
+		var _376_n uint64
+		var _ = _376_n
+		_376_n = _375_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_376_n) != _368_k || positions.Companion_Default___.FlatJ(_376_n)/uint64(512) != _370_jp {
 			goto L4
 		}
-		var _374_j uint64
-		var _ = _374_j
-		_374_j = positions.Companion_Default___.FlatJ(_373_n)
-		var _375_bn uint64
-		var _ = _375_bn
-		_375_bn = _370_t.U64(uint64(8) * (_374_j % uint64(512)))
-		if _375_bn != uint64(0) {
+		var _377_j uint64
+		var _ = _377_j
+		_377_j = positions.Companion_Default___.FlatJ(_376_n)
+		var _378_bn uint64
+		var _ = _378_bn
+		_378_bn = _373_t.U64(uint64(8) * (_377_j % uint64(512)))
+		if _378_bn != uint64(0) {
 			goto L4
 		}
-		var _376_c uint64
-		var _ = _376_c
-		var _out575 uint64
-		var _ = _out575
-		_out575 = reading.Companion_Default___.Min(uint64(4096)-_372_at%uint64(4096), len_-m)
-		_376_c = _out575
-		var _377_b *dbytes.Bytes
-		var _ = _377_b
-		var _out576 *dbytes.Bytes
-		var _ = _out576
-		_out576 = Companion_Default___.FirstBlock(_372_at, src, so+m, _376_c, bulk)
-		_377_b = _out576
-		if _374_j%uint64(512) != uint64(0) {
-			var _378_left uint64
-			var _ = _378_left
-			_378_left = _370_t.U64(uint64(8) * (_374_j%uint64(512) - uint64(1)))
-			if _378_left != uint64(0) {
-				_371_near = _378_left
+		var _379_c uint64
+		var _ = _379_c
+		var _out571 uint64
+		var _ = _out571
+		_out571 = reading.Companion_Default___.Min(uint64(4096)-_375_at%uint64(4096), len_-m)
+		_379_c = _out571
+		var _380_b *dbytes.Bytes
+		var _ = _380_b
+		var _out572 *dbytes.Bytes
+		var _ = _out572
+		_out572 = Companion_Default___.FirstBlock(_375_at, src, so+m, _379_c)
+		_380_b = _out572
+		if _377_j%uint64(512) != uint64(0) {
+			var _381_left uint64
+			var _ = _381_left
+			_381_left = _373_t.U64(uint64(8) * (_377_j%uint64(512) - uint64(1)))
+			if _381_left != uint64(0) {
+				_374_near = _381_left
 			}
 		}
-		var _out577 bool
-		var _ = _out577
-		var _out578 uint64
-		var _ = _out578
-		_out577, _out578 = x.AddChild(txn, ip, _370_t, _368_pn, _374_j, true, _371_near, _377_b)
-		ok = _out577
-		_375_bn = _out578
+		var _out573 bool
+		var _ = _out573
+		var _out574 uint64
+		var _ = _out574
+		_out573, _out574 = x.AddChild(txn, ip, _373_t, _371_pn, _377_j, true, _374_near, _380_b)
+		ok = _out573
+		_378_bn = _out574
 		if !ok {
 			return ok, m
 		}
-		if bulk && _376_c == uint64(4096) {
-			txn.Bulk(_375_bn)
+		if bulk && _379_c == uint64(4096) {
+			txn.Bulk(_378_bn)
 		}
-		_371_near = _375_bn
-		m = m + _376_c
+		_374_near = _378_bn
+		m = m + _379_c
 	}
 L4:
-	x.CloseParent(txn, _368_pn, _370_t)
+	x.CloseParent(txn, _371_pn, _373_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _379_done uint64
-	var _ = _379_done
-	_379_done = uint64(0)
-	var _380_ck uint64
-	var _ = _380_ck
-	var _381_cj uint64
-	var _ = _381_cj
-	_380_ck, _381_cj = uint64(15), uint64(0)
-	var _382_pb *dbytes.Blk
-	var _ = _382_pb
-	var _out579 *dbytes.Blk
-	var _ = _out579
-	_out579 = dbytes.ZeroBlk()
-	_382_pb = _out579
-	var _383_bulk bool
-	var _ = _383_bulk
-	_383_bulk = Companion_Default___.Much(off, len_)
-	for _379_done < len_ {
-		var _384_pos uint64
-		var _ = _384_pos
-		_384_pos = off + _379_done
-		var _385_n uint64
-		var _ = _385_n
-		_385_n = _384_pos / uint64(4096)
-		var _386_c uint64
-		var _ = _386_c
-		var _out580 uint64
+	var _382_done uint64
+	var _ = _382_done
+	_382_done = uint64(0)
+	var _383_ck uint64
+	var _ = _383_ck
+	var _384_cj uint64
+	var _ = _384_cj
+	_383_ck, _384_cj = uint64(15), uint64(0)
+	var _385_pb *dbytes.Blk
+	var _ = _385_pb
+	var _out575 *dbytes.Blk
+	var _ = _out575
+	_out575 = dbytes.ZeroBlk()
+	_385_pb = _out575
+	var _386_bulk bool
+	var _ = _386_bulk
+	_386_bulk = Companion_Default___.Much(off, len_)
+	for _382_done < len_ {
+		var _387_pos uint64
+		var _ = _387_pos
+		_387_pos = off + _382_done
+		var _388_n uint64
+		var _ = _388_n
+		_388_n = _387_pos / uint64(4096)
+		var _389_c uint64
+		var _ = _389_c
+		var _out576 uint64
+		var _ = _out576
+		_out576 = reading.Companion_Default___.Min(uint64(4096)-_387_pos%uint64(4096), len_-_382_done)
+		_389_c = _out576
+		var _390_bn uint64 = 0
+		var _ = _390_bn
+		var _out577 uint64
+		var _ = _out577
+		var _out578 uint64
+		var _ = _out578
+		var _out579 uint64
+		var _ = _out579
+		var _out580 *dbytes.Blk
 		var _ = _out580
-		_out580 = reading.Companion_Default___.Min(uint64(4096)-_384_pos%uint64(4096), len_-_379_done)
-		_386_c = _out580
-		var _387_bn uint64 = 0
-		var _ = _387_bn
-		var _out581 uint64
-		var _ = _out581
-		var _out582 uint64
-		var _ = _out582
-		var _out583 uint64
-		var _ = _out583
-		var _out584 *dbytes.Blk
-		var _ = _out584
-		_out581, _out582, _out583, _out584 = reading.Companion_Default___.Find(x, txn, ip, _385_n, true, _380_ck, _381_cj, _382_pb)
-		_387_bn = _out581
-		_380_ck = _out582
-		_381_cj = _out583
-		_382_pb = _out584
-		if _387_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _387_bn, _384_pos, src, so+_379_done, _386_c)
-		} else if _385_n < uint64(12) {
-			_380_ck = uint64(15)
-			var _out585 bool
-			var _ = _out585
-			_out585 = Companion_Default___.FillDirect(x, txn, ip, ino, _384_pos, src, so+_379_done, _386_c, _383_bulk)
-			ok = _out585
+		_out577, _out578, _out579, _out580 = reading.Companion_Default___.Find(x, txn, ip, _388_n, true, _383_ck, _384_cj, _385_pb)
+		_390_bn = _out577
+		_383_ck = _out578
+		_384_cj = _out579
+		_385_pb = _out580
+		if _390_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _390_bn, _387_pos, src, so+_382_done, _389_c)
+		} else if _388_n < uint64(12) {
+			_383_ck = uint64(15)
+			var _out581 bool
+			var _ = _out581
+			_out581 = Companion_Default___.FillDirect(x, txn, ip, ino, _387_pos, src, so+_382_done, _389_c, _386_bulk)
+			ok = _out581
 			if !ok {
 				return ok
 			}
 		} else {
-			_380_ck = uint64(15)
-			var _out586 bool
-			var _ = _out586
-			var _out587 uint64
-			var _ = _out587
-			_out586, _out587 = Companion_Default___.FillRun(x, txn, ip, ino, _384_pos, src, so+_379_done, len_-_379_done, _383_bulk)
-			ok = _out586
-			_386_c = _out587
+			_383_ck = uint64(15)
+			var _out582 bool
+			var _ = _out582
+			var _out583 uint64
+			var _ = _out583
+			_out582, _out583 = Companion_Default___.FillRun(x, txn, ip, ino, _387_pos, src, so+_382_done, len_-_382_done, _386_bulk)
+			ok = _out582
+			_389_c = _out583
 			if !ok {
 				return ok
 			}
 		}
-		_379_done = _379_done + _386_c
+		_382_done = _382_done + _389_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _388_n uint64
-	var _ = _388_n
-	_388_n = sz / uint64(4096)
-	var _389_k uint64
-	var _ = _389_k
-	_389_k = positions.Companion_Default___.FlatK(_388_n)
-	var _390_bn uint64
-	var _ = _390_bn
-	var _out588 uint64
-	var _ = _out588
-	_out588 = x.Resolve(txn, ip, _389_k, positions.Companion_Default___.MaxLev(_389_k), positions.Companion_Default___.FlatJ(_388_n), true)
-	_390_bn = _out588
-	if _390_bn == uint64(0) {
+	var _391_n uint64
+	var _ = _391_n
+	_391_n = sz / uint64(4096)
+	var _392_k uint64
+	var _ = _392_k
+	_392_k = positions.Companion_Default___.FlatK(_391_n)
+	var _393_bn uint64
+	var _ = _393_bn
+	var _out584 uint64
+	var _ = _out584
+	_out584 = x.Resolve(txn, ip, _392_k, positions.Companion_Default___.MaxLev(_392_k), positions.Companion_Default___.FlatJ(_391_n), true)
+	_393_bn = _out584
+	if _393_bn == uint64(0) {
 		return
 	}
-	var _391_blk *dbytes.Blk
-	var _ = _391_blk
-	var _out589 *dbytes.Blk
-	var _ = _out589
-	_out589 = x.ReadAt(txn, _390_bn, true)
-	_391_blk = _out589
-	var _392_b *dbytes.Bytes
-	var _ = _392_b
-	var _out590 *dbytes.Bytes
-	var _ = _out590
-	_out590 = dbytes.NewBytes(uint64(4096))
-	_392_b = _out590
-	_392_b.CopyBlk(uint64(0), _391_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _390_bn, _392_b)
+	var _394_blk *dbytes.Blk
+	var _ = _394_blk
+	var _out585 *dbytes.Blk
+	var _ = _out585
+	_out585 = x.ReadAt(txn, _393_bn, true)
+	_394_blk = _out585
+	var _395_b *dbytes.Bytes
+	var _ = _395_b
+	var _out586 *dbytes.Bytes
+	var _ = _out586
+	_out586 = dbytes.NewBytes(uint64(4096))
+	_395_b = _out586
+	_395_b.CopyBlk(uint64(0), _394_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _393_bn, _395_b)
 }
 
 // End of class Default__

@@ -41,12 +41,12 @@ module Writing {
     PosOfOk(ino, pos / 4096);
     var b: Bytes;
     if c == 4096 {
-      b := NewBytes(4096);
+      b := src.CopyOf(so);
     } else {
       var blk := x.ReadAt(txn, bn, p, true);
       b := blk.Thaw();
+      b.CopyFrom(bo, src, so, c);
     }
-    b.CopyFrom(bo, src, so, c);
     WroteBlock(x.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
     x.WriteData(txn, bn, b, p);
     forall q: Pos | OkPos(q) && !IsData(q) && x.bm[q] != 0
@@ -54,16 +54,15 @@ module Writing {
     { reveal OwnerOk(); assert OkPos(p); }
   }
 
-  // the first contents of a block that was a hole: c bytes of src, zeros around them.
-  // bulk: there is much of src; its blocks are copied together.
-  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (b: Bytes)
+  // the first contents of a block that was a hole: c bytes of src, zeros around them
+  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
     requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
     ensures fresh(b) && |b.data| == 4096
     ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
   {
-    if bulk && c == 4096 {
+    if c == 4096 {
       b := src.CopyOf(so);
     } else {
       b := NewBytes(4096);
@@ -101,7 +100,7 @@ module Writing {
     ghost var p := PosOf(ino, k);
     PosOfOk(ino, k);
     Hole(x, p);
-    var b := FirstBlock(x.data, ino, pos, src, so, c, bulk);
+    var b := FirstBlock(x.data, ino, pos, src, so, c);
     var near: uint64 := 0;
     if 0 < k { near := GetSlot(ip, k - 1); }
     var bn: uint64;
@@ -171,7 +170,7 @@ module Writing {
       if bn != 0 { break; }
       var c := Min(4096 - at % 4096, len - m);
       HoleBut(x, p, pn, t);
-      var b := FirstBlock(x.data, ino, at, src, so + m, c, bulk);
+      var b := FirstBlock(x.data, ino, at, src, so + m, c);
       ghost var d1, b1 := x.data, x.bm;
       if j % 512 != 0 {
         var left := t.U64(8 * (j % 512 - 1));
