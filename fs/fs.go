@@ -72,11 +72,12 @@ type identity struct {
 
 // Options say how to use a volume. The zero value is fine.
 type Options struct {
-	CacheBytes uint64 // of the block cache; 0: 64 MiB
-	ReadOnly   bool   // refuse every change, also those of recovery
-	Clock      Clock  // of the time stamps; nil: time.Now
-	Log        *slog.Logger
-	Scrub      ScrubOptions
+	CacheBytes  uint64 // of the block cache; 0: 64 MiB
+	PinnedBytes uint64 // of what is in the log and not home yet: see journal.Options
+	ReadOnly    bool   // refuse every change, also those of recovery
+	Clock       Clock  // of the time stamps; nil: time.Now
+	Log         *slog.Logger
+	Scrub       ScrubOptions
 
 	// Deferred has no method wait for the device but Commit and Sync: what changes something returns when it has
 	// taken effect, also a stable WRITE. A crash leaves a beginning of all changes, in the order in which they took effect.

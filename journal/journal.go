@@ -156,12 +156,21 @@ func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *t
 	return t
 }
 
-// Limits on the memory for blocks that are committed, but not home yet.
+// pageShare is how many blocks of the cache there are for one page of the tree of codes in it.
+const pageShare = 16
+
+// DefaultPinnedBytes and MinPinnedBytes are of Options.PinnedBytes.
 const (
-	maxPinned = 2048 // blocks logged and not being installed; as many again may be installing
-	installAt = 1024 // the installer starts at so many blocks
-	pageShare = 16   // of the cache: so many blocks of it for one page of the tree of codes
+	DefaultPinnedBytes = 16 << 20
+	MinPinnedBytes     = 4 << 20 // each half has to have room for a group
 )
+
+// pinned is how many blocks that are in the log may wait for the installer, and at how many it starts. As many
+// again as may wait it may be busy with.
+func pinned(bytes uint64) (most, start uint64) {
+	most = bytes / 2 / disk.BlockSize
+	return most, most / 2
+}
 
 var (
 	// ErrTooLarge is the error of a commit of more than MaxBlocks blocks.
@@ -226,9 +235,12 @@ func Format(d disk.Disk, p Params) error {
 
 // Options are for one opening of a journal.
 type Options struct {
-	CacheBytes uint64        // bound on the memory for clean blocks, at least 4 MiB; 0 = 64 MiB
-	Log        *slog.Logger  // nil = slog.Default()
-	Linger     time.Duration // how long a commit that nobody waits for may stay in memory; 0 = 1 s
+	CacheBytes uint64 // bound on the memory for clean blocks, at least 4 MiB; 0 = 64 MiB
+	// PinnedBytes bounds the memory for blocks that are in the log and not home yet, from MinPinnedBytes to 1 GiB; 0 =
+	// DefaultPinnedBytes. What is not in the log yet comes on top, up to 4 MiB.
+	PinnedBytes uint64
+	Log         *slog.Logger  // nil = slog.Default()
+	Linger      time.Duration // how long a commit that nobody waits for may stay in memory; 0 = 1 s
 	// OnDamage, if not nil, is called when a block is found damaged (see Journal.Damaged), for most of them once. It must not
 	// wait, nor use the journal.
 	OnDamage func(block uint64)
@@ -253,6 +265,10 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 64 << 20
 	}
+	if o.PinnedBytes == 0 {
+		o.PinnedBytes = DefaultPinnedBytes
+	}
+	o.PinnedBytes = min(max(o.PinnedBytes, MinPinnedBytes), 1<<30)
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -286,13 +302,14 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	stop := reportProgress(dd, o.Log)
 	defer stop()
 	blocks, pages := split(o.CacheBytes)
+	most, start := pinned(o.PinnedBytes)
 	cache := dlog.NewCache(blocks)
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
 	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	tree := p.tree(dd, seal, dlog.NewPages(pages), d.Size())
-	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, maxPinned, installAt)
+	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, most, start)
 	switch {
 	case !io && dd.Err() == nil && dd.ReadErr() == nil:
 		return nil, fmt.Errorf("%w: a page of the tree of codes, in the blocks from %d up to %d, is not what was last written there", ErrDamaged, p.Start-2*p.Pages, p.Start)

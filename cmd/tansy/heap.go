@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	tansyfs "tansy/fs"
 )
 
 // tune sets Go's run time up for a server whose memory, but for the caches, is limit bytes.
@@ -27,20 +29,24 @@ func tune(limit int64) {
 // maxLent bounds what Go may take of the memory that the caches do not use yet, in bytes.
 const maxLent = 64 << 20
 
-// lendEvery is how often it is looked what that is.
-const lendEvery = 100 * time.Millisecond
+// balanceEvery is how often it is looked what that is.
+const balanceEvery = 100 * time.Millisecond
 
 // lent is what Go may take beyond its limit, if the caches do not use so many bytes yet: half of it, as they
 // go on filling up until the next look.
 func lent(unused uint64) int64 { return int64(min(unused/2, maxLent)) }
 
-// lendCaches lets Go have memory that the caches do not use yet, so that the garbage collector
-// has less to do. It returns when they are full, or stop is done. limit is Go's without that.
-func lendCaches(stop context.Context, limit int64, volumes []*volume) {
-	t := time.NewTicker(lendEvery)
+// balanceStep is the least change of Go's limit, in bytes: each stops all goroutines for a moment.
+const balanceStep = 1 << 20
+
+// balance shares limit, which is for all but the caches, between Go and what lies outside of its heap: the data of WRITEs
+// that are not home yet. And it lets Go have memory that the caches do not use yet, so that the garbage collector has less to do.
+// It returns when stop is done.
+func balance(stop context.Context, limit int64, volumes []*volume) {
+	t := time.NewTicker(balanceEvery)
 	defer t.Stop()
 	used := make([]int, len(volumes)) // blocks, at the most: what was used stays with the cache
-	last := int64(-1)
+	last := limit
 	for {
 		unused := 0
 		for i, v := range volumes {
@@ -50,17 +56,15 @@ func lendCaches(stop context.Context, limit int64, volumes []*volume) {
 				unused += max(0, j.CacheLimit-used[i])
 			}
 		}
-		if n := lent(uint64(unused) << 12); n != last {
-			debug.SetMemoryLimit(limit + n)
-			last = n
+		now := limit + lent(uint64(unused)<<12) - tansyfs.WriteMemory()
+		if now < last || now >= last+balanceStep {
+			debug.SetMemoryLimit(now)
+			last = now
 		}
 		select {
 		case <-stop.Done():
 			return
 		case <-t.C:
-		}
-		if last == 0 {
-			return
 		}
 	}
 }

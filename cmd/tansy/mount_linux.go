@@ -178,7 +178,7 @@ func (m *mounting) run(source, dir string) int {
 	gone := make(chan error, 1)
 	go watch(stop, watchEvery, func(err error) { gone <- err }, v.device.Check, v.fs.Lost)
 	var background sync.WaitGroup
-	background.Go(func() { lendCaches(stop, heap, []*volume{v}) })
+	background.Go(func() { balance(stop, heap, []*volume{v}) })
 	background.Go(func() { daemon.Watchdog(stop, func() { alive([]*volume{v}) }) })
 	lost := untilUnmounted(at, signals, gone, log.Logger)
 	daemon.Notify("STOPPING=1\nSTATUS=closing the volume")

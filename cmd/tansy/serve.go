@@ -25,6 +25,7 @@ import (
 	"tansy/exports"
 	tansyfs "tansy/fs"
 	"tansy/groups"
+	"tansy/journal"
 	"tansy/portmap"
 	"tansy/server"
 	"tansy/status"
@@ -54,12 +55,12 @@ func defaultCache(memory uint64) byteSize {
 	return byteSize(memory / 4 &^ (1<<20 - 1))
 }
 
-// maxDirty bounds what cleanBlocks leaves, in bytes.
-const maxDirty = 8 << 20
-
-// cleanBlocks is what of a volume's cache is for blocks that are home, in bytes: a sixteenth of it is left to those
-// that are not yet, which lie in Go's heap.
-func cleanBlocks(cache uint64) uint64 { return cache - min(cache/16, maxDirty) }
+// divide is what of a volume's cache is for blocks that are home, and what for those in the log that are not
+// yet, in bytes: these get an eighth, which is enough when it is large, and must be enough when it is small.
+func divide(cache uint64) (clean, pinned uint64) {
+	pinned = min(cache/8, journal.DefaultPinnedBytes)
+	return cache - pinned, max(pinned, journal.MinPinnedBytes)
+}
 
 // drain is how long a stopping server waits for the requests in flight, and for peers that
 // take their replies slowly. (Those that do not take them at all it closes sooner.)
@@ -172,9 +173,9 @@ went to another server, or may have; nothing was answered since. One of several 
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
 		return exitFailure
 	}
-	each := cleanBlocks(uint64(cache) / uint64(len(places.list)))
+	clean, pinned := divide(uint64(cache) / uint64(len(places.list)))
 	n := int64(len(places.list))
-	heap := (n-1)*perVolume + overhead - slack + limit.memory() // the caches lie outside of what Go counts
+	heap := (n-1)*perVolume + n*int64(pinned) + overhead - slack + limit.memory() // the caches lie outside of what Go counts
 	tune(heap)
 
 	find.log = log.Logger
@@ -249,7 +250,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
 		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
-		readOnly: *readOnly, cache: each, scrub: scrubs, discard: discard,
+		readOnly: *readOnly, cache: clean, pinned: pinned, scrub: scrubs, discard: discard,
 	}
 	if err := how.openAll(volumes); err != nil {
 		return fail(err)
@@ -313,7 +314,7 @@ went to another server, or may have; nothing was answered since. One of several 
 		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
 	}
 	var watchdog sync.WaitGroup
-	watchdog.Go(func() { lendCaches(stop, heap, volumes) })
+	watchdog.Go(func() { balance(stop, heap, volumes) })
 	watchdog.Go(func() { daemon.Watchdog(stop, func() { alive(volumes) }) })
 	idle, err := serveUntil(stop, ls, s, log.Logger, drain, endFinding)
 	lost(nil) // it ends everything that waits for stop
