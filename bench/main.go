@@ -212,7 +212,7 @@ func run(ctx context.Context, o options) (err error) {
 func (b *bench) measure(ws []workload) error {
 	b.table.header(b.options)
 	for _, w := range ws {
-		if err := w.run(b); err != nil {
+		if err := b.collected(w); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}

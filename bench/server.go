@@ -162,17 +162,45 @@ func parseSize(s string) (uint64, error) {
 
 // diskCounts are the server's counters of its device; ok is false if it has none.
 func (b *bench) diskCounts() (n disk.Counts, ok bool) {
-	if b.child == nil {
+	v := b.vars()
+	if v.Disk == nil {
 		return n, false
+	}
+	return *v.Disk, true
+}
+
+// vars are numbers that the server has beside its profiler, as far as it has them.
+type vars struct {
+	Disk      *disk.Counts
+	Collector *float64 // the garbage collector's time on the CPUs in seconds
+}
+
+func (b *bench) vars() (v vars) {
+	if b.child == nil {
+		return v
 	}
 	r, err := http.Get("http://" + b.child.debug + "/debug/vars")
 	if err != nil {
-		return n, false
+		return v
 	}
 	defer r.Body.Close()
-	var vars struct{ Disk *disk.Counts }
-	if r.StatusCode != http.StatusOK || json.NewDecoder(r.Body).Decode(&vars) != nil || vars.Disk == nil {
-		return n, false
+	if r.StatusCode != http.StatusOK || json.NewDecoder(r.Body).Decode(&v) != nil {
+		return vars{}
 	}
-	return *vars.Disk, true
+	return v
+}
+
+// collected runs w, and adds the row about the garbage collector's part of the time that the server had on the CPUs meanwhile.
+func (b *bench) collected(w workload) error {
+	const most = 0.03
+	if b.child == nil {
+		return w.run(b)
+	}
+	cpu, before := b.child.cpu(), b.vars().Collector
+	err := w.run(b)
+	after := b.vars().Collector
+	if spent := (b.child.cpu() - cpu).Seconds(); err == nil && before != nil && after != nil && spent > 0 {
+		b.table.row("collector, against 3 % of CPU, "+w.name, 100*(*after-*before)/spent, 100*most, "%", 1, true)
+	}
+	return err
 }

@@ -264,6 +264,7 @@ went to another server, or may have; nothing was answered since. One of several 
 		}
 		return all
 	}))
+	expvar.Publish("collector", expvar.Func(collector))
 	if *debugListen != "" {
 		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		go func() { log.Error("profiler", "err", profiler.ListenAndServe()) }()
