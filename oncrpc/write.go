@@ -148,11 +148,16 @@ func (c *conn) write(batch []outgoing) error {
 // writePiece writes bufs, and notes when it has to wait for the peer.
 func (c *conn) writePiece(bufs net.Buffers) error {
 	c.writeSince.Store(c.s.tick.Load())
-	n, err := c.sock.write(&bufs)
+	rest, n, err := c.sock.write(bufs)
 	c.sent.Add(uint64(n))
-	if len(bufs) == 0 || err != nil {
+	if len(rest) == 0 || err != nil {
 		return err
 	}
+	return c.writeSlowly(rest)
+}
+
+// writeSlowly writes what the socket had no room for.
+func (c *conn) writeSlowly(bufs net.Buffers) error {
 	c.mu.Lock()
 	c.blocked = true
 	c.mu.Unlock()
@@ -199,32 +204,32 @@ func (s *sender) attempt(fd uintptr) bool {
 	}
 }
 
-// write writes as much of bufs as the socket takes, which is n bytes, and leaves the rest in
-// bufs.
-func (s *sender) write(bufs *net.Buffers) (n int, err error) {
+// write writes as much of bufs as the socket takes, which is n bytes, and returns the rest. It may change the elements
+// of bufs.
+func (s *sender) write(bufs net.Buffers) (rest net.Buffers, n int, err error) {
 	if s.raw == nil {
-		return 0, nil
+		return bufs, 0, nil
 	}
-	s.bufs, s.n, s.err = *bufs, 0, nil
+	s.bufs, s.n, s.err = bufs, 0, nil
 	if err := s.raw.Write(s.send); err != nil {
-		return 0, err
+		return bufs, 0, err
 	}
 	s.bufs = nil
 	if s.err == syscall.EAGAIN {
-		return 0, nil
+		return bufs, 0, nil
 	}
 	if s.err != nil {
-		return 0, s.err
+		return bufs, 0, s.err
 	}
 	left := s.n
-	for len(*bufs) > 0 && left >= len((*bufs)[0]) {
-		left -= len((*bufs)[0])
-		*bufs = (*bufs)[1:]
+	for len(bufs) > 0 && left >= len(bufs[0]) {
+		left -= len(bufs[0])
+		bufs = bufs[1:]
 	}
-	if len(*bufs) > 0 {
-		(*bufs)[0] = (*bufs)[0][left:]
+	if len(bufs) > 0 {
+		bufs[0] = bufs[0][left:]
 	}
-	return s.n, nil
+	return bufs, s.n, nil
 }
 
 // appendSplit appends b in pieces of at most writeSize.
