@@ -62,6 +62,7 @@ func (s *Status) metrics() []byte {
 	e.sample(1, "release", s.cfg.Release, "revision", s.cfg.Revision, "format", strconv.Itoa(int(fs.FormatVersion())), "goversion", runtime.Version())
 	e.gauge("start_time_seconds", "When the server started, since 1970.", float64(s.begin.UnixMilli())/1000)
 	e.gauge("resident_memory_bytes", "Memory of the process; 0 where it is not known.", float64(resident()))
+	e.gauge("write_memory_bytes", "Memory for the data of WRITEs that are not home yet.", float64(fs.WriteMemory()))
 	e.family("processor_seconds_total", "counter", "Processor time of the process.")
 	e.sample(processorTime().Seconds())
 	e.gauge("goroutines", "Goroutines.", float64(runtime.NumGoroutine()))

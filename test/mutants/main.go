@@ -42,6 +42,7 @@ var (
 	codecs      = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding     = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules       = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
+	pools       = []string{"./internal/extern/dbytes", "-run", "Pool|Retain|Source"}
 	writeMemory = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "./fs", "-run", "Pool|Retain|Source|WriteMemory"}
 	caches      = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Take|Recycle|Any"}
 	volumes     = []string{"./server", "./cmd/tansy", "-run", "Volume"}
