@@ -175,7 +175,6 @@ const (
 	ErrTooSmall    Errno = 10005
 	ErrServerFault Errno = 10006
 	ErrBadType     Errno = 10007
-	ErrJukebox     Errno = 10008
 )
 
 // Error names the status as RFC 1813 does.

@@ -24,7 +24,7 @@ const (
 var errnos = map[fs.Errno]syscall.Errno{
 	fs.ErrNameTooLong: syscall.ENAMETOOLONG, fs.ErrNotEmpty: syscall.ENOTEMPTY, fs.ErrStale: syscall.ESTALE,
 	fs.ErrBadHandle: syscall.ESTALE, fs.ErrNotSync: syscall.EIO, fs.ErrBadCookie: syscall.EINVAL, fs.ErrNotSupp: syscall.EOPNOTSUPP,
-	fs.ErrTooSmall: syscall.EINVAL, fs.ErrServerFault: syscall.EIO, fs.ErrBadType: syscall.EINVAL, fs.ErrJukebox: syscall.EAGAIN,
+	fs.ErrTooSmall: syscall.EINVAL, fs.ErrServerFault: syscall.EIO, fs.ErrBadType: syscall.EINVAL,
 }
 
 // status is what the kernel is told of an error.

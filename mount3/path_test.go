@@ -198,7 +198,7 @@ func TestStatus(t *testing.T) {
 	for err, want := range map[error]uint32{
 		fs.ErrPerm: ErrPerm, fs.ErrNoEnt: ErrNoEnt, fs.ErrIO: ErrIO, fs.ErrAcces: ErrAcces, fs.ErrNotDir: ErrNotDir, fs.ErrInval: ErrInval,
 		fs.ErrNameTooLong: ErrNameTooLong, fs.ErrNotSupp: ErrNotSupp, fs.ErrServerFault: ErrServerFault,
-		fs.ErrStale: ErrNoEnt, fs.ErrJukebox: ErrServerFault, errors.New("the device"): ErrIO,
+		fs.ErrStale: ErrNoEnt, fs.ErrNotSync: ErrServerFault, errors.New("the device"): ErrIO,
 	} {
 		failure = err
 		c := oncrpc.Call{Args: oncrpc.NewDecoder([]byte{0, 0, 0, 0}), Reply: oncrpc.NewEncoder(nil), Peer: &net.TCPAddr{}}

@@ -110,8 +110,6 @@ func (k *checker) from(w *world, c *call, r *reply) ([]*world, error) {
 		return all, nil
 	case r.lost:
 		return append([]*world{w}, k.maybe(w, c)...), nil
-	case r.err == fs.ErrJukebox:
-		return []*world{w}, nil // nothing happened; the client is to come again
 	case c.reads():
 		return k.try(w, c, r, fs.Time{})
 	}

@@ -79,23 +79,19 @@ func (_this *CompanionStruct_Default___) Status(st uint32, r uint32) uint32 {
 	if st == txnm.Companion_Default___.OK() {
 		return r
 	} else {
-		if st == txnm.Companion_Default___.CONFLICT() {
-			return nfsdurable.Companion_Default___.JUKEBOX()
+		if st == txnm.Companion_Default___.READONLY() {
+			return nfsdurable.Companion_Default___.ROFS()
 		} else {
-			if st == txnm.Companion_Default___.READONLY() {
-				return nfsdurable.Companion_Default___.ROFS()
+			if st == txnm.Companion_Default___.TOOLARGE() {
+				return Companion_Default___.TOOBIG()
 			} else {
-				if st == txnm.Companion_Default___.TOOLARGE() {
-					return Companion_Default___.TOOBIG()
-				} else {
-					return nfsdurable.Companion_Default___.IO()
-				}
+				return nfsdurable.Companion_Default___.IO()
 			}
 		}
 	}
 }
 func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
-	return status != nfsdurable.Companion_Default___.IO() && status != nfsdurable.Companion_Default___.ROFS() && status != nfsdurable.Companion_Default___.JUKEBOX()
+	return status != nfsdurable.Companion_Default___.IO() && status != nfsdurable.Companion_Default___.ROFS()
 }
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0

@@ -105,8 +105,5 @@ func (_this *CompanionStruct_Default___) IO() uint32 {
 func (_this *CompanionStruct_Default___) ROFS() uint32 {
 	return uint32(30)
 }
-func (_this *CompanionStruct_Default___) JUKEBOX() uint32 {
-	return uint32(10008)
-}
 
 // End of class Default__

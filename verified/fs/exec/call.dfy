@@ -94,7 +94,7 @@ module Calls {
     ensures c.Bare() || (D.Shows(c.status) && cut == OK && Lasting(t.s, g))
     ensures c.status != 0 ==> c.Same()
     // the answer is a client's, and counts what this transaction was to store
-    ensures !Inner(c.status) && (c.status == D.JUKEBOX ==> r == D.JUKEBOX)
+    ensures !Inner(c.status) && (st == CONFLICT ==> next == AGAIN)
     ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && c.status == NOSPC) || (next == ALONE && c.record && c.status == D.IO)
     ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && c.p == D.WRITE && 0 < c.n < old(c.n)))
     decreases *

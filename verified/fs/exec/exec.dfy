@@ -34,12 +34,12 @@ module Exec {
 
   // the answer to a call whose transaction ended with st, after its work had come to status r
   function method Status(st: uint32, r: uint32): uint32 {
-    if st == OK then r else if st == CONFLICT then D.JUKEBOX else if st == READONLY then D.ROFS else if st == TOOLARGE then TOOBIG else D.IO
+    if st == OK then r else if st == READONLY then D.ROFS else if st == TOOLARGE then TOOBIG else D.IO
   }
   // whether attributes go into the reply
   predicate method Tells(status: uint32)
     ensures Tells(status) <==> D.Shows(status)
-  { status != D.IO && status != D.ROFS && status != D.JUKEBOX }
+  { status != D.IO && status != D.ROFS }
 
   // Waits until all that was committed is durable.
   method Sync(t: Txn) returns (st: uint32)

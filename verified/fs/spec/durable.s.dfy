@@ -27,6 +27,6 @@ module NfsDurable {
   predicate Promised(p: uint32, how: uint32) { Changes(p) && (p == WRITE ==> how != UNSTABLE) }
   // (What a WRITE's reply says of its bytes is WriteReply of nfs3.s.dfy. It says that they are stable only if they are.)
 
-  const IO: uint32 := 5  const ROFS: uint32 := 30  const JUKEBOX: uint32 := 10008
-  predicate Shows(status: uint32) { status != IO && status != ROFS && status != JUKEBOX }
+  const IO: uint32 := 5  const ROFS: uint32 := 30
+  predicate Shows(status: uint32) { status != IO && status != ROFS }
 }

@@ -154,7 +154,6 @@ module NfsState {
   ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63   ghost const NFS3ERR_NOTEMPTY: uint32 := 66
   ghost const NFS3ERR_STALE: uint32 := 70   ghost const NFS3ERR_NOT_SYNC: uint32 := 10002   ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
   ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006   ghost const NFS3ERR_BADTYPE: uint32 := 10007
-  ghost const NFS3ERR_JUKEBOX: uint32 := 10008
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
@@ -168,9 +167,9 @@ module NfsState {
   }
   predicate Shed(n: Node, m: Node) { m == Node(n.attr, n.body, m.blocks) && m.blocks <= n.blocks }
 
-  // What any procedure may answer in any state, since it is not decided by the state: the device failed; others were in the
-  // way too often ("come again"). One that changes something: the volume is served read-only, or became so when the device failed.
-  predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX || (changes && st == NFS3ERR_ROFS) }
+  // What any procedure may answer in any state, since it is not decided by the state: the device failed. One that
+  // changes something: the volume is served read-only, or became so when the device failed. (Nobody is told to come again, NFS3ERR_JUKEBOX.)
+  predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || (changes && st == NFS3ERR_ROFS) }
 
   // NOSPC is allowed to the procedures that may need a block or an inode, when they do: how much is free is not part of the state.
   // Making a file and entering a name may need them. WRITE needs none for blocks that the file has: what was written can be

@@ -647,9 +647,9 @@ module ScenarioErrors {
 
   // what the state does not decide
   lemma Outsiders(st: uint32)
-    ensures Outside(st, true) <==> st == NFS3ERR_IO || st == NFS3ERR_ROFS || st == NFS3ERR_JUKEBOX
+    ensures Outside(st, true) <==> st == NFS3ERR_IO || st == NFS3ERR_ROFS
     // who only reads is not refused because nothing may be written
-    ensures Outside(st, false) <==> st == NFS3ERR_IO || st == NFS3ERR_JUKEBOX
+    ensures Outside(st, false) <==> st == NFS3ERR_IO
     ensures Seen(V(), 3, None) && Seen(V(), 3, Some(F(V(), 3))) && !Seen(V(), 3, Some(F(V(), 4)))
   { }
 
