@@ -210,6 +210,7 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
 		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
+	case v.Lost() != nil: // the journal has told of it
 	case errors.Is(err, dtxn.ErrReadOnly):
 		if !v.failed.Swap(true) {
 			v.log.Error("the volume is read-only until it is served again", "err", err, "advice", failureAdvice(err))

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tansy/disk"
@@ -30,6 +31,7 @@ type Owner struct {
 	*Lease
 	lost func(error)
 	once sync.Once
+	gone atomic.Bool // before lost is called, and before anybody learns of an error
 
 	after func(time.Duration) <-chan time.Time
 	end   context.CancelFunc
@@ -121,10 +123,14 @@ func (o *Owner) MayReply() bool { return o.Holds() || o.Wait() }
 // Lose says that the device is not ours any more.
 func (o *Owner) Lose(why error) {
 	o.once.Do(func() {
+		o.gone.Store(true)
 		o.End()
 		go o.lost(why)
 	})
 }
+
+// Lost tells whether the device is not ours any more, as whoever sees it fail may ask: then lost was called, or is about to be.
+func (o *Owner) Lost() bool { return o.gone.Load() }
 
 // seen passes an error of the device on when nothing can be said of it any more.
 func (o *Owner) seen(err error) error {

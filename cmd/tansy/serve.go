@@ -168,7 +168,15 @@ went to another server, or may have; nothing was answered since. One of several 
 	defer log.Close(lastWords)
 	out := daemon.NewOutput(os.Stdout, nil)
 	defer out.Close(lastWords)
+	volumes := make([]*volume, len(places.list))
+	for i, p := range places.list {
+		volumes[i] = &volume{place: p, log: log.Logger}
+		if len(volumes) > 1 {
+			volumes[i].log = log.With("volume", p.path)
+		}
+	}
 	fail := func(err error) int {
+		volumes[0].awaitEnd()
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
 		return exitFailure
 	}
@@ -178,13 +186,6 @@ went to another server, or may have; nothing was answered since. One of several 
 	tune(heap)
 
 	find.log = log.Logger
-	volumes := make([]*volume, len(places.list))
-	for i, p := range places.list {
-		volumes[i] = &volume{place: p, log: log.Logger}
-		if len(volumes) > 1 {
-			volumes[i].log = log.With("volume", p.path)
-		}
-	}
 	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
 	if *exportsFile != "" {
@@ -341,6 +342,7 @@ went to another server, or may have; nothing was answered since. One of several 
 			}
 		}
 	}
+	volumes[0].awaitEnd()
 	return code
 }
 

@@ -140,6 +140,9 @@ func TestStandby(t *testing.T) {
 			if code := p.wait(t); code != x.code {
 				t.Errorf("exit code %d, want %d\n%s", code, x.code, &p.stderr)
 			}
+			if x.code == exitTaken {
+				oneReason(t, p)
+			}
 			<-begun
 			if text, err := os.ReadFile(active); err != nil || string(text) != volume+"\n" {
 				t.Errorf("--on-active: %q, %v", text, err)
@@ -156,6 +159,34 @@ func TestStandby(t *testing.T) {
 			if code, said := tool(t, "check", volume); code != exitOK {
 				t.Error(said)
 			}
+		})
+	}
+}
+
+// oneReason looks whether a server that lost its volume says so, and nothing of what failed for it.
+func oneReason(t *testing.T, p *process) {
+	t.Helper()
+	said := p.stderr.String()
+	if strings.Count(said, "the volume is not ours any more") != 1 || strings.Contains(said, "level=ERROR") || strings.Count(said, "tansy serve: ") != 1 {
+		t.Errorf("it should give one reason:\n%s", said)
+	}
+}
+
+// TestStandbyLostEarly: a volume that is lost before it is served, when its storage is asked for the first time or while it is recovered, is
+// lost in the same way.
+func TestStandbyLostEarly(t *testing.T) {
+	_, volume := onCeph(t)
+	for _, reads := range []int{0, 6, 10, 20} {
+		t.Run(fmt.Sprint(reads), func(t *testing.T) {
+			rbdtest.FenceAfter(t, reads)
+			p := newServe("--volume", volume, "--lease", "1s")
+			if err := p.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.wait(t); code != exitTaken {
+				t.Errorf("exit code %d\n%s", code, &p.stderr)
+			}
+			oneReason(t, p)
 		})
 	}
 }
