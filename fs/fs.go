@@ -102,6 +102,9 @@ func newVerifier() uint64 {
 // is looked for every second. Nothing is acknowledged any more then.
 func (v *FS) Lost() error { return v.sys.Lost() }
 
+// Look reads from the device whether another server has opened the volume, and is Lost then.
+func (v *FS) Look() error { return v.sys.Look() }
+
 // VolumeID is the volume's UUID.
 func (v *FS) VolumeID() [16]byte { return v.ident.volume }
 

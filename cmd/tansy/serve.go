@@ -255,6 +255,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	if err := how.openAll(volumes); err != nil {
 		return fail(err)
 	}
+	if o := volumes[0].owner; o != nil {
+		o.Watch(volumes[0].fs.Look)
+	}
 	expvar.Publish("disk", expvar.Func(func() any { // of all volumes together
 		var all disk.Counts
 		for _, v := range volumes {

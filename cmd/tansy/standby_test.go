@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
@@ -207,6 +208,35 @@ func TestStandbyMark(t *testing.T) {
 		_, err = c.Mkdir(&tansyfs.Cred{}, c.Root(), fmt.Append(nil, i), &tansyfs.SetAttr{})
 	}
 	if !ended(err) {
+		t.Errorf("it answered: %v", err)
+	}
+	if code := p.wait(t); code != exitTaken {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
+// TestStandbySlept: a server that stood still for longer than its lease looks for another's mark before it answers, also what it could from its cache.
+func TestStandbySlept(t *testing.T) {
+	dir, volume := onCeph(t)
+	const lease = time.Second
+	p := startServe(t, "--volume", volume, "--lease", lease.String())
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p.cmd.Process.Signal(syscall.SIGSTOP)
+	if err := openBehind(filepath.Join(dir, "i")); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan error)
+	go func() {
+		_, err := c.Getattr(c.Root())
+		answer <- err
+	}()
+	time.Sleep(lease + lease/10) // its sleep, not a synchronisation
+	p.cmd.Process.Signal(syscall.SIGCONT)
+	if err := <-answer; !ended(err) {
 		t.Errorf("it answered: %v", err)
 	}
 	if code := p.wait(t); code != exitTaken {
