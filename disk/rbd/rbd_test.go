@@ -169,8 +169,8 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
-// TestBuild: the script gives the helper in C the name by which it is found.
-func TestBuild(t *testing.T) {
+// TestBuildHelper: the script gives the helper in C the name by which it is found.
+func TestBuildHelper(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.Command("plugin/build", dir).CombinedOutput()
 	if err != nil {
