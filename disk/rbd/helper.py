@@ -1,4 +1,5 @@
 # The helper of package rbd: a plugin of nbdkit that serves one image of Ceph, and only while it holds the image's exclusive lock.
+# plugin/helper.c is the same in C: what is changed here is to be changed there.
 #
 # What librbd does for it: the lock lies on the image itself, with the address of this very process. An owner that no longer
 # watches the image is first put on the cluster's blocklist, and the lock is broken only then: who is on that list writes nothing more, whenever
