@@ -244,6 +244,21 @@ func TestStandbySlept(t *testing.T) {
 	}
 }
 
+// TestStandbyReadOnly: a server that puts no mark into the log finds its own all the same.
+func TestStandbyReadOnly(t *testing.T) {
+	_, volume := onCeph(t)
+	p := startServe(t, "--volume", volume, "--lease", "1s", "--read-only")
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Mkdir(&tansyfs.Cred{}, c.Root(), []byte("a"), &tansyfs.SetAttr{}); !errors.Is(err, tansyfs.ErrROFS) {
+		t.Error(err)
+	}
+	p.stop(t)
+}
+
 // ended says that err is the end of a connection.
 func ended(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
