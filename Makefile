@@ -4,7 +4,7 @@ CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
 GENERATE = python3 verified/tools/gen.py verified/compile.dfy
 
-.PHONY: all serve test race verify metatheory gen gen-check test-linux bench lint mutants go-mutants fuzz
+.PHONY: all serve test race verify metatheory gen gen-check test-linux bench lint mutants go-mutants fuzz rbd-helper
 
 all: test
 
@@ -52,6 +52,10 @@ fuzz:
 # the real Linux NFS client in user-mode Linux
 test-linux:
 	test/linux/run
+
+# the helper for volumes on Ceph in C, which is faster than the one in Python (docs/standby.md); as root
+rbd-helper:
+	disk/rbd/plugin/build $(or $(PREFIX),/usr/local)/lib/tansy
 
 bench:
 	$(GO) run ./bench

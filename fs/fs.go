@@ -103,6 +103,9 @@ func newVerifier() uint64 {
 // is looked for every second. Nothing is acknowledged any more then.
 func (v *FS) Lost() error { return v.sys.Lost() }
 
+// Look reads from the device whether another server has opened the volume, and is Lost then.
+func (v *FS) Look() error { return v.sys.Look() }
+
 // VolumeID is the volume's UUID.
 func (v *FS) VolumeID() [16]byte { return v.ident.volume }
 
@@ -211,6 +214,7 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
 		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
+	case v.Lost() != nil: // the journal has told of it
 	case errors.Is(err, dtxn.ErrReadOnly):
 		if !v.failed.Swap(true) {
 			v.log.Error("the volume is read-only until it is served again", "err", err, "advice", failureAdvice(err))

@@ -450,6 +450,15 @@ func (j *Journal) Failure() error {
 	return ErrReadOnly
 }
 
+// Look reads from the device whether another server has opened the journal. If one has, the journal fails for good, with an error that
+// wraps ErrNotOwner. What cannot be read tells nothing.
+func (j *Journal) Look() error {
+	if j.d.Err() == nil {
+		journalthreads.Companion_Default___.Guard(j.core)
+	}
+	return j.Lost()
+}
+
 // Lost is an error that wraps ErrNotOwner if another server was seen to have opened the journal.
 func (j *Journal) Lost() error {
 	if err := j.d.Err(); errors.Is(err, ErrNotOwner) {

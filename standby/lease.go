@@ -36,6 +36,13 @@ func (l *Lease) Renew(sent time.Duration) {
 	}
 }
 
+// Lapse takes all renewals so far back.
+func (l *Lease) Lapse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until.Store(math.MinInt64)
+}
+
 // End ends the lease for good.
 func (l *Lease) End() {
 	l.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tansy/disk"
@@ -30,6 +31,10 @@ type Owner struct {
 	*Lease
 	lost func(error)
 	once sync.Once
+	gone atomic.Bool // before lost is called, and before anybody learns of an error
+
+	beating sync.Mutex
+	look    func() error // nil: nothing can be looked for yet
 
 	after func(time.Duration) <-chan time.Time
 	end   context.CancelFunc
@@ -56,19 +61,41 @@ func own(d Device, lease *Lease, after func(time.Duration) <-chan time.Time, los
 
 // beat renews the lease until ctx ends. A read that hangs renews nothing, however long, and none is sent beside it.
 func (o *Owner) beat(ctx context.Context) {
-	block := make([]byte, disk.BlockSize)
-	for {
-		sent := o.now()
-		if o.ReadAt(0, [][]byte{block}) != nil {
-			return
-		}
-		o.Renew(sent)
+	for o.renew() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.after(o.length / beatsPerLease):
 		}
 	}
+}
+
+// renew renews the lease if the device is ours, for all that can be seen.
+func (o *Owner) renew() bool {
+	o.beating.Lock()
+	defer o.beating.Unlock()
+	sent := o.now()
+	if o.ReadAt(0, [][]byte{make([]byte, disk.BlockSize)}) != nil {
+		return false
+	}
+	if o.look != nil {
+		if err := o.look(); err != nil {
+			o.Lose(err)
+			return false
+		}
+	}
+	o.Renew(sent)
+	return true
+}
+
+// Watch has each renewal of the lease ask look as well, which reads from the device whether it bears another's mark: an error is the end.
+// What was renewed before counts no more. So who slept through a fence, until it was lifted, says nothing either.
+func (o *Owner) Watch(look func() error) {
+	o.beating.Lock()
+	o.look = look
+	o.Lapse()
+	o.beating.Unlock()
+	o.renew()
 }
 
 // The parts of the device that are read before a recovery.
@@ -114,17 +141,21 @@ func (o *Owner) touch() error {
 	return all
 }
 
-// MayReply tells whether a reply may leave. It waits while the lease does not hold, as when the storage stalls; false
+// MayReply tells whether a reply, or a write, may leave. It waits while the lease does not hold, as when the storage stalls; false
 // is for good.
 func (o *Owner) MayReply() bool { return o.Holds() || o.Wait() }
 
 // Lose says that the device is not ours any more.
 func (o *Owner) Lose(why error) {
 	o.once.Do(func() {
+		o.gone.Store(true)
 		o.End()
 		go o.lost(why)
 	})
 }
+
+// Lost tells whether the device is not ours any more, as whoever sees it fail may ask: then lost was called, or is about to be.
+func (o *Owner) Lost() bool { return o.gone.Load() }
 
 // seen passes an error of the device on when nothing can be said of it any more.
 func (o *Owner) seen(err error) error {
@@ -140,14 +171,25 @@ func (o *Owner) seen(err error) error {
 // ReadAt implements disk.Disk.
 func (o *Owner) ReadAt(a uint64, bufs [][]byte) error { return o.seen(o.Device.ReadAt(a, bufs)) }
 
-// WriteAt implements disk.Disk.
-func (o *Owner) WriteAt(a uint64, bufs [][]byte) error { return o.seen(o.Device.WriteAt(a, bufs)) }
+// WriteAt implements disk.Disk. It waits while the lease does not hold, like a reply: after a sleep, or a stall, nothing is
+// sent before it is known that the device is ours.
+func (o *Owner) WriteAt(a uint64, bufs [][]byte) error {
+	if !o.MayReply() {
+		return disk.ErrLost
+	}
+	return o.seen(o.Device.WriteAt(a, bufs))
+}
 
 // Barrier implements disk.Disk.
 func (o *Owner) Barrier() error { return o.seen(o.Device.Barrier()) }
 
 // Discard implements disk.Discarder.
-func (o *Owner) Discard(a, n uint64) error { return o.seen(disk.Discard(o.Device, a, n)) }
+func (o *Owner) Discard(a, n uint64) error {
+	if !o.MayReply() {
+		return disk.ErrLost
+	}
+	return o.seen(disk.Discard(o.Device, a, n))
+}
 
 // Check looks whether the device is there.
 func (o *Owner) Check() error { return o.seen(o.Device.Check()) }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -67,11 +68,12 @@ func (c *clock) waits(t *testing.T) {
 // fakeDevice remembers what was read, and fails or stalls if told to.
 type fakeDevice struct {
 	disk.Disk
-	mu    sync.Mutex
-	reads []uint64
-	err   error
-	stall chan struct{} // reads wait for its end, if there is one
-	began chan struct{} // closed when one does
+	mu     sync.Mutex
+	reads  []uint64
+	writes int
+	err    error
+	stall  chan struct{} // reads wait for its end, if there is one
+	began  chan struct{} // closed when one does
 }
 
 func newDevice(blocks uint64) *fakeDevice { return &fakeDevice{Disk: disk.NewMem(blocks)} }
@@ -94,6 +96,13 @@ func (d *fakeDevice) ReadAt(a uint64, bufs [][]byte) error {
 		return d.err
 	}
 	return d.Disk.ReadAt(a, bufs)
+}
+
+func (d *fakeDevice) WriteAt(a uint64, bufs [][]byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.writes++
+	return d.Disk.WriteAt(a, bufs)
 }
 
 // fail has all reads fail from now on.
@@ -248,6 +257,64 @@ func TestStall(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSlept: who slept longer than a lease sends no write and no reply before it is known whose the device is; and none at all if it is another's.
+func TestSlept(t *testing.T) {
+	for _, whose := range []error{nil, disk.ErrLost} {
+		c, d := newClock(), newDevice(10)
+		lost := make(chan error, 1)
+		o := settled(t, c, d, func(err error) { lost <- err })
+		var mark atomic.Pointer[error]
+		mark.Store(new(error))
+		o.Watch(func() error { return *mark.Load() })
+		if !o.Holds() {
+			t.Fatal("it was looked, and the lease does not hold")
+		}
+		mark.Store(&whose)
+		c.set(c.now() + 100*length)
+		err := o.WriteAt(3, [][]byte{make([]byte, disk.BlockSize)})
+		d.mu.Lock()
+		sent := d.writes > 0
+		d.mu.Unlock()
+		if ours := whose == nil; o.MayReply() != ours || (err == nil) != ours || sent != ours {
+			t.Fatalf("the mark says %v: a write ended with %v, was sent: %v", whose, err, sent)
+		}
+		if whose != nil {
+			if err := <-lost; !errors.Is(err, whose) {
+				t.Error(err)
+			}
+		}
+		o.Close()
+	}
+}
+
+// TestWatch: renewals from before it could be looked count no more.
+func TestWatch(t *testing.T) {
+	c := newClock()
+	o := settled(t, c, newDevice(10), func(err error) { t.Error(err) })
+	looks, look, watched := make(chan struct{}), make(chan error), make(chan struct{})
+	go func() {
+		defer close(watched)
+		o.Watch(func() error {
+			looks <- struct{}{}
+			return <-look
+		})
+	}()
+	select {
+	case <-looks:
+	case <-watched:
+		t.Fatal("it is not looked")
+	}
+	if o.Holds() {
+		t.Error("the lease holds from before")
+	}
+	look <- nil
+	<-watched
+	if !o.Holds() {
+		t.Error("the lease does not hold")
+	}
+	o.Close()
 }
 
 // TestLost: the first error of the device is the end, and nobody can tell of it.

@@ -169,7 +169,15 @@ went to another server, or may have; nothing was answered since. One of several 
 	defer log.Close(lastWords)
 	out := daemon.NewOutput(os.Stdout, nil)
 	defer out.Close(lastWords)
+	volumes := make([]*volume, len(places.list))
+	for i, p := range places.list {
+		volumes[i] = &volume{place: p, log: log.Logger}
+		if len(volumes) > 1 {
+			volumes[i].log = log.With("volume", p.path)
+		}
+	}
 	fail := func(err error) int {
+		volumes[0].awaitEnd()
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
 		return exitFailure
 	}
@@ -179,13 +187,6 @@ went to another server, or may have; nothing was answered since. One of several 
 	tune(heap)
 
 	find.log = log.Logger
-	volumes := make([]*volume, len(places.list))
-	for i, p := range places.list {
-		volumes[i] = &volume{place: p, log: log.Logger}
-		if len(volumes) > 1 {
-			volumes[i].log = log.With("volume", p.path)
-		}
-	}
 	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
 	if *exportsFile != "" {
@@ -254,6 +255,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	if err := how.openAll(volumes); err != nil {
 		return fail(err)
+	}
+	if o := volumes[0].owner; o != nil {
+		o.Watch(volumes[0].fs.Look)
 	}
 	expvar.Publish("disk", expvar.Func(func() any { // of all volumes together
 		var all disk.Counts
@@ -343,6 +347,7 @@ went to another server, or may have; nothing was answered since. One of several 
 			}
 		}
 	}
+	volumes[0].awaitEnd()
 	return code
 }
 

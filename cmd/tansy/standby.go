@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -77,6 +78,7 @@ func (s *succession) own(v *volume, readOnly bool, lost func(error)) error {
 		return err
 	}
 	v.owner = standby.Own(d, s.lease, lost)
+	v.log = slog.New(whileOurs{v.log.Handler(), v.owner})
 	v.log.Info("the volume is ours; waiting until no former owner answers", "lease", s.lease)
 	if err := v.owner.Settle(stop); err != nil {
 		v.owner.Close()
@@ -111,4 +113,32 @@ func (v *volume) mayReply() bool {
 		return false
 	}
 	return true
+}
+
+// awaitEnd does not return when the volume is another server's: the process is about to end for that, and says why.
+func (v *volume) awaitEnd() {
+	if v.owner != nil && v.owner.Lost() {
+		select {}
+	}
+}
+
+// whileOurs is a log that ends with the ownership of a volume: all that fails after that, fails for one reason, which is told once.
+type whileOurs struct {
+	slog.Handler
+	owner *standby.Owner
+}
+
+// Enabled implements slog.Handler.
+func (h whileOurs) Enabled(ctx context.Context, level slog.Level) bool {
+	return !h.owner.Lost() && h.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (h whileOurs) WithAttrs(a []slog.Attr) slog.Handler {
+	return whileOurs{h.Handler.WithAttrs(a), h.owner}
+}
+
+// WithGroup implements slog.Handler.
+func (h whileOurs) WithGroup(name string) slog.Handler {
+	return whileOurs{h.Handler.WithGroup(name), h.owner}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
@@ -140,6 +141,9 @@ func TestStandby(t *testing.T) {
 			if code := p.wait(t); code != x.code {
 				t.Errorf("exit code %d, want %d\n%s", code, x.code, &p.stderr)
 			}
+			if x.code == exitTaken {
+				oneReason(t, p)
+			}
 			<-begun
 			if text, err := os.ReadFile(active); err != nil || string(text) != volume+"\n" {
 				t.Errorf("--on-active: %q, %v", text, err)
@@ -156,6 +160,34 @@ func TestStandby(t *testing.T) {
 			if code, said := tool(t, "check", volume); code != exitOK {
 				t.Error(said)
 			}
+		})
+	}
+}
+
+// oneReason looks whether a server that lost its volume says so, and nothing of what failed for it.
+func oneReason(t *testing.T, p *process) {
+	t.Helper()
+	said := p.stderr.String()
+	if strings.Count(said, "the volume is not ours any more") != 1 || strings.Contains(said, "level=ERROR") || strings.Count(said, "tansy serve: ") != 1 {
+		t.Errorf("it should give one reason:\n%s", said)
+	}
+}
+
+// TestStandbyLostEarly: a volume that is lost before it is served, when its storage is asked for the first time or while it is recovered, is
+// lost in the same way.
+func TestStandbyLostEarly(t *testing.T) {
+	_, volume := onCeph(t)
+	for _, reads := range []int{0, 6, 10, 20} {
+		t.Run(fmt.Sprint(reads), func(t *testing.T) {
+			rbdtest.FenceAfter(t, reads)
+			p := newServe("--volume", volume, "--lease", "1s")
+			if err := p.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if code := p.wait(t); code != exitTaken {
+				t.Errorf("exit code %d\n%s", code, &p.stderr)
+			}
+			oneReason(t, p)
 		})
 	}
 }
@@ -181,6 +213,50 @@ func TestStandbyMark(t *testing.T) {
 	if code := p.wait(t); code != exitTaken {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
+}
+
+// TestStandbySlept: a server that stood still for longer than its lease looks for another's mark before it answers, also what it could from its cache.
+func TestStandbySlept(t *testing.T) {
+	dir, volume := onCeph(t)
+	const lease = time.Second
+	p := startServe(t, "--volume", volume, "--lease", lease.String())
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p.cmd.Process.Signal(syscall.SIGSTOP)
+	if err := openBehind(filepath.Join(dir, "i")); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan error)
+	go func() {
+		_, err := c.Getattr(c.Root())
+		answer <- err
+	}()
+	time.Sleep(lease + lease/10) // its sleep, not a synchronisation
+	p.cmd.Process.Signal(syscall.SIGCONT)
+	if err := <-answer; !ended(err) {
+		t.Errorf("it answered: %v", err)
+	}
+	if code := p.wait(t); code != exitTaken {
+		t.Errorf("exit code %d\n%s", code, &p.stderr)
+	}
+}
+
+// TestStandbyReadOnly: a server that puts no mark into the log finds its own all the same.
+func TestStandbyReadOnly(t *testing.T) {
+	_, volume := onCeph(t)
+	p := startServe(t, "--volume", volume, "--lease", "1s", "--read-only")
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Mkdir(&tansyfs.Cred{}, c.Root(), []byte("a"), &tansyfs.SetAttr{}); !errors.Is(err, tansyfs.ErrROFS) {
+		t.Error(err)
+	}
+	p.stop(t)
 }
 
 // ended says that err is the end of a connection.

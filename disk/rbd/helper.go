@@ -30,6 +30,7 @@ const goodbye = 10 * time.Second
 // helper is a running helper.
 type helper struct {
 	dir   string // its files, for us alone
+	file  string // the plugin, if it is not the one in Python
 	cmd   *exec.Cmd
 	lines chan string   // what it says for us, until it ends
 	ended chan struct{} // closed when it has
@@ -48,17 +49,21 @@ func start(t *target, o Options) (*helper, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &helper{dir: dir, lines: make(chan string, 16), ended: make(chan struct{})}
-	file := filepath.Join(dir, "helper.py")
-	if err := os.WriteFile(file, script, 0o600); err != nil {
-		h.forgetFiles()
-		return nil, err
+	h := &helper{dir: dir, file: compiled(), lines: make(chan string, 16), ended: make(chan struct{})}
+	plugin := []string{h.file}
+	if h.file == "" {
+		file := filepath.Join(dir, "helper.py")
+		if err := os.WriteFile(file, script, 0o600); err != nil {
+			h.forgetFiles()
+			return nil, err
+		}
+		plugin = []string{"python", file}
 	}
 	args := []string{"--foreground", "--exit-with-parent", "--threads", "32", "--unix", h.socket()}
 	if o.ReadOnly {
 		args = append(args, "--readonly")
 	}
-	args = append(append(args, "python", file), t.parameters()...)
+	args = append(append(args, plugin...), t.parameters()...)
 	if o.Wait {
 		args = append(args, "wait=1")
 	}
@@ -164,11 +169,14 @@ func (h *helper) locked(ctx context.Context, waiting func(string)) error {
 
 // failure is why a helper ended without a word.
 func (h *helper) failure() error {
-	if last := h.lastWords(); strings.Contains(last, "cannot open plugin") {
-		return fmt.Errorf("nbdkit has no plugin for Python%s: %s", last, packages)
-	} else {
+	last := h.lastWords()
+	switch {
+	case !strings.Contains(last, "cannot open plugin"):
 		return fmt.Errorf("the helper ended: %v%s", h.cmd.ProcessState, last)
+	case h.file != "":
+		return fmt.Errorf("the helper in C cannot be loaded%s: install Debian's package librbd1, or remove the file", last)
 	}
+	return fmt.Errorf("nbdkit has no plugin for Python%s: %s", last, packages)
 }
 
 // forgetFiles removes the files of a helper that is connected, or not wanted.

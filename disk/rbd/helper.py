@@ -1,4 +1,5 @@
 # The helper of package rbd: a plugin of nbdkit that serves one image of Ceph, and only while it holds the image's exclusive lock.
+# plugin/helper.c is the same in C: what is changed here is to be changed there.
 #
 # What librbd does for it: the lock lies on the image itself, with the address of this very process. An owner that no longer
 # watches the image is first put on the cluster's blocklist, and the lock is broken only then: who is on that list writes nothing more, whenever
@@ -29,6 +30,11 @@ cluster = pool = image = None
 idle_lock = threading.Lock()
 busy = 0
 idle = 0
+
+# After how many seconds without a turn on a processor this process ends, before it does anything else: by then the lock may have gone, and
+# whoever was kept from writing for that may be let again.
+STANDSTILL = 30
+alive = 0  # when it last had one, by a clock that goes on while the machine sleeps
 
 
 def say(what, text=""):
@@ -63,9 +69,10 @@ def after_fork():
         open_image(rados, rbd)
     except Exception as e:
         fail(reason(e))
+    global alive
+    alive = now()
+    threading.Thread(target=watch, args=(float(settings.get("patience", "0")),), daemon=True).start()
     say("locked")
-    if float(settings.get("patience", "0")) > 0:
-        threading.Thread(target=watch_parent, args=(float(settings["patience"]),), daemon=True).start()
 
 
 def reason(e):
@@ -136,12 +143,25 @@ def holder(owners):
     return ", ".join(lockers or [f"owner {o['owner']}" for o in owners]) or "nobody that is known"
 
 
-def watch_parent(patience):
-    """Ends a parent that hangs: while its helper lives nobody else gets the lock."""
-    global idle
-    while idle < patience:
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def live():
+    """Ends this process if it stood still for long."""
+    if now() - alive > STANDSTILL:
+        say("asleep")
+        os._exit(1)
+
+
+def watch(patience):
+    """Ends a parent that hangs, if there is a patience: while its helper lives nobody else gets the lock."""
+    global idle, alive
+    while not patience or idle < patience:
         # Seconds that this process saw go by: it may have been stopped itself.
         time.sleep(1)
+        live()
+        alive = now()
         with idle_lock:
             idle = 0 if busy else idle + 1
     if os.getppid() == parent:
@@ -177,6 +197,7 @@ def can_flush(h):
 def perform(do):
     """Does what a request asks for; its error is one of those that NBD has."""
     global busy, idle
+    live()
     with idle_lock:
         busy, idle = busy + 1, 0
     try:

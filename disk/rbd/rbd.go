@@ -1,6 +1,6 @@
 // Package rbd is a disk.Disk on an image of Ceph: rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE].
 //
-// A process of its own, the helper (nbdkit with helper.py), holds the image's exclusive lock and serves the image on a socket that nobody else
+// A process of its own, the helper (nbdkit with helper.py, or with plugin/helper.c if that is compiled), holds the image's exclusive lock and serves the image on a socket that nobody else
 // can reach; package nbd is its client. The lock is in the mode that is not handed over when somebody asks for it. It goes to
 // another when the owner gives it back, or is silent for longer than the cluster waits, or when it is taken by force; in the last two cases the
 // helper is put on the cluster's blocklist first, and changes nothing from then on. What it is asked for fails, and so does the connection when

@@ -3,8 +3,11 @@ package rbd
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,8 +130,59 @@ func TestMissing(t *testing.T) {
 	if _, err := Open(context.Background(), "rbd:pool/i", Options{}); err == nil || !strings.Contains(err.Error(), "nbdkit-plugin-python") {
 		t.Errorf("no plugin: %v", err)
 	}
+	t.Setenv(choice, "/x/helper.so")
+	if _, err := Open(context.Background(), "rbd:pool/i", Options{}); err == nil || !strings.Contains(err.Error(), "librbd1") {
+		t.Errorf("a plugin in C that cannot be loaded: %v", err)
+	}
 	t.Setenv("PATH", dir)
 	if _, err := Open(context.Background(), "rbd:pool/i", Options{}); err == nil || !strings.Contains(err.Error(), "nbdkit-plugin-python") {
 		t.Errorf("no nbdkit: %v", err)
+	}
+}
+
+// TestCompiled: a helper in C is taken if it is there in just this version, and if nobody wants another one.
+func TestCompiled(t *testing.T) {
+	dir := t.TempDir()
+	defer func(was []string) { folders = was }(folders)
+	folders = []string{filepath.Join(dir, "none"), dir}
+	sum := sha256.Sum256(source)
+	file := filepath.Join(dir, fmt.Sprintf("rbd-%x.so", sum[:8]))
+	for _, x := range []struct {
+		there        string
+		choice, want string
+	}{
+		{"", "", ""},
+		{"rbd-0123456789abcdef.so", "", ""},
+		{filepath.Base(file), "", file},
+		{filepath.Base(file), "python", ""},
+		{filepath.Base(file), "/other.so", "/other.so"},
+	} {
+		if x.there != "" {
+			if err := os.WriteFile(filepath.Join(dir, x.there), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv(choice, x.choice)
+		if got := compiled(); got != x.want {
+			t.Errorf("%+v: %q", x, got)
+		}
+	}
+}
+
+// TestBuildHelper: the script gives the helper in C the name by which it is found.
+func TestBuildHelper(t *testing.T) {
+	dir := t.TempDir()
+	out, err := exec.Command("plugin/build", dir).CombinedOutput()
+	if err != nil {
+		if _, none := os.Stat("/usr/include/nbdkit-plugin.h"); none != nil {
+			t.Skip("it needs gcc, and Debian's nbdkit-plugin-dev, librbd-dev, librados-dev")
+		}
+		t.Fatalf("%v\n%s", err, out)
+	}
+	defer func(was []string) { folders = was }(folders)
+	folders = []string{dir}
+	t.Setenv(choice, "")
+	if got := compiled(); got == "" || got != strings.TrimSpace(string(out)) {
+		t.Errorf("%q, and %q is found", out, got)
 	}
 }

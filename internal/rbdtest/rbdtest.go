@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,6 +25,9 @@ import (
 
 // folder is the variable of the environment with the folder of images.
 const folder = "TANSY_RBDTEST"
+
+// fenceAfter is the one with the reads until a fence.
+const fenceAfter = "TANSY_RBDTEST_READS"
 
 // Install puts an nbdkit into the PATH that is this test binary, running the test of that name, and returns the folder of its images.
 func Install(t testing.TB, test string) string {
@@ -72,6 +76,12 @@ func kill(dir, image string, s syscall.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
+// FenceAfter has helpers that start from now on come behind a fence when they were asked to read so many times.
+func FenceAfter(t testing.TB, reads int) {
+	t.Helper()
+	t.Setenv(fenceAfter, strconv.Itoa(reads))
+}
+
 // Helper is the nbdkit, if the test binary was started as one.
 func Helper(t *testing.T) {
 	dir := os.Getenv(folder)
@@ -102,6 +112,10 @@ func serve(t *testing.T, dir string, args []string) int {
 		t.Fatal(err)
 	}
 	fenced := &fence{Disk: d}
+	fenced.reads.Store(math.MaxInt64)
+	if n, err := strconv.ParseInt(os.Getenv(fenceAfter), 10, 64); err == nil {
+		fenced.reads.Store(n)
+	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1)
 	var s nbdtest.Server
@@ -143,7 +157,8 @@ func open(dir, image string, settings map[string]string) disk.Disk {
 // fence is a disk that may be shut off.
 type fence struct {
 	disk.Disk
-	up atomic.Bool
+	up    atomic.Bool
+	reads atomic.Int64 // until it goes up by itself
 }
 
 func (f *fence) pass(do func() error) error {
@@ -154,6 +169,9 @@ func (f *fence) pass(do func() error) error {
 }
 
 func (f *fence) ReadAt(a uint64, bufs [][]byte) error {
+	if f.reads.Add(-1) < 0 {
+		f.up.Store(true)
+	}
 	return f.pass(func() error { return f.Disk.ReadAt(a, bufs) })
 }
 

@@ -1,206 +1,162 @@
 package kill
 
 import (
-	"bufio"
 	"errors"
-	"flag"
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"tansy/internal/cephtest"
 	"tansy/internal/nfsclient"
 )
 
-var ceph = flag.Bool("ceph", false, "run TestFailover, on a Ceph cluster that it makes of Debian's ceph-mon, ceph-mgr, ceph-osd, ceph-common, python3-rbd, nbdkit and nbdkit-plugin-python")
-
-// cluster is a Ceph cluster for a test, with a volume.
-type cluster struct {
-	t           *testing.T // of all its servers, at whose end they end
-	dir, volume string
-}
-
-func startCluster(t *testing.T) *cluster {
-	t.Helper()
-	for _, program := range []string{"ceph-mon", "ceph-mgr", "ceph-osd", "rbd", "nbdkit"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := &cluster{t: t, dir: t.TempDir()}
-	t.Cleanup(func() { c.run(t, "../ceph/cluster", "down", c.dir) })
-	begin := time.Now()
-	t.Setenv("WATCH", "8")
-	t.Log(c.run(t, "../ceph/cluster", "up", c.dir))
-	t.Logf("the cluster is up after %v", time.Since(begin).Round(time.Second/10))
-	query := url.Values{"id": {"tansy"}, "conf": {c.path("ceph.conf")}, "keyring": {c.path("tansy.keyring")}}
-	c.volume = "rbd:tansy/vol?" + query.Encode()
-	return c
-}
-
-func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
-
-// run runs a command that knows the cluster, and returns what it printed.
-func (c *cluster) run(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), "CEPH_CONF="+c.path("ceph.conf"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%s %v: %v\n%s", name, args, err, out)
-	}
-	return string(out)
-}
-
 // An heir is a server that serves the volume of a cluster, or waits for it.
 type heir struct {
-	server
-	waits, serves chan struct{} // closed when it does
-	ended         chan error
+	*cephtest.Server
+	load server // the same, for workers
 }
 
-// launch starts a server with more flags.
-func (c *cluster) launch(t *testing.T, bin string, flags ...string) *heir {
+// A succession is a cluster, the servers of its volume, and who works on it.
+type succession struct {
+	*cephtest.Cluster
+	bin   string
+	all   []*worker
+	probe *worker // one more, that works in steps
+	rnd   *rand.Rand
+
+	recovery time.Duration // the longest yet
+}
+
+func (c *succession) launch(t *testing.T, flags ...string) *heir {
 	t.Helper()
-	h := &heir{waits: make(chan struct{}), serves: make(chan struct{}), ended: make(chan error, 1)}
-	h.cmd = exec.Command(bin, append([]string{"serve", "--volume", c.volume, "--listen", "127.0.0.1:0", "--lease", "2s"}, flags...)...)
-	out, err := h.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := h.cmd.StderrPipe()
-	if err == nil {
-		err = h.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var readers sync.WaitGroup
-	readers.Go(func() {
-		for s := bufio.NewScanner(out); s.Scan(); {
-			if _, addr, ok := strings.Cut(s.Text(), "listening on "); ok {
-				h.addr = strings.TrimSpace(addr)
-				close(h.serves)
-			}
-		}
-	})
-	readers.Go(func() {
-		told := false
-		for s := bufio.NewScanner(log); s.Scan(); {
-			fmt.Fprintln(os.Stderr, s.Text())
-			if !told && strings.Contains(s.Text(), "standing by") {
-				close(h.waits)
-				told = true
-			}
-		}
-	})
-	go func() {
-		readers.Wait()
-		h.ended <- h.cmd.Wait()
-	}()
-	c.t.Cleanup(func() {
-		h.cmd.Process.Signal(syscall.SIGCONT)
-		h.cmd.Process.Kill()
-	})
-	return h
+	return &heir{Server: c.Launch(t, c.bin, flags...)}
 }
 
-// until waits for something of a server that goes on.
-func (h *heir) until(t *testing.T, what chan struct{}) {
+// serving waits until h serves.
+func (c *succession) serving(t *testing.T, h *heir) {
 	t.Helper()
-	select {
-	case <-what:
-	case err := <-h.ended:
-		t.Fatalf("the server ended: %v", err)
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the server does not get there")
-	}
+	h.Until(t, h.Serves)
+	h.load.addr = h.Addr
+	c.recovery = max(c.recovery, h.Recovered())
 }
 
-// helper is the process that holds the lock for h.
-func (h *heir) helper(t *testing.T) int {
-	t.Helper()
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.cmd.Process.Pid))
-	for _, list := range lists {
-		text, _ := os.ReadFile(list)
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			return pid
-		}
-	}
-	t.Fatal("the server has no helper")
-	return 0
-}
-
-// A fault is what becomes of a server, or of its storage.
+// A fault is what becomes of a server.
 type fault struct {
 	what           string
 	server, helper syscall.Signal // 0: nothing
 	exit           string         // how it ends
 	take           bool
+	short          bool // also with -short
 }
+
+const taken = "exit status 75"
 
 var faults = []fault{
-	{"server killed", syscall.SIGKILL, 0, "signal: killed", false},
-	{"helper killed", 0, syscall.SIGKILL, "exit status 75", false},
-	{"both killed", syscall.SIGKILL, syscall.SIGKILL, "signal: killed", false},
-	{"server stopped", syscall.SIGSTOP, 0, "signal: killed", false}, // by its helper
-	{"helper stopped", 0, syscall.SIGSTOP, "exit status 75", false},
-	{"both stopped", syscall.SIGSTOP, syscall.SIGSTOP, "exit status 75", false},
-	{"taken by force", 0, 0, "exit status 75", true},
+	{"server killed", syscall.SIGKILL, 0, "signal: killed", false, true},
+	{"helper killed", 0, syscall.SIGKILL, taken, false, false},
+	{"both killed", syscall.SIGKILL, syscall.SIGKILL, "signal: killed", false, false},
+	{"server stopped", syscall.SIGSTOP, 0, "signal: killed", false, false}, // by its helper
+	{"helper stopped", 0, syscall.SIGSTOP, taken, false, false},
+	{"both stopped", syscall.SIGSTOP, syscall.SIGSTOP, taken, false, true},
+	{"taken by force", 0, 0, taken, true, true},
 }
 
-// TestFailover: on a Ceph cluster, whatever becomes of a server under load, its standby has all that was acknowledged; and
-// who stood still and goes on changes nothing, and answers nothing.
+// strike has the fault happen to h.
+func (f *fault) strike(t *testing.T, h *heir) {
+	t.Helper()
+	helper := h.Helper(t)
+	h.load.killed.Store(true)
+	if f.server != 0 {
+		h.Signal(f.server)
+	}
+	if f.helper != 0 {
+		syscall.Kill(helper, f.helper)
+	}
+}
+
+// wake has what was stopped go on, and waits for the end of h, which must be the one of the fault.
+func (f *fault) wake(t *testing.T, h *heir) {
+	t.Helper()
+	if f.server == syscall.SIGSTOP {
+		h.Signal(syscall.SIGCONT)
+	}
+	if f.helper == syscall.SIGSTOP {
+		syscall.Kill(h.Helper(t), syscall.SIGCONT)
+	}
+	if exit := h.Wait(t); exit != f.exit {
+		t.Errorf("the former owner ended with %q, want %q", exit, f.exit)
+	}
+}
+
+// TestFailover: on a Ceph cluster, whatever becomes of a server or of the storage under load, the next server has all that was
+// acknowledged; and who stood still and goes on changes nothing, and answers nothing.
 func TestFailover(t *testing.T) {
-	if !*ceph {
-		t.Skip("only with -ceph: it takes minutes, and Ceph")
-	}
-	c := startCluster(t)
-	bin := build(t)
-	c.run(t, bin, "mkfs", c.volume, "--force")
-	var all []*worker
-	for i := range *workers {
-		all = append(all, &worker{id: i, rnd: rand.New(rand.NewPCG(*seed, uint64(i+1))), files: map[string]state{}})
-	}
-	s := c.launch(t, bin)
-	s.until(t, s.serves)
-	verify(t, s, all) // makes the folders
-	for _, f := range faults {
-		ok := t.Run(f.what, func(t *testing.T) { s = c.fail(t, bin, s, f, all) })
-		if !ok {
-			return
+	c, s := begin(t)
+	run := func(what string, short bool, f func(*testing.T)) {
+		if short || !testing.Short() {
+			if !t.Run(what, f) {
+				t.FailNow()
+			}
 		}
 	}
-	ok := t.Run("OSDs killed", func(t *testing.T) { c.killOSDs(t, s, all) })
-	if !ok {
-		return
+	for _, f := range faults {
+		run(f.what, f.short, func(t *testing.T) { s = c.whileItServes(t, s, f) })
 	}
-	if err := <-s.ended; err != nil { // killOSD told it to
-		t.Error(err)
+	for _, f := range faults {
+		if !f.take {
+			run(f.what+" before its first write", f.what == "helper killed", func(t *testing.T) { s = c.whileItTakesOver(t, s, f, false) })
+			run(f.what+" in its recovery", f.what == "both stopped", func(t *testing.T) { s = c.whileItTakesOver(t, s, f, true) })
+		}
 	}
-	t.Log(c.run(t, bin, "check", "--data", c.volume))
-	acked := 0
-	for _, w := range all {
+	run("the monitor is gone while another takes over", false, func(t *testing.T) { s = c.withoutMonitor(t, s) })
+	run("the monitor is gone", true, func(t *testing.T) { c.underLoad(t, s, c.monitorGone) })
+	run("OSDs are gone", true, func(t *testing.T) {
+		s = c.launch(t)
+		c.serving(t, s)
+		verify(t, s, c.all)
+		c.underLoad(t, s, c.killOSDs)
+	})
+	c.end(t)
+}
+
+// begin makes a cluster, and starts the first server of a new volume on it.
+func begin(t *testing.T) (*succession, *heir) {
+	c := &succession{Cluster: cephtest.Start(t), rnd: rand.New(rand.NewPCG(*seed, 1<<32))}
+	t.Logf("-seed %d", *seed)
+	c.bin = cephtest.Build(t)
+	c.Run(t, c.bin, "mkfs", c.Volume, "--force")
+	newWorker := func(i int) *worker {
+		return &worker{id: i, rnd: rand.New(rand.NewPCG(*seed, uint64(i+1))), files: map[string]state{}}
+	}
+	for i := range *workers {
+		c.all = append(c.all, newWorker(i))
+	}
+	c.probe = newWorker(*workers)
+	s := c.launch(t)
+	c.serving(t, s)
+	verify(t, s, c.all) // makes the folders
+	return c, s
+}
+
+// end checks a volume that nobody serves any more.
+func (c *succession) end(t *testing.T) {
+	t.Log(c.Run(t, c.bin, "check", "--data", c.Volume))
+	acked := c.probe.acked
+	for _, w := range c.all {
 		acked += w.acked
 	}
 	t.Logf("%d operations acknowledged, nothing lost", acked)
 }
 
-// load has all workers work until their server is lost. The result waits for that.
-func load(s *heir, all []*worker) (wait func(*testing.T)) {
+// work has all workers work until their server is lost. The result waits for that.
+func (c *succession) work(s *heir) (wait func(*testing.T)) {
 	var working sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, w := range all {
-		working.Go(func() { errs[i] = w.run(&s.server) })
+	errs := make([]error, len(c.all))
+	for i, w := range c.all {
+		working.Go(func() { errs[i] = w.run(&s.load) })
 	}
 	return func(t *testing.T) {
 		t.Helper()
@@ -211,10 +167,18 @@ func load(s *heir, all []*worker) (wait func(*testing.T)) {
 	}
 }
 
+// known are the workers with what they know now: some still wait for a former owner.
+func (c *succession) known() (known []*worker) {
+	for _, w := range c.all {
+		known = append(known, &worker{id: w.id, files: maps.Clone(w.files)})
+	}
+	return known
+}
+
 // verify compares what a server has with what workers know.
 func verify(t *testing.T, s *heir, all []*worker) {
 	t.Helper()
-	c, err := nfsclient.Mount(s.addr)
+	c, err := nfsclient.Mount(s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,119 +190,164 @@ func verify(t *testing.T, s *heir, all []*worker) {
 	}
 }
 
-// fail has a fault happen to s under load, and returns the server that took over.
-func (c *cluster) fail(t *testing.T, bin string, s *heir, f fault, all []*worker) *heir {
+// whileItServes has a fault happen to s under load, and returns the server that took over.
+func (c *succession) whileItServes(t *testing.T, s *heir, f fault) *heir {
 	var next *heir
 	if !f.take {
-		next = c.launch(t, bin, "--standby")
-		next.until(t, next.waits)
+		next = c.launch(t, "--standby")
+		next.Until(t, next.Waits)
 	}
-	late, err := nfsclient.Mount(s.addr)
+	late, err := nfsclient.Mount(s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer late.Close()
-	wait := load(s, all)
+	wait := c.work(s)
 	time.Sleep(1500 * time.Millisecond) // the moment of the fault, not a synchronisation
-	helper := s.helper(t)
-	s.killed.Store(true)
 	begin := time.Now()
-	signal := func(server, helper int, ss, hs syscall.Signal) {
-		if ss != 0 {
-			syscall.Kill(server, ss)
-		}
-		if hs != 0 {
-			syscall.Kill(helper, hs)
-		}
-	}
-	signal(s.cmd.Process.Pid, helper, f.server, f.helper)
+	f.strike(t, s)
 	if f.take {
-		next = c.launch(t, bin, "--take")
+		next = c.launch(t, "--take")
 	}
-	next.until(t, next.serves)
+	c.serving(t, next)
 	t.Logf("the successor serves after %v", time.Since(begin).Round(time.Millisecond))
 	answered := make(chan error, 1)
 	go func() {
 		_, err := late.Getattr(late.Root())
 		answered <- err
 	}()
-	var known []*worker // with what they know now: some still wait for the former owner
-	for _, w := range all {
-		known = append(known, &worker{id: w.id, files: maps.Clone(w.files)})
-	}
+	known := c.known()
 	verify(t, next, known)
-	if f.server == syscall.SIGSTOP || f.helper == syscall.SIGSTOP {
-		cont := func(s syscall.Signal) syscall.Signal {
-			if s != 0 {
-				return syscall.SIGCONT
-			}
-			return 0
-		}
-		signal(s.cmd.Process.Pid, helper, cont(f.server), cont(f.helper))
-	}
-	if err := <-s.ended; err == nil || err.Error() != f.exit {
-		t.Errorf("the former owner ended with %v, want %s", err, f.exit)
-	}
+	f.wake(t, s)
 	wait(t)
 	if err := <-answered; err == nil {
 		t.Error("the former owner answered when its successor served")
 	}
 	verify(t, next, known) // nothing changed
-	verify(t, next, all)
+	verify(t, next, c.all)
 	return next
 }
 
-// killOSDs kills one of three OSDs under load, and then another one, with which writing stops, until the first is back: pauses, and no
-// error. Then the server is told to stop.
-func (c *cluster) killOSDs(t *testing.T, s *heir, all []*worker) {
-	wait := load(s, all)
-	p, err := nfsclient.Mount(s.addr)
+// whileItTakesOver kills s, has a fault happen to the server that takes over before it serves, and returns the third one. The fault
+// comes as soon as that server has the lock, and has written nothing yet; or at some moment of its recovery.
+func (c *succession) whileItTakesOver(t *testing.T, s *heir, f fault, recovering bool) *heir {
+	heirs := [2]*heir{c.launch(t, "--standby"), c.launch(t, "--standby")}
+	for _, h := range heirs {
+		h.Until(t, h.Waits)
+	}
+	wait := c.work(s)
+	time.Sleep(time.Second) // the moment of the fault, not a synchronisation
+	s.load.killed.Store(true)
+	s.Signal(syscall.SIGKILL)
+	wait(t)
+	var second, third *heir
+	select {
+	case <-heirs[0].Owns:
+		second, third = heirs[0], heirs[1]
+	case <-heirs[1].Owns:
+		second, third = heirs[1], heirs[0]
+	case <-time.After(5 * time.Minute):
+		t.Fatal("nobody takes over")
+	}
+	if recovering {
+		time.Sleep(cephtest.Lease + time.Duration(c.rnd.Int64N(max(int64(c.recovery), 1)))) // the moment of the fault, not a synchronisation
+	}
+	select {
+	case <-second.Serves:
+		t.Log("the fault came after the recovery")
+	default:
+	}
+	begin := time.Now()
+	f.strike(t, second)
+	c.serving(t, third)
+	t.Logf("the third server serves after %v", time.Since(begin).Round(time.Millisecond))
+	known := c.known()
+	verify(t, third, known)
+	f.wake(t, second)
+	verify(t, third, known) // nothing changed
+	verify(t, third, c.all)
+	return third
+}
+
+// withoutMonitor kills s and its helper when there is no monitor: the next server takes over when there is one again.
+func (c *succession) withoutMonitor(t *testing.T, s *heir) *heir {
+	next := c.launch(t, "--standby")
+	next.Until(t, next.Waits)
+	wait := c.work(s)
+	time.Sleep(time.Second) // the moment of the fault, not a synchronisation
+	c.Kill(t, "mon.a")
+	f := fault{server: syscall.SIGKILL, helper: syscall.SIGKILL}
+	f.strike(t, s)
+	wait(t)
+	time.Sleep(15 * time.Second) // longer than Ceph waits for an owner
+	select {
+	case <-next.Owns:
+		t.Error("it took over without a fence")
+	default:
+	}
+	begin := time.Now()
+	c.Restart(t, "mon.a")
+	c.serving(t, next)
+	t.Logf("the successor serves %v after the monitor is back", time.Since(begin).Round(time.Millisecond))
+	verify(t, next, c.all)
+	return next
+}
+
+// underLoad has something happen to the storage while all work, and another one in steps, by works. Then s is told to stop, without an error so far.
+func (c *succession) underLoad(t *testing.T, s *heir, do func(t *testing.T, works func(when string))) {
+	wait := c.work(s)
+	p, err := nfsclient.Mount(s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	probe := &worker{id: len(all), rnd: rand.New(rand.NewPCG(*seed, 0)), files: map[string]state{}}
-	dir, err := probe.dir(p)
+	dir, err := c.probe.dir(p)
+	if err == nil {
+		err = c.probe.verify(p)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	works := func(when string) {
+	do(t, func(when string) {
+		t.Helper()
 		begin, longest := time.Now(), time.Duration(0)
 		for range 100 {
 			at := time.Now()
-			if err := probe.step(p, dir); err != nil {
+			if err := c.probe.step(p, dir); err != nil {
 				t.Fatalf("%s: %v", when, err)
 			}
 			longest = max(longest, time.Since(at))
 		}
 		t.Logf("%s: 100 operations in %v, the longest %v", when, time.Since(begin).Round(time.Millisecond), longest.Round(time.Millisecond))
-	}
-	works("before")
-	c.killOSD(t, 1)
-	works("an OSD is gone")
-	c.killOSD(t, 2)
-	back := time.AfterFunc(8*time.Second, func() { c.run(t, "ceph-osd", "-c", c.path("ceph.conf"), "-i", "1") }) // longer than two leases
-	defer back.Stop()
-	works("two of three were gone")
-	c.run(t, "ceph-osd", "-c", c.path("ceph.conf"), "-i", "2")
-	works("all are back")
-	s.killed.Store(true)
-	s.cmd.Process.Signal(os.Interrupt)
+	})
+	s.load.killed.Store(true)
+	s.Signal(syscall.SIGINT)
 	wait(t)
+	if exit := s.Wait(t); exit != "" {
+		t.Errorf("told to stop, the server ended with %s", exit)
+	}
 }
 
-// killOSD kills an OSD.
-func (c *cluster) killOSD(t *testing.T, n int) {
-	t.Helper()
-	text, err := os.ReadFile(c.path(fmt.Sprintf("run/osd.%d.pid", n)))
-	if err != nil {
-		t.Fatal(err)
+// killOSDs kills one of three OSDs, and then another one, with which writing stops, until the first is back: pauses, and no error.
+func (c *succession) killOSDs(t *testing.T, works func(string)) {
+	works("before")
+	c.Kill(t, "osd.1")
+	works("an OSD is gone")
+	c.Kill(t, "osd.2")
+	back := time.AfterFunc(8*time.Second, func() { c.Restart(t, "osd.1") }) // longer than two leases
+	works("two of three were gone")
+	back.Stop()
+	c.Restart(t, "osd.2")
+	works("all are back")
+}
+
+// monitorGone takes the only monitor away for longer than leases and watches last: nothing is to be seen of it.
+func (c *succession) monitorGone(t *testing.T, works func(string)) {
+	works("before")
+	c.Kill(t, "mon.a")
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+		works("the monitor is gone")
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err == nil {
-		err = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.Restart(t, "mon.a")
+	works("it is back")
 }

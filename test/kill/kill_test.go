@@ -2,7 +2,10 @@
 // looks whether everything that was acknowledged is there.
 //
 //	go test ./test/kill -rounds 100 -seed 7
-//	go test ./test/kill -run Failover -ceph -v    # a standby takes over, on a Ceph cluster
+//	go test ./test/kill -run Failover -ceph -v               # a standby takes over, on a Ceph cluster
+//	go test ./test/kill -run Failover -ceph -v -short        # the same with fewer faults, as where changes land
+//	go test ./test/kill -run Failover -ceph -v -helper c     # with one of the two helpers alone
+//	go test ./test/kill -run BlocklistExpires -ceph -v       # when the fence is lifted too early
 package kill
 
 import (
@@ -25,6 +28,7 @@ import (
 	"time"
 
 	"tansy/fs"
+	"tansy/internal/cephtest"
 	"tansy/internal/nfsclient"
 )
 
@@ -41,14 +45,6 @@ type server struct {
 	cmd    *exec.Cmd
 	addr   string
 	killed atomic.Bool // or about to be
-}
-
-func build(t *testing.T) string {
-	bin := filepath.Join(t.TempDir(), "tansy")
-	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return bin
 }
 
 func start(t *testing.T, bin, volume string) *server {
@@ -241,7 +237,7 @@ func (w *worker) verify(c *nfsclient.Client) error {
 
 func TestKill(t *testing.T) {
 	t.Logf("-seed %d", *seed)
-	bin := build(t)
+	bin := cephtest.Build(t)
 	volume := filepath.Join(t.TempDir(), "test.img")
 	rnd := rand.New(rand.NewPCG(*seed, 0))
 	var all []*worker

@@ -15,6 +15,9 @@ type call struct {
 	proc uint32 // NFS procedure, or crash
 	cred *fs.Cred
 
+	life   int  // so many crashes before it was called
+	former bool // it was sent to a server that another had taken over from: an answer has to be right, and none is as well
+
 	h, h2       fs.Handle
 	name, name2 string
 	set         fs.SetAttr

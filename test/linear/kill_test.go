@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
+
+	"tansy/internal/cephtest"
 )
 
 // process is the program serving a volume.
@@ -68,12 +70,8 @@ func (p *process) bury(t *testing.T) {
 // file stays; what was in the server's memory is lost.
 func TestKill(t *testing.T) {
 	first := seed(t)
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "tansy")
-	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	volume := filepath.Join(dir, "test.img")
+	bin := cephtest.Build(t)
+	volume := filepath.Join(t.TempDir(), "test.img")
 	p := startProcess(t, bin, volume)
 	defer func() { p.bury(t) }()
 	var sum totals

@@ -16,7 +16,8 @@
 // stable change may be lost, the latest first; what is left is the state after some
 // prefix of the order.
 //
-// TestKill does the same to the program itself, with SIGKILL.
+// TestKill does the same to the program itself, with SIGKILL; TestTakeover on a Ceph cluster, where another server takes over, and the
+// former owner is asked further.
 //
 // TestFaults turns on deliberate faults, one by one, and each must be found.
 //
@@ -24,6 +25,7 @@
 //	go test ./test/linear -run Linear -histories 10000     # long runs
 //	go test ./test/linear -run Crash -histories 5000
 //	go test ./test/linear -run Kill -histories 500
+//	go test ./test/linear -run Takeover -ceph -v           # on a Ceph cluster; package cephtest
 //	go test ./test/linear -run Linear -seed 17 -histories 1 # repeat one
 //
 // A seed fixes what the clients do, but not how their calls meet: repeat it with

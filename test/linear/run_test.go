@@ -136,6 +136,13 @@ type history struct {
 	// verifiers are those of unstable writes and COMMITs, by incarnation of the
 	// server.
 	verifiers []map[uint64]bool
+	ends      []moment // the crashes
+}
+
+// moment is a time: since the start of the history, and by its clock.
+type moment struct {
+	since int64
+	clock uint64
 }
 
 // begin makes the directory that the history works in, with two files.
@@ -161,7 +168,7 @@ func begin(c *nfsclient.Client, k *clock, seed uint64, name string) (*history, e
 func (h *history) open(c *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.id = len(h.calls)
+	c.id, c.life = len(h.calls), len(h.ends)
 	c.begun = h.clock.bound(true)
 	c.ended = ^uint64(0)
 	h.calls = append(h.calls, c)
@@ -175,7 +182,13 @@ func (h *history) close(client int, c *call, r *reply) {
 	op := &h.ops[c.id]
 	op.ClientId, op.Output, op.Return = client, r, int64(time.Since(h.started))
 	r.late = h.down != nil && h.down()
-	if r.lost {
+	switch {
+	case r.lost && c.former:
+		return
+	case r.lost && c.life < len(h.ends): // it waited for a server that another has taken over from: since then it cannot have happened
+		op.Return, c.ended = h.ends[c.life].since, h.ends[c.life].clock
+		return
+	case r.lost:
 		h.lost = append(h.lost, c.id)
 		if !r.late || !excusable(r.err) {
 			h.early = append(h.early, c.id)
@@ -187,24 +200,24 @@ func (h *history) close(client int, c *call, r *reply) {
 		h.answered()
 	}
 	if r.err == nil && (c.proc == nfs3.ProcWrite || c.proc == nfs3.ProcCommit) {
-		h.verifiers[len(h.verifiers)-1][r.verf] = true
+		h.verifiers[c.life][r.verf] = true
 	}
 }
 
-// crashed adds a crash, before which all that got no answer happened or did not.
+// crashed adds a crash, before which all that got no answer happened or did not; also what is still waited for, and gets none.
 func (h *history) crashed() {
 	c := &call{proc: crash}
 	h.mu.Lock()
-	end := int64(time.Since(h.started))
+	end := moment{int64(time.Since(h.started)), h.clock.bound(false)}
 	for _, id := range h.lost {
-		h.ops[id].Return = end
-		h.calls[id].ended = h.clock.bound(false)
+		h.ops[id].Return, h.calls[id].ended = end.since, end.clock
 	}
 	h.lost = nil
+	h.ends = append(h.ends, end)
 	h.verifiers = append(h.verifiers, map[uint64]bool{})
 	h.mu.Unlock()
 	h.open(c)
-	h.ops[c.id].Call = end + 1
+	h.ops[c.id].Call = end.since + 1
 	h.close(0, c, &reply{})
 }
 

@@ -240,6 +240,10 @@ var mutants = []mutant{
 	{what: "standby: the server's replies do not ask", file: "cmd/tansy/serve.go", old: "cfg.RPC.MayReply = volumes[0].mayReply", new: "_ = volumes[0].mayReply", tests: successors},
 	{what: "standby: a lost volume is a failure like others", file: "cmd/tansy/serve.go", old: "os.Exit(exitTaken)", new: "os.Exit(exitFailure)", tests: successors},
 	{what: "standby: another's mark is an error to clients", file: "cmd/tansy/standby.go", old: "if err := v.fs.Lost(); err != nil {", new: "if err := v.fs.Lost(); err != nil && v.owner == nil {", tests: successors},
+	{what: "standby: nobody looks for another's mark when the lease is renewed", file: "standby/owner.go", old: "if o.look != nil {", new: "if o.look != nil && o.gone.Load() {", tests: heirs},
+	{what: "standby: a lease from before the mark could be looked for holds", file: "standby/owner.go", old: "\to.Lapse()\n", new: "", tests: heirs},
+	{what: "standby: who slept writes before it looks", file: "standby/owner.go", old: "bufs [][]byte) error {\n\tif !o.MayReply() {", new: "bufs [][]byte) error {\n\tif o == nil && !o.MayReply() {", tests: heirs},
+	{what: "standby: what fails for the loss of a volume is logged", file: "cmd/tansy/standby.go", old: "return !h.owner.Lost() && ", new: "return ", tests: successors},
 	{what: "standby: Ceph's lock is kept by who is done", file: "disk/rbd/rbd.go", old: "\td.helper.stop()\n\treturn nil\n", new: "\treturn nil\n", tests: heirs},
 	{what: "standby: the name of a private socket is told", file: "disk/rbd/rbd.go", old: "return &disk.Error{Op: e.Op, Path: d.name, Block: e.Block, Err: e.Err}", new: "return err", tests: heirs},
 

@@ -61,7 +61,7 @@ var (
 	mounts      = []string{"./mount"}
 	programs    = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
 	exported    = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
-	heirs       = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Lost|Close$|MayReply|Device|Nbdkit"}
+	heirs       = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
 	successors  = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares      = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	again       = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}

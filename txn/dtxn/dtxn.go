@@ -182,6 +182,9 @@ func (s *System) Free(which uint64) (uint64, error) {
 // once the bitmap has been read.
 func (s *System) Count(which uint64) (uint64, error) { return s.alloc[which].count() }
 
+// Look reads from the device whether the volume is another server's now, and is Lost then.
+func (s *System) Look() error { return s.j.Look() }
+
 // Lost is an error if the volume was seen to be another server's now.
 func (s *System) Lost() error { return s.j.Lost() }
 
