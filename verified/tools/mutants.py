@@ -21,7 +21,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
 # area, what it is, folder of its files
 AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("threads", "what the checks of the text find", ""),
-         ("spec", "the specification", "fs"), ("fs", "the file system", "fs")]
+         ("spec", "the specification", "fs"), ("fs", "the file system", "fs"), ("simplenfs", "the example", "../example/simplenfs")]
 
 
 def listed(area):
