@@ -162,10 +162,10 @@ func (v *Volume) Access(_ *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr,
 	return want & (nfs3.AccessRead | nfs3.AccessModify | nfs3.AccessExtend), a, err
 }
 
-// Fsinfo implements fs.FileSystem.
+// Fsinfo implements fs.FileSystem. Clients may ask for more than a file holds; some insist on it.
 func (v *Volume) Fsinfo(fs.Handle) (fs.Info, *fs.Attr, error) {
-	const n = fs.BlockSize
-	return fs.Info{RtMax: n, RtPref: n, RtMult: 1, WtMax: n, WtPref: n, WtMult: 1, DtPref: n, MaxFileSize: n, TimeDelta: fs.Time{Nsec: 1}, Properties: fs.PropHomogeneous}, nil, nil
+	const n = 64 << 10
+	return fs.Info{RtMax: n, RtPref: n, RtMult: 1, WtMax: n, WtPref: n, WtMult: 1, DtPref: n, MaxFileSize: 4096, TimeDelta: fs.Time{Nsec: 1}, Properties: fs.PropHomogeneous}, nil, nil
 }
 
 // Fsstat implements fs.FileSystem.

@@ -20,7 +20,7 @@ func main() {
 	flag.Parse()
 	d, err := disk.OpenFile(flag.Arg(0), disk.FileOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
-		if d, err = disk.CreateFile(flag.Arg(0), simplenfs.Size); err == nil {
+		if d, err = disk.CreateFile(flag.Arg(0), simplenfs.Size*disk.BlockSize); err == nil {
 			err = simplenfs.Create(d)
 		}
 	}
