@@ -367,8 +367,10 @@ func TestMistakes(t *testing.T) {
 	if _, err := Open(d); !errors.Is(err, ErrForeign) {
 		t.Errorf("a disk without a volume: %v", err)
 	}
-	if err := Create(disk.NewMem(Size - 1)); err == nil {
-		t.Error("a volume on a disk that is too small")
+	for _, size := range []uint64{Size - 1, Size + 1} {
+		if err := Create(disk.NewMem(size)); err == nil {
+			t.Errorf("a volume on a disk of %d blocks", size)
+		}
 	}
 }
 

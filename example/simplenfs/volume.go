@@ -58,10 +58,10 @@ func params(super []byte) journal.Params {
 	return p
 }
 
-// Create makes a volume of empty files on d, which must be new: Size blocks at least, all zeros.
+// Create makes a volume of empty files on d, which must be new: Size blocks, all zeros.
 func Create(d disk.Disk) error {
-	if d.Size() < Size {
-		return fmt.Errorf("simplenfs: %d blocks are too few, a volume takes %d", d.Size(), Size)
+	if d.Size() != Size {
+		return fmt.Errorf("simplenfs: a volume takes %d blocks, not %d", Size, d.Size())
 	}
 	super := make([]byte, disk.BlockSize)
 	rand.Read(super[16:80]) // two keys, and the UUID between them
