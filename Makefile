@@ -2,7 +2,7 @@
 GO ?= go
 CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
-GENERATE = python3 verified/tools/gen.py verified/compile.dfy
+GENERATE = python3 verified/tools/gen.py
 
 .PHONY: all serve test race verify metatheory gen gen-check test-linux bench lint mutants go-mutants fuzz rbd-helper
 
@@ -33,9 +33,10 @@ mutants: $(Z3)
 $(Z3):
 	verified/tools/install $(CACHE)
 
-# translate the verified code to Go
+# translate the verified code, and that of the examples, to Go
 gen:
-	$(GENERATE) internal/gen tansy/internal/gen tansy/internal/extern tansy/txn
+	$(GENERATE) verified/compile.dfy internal/gen tansy/internal/gen tansy/internal/extern tansy/txn
+	$(GENERATE) --runtime tansy/internal/gen example/compile.dfy example/internal/gen tansy/example/internal/gen tansy/internal/extern tansy/txn
 
 # the committed translation is the one of the committed sources
 gen-check:
@@ -66,7 +67,7 @@ bench:
 lint:
 	python3 verified/tools/threads.py --selftest
 	python3 verified/tools/unproved.py
-	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/'
+	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
 	GOOS=darwin $(GO) build ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 $$($(GO) list ./... | grep -v internal/gen)
 	python3 verified/tools/mutants.py -n

@@ -21,7 +21,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
 # area, what it is, folder of its files
 AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("threads", "what the checks of the text find", ""),
-         ("spec", "the specification", "fs"), ("fs", "the file system", "fs")]
+         ("spec", "the specification", "fs"), ("fs", "the file system", "fs"), ("simplenfs", "the example", "../example/simplenfs")]
 
 
 def listed(area):
@@ -85,9 +85,10 @@ def run(m):
     begin = time.time()
     tmp = tempfile.mkdtemp()
     try:
-        for d in ("lib", "trusted", "journal", "txn", "fs"):
-            shutil.copytree(os.path.join(root, d), os.path.join(tmp, d))
-        path = os.path.join(tmp, folder, f + ".dfy")
+        copy = os.path.join(tmp, "verified")
+        for d in ("lib", "trusted", "journal", "txn", "fs", "../example"):
+            shutil.copytree(os.path.join(root, d), os.path.join(copy, d))
+        path = os.path.join(copy, folder, f + ".dfy")
         with open(path) as h:
             text = h.read()
         if a not in text:
@@ -95,7 +96,7 @@ def run(m):
         with open(path, "w") as h:
             h.write(text.replace(a, b, 1))
         prover, proc = by.split(":") if ":" in by else (f, by)
-        return prove(os.path.join(tmp, folder, prover + ".dfy"), proc), time.time() - begin
+        return prove(os.path.join(copy, folder, prover + ".dfy"), proc), time.time() - begin
     finally:
         shutil.rmtree(tmp)
 
@@ -122,7 +123,7 @@ def markdown(rows, seconds):
         for m, v in rows:
             if m[0] == area:
                 f, name, by = m[2][0], m[2][1], (m[2] + ("threads.py",))[4]
-                f = os.path.normpath(os.path.join(folder, f))
+                f = os.path.normpath(os.path.join("verified", folder, f)).replace("verified/", "", 1)
                 by = by.replace(":*", ".dfy `") if ":" in by else "`" + by.lstrip("*.")
                 if len(m[2]) > 5 and good(m, v):
                     by, v = "", "means the same: " + m[2][5]

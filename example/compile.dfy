@@ -1,0 +1,2 @@
+// What is translated to Go of the examples.
+include "simplenfs/simplenfs.dfy"
