@@ -82,7 +82,8 @@ type State string
 
 // The states of a server, in this order.
 const (
-	Starting State = "starting" // the volume is not open yet
+	Standby  State = "standing by" // another server has the volume
+	Starting State = "starting"    // the volume is not open yet
 	Serving  State = "serving"
 	Stopping State = "stopping"
 )
@@ -103,6 +104,15 @@ type Status struct {
 // New returns the status of a server that starts.
 func New(cfg Config) *Status {
 	return &Status{cfg: cfg, begin: time.Now(), state: Starting, quit: make(chan struct{})}
+}
+
+// StandBy says that the server that starts waits for another one to go, or, if not on, that it does so no more.
+func (s *Status) StandBy(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state = Starting; on {
+		s.state = Standby
+	}
 }
 
 // Serve says that the server serves from now on, and begins to note its history.

@@ -122,6 +122,10 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	want("at the start", 200, 503, "the server is starting")
+	f.status.StandBy(true)
+	want("while another one has the volume", 200, 503, "the server is standing by")
+	f.status.StandBy(false)
+	want("when it has gone", 200, 503, "the server is starting")
 	f.serve()
 	want("serving", 200, 200, "ok")
 	err := errors.New("the device failed")

@@ -55,12 +55,14 @@ func TestPackaging(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d commands in the Dockerfile", n)
 	}
-	args := regexp.MustCompile(`(?m)^ +args: (\[.*\])$`).FindStringSubmatch(read("packaging/kubernetes/server.yaml"))
-	var list []string
-	if args == nil || json.Unmarshal([]byte(args[1]), &list) != nil {
-		t.Fatalf("the arguments in server.yaml: %q", args)
+	for _, name := range []string{"server.yaml", "standby.yaml"} {
+		args := regexp.MustCompile(`(?m)^ +args: (\[.*\])$`).FindStringSubmatch(read("packaging/kubernetes/" + name))
+		var list []string
+		if args == nil || json.Unmarshal([]byte(args[1]), &list) != nil {
+			t.Fatalf("the arguments in %s: %q", name, args)
+		}
+		known(t, name, list)
 	}
-	known(t, "server.yaml", list)
 	options := regexp.MustCompile(`TANSY_OPTIONS='([^']*)'`).FindStringSubmatch(read("docs/operations.md"))
 	if options == nil {
 		t.Fatal("no options in the recipe")
@@ -68,14 +70,14 @@ func TestPackaging(t *testing.T) {
 	known(t, "operations.md", append([]string{"serve"}, strings.Fields(options[1])...))
 }
 
-// What is for Kubernetes agrees with its schemas.
+// What is for Kubernetes agrees with its schemas, which the program has in itself.
 func TestKubernetes(t *testing.T) {
 	validate, err := exec.LookPath("kubernetes-validate")
 	if err != nil {
-		t.Skip("no kubernetes-validate here, a package of Python")
+		t.Skip("no kubernetes-validate here: pip install kubernetes-validate")
 	}
 	files, err := filepath.Glob("../../packaging/kubernetes/*.yaml")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
 	}
 	if out, err := exec.Command(validate, append([]string{"--strict"}, files...)...).CombinedOutput(); err != nil {
@@ -83,22 +85,24 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// The exports in the manifest can be read.
+// The exports in the manifests can be read.
 func TestKubernetesExports(t *testing.T) {
-	b, err := os.ReadFile("../../packaging/kubernetes/server.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`(?m)^  exports: \|\n((?:    .*\n)+)`).FindSubmatch(b)
-	if m == nil {
-		t.Fatal("no exports")
-	}
-	file := filepath.Join(t.TempDir(), "exports")
-	if err := os.WriteFile(file, m[1], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out := tansy(t, "exports", "check", file); !strings.Contains(out, "rw,no_root_squash") {
-		t.Errorf("%s", out)
+	for _, name := range []string{"server.yaml", "standby.yaml"} {
+		b, err := os.ReadFile("../../packaging/kubernetes/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(`(?m)^  exports: \|\n((?:    .*\n)+)`).FindSubmatch(b)
+		if m == nil {
+			t.Fatalf("no exports in %s", name)
+		}
+		file := filepath.Join(t.TempDir(), "exports")
+		if err := os.WriteFile(file, m[1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := tansy(t, "exports", "check", file); !strings.Contains(out, "rw,no_root_squash") {
+			t.Errorf("%s: %s", name, out)
+		}
 	}
 }
 

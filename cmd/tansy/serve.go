@@ -206,13 +206,21 @@ went to another server, or may have; nothing was answered since. One of several 
 		}})
 	}
 
+	var st *status.Status
 	if first := volumes[0]; rbd.IsName(first.image) {
+		standing := func(bool) {}
+		if *statusListen != "" { // a standby answers probes, too
+			if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
+				return fail(err)
+			}
+			standing = st.StandBy
+		}
 		taken := func(err error) {
 			fmt.Fprintf(log, "tansy serve: the volume is not ours any more: %v\n", err)
 			log.Close(lastWords)
 			os.Exit(exitTaken) // without a reply to what is in progress: the successor gets it again
 		}
-		if err := heir.own(first, *readOnly, taken); err != nil {
+		if err := heir.own(first, *readOnly, standing, taken); err != nil {
 			if errors.Is(err, context.Canceled) {
 				return exitOK // told to stop before there was anything to do
 			}
@@ -235,10 +243,9 @@ went to another server, or may have; nothing was answered since. One of several 
 		warnOpen(log.Logger, port.addr())
 	}
 
-	var st *status.Status
 	if port.status != nil {
 		st = newStatus(port.status, places.String(), log)
-	} else if *statusListen != "" {
+	} else if *statusListen != "" && st == nil {
 		if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
 			return fail(err)
 		}

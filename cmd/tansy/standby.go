@@ -59,8 +59,8 @@ func (s *succession) wrong(places []place) string {
 }
 
 // own makes v's device ours: it waits for the lock, if it may, and then until nothing of a former owner can be
-// read or answered any more. A signal ends the waiting.
-func (s *succession) own(v *volume, readOnly bool, lost func(error)) error {
+// read or answered any more. A signal ends the waiting. standing is told when it begins to wait for a server that lives, and when that is over.
+func (s *succession) own(v *volume, readOnly bool, standing func(bool), lost func(error)) error {
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()
 	if s.wait {
@@ -72,8 +72,12 @@ func (s *succession) own(v *volume, readOnly bool, lost func(error)) error {
 	}
 	d, err := rbd.Open(stop, v.image, rbd.Options{
 		ReadOnly: readOnly, Wait: s.wait, Take: s.take, Patience: max(10*time.Second, 2*s.lease),
-		Waiting: func(owner string) { v.log.Info("standing by", "volume", v.image, "owner", owner) },
+		Waiting: func(owner string) {
+			standing(true)
+			v.log.Info("standing by", "volume", v.image, "owner", owner)
+		},
 	})
+	standing(false)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,15 +266,36 @@ func ended(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
 }
 
-// TestStandbyStops: a standby that is told to stop has done nothing, and ends well.
+// TestStandbyStops: a standby that is told to stop has done nothing, and ends well. Meanwhile probes see that it is well, and not ready.
 func TestStandbyStops(t *testing.T) {
 	_, volume := onCeph(t)
 	p := startServe(t, "--volume", volume, "--lease", "1s")
-	next := newServe("--volume", volume, "--standby")
-	if err := next.cmd.Start(); err != nil {
+	next := newServe("--volume", volume, "--standby", "--status", "127.0.0.1:0")
+	out, err := next.cmd.StdoutPipe()
+	if err == nil {
+		err = next.cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	next.says(t, "standing by")
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "status on ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if text := get(t, url+"healthz"); text != "ok\n" {
+		t.Errorf("healthz: %q", text)
+	}
+	r, err := http.Get(url + "readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(r.Body)
+	r.Body.Close()
+	if r.StatusCode != http.StatusServiceUnavailable || string(text) != "the server is standing by\n" {
+		t.Errorf("readyz: %d %q", r.StatusCode, text)
+	}
 	next.stop(t)
 	p.stop(t)
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"sync"
 	"sync/atomic"
 
@@ -52,11 +52,11 @@ func mount(addr string, known *handles) (*Client, error) {
 }
 
 // MountOn mounts on a connection that is there already.
-func MountOn(nc net.Conn) (*Client, error) { return MountDir(nc, "/") }
+func MountOn(nc io.ReadWriteCloser) (*Client, error) { return MountDir(nc, "/") }
 
 // MountDir mounts a directory as MountOn mounts the root: it is the client's root. Its
 // error is an fs.Errno if the server says so.
-func MountDir(nc net.Conn, dir string) (*Client, error) {
+func MountDir(nc io.ReadWriteCloser, dir string) (*Client, error) {
 	return mountOn(NewConn(nc), dir, &handles{raw: map[fs.Handle][]byte{}})
 }
 

@@ -20,7 +20,7 @@ import (
 
 // Conn is a connection on which any number of calls may be in progress.
 type Conn struct {
-	nc net.Conn
+	nc io.ReadWriteCloser
 
 	wmu sync.Mutex // writing
 
@@ -60,8 +60,8 @@ func Dial(addr string) (*Conn, error) {
 }
 
 // NewConn makes a Conn of a connection. The numbers of its calls begin anywhere, as those of other clients do: with the same
-// numbers a new client's calls would be taken for those of an earlier one that come again.
-func NewConn(nc net.Conn) *Conn {
+// numbers a new client's calls would be taken for those of an earlier one that come again. Each call is written at once.
+func NewConn(nc io.ReadWriteCloser) *Conn {
 	c := &Conn{nc: nc, xid: rand.Uint32(), waiting: map[uint32]chan reply{}}
 	go c.read()
 	return c

@@ -1,7 +1,7 @@
 // Package rbdtest stands in for nbdkit in tests of volumes on Ceph, where there is no Ceph: images are files in a folder, the lock of
 // an image is that of its file. What only Ceph can do, it does to its processes: to take a lock is to kill the owner.
 //
-// A test binary that uses it is that nbdkit, too: it has a test that calls Helper.
+// A test binary that uses it is that nbdkit, too: it has a test that calls Helper. Others put the program in the folder nbdkit into their PATH.
 package rbdtest
 
 import (
@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -23,8 +24,8 @@ import (
 	"tansy/internal/nbdtest"
 )
 
-// folder is the variable of the environment with the folder of images.
-const folder = "TANSY_RBDTEST"
+// Folder is the variable of the environment with the folder of images.
+const Folder = "TANSY_RBDTEST"
 
 // fenceAfter is the one with the reads until a fence.
 const fenceAfter = "TANSY_RBDTEST_READS"
@@ -39,7 +40,7 @@ func Install(t testing.TB, test string) string {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv(folder, dir)
+	t.Setenv(Folder, dir)
 	return dir
 }
 
@@ -84,15 +85,16 @@ func FenceAfter(t testing.TB, reads int) {
 
 // Helper is the nbdkit, if the test binary was started as one.
 func Helper(t *testing.T) {
-	dir := os.Getenv(folder)
-	if dir == "" || flag.NArg() == 0 {
+	if os.Getenv(Folder) == "" || flag.NArg() == 0 {
 		t.Skip("only as another process")
 	}
-	os.Exit(serve(t, dir, flag.Args()))
+	os.Exit(Main(flag.Args()))
 }
 
-func serve(t *testing.T, dir string, args []string) int {
+// Main is the nbdkit, started with these arguments. It returns its exit code when it is told to end.
+func Main(args []string) int {
 	dieWithParent()
+	dir := os.Getenv(Folder)
 	settings := map[string]string{}
 	socket := ""
 	for i, a := range args {
@@ -108,24 +110,38 @@ func serve(t *testing.T, dir string, args []string) int {
 		return 1
 	}
 	owner := []byte(strconv.Itoa(os.Getpid()))
-	if err := os.WriteFile(filepath.Join(dir, image+".owner"), owner, 0o600); err != nil {
-		t.Fatal(err)
+	l, err := net.Listen("unix", socket)
+	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, image+".owner"), owner, 0o600)); err != nil {
+		say("failed " + err.Error())
+		return 1
 	}
-	fenced := &fence{Disk: d}
-	fenced.reads.Store(math.MaxInt64)
+	watched := &watch{Disk: d}
+	watched.reads.Store(math.MaxInt64)
 	if n, err := strconv.ParseInt(os.Getenv(fenceAfter), 10, 64); err == nil {
-		fenced.reads.Store(n)
+		watched.reads.Store(n)
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1)
 	var s nbdtest.Server
-	s.Listen(t, fenced, "unix", socket)
+	s.SetDisk(watched)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.Serve(c)
+		}
+	}()
 	say("locked")
+	if patience, err := strconv.Atoi(settings["patience"]); err == nil {
+		go watched.endParent(os.Getppid(), patience)
+	}
 	for s := range signals {
 		if s == syscall.SIGTERM {
 			break
 		}
-		fenced.up.Store(true)
+		watched.fenced.Store(true)
 	}
 	return 0
 }
@@ -154,29 +170,46 @@ func open(dir, image string, settings map[string]string) disk.Disk {
 	}
 }
 
-// fence is a disk that may be shut off.
-type fence struct {
+// watch is a disk that may be shut off, and knows whether anybody asks for anything.
+type watch struct {
 	disk.Disk
-	up    atomic.Bool
-	reads atomic.Int64 // until it goes up by itself
+	fenced       atomic.Bool
+	reads        atomic.Int64  // until it is shut off by itself
+	begun, ended atomic.Uint64 // requests
 }
 
-func (f *fence) pass(do func() error) error {
-	if f.up.Load() {
+// endParent kills the parent when it has asked for nothing for some seconds.
+func (w *watch) endParent(parent, patience int) {
+	for idle, seen := 0, uint64(0); idle < patience; idle++ {
+		time.Sleep(time.Second) // this process may be stopped itself: that is no time without a request
+		if n := w.begun.Load(); n != seen || n != w.ended.Load() {
+			idle, seen = -1, n
+		}
+	}
+	if os.Getppid() == parent {
+		say("hangs")
+		syscall.Kill(parent, syscall.SIGKILL)
+	}
+}
+
+func (w *watch) pass(do func() error) error {
+	w.begun.Add(1)
+	defer w.ended.Add(1)
+	if w.fenced.Load() {
 		return syscall.ESHUTDOWN
 	}
 	return do()
 }
 
-func (f *fence) ReadAt(a uint64, bufs [][]byte) error {
-	if f.reads.Add(-1) < 0 {
-		f.up.Store(true)
+func (w *watch) ReadAt(a uint64, bufs [][]byte) error {
+	if w.reads.Add(-1) < 0 {
+		w.fenced.Store(true)
 	}
-	return f.pass(func() error { return f.Disk.ReadAt(a, bufs) })
+	return w.pass(func() error { return w.Disk.ReadAt(a, bufs) })
 }
 
-func (f *fence) WriteAt(a uint64, bufs [][]byte) error {
-	return f.pass(func() error { return f.Disk.WriteAt(a, bufs) })
+func (w *watch) WriteAt(a uint64, bufs [][]byte) error {
+	return w.pass(func() error { return w.Disk.WriteAt(a, bufs) })
 }
 
-func (f *fence) Barrier() error { return f.pass(f.Disk.Barrier) }
+func (w *watch) Barrier() error { return w.pass(w.Disk.Barrier) }

@@ -17,7 +17,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("usage: probe ping|rename|rmdir|open|create|utimes|exclusive|unlinked|journal|storm|verify|as ...")
+		fail("usage: probe ping|announce|rename|rmdir|open|create|utimes|exclusive|unlinked|journal|storm|verify|as ...")
 	}
 	run(os.Args[1], os.Args[2:])
 }
@@ -28,6 +28,8 @@ func run(verb string, a []string) {
 		c, err := net.DialTimeout("tcp", a[0], time.Second)
 		check(err)
 		c.Close()
+	case "announce": // DEVICE ADDRESS: tell the others where the address is now
+		announce(a[0], a[1])
 	case "rename":
 		expect(syscall.Rename(a[0], a[1]), a[2]) // os.Rename has rules of its own
 	case "rmdir":
