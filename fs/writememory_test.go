@@ -63,7 +63,8 @@ func TestWriteMemory(t *testing.T) {
 	}
 	wg.Wait()
 	closeFS(t, v)
-	if n := dbytes.WritesHeld(); n != before {
+	// Those of volumes that other tests left behind may have been given back meanwhile.
+	if n := dbytes.WritesHeld(); n > before {
 		t.Errorf("%d blocks of WRITEs are in use when the volume is closed", n-before)
 	}
 }
