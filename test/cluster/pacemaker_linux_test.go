@@ -114,6 +114,7 @@ func needAgents(t *testing.T) {
 
 // TestPacemaker: a server and the address are a group, which moves as Pacemaker has it move.
 func TestPacemaker(t *testing.T) {
+	needTakeovers(t)
 	needAgents(t)
 	c := newCluster(t)
 	on, other := c.node("a"), c.node("b")
