@@ -52,7 +52,7 @@ var typeBits = map[fs.Type]uint32{
 // The kernel's seconds are signed. One before 1970 comes as a large number, is kept, and goes back as it came.
 func (f *fileSystem) attr(a *fs.Attr, out *fuse.Attr) {
 	nlink := a.Nlink
-	if _, hidden := f.nodes.isOpen(a.Ino); hidden != "" || a.Ino == f.root.Ino && f.hidden.made() {
+	if _, hidden := f.nodes.isOpen(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen})); hidden != "" || a.Ino == f.root.Ino && f.hidden.made() {
 		nlink--
 	}
 	*out = fuse.Attr{
@@ -67,7 +67,7 @@ func (f *fileSystem) attr(a *fs.Attr, out *fuse.Attr) {
 // entry tells the kernel of a file.
 func (f *fileSystem) entry(h fs.Handle, a *fs.Attr, out *fuse.EntryOut) {
 	f.nodes.learn(h)
-	out.NodeId, out.Generation = h.Ino, h.Gen
+	out.NodeId, out.Generation = nodeID(h), h.Gen
 	out.SetEntryTimeout(entryTimeout)
 	out.SetAttrTimeout(attrTimeout)
 	f.attr(a, &out.Attr)

@@ -144,13 +144,14 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error) error
 	if err != nil {
 		return take() // which says what is wrong, if anything is
 	}
-	defer f.nodes.lockNames(n.Handle.Ino)()
+	id := nodeID(n.Handle)
+	defer f.nodes.lockNames(id)()
 	a, err := f.volume.Getattr(n.Handle)
 	if err != nil {
 		return err
 	}
 	last := a.Type == fs.Directory || a.Nlink == 1
-	open, hidden := f.nodes.isOpen(a.Ino)
+	open, hidden := f.nodes.isOpen(id)
 	if !last || !open || a.Type == fs.Directory || hidden != "" {
 		err := take()
 		if err == nil && last {
@@ -161,22 +162,22 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error) error
 	if hidden, err = f.hidden.link(n.Handle); err != nil {
 		return err
 	}
-	f.nodes.with(a.Ino, func(x *node) { x.hidden = hidden }) // from here on the link does not count
+	f.nodes.with(id, func(x *node) { x.hidden = hidden }) // from here on the link does not count
 	if err := take(); err != nil {
-		f.nodes.with(a.Ino, func(x *node) { x.hidden = "" })
+		f.nodes.with(id, func(x *node) { x.hidden = "" })
 		return errors.Join(err, f.hidden.remove(hidden))
 	}
 	return nil
 }
 
 // close notes that a file is closed once. With the last time a hidden one is removed.
-func (f *fileSystem) close(ino uint64) {
-	defer f.nodes.lockNames(ino)()
+func (f *fileSystem) close(id uint64) {
+	defer f.nodes.lockNames(id)()
 	var hidden string
 	var h fs.Handle
-	f.nodes.with(ino, func(x *node) {
+	f.nodes.with(id, func(x *node) {
 		if x.opens = max(x.opens-1, 0); x.opens == 0 {
-			hidden, h = x.hidden, fs.Handle{Ino: ino, Gen: x.gen}
+			hidden, h = x.hidden, x.handle
 		}
 	})
 	if hidden == "" {
@@ -193,6 +194,6 @@ func (f *fileSystem) close(ino uint64) {
 	if a.Nlink == 1 {
 		f.nodes.setGone(a)
 	} else { // it got a name: O_TMPFILE, linkat(2)
-		f.nodes.with(ino, func(x *node) { x.hidden = "" })
+		f.nodes.with(id, func(x *node) { x.hidden = "" })
 	}
 }

@@ -36,9 +36,9 @@ func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, o
 }
 
 // Forget implements fuse.RawFileSystem.
-func (f *fileSystem) Forget(ino, times uint64) {
-	if ino != f.root.Ino {
-		f.nodes.forget(ino, times)
+func (f *fileSystem) Forget(id, times uint64) {
+	if id != nodeID(f.root) {
+		f.nodes.forget(id, times)
 	}
 }
 
@@ -129,7 +129,7 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	if st := f.made(n, err, &out.EntryOut); st != fuse.OK {
 		return st
 	}
-	f.nodes.with(n.Handle.Ino, func(x *node) { x.opens++ })
+	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens++ })
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	return fuse.OK
 }
@@ -154,9 +154,9 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 		return status(err)
 	}
 	f.nodes.learn(n.Handle)
-	f.nodes.with(n.Handle.Ino, func(x *node) { x.opens, x.hidden = 1, hidden })
+	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens, x.hidden = 1, hidden })
 	f.entry(n.Handle, &n.Attr, &out.EntryOut)
-	f.nodes.forget(n.Handle.Ino, 1) // it was learnt twice
+	f.nodes.forget(nodeID(n.Handle), 1) // it was learnt twice
 	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
 	return fuse.OK
 }
@@ -174,7 +174,7 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 	if err != nil {
 		return status(err)
 	}
-	defer f.nodes.lockNames(file.Ino)()
+	defer f.nodes.lockNames(nodeID(file))()
 	a, _, err := f.volume.Link(superuser, file, dir, []byte(name))
 	if err != nil {
 		return status(err)

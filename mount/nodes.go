@@ -3,20 +3,35 @@
 package mount
 
 import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+
 	"tansy/fs"
 	"tansy/internal/lockorder"
 )
 
-// A node is a file that the kernel knows. The kernel names it by its inode number; the generation stays here.
+// A node is a file that the kernel knows.
 type node struct {
-	gen     uint64
+	handle  fs.Handle
 	lookups uint64 // times that the kernel was told of it and has not forgotten
 	opens   int
 	hidden  string   // the name that it lives by while it is open without one of its own; see hidden.go
 	gone    *fs.Attr // what it was when it was removed, which the kernel may still ask for
 }
 
-// nodes are those that the kernel knows, by inode number.
+// nodeID is what the kernel knows a file by. An inode number alone would not do: it is used again, and replies about the file
+// that had it and about the one that has it may reach the kernel in any order; one that knows it by another generation
+// takes the file for a bad one.
+func nodeID(h fs.Handle) uint64 {
+	if h.Ino == fuse.FUSE_ROOT_ID { // that of the root is given
+		return h.Ino
+	}
+	return h.Gen<<inoBits | h.Ino&(1<<inoBits-1)
+}
+
+// inoBits is how many bits of a node's number are those of the inode number: a volume of 2 PiB has 2^37 inodes.
+const inoBits = 40
+
+// nodes are those that the kernel knows, by their numbers.
 type nodes struct {
 	shards [64]struct {
 		lockorder.Mutex[lockorder.Nodes]
@@ -37,11 +52,11 @@ func newNodes(root fs.Handle) *nodes {
 }
 
 // with calls f with the node, under the lock of its shard. It is false if the kernel does not know the file.
-func (n *nodes) with(ino uint64, f func(x *node)) bool {
-	s := &n.shards[ino%uint64(len(n.shards))]
+func (n *nodes) with(id uint64, f func(x *node)) bool {
+	s := &n.shards[id%uint64(len(n.shards))]
 	s.Lock()
 	defer s.Unlock()
-	x := s.known[ino]
+	x := s.known[id]
 	if x != nil {
 		f(x)
 	}
@@ -49,54 +64,51 @@ func (n *nodes) with(ino uint64, f func(x *node)) bool {
 }
 
 // lockNames keeps the names of a file as they are, until the result is called.
-func (n *nodes) lockNames(ino uint64) (unlock func()) {
-	l := &n.naming[ino%uint64(len(n.naming))]
+func (n *nodes) lockNames(id uint64) (unlock func()) {
+	l := &n.naming[id%uint64(len(n.naming))]
 	l.Lock()
 	return l.Unlock
 }
 
-// learn notes that the kernel is being told of a file. When an inode number was used again, what it was before is
-// forgotten with it: the kernel tells the two apart by the generation, but counts them together.
+// learn notes that the kernel is being told of a file.
 func (n *nodes) learn(h fs.Handle) {
-	s := &n.shards[h.Ino%uint64(len(n.shards))]
+	id := nodeID(h)
+	s := &n.shards[id%uint64(len(n.shards))]
 	s.Lock()
 	defer s.Unlock()
-	x := s.known[h.Ino]
+	x := s.known[id]
 	if x == nil {
-		x = &node{gen: h.Gen}
-		s.known[h.Ino] = x
-	}
-	if x.gen < h.Gen {
-		*x = node{gen: h.Gen, lookups: x.lookups}
+		x = &node{handle: h}
+		s.known[id] = x
 	}
 	x.lookups++
 }
 
 // forget notes that the kernel has forgotten a file, so many times.
-func (n *nodes) forget(ino, times uint64) {
-	s := &n.shards[ino%uint64(len(n.shards))]
+func (n *nodes) forget(id, times uint64) {
+	s := &n.shards[id%uint64(len(n.shards))]
 	s.Lock()
 	defer s.Unlock()
-	if x := s.known[ino]; x != nil {
+	if x := s.known[id]; x != nil {
 		if x.lookups -= min(times, x.lookups); x.lookups == 0 {
-			delete(s.known, ino)
+			delete(s.known, id)
 		}
 	}
 }
 
-// handle is the file that the kernel means by an inode number.
-func (n *nodes) handle(ino uint64) (h fs.Handle, err error) {
-	if !n.with(ino, func(x *node) { h = fs.Handle{Ino: ino, Gen: x.gen} }) {
+// handle is the file that the kernel means by a number.
+func (n *nodes) handle(id uint64) (h fs.Handle, err error) {
+	if !n.with(id, func(x *node) { h = x.handle }) {
 		return h, fs.ErrStale
 	}
 	return h, nil
 }
 
 // open notes that a file is opened. One that is gone is not: the kernel then looks its name up once more.
-func (n *nodes) open(ino uint64) (err error) {
-	defer n.lockNames(ino)()
+func (n *nodes) open(id uint64) (err error) {
+	defer n.lockNames(id)()
 	err = fs.ErrStale
-	n.with(ino, func(x *node) {
+	n.with(id, func(x *node) {
 		if x.gone == nil {
 			x.opens++
 			err = nil
@@ -106,19 +118,19 @@ func (n *nodes) open(ino uint64) (err error) {
 }
 
 // isOpen tells whether somebody has the file open, and the name that it is hidden by.
-func (n *nodes) isOpen(ino uint64) (open bool, hidden string) {
-	n.with(ino, func(x *node) { open, hidden = x.opens > 0, x.hidden })
+func (n *nodes) isOpen(id uint64) (open bool, hidden string) {
+	n.with(id, func(x *node) { open, hidden = x.opens > 0, x.hidden })
 	return open, hidden
 }
 
 // gone is what a removed file was, or nil.
-func (n *nodes) gone(ino uint64) (a *fs.Attr) {
-	n.with(ino, func(x *node) { a = x.gone })
+func (n *nodes) gone(id uint64) (a *fs.Attr) {
+	n.with(id, func(x *node) { a = x.gone })
 	return a
 }
 
 // setGone notes that a file was removed, which had these attributes.
 func (n *nodes) setGone(a fs.Attr) {
 	a.Nlink = 0
-	n.with(a.Ino, func(x *node) { x.gone, x.hidden = &a, "" })
+	n.with(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen}), func(x *node) { x.gone, x.hidden = &a, "" })
 }

@@ -13,41 +13,59 @@ import (
 	"tansy/fs"
 )
 
-// The kernel names files by their inode numbers, which are used again.
+// Inode numbers are used again: the kernel knows what has one and what had it by numbers of their own, whichever it is told of first.
 func TestNodes(t *testing.T) {
-	n := newNodes(fs.Handle{Ino: 1, Gen: 1})
+	root := fs.Handle{Ino: fuse.FUSE_ROOT_ID, Gen: 1}
+	n := newNodes(root)
+	if nodeID(root) != fuse.FUSE_ROOT_ID {
+		t.Error("the root has another number than the kernel expects")
+	}
 	old, now := fs.Handle{Ino: 5, Gen: 1}, fs.Handle{Ino: 5, Gen: 2}
+	was, is := nodeID(old), nodeID(now)
+	if was == is || nodeID(fs.Handle{Ino: 1<<37 - 1, Gen: 1}) == nodeID(fs.Handle{Ino: 1<<37 - 1, Gen: 2}) {
+		t.Error("two files have one number")
+	}
 	n.learn(old)
-	if h, err := n.handle(5); h != old || err != nil {
+	if h, err := n.handle(was); h != old || err != nil {
 		t.Error(h, err)
 	}
-	if err := n.open(5); err != nil {
+	if err := n.open(was); err != nil {
 		t.Error(err)
 	}
-	if open, _ := n.isOpen(5); !open {
+	if open, _ := n.isOpen(was); !open {
 		t.Error("not open")
 	}
-	n.setGone(fs.Attr{Ino: 5, Nlink: 1})
-	if err := n.open(5); err != fs.ErrStale || n.gone(5).Nlink != 0 {
-		t.Error(err, n.gone(5))
+	n.setGone(fs.Attr{Ino: 5, Gen: 1, Nlink: 1})
+	if err := n.open(was); err != fs.ErrStale || n.gone(was).Nlink != 0 {
+		t.Error(err, n.gone(was))
 	}
 	n.learn(now)
 	n.learn(old) // told late
-	if h, err := n.handle(5); h != now || err != nil || n.gone(5) != nil {
-		t.Error(h, err, n.gone(5))
+	if h, err := n.handle(is); h != now || err != nil || n.gone(is) != nil {
+		t.Error(h, err, n.gone(is))
 	}
-	if open, _ := n.isOpen(5); open {
+	if h, err := n.handle(was); h != old || err != nil || n.gone(was) == nil {
+		t.Error(h, err, n.gone(was))
+	}
+	if open, _ := n.isOpen(is); open {
 		t.Error("the new file is open")
 	}
-	n.forget(5, 2)
-	if _, err := n.handle(5); err != nil {
+	n.forget(was, 1)
+	if _, err := n.handle(was); err != nil {
 		t.Error(err)
 	}
-	n.forget(5, 1)
-	if _, err := n.handle(5); err != fs.ErrStale {
+	n.forget(was, 1)
+	if _, err := n.handle(was); err != fs.ErrStale {
 		t.Error(err)
 	}
-	n.forget(5, 1) // of nothing
+	if _, err := n.handle(is); err != nil {
+		t.Error(err)
+	}
+	n.forget(is, 1)
+	if _, err := n.handle(is); err != fs.ErrStale {
+		t.Error(err)
+	}
+	n.forget(is, 1) // of nothing
 }
 
 func TestStatus(t *testing.T) {
@@ -101,7 +119,7 @@ func TestCalls(t *testing.T) {
 	var dir fuse.EntryOut
 	k.ok("mkdir", k.Mkdir(nil, &fuse.MkdirIn{InHeader: atRoot, Mode: 0o2777}, "d", &dir))
 	group := uint32(7)
-	if _, err := v.Setattr(superuser, fs.Handle{Ino: dir.NodeId, Gen: dir.Generation}, &fs.SetAttr{GID: &group}, nil); err != nil {
+	if _, err := v.Setattr(superuser, fs.Handle{Ino: dir.Ino, Gen: dir.Generation}, &fs.SetAttr{GID: &group}, nil); err != nil {
 		t.Fatal(err)
 	}
 	who := fuse.InHeader{NodeId: dir.NodeId, Caller: fuse.Caller{Owner: fuse.Owner{Uid: 11, Gid: 12}}}
