@@ -56,7 +56,7 @@ func defaultCache(memory uint64) byteSize {
 }
 
 // divide is what of a volume's cache is for blocks that are home, and what for those in the log that are not
-// yet, in bytes: these get an eighth, which is enough when it is large, and must be enough when it is small.
+// yet, in bytes: these get an eighth, but no more than they have use for, and no less than the journal needs.
 func divide(cache uint64) (clean, pinned uint64) {
 	pinned = min(cache/8, journal.DefaultPinnedBytes)
 	return cache - pinned, max(pinned, journal.MinPinnedBytes)

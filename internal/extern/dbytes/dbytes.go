@@ -20,7 +20,7 @@ const BlkSize = 4096
 // Bytes is a mutable buffer. Data is what the ghost field `data` stands for.
 type Bytes struct {
 	Data   []byte
-	copies *Copies // of a Source; else nil
+	copies *copies // of a Source; else nil
 }
 
 // Blk is an immutable block. It is an array, not a slice, so that a pointer to it

@@ -15,7 +15,7 @@ import (
 // needs a third of the processors, and all the memory that it may take.
 //
 // So it is counted who may see such a block, and when nobody may, its memory is used again. Those are
-//   - who made it (Copies), until the WRITE is over;
+//   - who made it (Source), until the WRITE is over;
 //   - each map of blocks that has it (dlog.BMap), until it is cleared or dropped: what is being written by the logger
 //     or the installer lies in maps that do not change meanwhile;
 //   - each Hold that it is kept for (dlog.Hold): who has got it from such a map under the journal's mutex, and sees it
@@ -170,12 +170,12 @@ func WriteMemory() int64 { return writes.resident() }
 // WritesHeld is how many of these blocks somebody may see.
 func WritesHeld() int { return writes.inUse() }
 
-// Copies are blocks that were copied from a buffer, and are its own until they are let go.
-type Copies struct{ blocks []*Blk }
+// copies are blocks that were copied from a buffer, and are its own until they are let go.
+type copies struct{ blocks []*Blk }
 
 // Source returns a buffer of data, which CopyOf copies to memory outside of Go's heap. When all transactions that write the copies have
 // ended, however they did, the caller has to call LetGo.
-func Source(data []byte) *Bytes { return &Bytes{Data: data, copies: new(Copies)} }
+func Source(data []byte) *Bytes { return &Bytes{Data: data, copies: new(copies)} }
 
 // LetGo ends the copies that b was the source of, but for those in maps and for Holds.
 func (b *Bytes) LetGo() {
