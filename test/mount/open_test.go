@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -222,6 +223,15 @@ func TestRemoveOpenOnFullVolume(t *testing.T) {
 	for _, f := range open {
 		must(t, f.Close())
 	}
-	must(t, os.WriteFile(filepath.Join(m.Dir, "small"), make([]byte, 4<<20), 0o644)) // its room is there at once
+	// Its room is there once the kernel has said that nobody has "big" open; close(2) does not wait for that.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		err := os.WriteFile(filepath.Join(m.Dir, "small"), make([]byte, 4<<20), 0o644)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.ENOSPC) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
 	m.Unmount(t, bin, image)
 }
