@@ -13,9 +13,11 @@ type CallID struct {
 	via    Via
 }
 
-// Via is the connection that a call came by. It is compared.
+// Via is how a call came, and its reply goes.
 type Via interface {
-	// Delivered tells that the peer has got all that was sent to it, and is still there.
+	// Connection identifies the connection. It is compared.
+	Connection() any
+	// Delivered tells that the peer has the reply, and is still there.
 	Delivered() bool
 }
 

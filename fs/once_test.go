@@ -13,6 +13,7 @@ import (
 // line is a connection whose peer has got everything, if it is set.
 type line struct{ got bool }
 
+func (l *line) Connection() any { return l }
 func (l *line) Delivered() bool { return l.got }
 
 // onceVolume is a volume that can be opened again, with a clock of its own.
@@ -167,6 +168,7 @@ func TestOnce(t *testing.T) {
 		}
 		for what, f := range map[string]FileSystem{
 			"another number": x.as(1, 8, c.name, "", nil), "another client": x.as(2, 7, c.name, "", nil), "other arguments": x.as(1, 7, c.name, "x", nil), "no name": x.v,
+			"another user":   x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{UID: 1}, nil, nil)),
 			"another caller": x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{GID: 1}, nil, nil)),
 			"another group":  x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
 		} {
@@ -297,6 +299,48 @@ func TestRecordsOldestFirst(t *testing.T) {
 		for i := last - 100; i < last; i++ {
 			answers(t, fmt.Sprint("mkdir again: ", i, " of ", last), mkdir(fmt.Sprint(i)), nil)
 		}
+	}
+}
+
+// A client that has lost a reply finds the record of its call, however many calls others behind its address make meanwhile which get theirs:
+// as long as the server runs, and after it was started anew.
+func TestAwaitedRecordsStay(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		x := newOnce(t, 16384, MkfsOptions{Replies: 1024})
+		root := x.v.Root()
+		xid := uint32(0)
+		others := func(rounds int) {
+			for range rounds {
+				xid++
+				x.now = x.now.Add(time.Millisecond)
+				_, err := x.as(1, xid, "MKDIR", "other", &line{got: true}).Mkdir(rootCred, root, []byte("other"), &SetAttr{})
+				answers(t, "mkdir of others", err, nil)
+				_, err = x.as(1, xid, "RMDIR", "other", &line{got: true}).Rmdir(rootCred, root, []byte("other"))
+				answers(t, "rmdir of others", err, nil)
+			}
+		}
+		mkdir := func(n int, via Via) error {
+			_, err := x.as(1, 0, "MKDIR", fmt.Sprint(n), via).Mkdir(rootCred, root, fmt.Append(nil, n), &SetAttr{})
+			return err
+		}
+		others(700) // all places are in use
+		for n := range 40 {
+			answers(t, "mkdir", mkdir(n, &line{}), nil)
+			others(2)
+		}
+		if restart {
+			x.again()
+		}
+		others(1500)
+		for n := range 40 {
+			answers(t, "mkdir again", mkdir(n, &line{}), nil)
+		}
+		others(1500)
+		for n := range 40 {
+			answers(t, "mkdir again, which got no reply, either", mkdir(n, &line{got: true}), nil)
+		}
+		others(1500)
+		answers(t, "mkdir again, which has its reply", mkdir(0, nil), ErrExist)
 	}
 }
 

@@ -64,7 +64,8 @@ func (m moment) compare(o moment) int {
 // chunk is a block of records.
 type chunk struct {
 	holder *holder
-	used   int // places, in this round
+	used   int  // places, in this round
+	force  bool // in this round, places of awaited records are used, too
 	newest moment
 	room   bool   // the host has given it
 	given  uint64 // when its holder got it, in gifts
@@ -166,7 +167,7 @@ func (r *replies) give(h *holder, i int) {
 		}
 	}
 	r.gifts++
-	c.holder, c.used, c.given = h, 0, r.gifts
+	c.holder, c.used, c.force, c.given = h, 0, false, r.gifts
 	h.chunks = append(h.chunks, i)
 	r.clients[h.id] = h
 }
@@ -214,7 +215,7 @@ func (r *replies) begin(id *CallID) *place {
 // got tells that a client does not ask again for what a record is of, so that the call must be a new one with the same number: the reply went
 // over another connection, which stands, and has arrived.
 func (r *replies) got(rec *record, id *CallID) bool {
-	return rec.via != nil && rec.via != id.via && rec.via.Delivered()
+	return rec.via != nil && (id.via == nil || rec.via.Connection() != id.via.Connection()) && rec.via.Delivered()
 }
 
 // since is from when on records count that are like this one.
@@ -228,7 +229,32 @@ func (r *replies) since(rec *record) (sec uint64, ok bool) {
 	return from, rec.at >= from && (!rec.old || now.Before(r.opened.Add(recordWindow)))
 }
 
-// pick chooses a place for a record of a client.
+// awaited tells that the client of a record may yet ask again.
+func (r *replies) awaited(rec *record) bool {
+	_, counts := r.since(rec)
+	return counts && (rec.via == nil || !rec.via.Delivered())
+}
+
+// spare tells that chunk i has a place whose record nobody waits for.
+func (r *replies) spare(i int) bool {
+	for at := i * chunkPlaces; at < (i+1)*chunkPlaces; at++ {
+		if rec := r.places[at]; !r.busy[at] && (rec == nil || !r.awaited(rec)) {
+			return true
+		}
+	}
+	return false
+}
+
+// oldest is the oldest chunk of a client, which has some, that has a spare place; or else the oldest one.
+func (r *replies) oldest(h *holder) int {
+	if k := slices.IndexFunc(h.chunks, r.spare); k >= 0 {
+		return h.chunks[k]
+	}
+	return h.chunks[0]
+}
+
+// pick chooses a place for a record of a client: one whose record nobody waits for, if there is one. So a client whose reply was lost finds its
+// record even if others of the same address have gone on meanwhile with more calls than there are places.
 func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 	h := r.holder(id)
 	for range len(h.chunks) + 2 {
@@ -237,7 +263,7 @@ func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 			for c := &r.chunks[i]; c.used < chunkPlaces; {
 				at := uint64(i*chunkPlaces + c.used)
 				c.used++
-				if !r.busy[at] {
+				if rec := r.places[at]; !r.busy[at] && (rec == nil || c.force || !r.awaited(rec)) {
 					return at, true
 				}
 			}
@@ -246,13 +272,15 @@ func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 		if ok && !r.backed(i) { // on a full host: one that has room, or none
 			i, ok = 0, len(h.chunks) > 0
 			if ok {
-				i = h.chunks[0]
+				i = r.oldest(h)
 			}
 		}
 		if !ok {
 			break
 		}
+		force := r.chunks[i].holder != h || !r.spare(i)
 		r.give(h, i)
+		r.chunks[i].force = force
 	}
 	if len(h.chunks) == 0 {
 		delete(r.clients, id)
@@ -270,12 +298,8 @@ func (r *replies) backed(i int) bool {
 // another is the chunk that a client goes on with: its oldest one, if that is old or it has many; one that is nobody's; what others
 // have not used for a while; its oldest one; the first one of who has most. So no client pushes out records of others who have no more than it.
 func (r *replies) another(h *holder, now uint64) (i int, ok bool) {
-	own := -1
-	if len(h.chunks) > 0 {
-		own = h.chunks[0]
-		if len(h.chunks) >= clientChunks || now > r.chunks[own].newest.sec+uint64(recordWindow/time.Second) {
-			return own, true
-		}
+	if n := len(h.chunks); n >= clientChunks || n > 0 && now > r.chunks[h.chunks[0]].newest.sec+uint64(recordWindow/time.Second) {
+		return r.oldest(h), true
 	}
 	oldest, most := -1, -1
 	for i := range r.chunks {
@@ -297,8 +321,8 @@ func (r *replies) another(h *holder, now uint64) (i int, ok bool) {
 	switch {
 	case oldest >= 0 && now > r.chunks[oldest].newest.sec+uint64(keepFor/time.Second):
 		return oldest, true
-	case own >= 0:
-		return own, true
+	case len(h.chunks) > 0:
+		return r.oldest(h), true
 	}
 	return most, most >= 0
 }

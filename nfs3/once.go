@@ -18,8 +18,8 @@ func (s *Service) once(c call) fs.FileSystem {
 		return s.fs
 	}
 	var via fs.Via
-	if c.Link != nil {
-		via = c.Link
+	if r := c.Receipt(); r != nil {
+		via = r
 	}
 	return o.Once(fs.NewCallID(peer.AddrPort().Addr(), c.XID, c.proc, c.cred, c.args, via))
 }

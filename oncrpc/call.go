@@ -71,7 +71,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	c.held += t.bytes
 	c.data += t.weight
 	c.mu.Unlock()
-	t.call.Args, t.call.Cred, t.call.Peer, t.call.Link = args, cred, c.call.Peer, c.call.Link
+	t.call.Args, t.call.Cred, t.call.Peer, t.call.link = args, cred, c.call.Peer, c.link
 	if !c.alone(others) {
 		c.s.work.start(t)
 	} else if !c.runLone(t) {
@@ -189,7 +189,7 @@ func (t *task) run() outgoing {
 	execute(c.s, t.proc, &t.call, t.xid)
 	buf.b = t.call.Reply.b
 	t.release()
-	return outgoing{buf: buf, data: t.call.Reply.data, done: t.call.Reply.done, calls: 1, bytes: t.bytes, weight: t.weight}
+	return outgoing{buf: buf, data: t.call.Reply.data, done: t.call.Reply.done, receipt: t.call.receipt, calls: 1, bytes: t.bytes, weight: t.weight}
 }
 
 // release gives back the memory of the arguments.

@@ -61,11 +61,12 @@ type conn struct {
 	recordDue atomic.Int64 // a large record will have been slow then
 	sendsFast atomic.Int64 // bytes of large records that were not, up to provenRecords
 
-	id             uint64 // of the server's connections
-	since          time.Time
-	calls          atomic.Uint64
-	received, sent atomic.Uint64                   // bytes
-	counted        struct{ received, sent uint64 } // of these in Server.count; guarded by Server.mu
+	id       uint64 // of the server's connections
+	since    time.Time
+	calls    atomic.Uint64
+	received atomic.Uint64                   // bytes
+	link     *link                           // which counts those that were sent
+	counted  struct{ received, sent uint64 } // of these in Server.count; guarded by Server.mu
 
 	mu       lockorder.Mutex[lockorder.Connection]
 	changed  sync.Cond // inFlight or queued went down, or writing ended
@@ -107,7 +108,7 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn, h *host) *conn {
-	c := &conn{s: s, nc: nc, host: h, pace: fresh}
+	c := &conn{s: s, nc: nc, host: h, pace: fresh, link: new(link)}
 	c.in = account{m: s.records, host: &h.records, class: fresh}
 	c.out = account{m: s.calls, host: &h.calls, class: fresh}
 	c.copies = account{m: s.copies, host: &h.copies, class: proven} // its peer has sent what there is to send
@@ -120,7 +121,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 			c.sock.init(raw)
 			c.sock.limit(maxUnsent)
 			c.unread.init(raw)
-			c.call.Link = &Link{raw}
+			c.link.raw = raw
 		}
 	}
 	c.call.Peer = nc.RemoteAddr()

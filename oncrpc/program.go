@@ -61,7 +61,6 @@ type Call struct {
 	Cred  *Cred // shared between calls: not to be changed
 	Peer  net.Addr
 	XID   uint32 // transaction number
-	Link  *Link  // the connection; nil for a packet
 
 	// Status is for Serve to tell a status that is no success, for statistics.
 	Status uint32
@@ -72,6 +71,9 @@ type Call struct {
 
 	// Scratch is memory for Serve, whose content means nothing.
 	Scratch [64]byte
+
+	link    *link    // the connection; nil for a packet or an inline call
+	receipt *Receipt // nil: nobody has asked for it
 }
 
 // NullProc is procedure 0 of every program.

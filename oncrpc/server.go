@@ -232,7 +232,7 @@ func (s *Server) closeStalled() {
 	for last := map[*conn]uint64{}; ; {
 		s.mu.Lock()
 		for c := range s.conns {
-			sent := c.sent.Load()
+			sent := c.link.sent.Load()
 			writing := c.writeSince.Load() != 0
 			if before, was := last[c]; was && writing && before == sent {
 				s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", "the server stops, and the peer does not take its replies")

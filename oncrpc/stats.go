@@ -211,7 +211,7 @@ func (s *Server) Stats() Stats {
 // countEnded counts what a connection did that is not in the table any more. It is called when
 // the connection leaves the table and when it has ended. The caller has s.mu.
 func (s *Server) countEnded(c *conn) {
-	received, sent := c.received.Load(), c.sent.Load()
+	received, sent := c.received.Load(), c.link.sent.Load()
 	s.count.received.Add(received - c.counted.received)
 	s.count.sent.Add(sent - c.counted.sent)
 	c.counted.received, c.counted.sent = received, sent
@@ -221,7 +221,7 @@ func (s *Server) countEnded(c *conn) {
 func (c *conn) numbers() ConnStats {
 	n := ConnStats{
 		ID: c.id, Peer: c.call.Peer.String(), Since: c.since,
-		Calls: c.calls.Load(), Received: c.received.Load(), Sent: c.sent.Load(),
+		Calls: c.calls.Load(), Received: c.received.Load(), Sent: c.link.sent.Load(),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

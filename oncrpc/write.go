@@ -16,6 +16,8 @@ type outgoing struct {
 	done  func([]byte) // takes data back, or nil
 	calls int          // in flight that end with it
 
+	receipt *Receipt // or nil
+
 	// Bytes of memory that the call has.
 	bytes  int
 	weight int // that part of it which is for the result
@@ -119,6 +121,7 @@ func (c *conn) write(batch []outgoing) error {
 		return errSilent
 	}
 	defer c.writeSince.Store(0)
+	c.link.number(batch)
 	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
 		c.one[0] = batch[0].buf.b
 		return c.writePiece(c.one[:])
@@ -148,8 +151,7 @@ func (c *conn) write(batch []outgoing) error {
 // writePiece writes bufs, and notes when it has to wait for the peer.
 func (c *conn) writePiece(bufs net.Buffers) error {
 	c.writeSince.Store(c.s.tick.Load())
-	rest, n, err := c.sock.write(bufs)
-	c.sent.Add(uint64(n))
+	rest, err := c.link.write(&c.sock, bufs)
 	if len(rest) == 0 || err != nil {
 		return err
 	}
@@ -164,7 +166,7 @@ func (c *conn) writeSlowly(bufs net.Buffers) error {
 	c.blockedAt.Store(c.s.now())
 	c.s.turns.end(c.turnOf)
 	rest, err := bufs.WriteTo(c.nc)
-	c.sent.Add(uint64(rest))
+	c.link.sent.Add(uint64(rest))
 	if c.s.now()-c.blockedAt.Swap(0) > int64(slowWrite) {
 		c.mu.Lock()
 		c.lag()

@@ -73,6 +73,7 @@ type (
 	LockTable struct{} // a part of the table of locks
 	Journal   struct{} // the journal's mutex
 	Pages     struct{} // what is in memory of the tree of codes
+	Link      struct{} // how much was written to a connection
 	Notes     struct{} // wishes, and damaged blocks
 	Damage    struct{} // damaged blocks that nobody has named yet
 )

@@ -18,7 +18,7 @@ var order = []any{
 	Sources{}, Share{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{}, Around{}, HostNames{},
 	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Streams{}, Freeing{}, Replies{}, Idle{},
 	Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
-	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Notes{}, Damage{},
+	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Notes{}, Damage{},
 }
 
 var places = func() map[reflect.Type]int {

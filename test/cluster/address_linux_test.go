@@ -26,7 +26,7 @@ func recipe(t *testing.T, file, expression string) string {
 	return m[1]
 }
 
-// needTakeovers skips tests that take half a minute and more, and of which one in some hundred takeovers has failed (docs/standby.md).
+// needTakeovers skips tests that take half a minute and more.
 func needTakeovers(t *testing.T) {
 	t.Helper()
 	if *takeovers == 0 {
