@@ -71,5 +71,6 @@ lint:
 	GOOS=darwin $(GO) build ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 $$($(GO) list ./... | grep -v internal/gen)
 	python3 verified/tools/mutants.py -n
+	$(GO) run ./test/mutants -n
 	python3 metatheory/check.py --quotes
 	@out=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .) && { test -z "$$out" || { echo "$$out"; exit 1; }; }

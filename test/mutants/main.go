@@ -30,8 +30,9 @@ type mutant struct {
 }
 
 var (
-	only  = flag.String("only", ".", "regular expression of the descriptions")
-	table = flag.String("table", "", "write a table to this file")
+	only     = flag.String("only", ".", "regular expression of the descriptions")
+	table    = flag.String("table", "", "write a table to this file")
+	makeOnly = flag.Bool("n", false, "make them, and run no test")
 )
 
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
@@ -65,6 +66,7 @@ var (
 	successors  = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares      = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	again       = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
+	receipts    = []string{"./oncrpc", "-run", "Receipt"}
 	concurrent  = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
@@ -92,11 +94,18 @@ func run() error {
 		if !want.MatchString(m.what) {
 			continue
 		}
-		by, err := m.foundBy(dir)
+		total++
+		text, err := m.text()
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.what, err)
 		}
-		total++
+		if *makeOnly {
+			continue
+		}
+		by, err := m.foundBy(dir, text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.what, err)
+		}
 		if by == "" {
 			missed++
 			by = "**not found**"
@@ -112,25 +121,34 @@ func run() error {
 	if missed > 0 {
 		return fmt.Errorf("%d of %d mutants were not found", missed, total)
 	}
-	fmt.Printf("%d mutants, all found\n", total)
+	if *makeOnly {
+		fmt.Printf("%d mutants can be made\n", total)
+	} else {
+		fmt.Printf("%d mutants, all found\n", total)
+	}
 	return nil
 }
 
-// foundBy runs the tests on the mutant and names the one that fails, or none.
-func (m mutant) foundBy(dir string) (string, error) {
+// text is what the file is with the fault.
+func (m mutant) text() ([]byte, error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if n := bytes.Count(text, []byte(m.old)); n == 0 {
-		return "", fmt.Errorf("%s has no %q any more", m.file, m.old)
+	if !bytes.Contains(text, []byte(m.old)) {
+		return nil, fmt.Errorf("%s has no %q any more", m.file, m.old)
 	}
+	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
+}
+
+// foundBy runs the tests on the mutant, whose file is text, and names the one that fails, or none.
+func (m mutant) foundBy(dir string, text []byte) (string, error) {
 	path, err := filepath.Abs(m.file)
 	if err != nil {
 		return "", err
 	}
 	changed, overlay := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(changed, bytes.Replace(text, []byte(m.old), []byte(m.new), 1), 0o644); err != nil {
+	if err := os.WriteFile(changed, text, 0o644); err != nil {
 		return "", err
 	}
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
