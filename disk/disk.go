@@ -38,7 +38,8 @@ type Disk interface {
 	ReadAt(a uint64, bufs [][]byte) error
 	// WriteAt writes bufs (each BlockSize bytes) to the blocks from address a on.
 	// It does not keep bufs. After an error each of the blocks may hold the old
-	// contents, the new, or a mixture.
+	// contents, the new, or a mixture. A device may notice only later that a write which
+	// returned nil has failed; then all later writes and barriers fail.
 	WriteAt(a uint64, bufs [][]byte) error
 	// Barrier makes every write that returned before it was called durable.
 	// After an error none of them may be relied on, even if a later Barrier

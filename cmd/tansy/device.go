@@ -32,7 +32,7 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 		return d, nil
 	}
 	if nbd.IsName(name) {
-		d, err := nbd.Open(name, nbd.Options{ReadOnly: o.ReadOnly})
+		d, err := nbd.Open(name, nbd.Options{ReadOnly: o.ReadOnly, WriteBehind: true})
 		if err != nil {
 			return nil, err
 		}

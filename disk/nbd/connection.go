@@ -41,8 +41,17 @@ type connection struct {
 
 // call is a request.
 type call struct {
-	into [][]byte   // for what is read
-	done chan error // of one
+	into [][]byte    // for what is read
+	done chan error  // of one
+	then func(error) // called in place of that, by who must not wait; or nil
+}
+
+func (k *call) end(err error) {
+	if k.then != nil {
+		k.then(err)
+	} else {
+		k.done <- err
+	}
 }
 
 func newConnection(raw, c net.Conn) *connection {
@@ -58,18 +67,18 @@ func newConnection(raw, c net.Conn) *connection {
 }
 
 // start sends a request, with the blocks from for one that writes; what it reads goes to the blocks into. It
-// waits until fewer than inFlight are under way. The result is to be waited for, whatever happens.
-func (n *connection) start(command, flags uint16, off uint64, length uint32, from, into [][]byte) *call {
-	k := &call{into: into, done: make(chan error, 1)}
+// waits until fewer than inFlight are under way. The result is to be waited for, whatever happens, or then is called with it.
+func (n *connection) start(command, flags uint16, off uint64, length uint32, from, into [][]byte, then func(error)) *call {
+	k := &call{into: into, done: make(chan error, 1), then: then}
 	select {
 	case n.slots <- struct{}{}:
 	case <-n.ended:
-		k.done <- n.end()
+		k.end(n.end())
 		return k
 	}
 	n.mu.Lock()
 	if n.err != nil {
-		k.done <- n.err
+		k.end(n.err)
 		n.mu.Unlock()
 		return k
 	}
@@ -88,7 +97,7 @@ func (n *connection) start(command, flags uint16, off uint64, length uint32, fro
 
 // do sends a request and waits for its end.
 func (n *connection) do(command uint16, off uint64, length uint32) error {
-	return <-n.start(command, 0, off, length, nil, nil).done
+	return <-n.start(command, 0, off, length, nil, nil, nil).done
 }
 
 func (n *connection) send(command, flags uint16, handle, off uint64, length uint32, from [][]byte) error {
@@ -143,7 +152,7 @@ func (n *connection) reply(r io.Reader) error {
 		return errors.New("the server replies to what was not asked for")
 	}
 	if e := binary.BigEndian.Uint32(head[4:]); e != 0 {
-		k.done <- serverError(e)
+		k.end(serverError(e))
 		<-n.slots
 		return nil
 	}
@@ -153,11 +162,11 @@ func (n *connection) reply(r io.Reader) error {
 				err = io.ErrUnexpectedEOF
 			}
 			n.lose(hungUp(err))
-			k.done <- n.end()
+			k.end(n.end())
 			return err
 		}
 	}
-	k.done <- nil
+	k.end(nil)
 	<-n.slots
 	return nil
 }
@@ -190,7 +199,7 @@ func (n *connection) finish(err error) {
 	n.err = err
 	close(n.ended)
 	for _, k := range n.waiting {
-		k.done <- err
+		k.end(err)
 	}
 	n.waiting = nil
 }

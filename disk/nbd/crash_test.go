@@ -19,55 +19,61 @@ type may [][][]byte
 // TestCrash: a server that loses, or tears, what was not flushed leaves every block as the last barrier covered it, or as
 // it was written since.
 func TestCrash(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		for _, flags := range []uint16{nbdtest.All, nbdtest.HasFlags | nbdtest.Flush} {
+			crash(t, flags, behind)
+		}
+	}
+}
+
+func crash(t *testing.T, flags uint16, behind bool) {
 	const blocks = 8
-	for _, flags := range []uint16{nbdtest.All, nbdtest.HasFlags | nbdtest.Flush} {
-		guessed := 0
-		for seed := range uint64(60) {
-			r := rand.New(rand.NewPCG(seed, 5))
-			sim := disk.NewSim(blocks)
-			s := nbdtest.Server{Flags: flags, Least: 1, Preferred: 1, Most: 3 * disk.BlockSize}
-			d := device(t, s.Start(t, sim), Options{})
-			left := make(may, blocks)
-			for a := range left {
-				left[a] = disktest.Vector(1)
-			}
-			for n := range 60 {
-				a := r.Uint64N(blocks)
-				switch k := 1 + r.IntN(int(blocks-a)); {
-				case n%20 < 10 && n%2 == 0, n%20 >= 10 && r.IntN(3) > 0: // often, as a journal does it
-					if r.IntN(4) == 0 && d.Discards() {
-						must(t, d.Discard(a, 1))
-						left[a] = append(left[a], disktest.Vector(1)[0])
-						break
-					}
-					bufs := disktest.Pattern(k, r.Uint64())
-					must(t, d.WriteAt(a, bufs))
-					for i, b := range bufs {
-						left[a+uint64(i)] = append(left[a+uint64(i)], b)
-					}
-				default:
-					must(t, d.Barrier())
-					for a, all := range left {
-						left[a] = all[len(all)-1:]
-					}
-				}
-				for _, choice := range []disk.Choice{disk.LoseAll, disk.KeepAll, disk.RandomChoice(r, true)} {
-					left.check(t, sim.Crash(choice))
-				}
-				if t.Failed() {
-					t.Fatalf("seed %d, after operation %d", seed, n)
-				}
-			}
-			for _, q := range s.Requests() {
-				if q.Command == nbdtest.Write && q.Flags != 0 {
-					guessed++
-				}
-			}
-			must(t, d.Close())
+	guessed := 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		sim := disk.NewSim(blocks)
+		s := nbdtest.Server{Flags: flags, Least: 1, Preferred: 1, Most: 3 * disk.BlockSize}
+		d := device(t, s.Start(t, sim), Options{WriteBehind: behind})
+		left := make(may, blocks)
+		for a := range left {
+			left[a] = disktest.Vector(1)
 		}
-		if offered := flags&nbdtest.FUA != 0; offered != (guessed > 0) {
-			t.Errorf("flags %#x: %d writes with FUA", flags, guessed)
+		for n := range 60 {
+			a := r.Uint64N(blocks)
+			switch k := 1 + r.IntN(int(blocks-a)); {
+			case n%20 < 10 && n%2 == 0, n%20 >= 10 && r.IntN(3) > 0: // often, as a journal does it
+				if r.IntN(4) == 0 && d.Discards() {
+					must(t, d.Discard(a, 1))
+					left[a] = append(left[a], disktest.Vector(1)[0])
+					break
+				}
+				bufs := disktest.Pattern(k, r.Uint64())
+				must(t, d.WriteAt(a, bufs))
+				for i, b := range bufs {
+					left[a+uint64(i)] = append(left[a+uint64(i)], b)
+				}
+			default:
+				must(t, d.Barrier())
+				for a, all := range left {
+					left[a] = all[len(all)-1:]
+				}
+			}
+			for _, choice := range []disk.Choice{disk.LoseAll, disk.KeepAll, disk.RandomChoice(r, true)} {
+				left.check(t, sim.Crash(choice))
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d, after operation %d", seed, n)
+			}
 		}
+		for _, q := range s.Requests() {
+			if q.Command == nbdtest.Write && q.Flags != 0 {
+				guessed++
+			}
+		}
+		must(t, d.Close())
+	}
+	if offered := flags&nbdtest.FUA != 0; offered != (guessed > 0) {
+		t.Errorf("flags %#x: %d writes with FUA", flags, guessed)
 	}
 }
 
@@ -86,10 +92,10 @@ func (left may) check(t *testing.T, after *disk.Sim) {
 
 // TestCrashBesideOthers: a barrier covers what its caller wrote, whatever others do meanwhile.
 func TestCrashBesideOthers(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		sim := disk.NewSim(disktest.Blocks)
 		var s nbdtest.Server
-		d := device(t, s.Start(t, sim), Options{})
+		d := device(t, s.Start(t, sim), Options{WriteBehind: seed%2 == 1})
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		for g := range uint64(4) {
@@ -151,30 +157,32 @@ func TestOneRoundTrip(t *testing.T) {
 
 // TestLateWrite: a flush that begins beside a write does not cover it.
 func TestLateWrite(t *testing.T) {
-	b := barriers{}
+	var b writes
+	b.init(false, false)
 	flushes := 0
 	flush := func() error { flushes++; return nil }
-	b.begin(true)
-	b.end(false, nil)
-	b.begin(true) // under way
+	begin := func(b *writes) *write { return b.begin(0, 1, 1, true) }
+	end := func(b *writes, w *write) { b.end(w, 0, nil, false) }
+	end(&b, begin(&b))
+	late := begin(&b) // under way
 	must(t, b.barrier(flush))
-	b.end(false, nil)
+	end(&b, late)
 	must(t, b.barrier(flush))
 	must(t, b.barrier(flush))
 	if flushes != 2 {
 		t.Errorf("%d flushes, want 2", flushes)
 	}
 	// FUA would be for nothing, then: the next barrier has to flush.
-	guess := barriers{fua: true}
-	guess.begin(true)
+	var guess writes
+	guess.init(true, false)
+	begin(&guess)
 	must(t, guess.barrier(func() error { return nil }))
-	if guess.begin(true) {
+	if begin(&guess).fua {
 		t.Error("FUA beside a write that has none")
 	}
 	// The same of a write that begins during the flush.
-	b.begin(true)
-	b.end(false, nil)
-	must(t, b.barrier(func() error { b.begin(true); b.end(false, nil); return nil }))
+	end(&b, begin(&b))
+	must(t, b.barrier(func() error { end(&b, begin(&b)); return nil }))
 	must(t, b.barrier(flush))
 	if flushes != 3 {
 		t.Errorf("%d flushes, want 3", flushes)

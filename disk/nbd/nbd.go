@@ -13,6 +13,7 @@
 package nbd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +31,9 @@ type Options struct {
 	ReadOnly bool
 	// Timeout is how long connecting and negotiating may take together; 0 is DefaultTimeout.
 	Timeout time.Duration
+	// WriteBehind has writes return when they are sent, so that one who writes and writes keeps the server busy. Reads see
+	// what was written. A write that fails has all later ones fail, and all barriers.
+	WriteBehind bool
 }
 
 // DefaultTimeout is enough for a server that is far away and busy.
@@ -49,7 +53,7 @@ type Device struct {
 	zeroes   bool // the server can write zeros that take no room
 	most     int  // blocks of a request
 	n        *connection
-	barriers barriers
+	writes   writes
 	closed   atomic.Bool
 }
 
@@ -92,8 +96,8 @@ func open(name string, o Options) (*Device, error) {
 	d := &Device{
 		name: name, size: x.size / disk.BlockSize, readOnly: o.ReadOnly, zeroes: x.flags&hasWriteZeroes != 0,
 		most: min(requestBlocks, int(x.most/disk.BlockSize)), n: newConnection(raw, c),
-		barriers: barriers{fua: x.flags&hasFUA != 0},
 	}
+	d.writes.init(x.flags&hasFUA != 0, o.WriteBehind)
 	if x.flags&hasFlush != 0 {
 		if err := d.settle(settling); err != nil {
 			d.Close()
@@ -128,8 +132,21 @@ func (d *Device) settle(patience time.Duration) error {
 }
 
 // ReadAt implements disk.Disk.
-func (d *Device) ReadAt(a uint64, bufs [][]byte) error {
-	return d.transfer("read", commandRead, 0, a, bufs)
+func (d *Device) ReadAt(a uint64, bufs [][]byte) (err error) {
+	if err := disk.CheckTransfer("read", d.name, d.size, a, bufs); err != nil {
+		return err
+	}
+	d.writes.settle(a, uint64(len(bufs)))
+	var calls []*call
+	d.parts(a, uint64(len(bufs)), func(at uint64, n int) {
+		calls = append(calls, d.n.start(commandRead, 0, at*disk.BlockSize, uint32(n*disk.BlockSize), nil, bufs[at-a:][:n], nil))
+	})
+	for i, k := range calls {
+		if e := <-k.done; err == nil && e != nil {
+			err = d.error("read", a+uint64(i*d.most), e)
+		}
+	}
+	return err
 }
 
 // WriteAt implements disk.Disk.
@@ -140,46 +157,48 @@ func (d *Device) WriteAt(a uint64, bufs [][]byte) error {
 	if err := disk.CheckTransfer("write", d.name, d.size, a, bufs); err != nil {
 		return err
 	}
-	flags := uint16(0)
-	if d.barriers.begin(len(bufs) <= d.most) {
-		flags = fua
-	}
-	err := d.transfer("write", commandWrite, flags, a, bufs)
-	d.barriers.end(flags == fua, err)
-	return err
-}
-
-// transfer moves all of bufs. It returns when no part of it is under way any more.
-func (d *Device) transfer(op string, command, flags uint16, a uint64, bufs [][]byte) error {
-	if err := disk.CheckTransfer(op, d.name, d.size, a, bufs); err != nil {
-		return err
-	}
-	return d.requests(op, a, uint64(len(bufs)), func(at uint64, n int) *call {
-		part := bufs[at-a:][:n]
-		from, into := part, [][]byte(nil)
-		if command == commandRead {
-			from, into = nil, part
+	if d.writes.behind {
+		if err := cmp.Or(d.writes.failure(), d.n.end()); err != nil {
+			return d.error("write", a, err)
 		}
-		return d.n.start(command, flags, at*disk.BlockSize, uint32(n*disk.BlockSize), from, into)
-	})
-}
-
-// requests calls start for the parts of n blocks from a on, waits for all, and returns the first error.
-func (d *Device) requests(op string, a, n uint64, start func(at uint64, n int) *call) (err error) {
-	if n == 0 {
+	}
+	w := d.change(commandWrite, a, uint64(len(bufs)), bufs, d.writes.behind)
+	if d.writes.behind {
 		return nil
 	}
-	most := uint64(d.most)
-	calls := make([]*call, 0, (n+most-1)/most)
-	for at := a; at < a+n; at += most {
-		calls = append(calls, start(at, int(min(most, a+n-at))))
+	if at, err := d.writes.wait(w); err != nil {
+		return d.error("write", at, err)
 	}
-	for i, k := range calls {
-		if e := <-k.done; err == nil && e != nil {
-			err = d.error(op, a+uint64(i)*most, e)
+	return nil
+}
+
+// change sends the requests of a write, of bufs, or of zeros. Of its end who waits for it is told, or if it is unheard, all that comes later.
+func (d *Device) change(command uint16, a, n uint64, bufs [][]byte, unheard bool) *write {
+	w := d.writes.begin(a, n, int((n+uint64(d.most)-1)/uint64(d.most)), command == commandWrite)
+	flags := uint16(0)
+	if w.fua {
+		flags = fua
+	}
+	d.parts(a, n, func(at uint64, n int) {
+		var from [][]byte
+		if bufs != nil {
+			from = bufs[at-a:][:n]
 		}
+		d.n.start(command, flags, at*disk.BlockSize, uint32(n*disk.BlockSize), from, nil, func(err error) {
+			if err != nil && unheard {
+				err = d.error("write", at, err)
+			}
+			d.writes.end(w, at, err, unheard)
+		})
+	})
+	return w
+}
+
+// parts cuts n blocks from a on into what a request takes.
+func (d *Device) parts(a, n uint64, each func(at uint64, n int)) {
+	for at := a; at < a+n; at += uint64(d.most) {
+		each(at, int(min(uint64(d.most), a+n-at)))
 	}
-	return err
 }
 
 // Barrier implements disk.Disk. A failed Barrier is final: all later ones return its error.
@@ -190,7 +209,7 @@ func (d *Device) Barrier() error {
 	if err := d.n.end(); err != nil { // also where there is nothing to flush
 		return d.error("barrier", 0, err)
 	}
-	if err := d.barriers.barrier(func() error { return d.n.do(commandFlush, 0, 0) }); err != nil {
+	if err := d.writes.barrier(func() error { return d.n.do(commandFlush, 0, 0) }); err != nil {
 		return d.error("barrier", 0, err)
 	}
 	return nil
@@ -210,15 +229,14 @@ func (d *Device) Discard(a, n uint64) error {
 	case !d.zeroes:
 		return d.error("discard", a, disk.ErrNoDiscard)
 	}
-	d.barriers.begin(false)
-	err := d.requests("discard", a, n, func(at uint64, n int) *call {
-		return d.n.start(commandZeroes, 0, at*disk.BlockSize, uint32(n*disk.BlockSize), nil, nil)
-	})
-	d.barriers.end(false, err)
+	at, err := d.writes.wait(d.change(commandZeroes, a, n, nil, false))
 	if errors.Is(err, syscall.EOPNOTSUPP) {
-		return d.error("discard", a, errors.Join(disk.ErrNoDiscard, err))
+		err = errors.Join(disk.ErrNoDiscard, err)
 	}
-	return err
+	if err != nil {
+		return d.error("discard", at, err)
+	}
+	return nil
 }
 
 // Check looks whether the connection is there. If not, its error wraps ErrDisconnected.
@@ -247,8 +265,8 @@ func (d *Device) Close() error {
 func (d *Device) error(op string, a uint64, err error) error {
 	var e *disk.Error
 	switch {
-	case errors.As(err, &e):
-		err = e.Err
+	case errors.As(err, &e): // of an earlier write, which says more
+		return e
 	case d.closed.Load() && errors.Is(err, ErrDisconnected):
 		err = os.ErrClosed
 	}

@@ -59,6 +59,15 @@ func TestConformance(t *testing.T) {
 				return d
 			})
 		})
+		t.Run("behind, "+name, func(t *testing.T) {
+			disktest.Run(t, func(t *testing.T) disk.Disk {
+				var s nbdtest.Server
+				set(&s)
+				d, err := Open(s.Start(t, disk.NewSim(disktest.Blocks)), Options{WriteBehind: true})
+				must(t, err)
+				return d
+			})
+		})
 	}
 	t.Run("TCP", func(t *testing.T) {
 		disktest.Run(t, func(t *testing.T) disk.Disk {

@@ -154,9 +154,9 @@ func FuzzReplies(f *testing.F) {
 		n := newConnection(gate, gate)
 		into := disktest.Vector(1)
 		calls := []*call{
-			n.start(commandRead, 0, 0, disk.BlockSize, nil, into),
-			n.start(commandWrite, 0, 0, disk.BlockSize, disktest.Vector(1), nil),
-			n.start(commandFlush, 0, 0, 0, nil, nil),
+			n.start(commandRead, 0, 0, disk.BlockSize, nil, into, nil),
+			n.start(commandWrite, 0, 0, disk.BlockSize, disktest.Vector(1), nil, nil),
+			n.start(commandFlush, 0, 0, 0, nil, nil, nil),
 		}
 		close(gate.open)
 		close(c.end)
@@ -167,7 +167,7 @@ func FuzzReplies(f *testing.F) {
 			}
 		}
 		<-n.received
-		if err := <-n.start(commandFlush, 0, 0, 0, nil, nil).done; !errors.Is(err, ErrDisconnected) {
+		if err := <-n.start(commandFlush, 0, 0, 0, nil, nil, nil).done; !errors.Is(err, ErrDisconnected) {
 			t.Error(err)
 		}
 		n.close()

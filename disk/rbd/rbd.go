@@ -60,7 +60,7 @@ func open(ctx context.Context, name string, o Options) (*Device, error) {
 	}
 	if err = h.locked(ctx, o.Waiting); err == nil {
 		var n *nbd.Device
-		if n, err = nbd.Open(h.export(), nbd.Options{ReadOnly: o.ReadOnly}); err == nil {
+		if n, err = nbd.Open(h.export(), nbd.Options{ReadOnly: o.ReadOnly, WriteBehind: true}); err == nil {
 			h.forgetFiles()
 			return &Device{n, name, h}, nil
 		}
