@@ -39,7 +39,7 @@ type alloc struct {
 
 	// see spare.go
 	pieces  map[uint64]struct{} // with bits cleared, as far as nobody has asked; nil: nobody will
-	held    []uint64            // bits that are handed out only if there are no others
+	held    []Run               // bits that are handed out only if there are no others
 	unspare func()              // called before they are given back
 }
 
@@ -52,6 +52,7 @@ const maxWindows = 64
 type window struct {
 	bits [windowBits / 64]uint64
 	out  map[uint64]int // bits handed out: how often set since, less how often cleared
+	held bool           // it has some that are held, which are set in bits and nowhere else
 	used uint64
 }
 
@@ -81,7 +82,7 @@ func (a *alloc) load(w uint64) (*window, error) {
 	if len(a.win) >= maxWindows {
 		old, oldest := ^uint64(0), ^uint64(0)
 		for i, x := range a.win {
-			if len(x.out) == 0 && x.used < oldest {
+			if len(x.out) == 0 && !x.held && x.used < oldest {
 				old, oldest = i, x.used
 			}
 		}

@@ -40,7 +40,11 @@ func (s *System) Held() int {
 	a := s.alloc[Blocks]
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.held)
+	n := 0
+	for _, r := range a.held {
+		n += int(r.End - r.Start)
+	}
+	return n
 }
 
 // LetGo gives back all that is held. None of it loses its room after that.
@@ -131,21 +135,27 @@ func (a *alloc) hold(lo, min uint64, spare func(Run)) (runs []Run, err error) {
 	for _, r := range runs {
 		for x := r.Start; x < r.End; x++ {
 			win.bits[x%windowBits/64] |= 1 << (x % 64)
-			win.out[x%windowBits] = 0
-			a.held = append(a.held, x)
 		}
+		win.held = true
+		a.held = append(a.held, r)
 		spare(r)
 	}
 	return runs, nil
 }
 
-// yield gives back what is held; false: nothing is. The caller holds mu.
+// yield gives back what is held; false: nothing is. No transaction has changed it meanwhile, as none was handed any of it. The caller holds mu.
 func (a *alloc) yield() bool {
 	if len(a.held) == 0 {
 		return false
 	}
 	a.unspare()
-	a.ended(a.held, nil)
+	for _, r := range a.held {
+		win := a.win[r.Start/windowBits] // a run lies in one
+		for x := r.Start; x < r.End; x++ {
+			win.bits[x%windowBits/64] &^= 1 << (x % 64)
+		}
+		win.held = false
+	}
 	a.held = nil
 	return true
 }

@@ -27,6 +27,14 @@ func mustTake(t *testing.T, a *alloc, near uint64) uint64 {
 	return x
 }
 
+// held is how many bits are held.
+func held(a *alloc) (n uint64) {
+	for _, r := range a.held {
+		n += r.End - r.Start
+	}
+	return n
+}
+
 // What is held is the free bits of the piece in runs that are long enough, and is handed out last: only after
 // zeros written there need room again.
 func TestHold(t *testing.T) {
@@ -48,15 +56,15 @@ func TestHold(t *testing.T) {
 	}
 	calls := 0
 	a.unspare = func() {
-		if calls++; len(a.held) != Piece-15 {
-			t.Errorf("%d are held", len(a.held))
+		if calls++; held(a) != Piece-15 {
+			t.Errorf("%d are held", held(a))
 		}
 	}
 	for range Piece - 15 {
 		took = append(took, mustTake(t, a, 0))
 	}
-	if calls != 1 || len(a.held) != 0 {
-		t.Errorf("%d calls, %d held", calls, len(a.held))
+	if calls != 1 || held(a) != 0 {
+		t.Errorf("%d calls, %d held", calls, held(a))
 	}
 	if x, ok, err := a.take(0); ok || err != nil {
 		t.Error(x, err)
@@ -89,6 +97,26 @@ func TestHoldWithin(t *testing.T) {
 	}
 	if runs, err := a.hold(3*Piece, 1, func(Run) {}); err != nil || runs != nil {
 		t.Error("beyond the end: ", runs, err)
+	}
+}
+
+// What is held stays so when the bitmap is too large to be kept whole.
+func TestHoldKeepsWindow(t *testing.T) {
+	a := newAlloc(Bitmap{First: 1, Limit: 2 * maxWindows * windowBits}, func(uint64) ([]byte, error) { return make([]byte, windowBits/8), nil })
+	let := 0
+	a.unspare = func() { let++ }
+	runs, err := a.hold(Piece, 1, func(Run) {})
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	for w := uint64(1); w < 2*maxWindows; w++ {
+		mustTake(t, a, w*windowBits)
+	}
+	if x := mustTake(t, a, Piece-2); x != Piece-1 {
+		t.Errorf("%d was handed out", x)
+	}
+	if x := mustTake(t, a, Piece-1); x != 2*Piece || let != 0 {
+		t.Errorf("%d was handed out, beside %v, which are held", x, runs)
 	}
 }
 
