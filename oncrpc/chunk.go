@@ -27,12 +27,13 @@ const (
 	maxRecord = 1<<20 + 16<<10
 )
 
-// freeChunkBytes is the most that is kept of free chunks of one size.
-const freeChunkBytes = 6 << 20
+// freeChunkBytes is the most that is kept of free chunks.
+const freeChunkBytes = 4 << 20
 
 var freeChunks = func() (l [len(chunkSizes)]*freelist.List[*chunk]) {
+	budget := freelist.NewBudget(freeChunkBytes)
 	for i, size := range chunkSizes {
-		l[i] = freelist.New[*chunk](freeChunkBytes / size)
+		l[i] = freelist.New[*chunk](budget, size)
 	}
 	return
 }()

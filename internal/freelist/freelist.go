@@ -7,15 +7,40 @@ package freelist
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // period is how long a value that nobody needs stays, at least; at most it is twice that.
 const period = time.Second
 
-// List holds values that are free. Its methods may be called concurrently.
+// Budget is how many bytes lists may keep together. A list for pieces of each size, each with bounds of its own, would keep
+// in all what is much more than any one use of them needs.
+type Budget struct {
+	max  int64
+	kept atomic.Int64
+}
+
+// NewBudget returns a budget of max bytes.
+func NewBudget(max int) *Budget { return &Budget{max: int64(max)} }
+
+// Kept is how many bytes the lists keep now.
+func (b *Budget) Kept() int { return int(b.kept.Load()) }
+
+func (b *Budget) take(n int) bool {
+	if b.kept.Add(int64(n)) > b.max {
+		b.give(n)
+		return false
+	}
+	return true
+}
+
+func (b *Budget) give(n int) { b.kept.Add(-int64(n)) }
+
+// List holds values that are free, all of one size. Its methods may be called concurrently.
 type List[T any] struct {
-	max int
+	budget *Budget
+	size   int // bytes of a value
 
 	mu    sync.Mutex
 	free  []T // the last is the next to be taken
@@ -23,8 +48,8 @@ type List[T any] struct {
 	aging bool
 }
 
-// New returns an empty list of at most max values.
-func New[T any](max int) *List[T] { return &List[T]{max: max} }
+// New returns an empty list of values of size bytes.
+func New[T any](budget *Budget, size int) *List[T] { return &List[T]{budget: budget, size: size} }
 
 // Get takes the value that was put last; it is not ok if there is none.
 func (l *List[T]) Get() (x T, ok bool) {
@@ -38,14 +63,15 @@ func (l *List[T]) Get() (x T, ok bool) {
 	clear(l.free[n:])
 	l.free = l.free[:n]
 	l.least = min(l.least, n)
+	l.budget.give(l.size)
 	return x, true
 }
 
-// Put gives x back, which nobody uses any more. When the list is full, x is left to the garbage collector.
+// Put gives x back, which nobody uses any more. When the budget is spent, x is left to the garbage collector.
 func (l *List[T]) Put(x T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.free) == l.max {
+	if !l.budget.take(l.size) {
 		return
 	}
 	l.free = append(l.free, x)
@@ -67,6 +93,7 @@ func (l *List[T]) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	keep := copy(l.free, l.free[l.least:]) // the first were put first
+	l.budget.give(l.least * l.size)
 	clear(l.free[keep:])
 	l.free = l.free[:keep]
 	l.least = keep

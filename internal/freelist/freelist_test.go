@@ -4,7 +4,7 @@ import "testing"
 
 // TestList: the last value comes first, and no more than the most are kept.
 func TestList(t *testing.T) {
-	l := New[int](3)
+	l := New[int](NewBudget(3), 1)
 	if _, ok := l.Get(); ok {
 		t.Error("an empty list gave something")
 	}
@@ -23,7 +23,7 @@ func TestList(t *testing.T) {
 
 // TestAge: what nobody needed for a period is forgotten, the rest stays.
 func TestAge(t *testing.T) {
-	l := New[int](10)
+	l := New[int](NewBudget(10), 1)
 	l.aging = true // by hand
 	for i := range 6 {
 		l.Put(i)
@@ -52,8 +52,32 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// TestBudget: lists share a budget, and what one gives, or forgets, another may have.
+func TestBudget(t *testing.T) {
+	b := NewBudget(100)
+	small, large := New[int](b, 10), New[int](b, 60)
+	small.aging, large.aging = true, true // by hand
+	for i := range 5 {
+		small.Put(i)
+	}
+	large.Put(1) // beyond it
+	if _, ok := large.Get(); ok || b.Kept() != 50 {
+		t.Errorf("%d bytes are kept, of 100, want 50", b.Kept())
+	}
+	small.Get()
+	large.Put(2)
+	if x, ok := large.Get(); !ok || x != 2 || b.Kept() != 40 {
+		t.Errorf("%d bytes are kept, want 40", b.Kept())
+	}
+	small.forget()
+	small.forget()
+	if b.Kept() != 0 {
+		t.Errorf("%d bytes are kept when all are forgotten", b.Kept())
+	}
+}
+
 func TestAllocs(t *testing.T) {
-	l := New[*int](4)
+	l := New[*int](NewBudget(4), 1)
 	x := new(int)
 	l.Put(x)
 	if n := testing.AllocsPerRun(100, func() { y, _ := l.Get(); l.Put(y) }); n != 0 {

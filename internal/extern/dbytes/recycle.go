@@ -18,13 +18,14 @@ import (
 // maxRecycled is log2 of the most blocks of one piece.
 const maxRecycled = 8
 
-// recycledBytes is the most that is kept of pieces of one size.
-const recycledBytes = 8 << 20
+// recycledBytes is the most that is kept of free pieces.
+const recycledBytes = 6 << 20
 
 // recycled has by i pieces of 1<<i blocks, as pointers to the first.
 var recycled = func() (l [maxRecycled + 1]*freelist.List[*Blk]) {
+	budget := freelist.NewBudget(recycledBytes)
 	for i := range l {
-		l[i] = freelist.New[*Blk](recycledBytes / BlkSize >> i)
+		l[i] = freelist.New[*Blk](budget, BlkSize<<i)
 	}
 	return
 }()
