@@ -8,6 +8,7 @@
 //
 //	main.go       flags, the list of workloads
 //	table.go      measuring in turns, medians, the table
+//	release.go    the figures of the last release
 //	server.go     the server under test as a child process
 //	against.go    two servers side by side: what a change costs
 //	smallfile.go large.go streams.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
@@ -47,6 +48,8 @@ type options struct {
 	debug     bool
 	rpcDepth  int
 	against   string
+	release   string
+	record    bool
 }
 
 // A workload measures one thing and adds rows to the table.
@@ -127,6 +130,8 @@ func parseFlags() (o options, code int, done bool) {
 	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
 	f.IntVar(&o.peers, "peers", 1024, "at most so many peers in the attack workload")
 	f.StringVar(&o.attack, "attack", "", "only those `peers` of the attack workload whose name has this in it: flood, stream ...")
+	f.StringVar(&o.release, "release", "bench/release.json", "say which rows are worse than the figures in this `file`, which are those of the last release, if it is there")
+	f.BoolVar(&o.record, "record", false, "add the figures of this run to that file; those that were measured otherwise go")
 	f.BoolVar(&o.debug, "debug", false, "print the address of the started server's profiler")
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), "bench measures a Tansy server against the operating system alone.\n\nusage: go run ./bench [flags]\n\nflags:\n")
@@ -141,6 +146,7 @@ examples:
   go run ./bench -run smallfile -time 5s        one workload, longer
   go run ./bench -addr 127.0.0.1:2049 -dir /mnt/disk
   go run ./bench -against ./tansy-before        what a change costs
+  go run ./bench -record                        for a release: keep the figures in bench/release.json
 `)
 	}
 	switch err := f.Parse(os.Args[1:]); {
@@ -178,7 +184,14 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o, table: table{out: o.out}}
+	released, err := readFigures(o.release)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, table: table{out: o.out, now: recorded{How: o.how()}}}
+	if released != nil && released.How == o.how() && o.addr == "" {
+		b.table.release = released
+	}
 	if b.dir, err = os.MkdirTemp(o.dir, "tansy-bench-"); err != nil {
 		return err
 	}
@@ -205,6 +218,9 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	if err != nil && b.child != nil {
 		err = fmt.Errorf("%w%s", err, b.child.lastWords())
+	}
+	if err == nil && o.record {
+		err = b.table.now.write(o.release, released)
 	}
 	return err
 }

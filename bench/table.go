@@ -14,6 +14,11 @@ import (
 type table struct {
 	out    io.Writer
 	missed int
+
+	release *recorded // to compare with, or nil
+	now     recorded  // of this run
+	above   string    // the name of the last row that is not set in
+	worse   int       // than the release
 }
 
 func (t *table) header(o options) {
@@ -41,6 +46,15 @@ func (t *table) row(name string, ours, floor float64, unit string, goal float64,
 			t.missed++
 		}
 	}
+	name = t.rowName(name)
+	if t.now.Rows == nil {
+		t.now.Rows = map[string]*ratiosOf{}
+	}
+	t.now.Rows[name] = &ratiosOf{lower, []float64{ratio}}
+	if was := t.release.worse(name, ratio); was != "" {
+		line += "  " + was
+		t.worse++
+	}
 	fmt.Fprintln(t.out, line)
 }
 
@@ -60,6 +74,9 @@ floors: smallfile  the same steps on the local file system, fsync of file and di
 `)
 	if t.missed > 0 {
 		fmt.Fprintf(t.out, "%d goals missed\n", t.missed)
+	}
+	if t.worse > 0 {
+		fmt.Fprintf(t.out, "%d rows are worse than those of the last release by more than these varied\n", t.worse)
 	}
 }
 
