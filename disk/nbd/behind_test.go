@@ -18,8 +18,8 @@ func TestWriteBehind(t *testing.T) {
 	var s nbdtest.Server
 	sim := disk.NewSim(100)
 	d := device(t, s.Start(t, sim), Options{WriteBehind: true})
-	s.Gather(40)
-	want := disktest.Pattern(39, 1)
+	s.Gather(100)
+	want := disktest.Pattern(maxBehind-1, 1)
 	for i := range want {
 		must(t, d.WriteAt(uint64(i), want[i:i+1]))
 	}
@@ -30,19 +30,29 @@ func TestWriteBehind(t *testing.T) {
 		called = d.writes.since == 0
 		d.writes.mu.Unlock()
 	}
-	must(t, d.ReadAt(50, disktest.Vector(1))) // the fortieth
+	for range 1000 {
+		runtime.Gosched()
+	}
 	s.Gather(0)
+	must(t, d.ReadAt(50, disktest.Vector(1))) // now all are answered
 	must(t, <-result)
 	all := s.Requests()
 	if n := len(all); all[n-2].Command != nbdtest.Read || all[n-1].Command != nbdtest.Flushing {
 		t.Errorf("the last requests were %v", all[n-2:])
 	}
-	got := disktest.Vector(39)
+	got := disktest.Vector(maxBehind - 1)
 	must(t, sim.Crash(disk.LoseAll).ReadAt(0, got))
 	for i := range want {
 		if !bytes.Equal(got[i], want[i]) {
 			t.Errorf("block %d is lost", i)
 		}
+	}
+	for i := range uint64(100) {
+		must(t, d.WriteAt(i, disktest.Vector(1)))
+	}
+	must(t, d.Barrier())
+	if n := s.InFlight(); n > maxBehind {
+		t.Errorf("%d writes were under way", n)
 	}
 }
 
@@ -106,6 +116,7 @@ func TestWriteBehindFails(t *testing.T) {
 		var s nbdtest.Server
 		d := device(t, s.Start(t, f), Options{WriteBehind: true})
 		must(t, d.WriteAt(1, disktest.Vector(1)))
+		must(t, d.WriteAt(2, disktest.Vector(1))) // so that the next one has no FUA
 		must(t, d.Barrier())
 		f.SetPlan(func(op disk.Op, _ *rand.Rand) disk.Harm {
 			if op.Addr == 7 {

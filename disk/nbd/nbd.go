@@ -162,8 +162,9 @@ func (d *Device) WriteAt(a uint64, bufs [][]byte) error {
 			return d.error("write", a, err)
 		}
 	}
-	w := d.change(commandWrite, a, uint64(len(bufs)), bufs, d.writes.behind)
-	if d.writes.behind {
+	behind := d.writes.behind
+	w := d.change(commandWrite, a, uint64(len(bufs)), bufs, behind)
+	if behind {
 		return nil
 	}
 	if at, err := d.writes.wait(w); err != nil {

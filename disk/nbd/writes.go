@@ -5,6 +5,10 @@ import (
 	"sync"
 )
 
+// maxBehind is how many writes are under way at most whose end nobody waits for. With more a server that has enough to do would
+// only have others wait longer.
+const maxBehind = 8
+
 // writes knows which writes are under way, which need a flush yet, and when to do without one.
 //
 // A journal that commits one group after the other writes once, and wants a barrier. Where the last barrier had a single
@@ -46,6 +50,10 @@ func (b *writes) begin(a, n uint64, requests int, may bool) *write {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.apart(a, n)
+	for b.behind && len(b.under) >= maxBehind {
+		b.changed.Wait()
+		b.apart(a, n)
+	}
 	b.begun++
 	b.since++
 	w := &write{number: b.begun, a: a, n: n, left: requests, failed: a + n}
