@@ -3,6 +3,7 @@
 // logger); and when logger.dfy has written it, it is one of the logged groups.
 include "facts.dfy"
 include "policy.dfy"
+include "../trusted/work.s.dfy"
 
 module JournalCommit {
   import opened Machine
@@ -11,6 +12,7 @@ module JournalCommit {
   import opened DiskS
   import opened LogSpec
   import opened LogS
+  import opened WorkS
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -29,12 +31,13 @@ module JournalCommit {
 
   // nothing can be committed any more: the journal has failed, or so many commits were made as there are numbers for
   predicate Closed(j: Journal) reads j { j.failed || |j.vs| > 0x3FFF_FFFF_FFFF_0000 }
-  // [L] merge a transaction into the running group; n is its index in the history
-  method Append(j: Journal, tx: BMap) returns (st: uint32, n: uint64)
-    requires j.Inv() && j.mu.held && j.TxOk(tx) && tx !in j.repr
-    modifies j`vs, j`nvs, j.running, j.d`ok
+  // [L] merge a transaction into the running group; n is its index in the history. Only who may commit can take this step, and has then done so.
+  method Append(j: Journal, tx: BMap, ghost p: Permit) returns (st: uint32, n: uint64)
+    requires j.Inv() && j.mu.held && j.TxOk(tx) && tx !in j.repr && p.may
+    modifies j`vs, j`nvs, j.running, j.d`ok, p
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures st != AOk ==> j.vs == old(j.vs)
+    ensures p.may <==> st != AOk
     ensures st == AOk ==> j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && n as int == |j.vs| - 1
     ensures st <= AFailed && (st == AFull ==> |j.running.addrs| + |tx.addrs| > 500) && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
   {
@@ -45,16 +48,17 @@ module JournalCommit {
     if j.failed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
     if l > 500 { return ATooLarge, 0; }
     if k + l > 500 { return AFull, 0; }
-    AppendTx(j, tx);
+    AppendTx(j, tx, p);
     if k < 250 && k + l >= 250 && !j.busy { j.mu.WakeOne(CLogger); }
     return AOk, j.nvs;
   }
-  method AppendTx(j: Journal, tx: BMap)
-    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && |j.running.addrs| + |tx.addrs| <= 500 && j.nvs < 0x3FFF_FFFF_FFFF_0000
-    modifies j`vs, j`nvs, j.running, j.d`ok
+  method AppendTx(j: Journal, tx: BMap, ghost p: Permit)
+    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && |j.running.addrs| + |tx.addrs| <= 500 && j.nvs < 0x3FFF_FFFF_FFFF_0000 && p.may
+    modifies j`vs, j`nvs, j.running, j.d`ok, p
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-    ensures j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && j.nvs as int == |j.vs| - 1
+    ensures j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && j.nvs as int == |j.vs| - 1 && !p.may
   {
+    p.Spend();
     reveal j.Inv();
     ComI(j);
     MergeInto(j.running, tx);

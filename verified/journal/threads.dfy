@@ -14,6 +14,7 @@ module JournalThreads {
   import opened DiskS
   import opened LogSpec
   import opened LogS
+  import opened WorkS
   import opened LogModel
   import opened JournalM
   import opened JournalPolicy
@@ -418,25 +419,28 @@ module JournalThreads {
   }
   // Commits tx. On AOk it is in the history at n, and (if wait) durable. AFailed may also mean
   // that the device failed while the commit was waited for.
-  method Commit(j: Journal, tx: BMap, wait: bool) returns (st: uint32, n: uint64)
-    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+  method Commit(j: Journal, tx: BMap, wait: bool, ghost p: Permit) returns (st: uint32, n: uint64)
+    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mu.held && p.may
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr, p
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
     ensures st == AOk && wait ==> n as int <= j.lb
+    ensures st == AOk ==> !p.may
+    ensures st == ATooLarge || (st == AFailed && !wait) ==> p.may
     ensures st == AOk || (st == ATooLarge && |tx.addrs| > 500) || (st == AFailed && Closed(j))
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    st, n := Append(j, tx);
+    st, n := Append(j, tx, p);
     while st == AFull
       invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
       invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
       invariant st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
+      invariant p.may <==> st != AOk
       decreases *
     {
       WaitSpace(j);
-      st, n := Append(j, tx);
+      st, n := Append(j, tx, p);
     }
     j.mu.Unlock();
     if st == AOk && wait {

@@ -16,6 +16,7 @@ module CommitM {
   import opened LockS
   import opened LogSpec
   import opened LogS
+  import opened WorkS
   import opened LogModel
   import opened JournalM
   import opened JournalReader
@@ -297,13 +298,13 @@ module CommitM {
   predicate Refused(t: Txn, st: uint32) reads t, t.s, t.s.j, t.buf { st <= AFailed && (st == ATooLarge ==> |t.buf.m| > 500) && (st == AFailed ==> Closed(t.s.j)) }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
-  method TryAppend(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx
+  method TryAppend(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.Kept(t.own)
-    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
+    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
     ensures t.s.Remembers() && t.s.NoOthers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
@@ -316,7 +317,7 @@ module CommitM {
     forall k | old(t.s.tbl.Holds(t.own, k))
       ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
     { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
-    st, n, get, miss := Point(t, stable);
+    st, n, get, miss := Point(t, stable, p);
     if st == AFull && !get { AwaitRoom(t); }
     j.mu.Unlock();
   }
@@ -330,13 +331,13 @@ module CommitM {
     t.s.j.mu.Wait(CSpace); TYield(t.s, t.own);
   }
   // [L] the step itself
-  method Point(t: Txn, ghost stable: bool) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted()
-    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points
+  method Point(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted() && p.may
+    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
     ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
     ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
-    ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
+    ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
     ensures st != AOk ==> t.s.logs == old(t.s.logs)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
@@ -350,7 +351,7 @@ module CommitM {
     get := !ok;
     if !ok { st := AFull; return; }
     ghost var st0 := j.Cur();
-    st, n := Append(j, t.tx);
+    st, n := Append(j, t.tx, p);
     if st == AOk {
       t.appended := true;
       t.points := t.points + 1;
@@ -359,21 +360,21 @@ module CommitM {
       assert j.vs == old(j.vs) + [j.Cur()];
       t.s.logs := t.s.logs[n as int := t.log];
       if stable { t.s.stab := Raised(t.s.stab, t.buf.m, n); t.pend := n as int; }
-      forall p: Owner, k | p != t.own && t.s.tbl.Holds(p, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
-        Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, p, k);
+      forall o: Owner, k | o != t.own && t.s.tbl.Holds(o, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
+        Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, o, k);
       }
     }
   }
   // The same, waiting for room and fetching blocks.
-  method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool) returns (st: uint32, n: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted()
+  method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
     ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
     ensures st == OK ==> |old(t.s.j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
-    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK)
+    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK) && p.may == (st != OK)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers() && t.s.NoOthers()
     ensures st == OK || st == IOERR || (st == TOOLARGE && |t.buf.m| > 500) || (st == READONLY && Closed(t.s.j))
@@ -387,13 +388,13 @@ module CommitM {
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
       invariant Refused(t, st)
-      invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk)
+      invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
       decreases *
     {
       TYield(t.s, t.own);
-      st, n, get, miss := TryAppend(t, stable);
+      st, n, get, miss := TryAppend(t, stable, p);
       if get {
         var b := Latest(t.s, t.own, t.hold, miss);
         if b == null { return IOERR, 0; }
@@ -409,9 +410,9 @@ module CommitM {
   // Ends the transaction: with st = OK all its writes took effect at one instant, at the
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
-  method Finish(t: Txn, stable: bool) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+  method Finish(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, need: uint64, ghost at: int)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>
       |old(t.s.j.vs)| <= at &&
@@ -422,7 +423,7 @@ module CommitM {
     ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
     ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
-    ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[])
+    ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[]) && (p.may <==> st != OK || old(t.buf.m) == map[])
     ensures st == OK || st == IOERR || (st == TOOLARGE && |old(t.buf.m)| > 500) || (st == READONLY && Closed(t.s.j))
     decreases *
   {
@@ -436,7 +437,7 @@ module CommitM {
     if w > 0 {
       t.buf.Sort();
       ghost var held := iset k | t.s.tbl.Holds(t.own, k);
-      st, n := AppendAll(t, held, stable);
+      st, n := AppendAll(t, held, stable, p);
       if st != OK { need := Abort(t); return; }
       at := n as int;
       if !stable { n := 0; }

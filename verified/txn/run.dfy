@@ -54,12 +54,12 @@ module TxnRun {
 
   // Ends a transaction whose work has come to status r: commits if that is 0, else aborts; a read-only one never commits. If st is one
   // of MayTell, r may be told when commit need is durable.
-  method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+  method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, need: uint64, ghost at: int)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures old(Covers(t, need as int))
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && st == OK && |old(t.s.j.vs)| <= at && Made(t.s, at, old(What(t))))
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && st == OK && |old(t.s.j.vs)| <= at && Made(t.s, at, old(What(t))))
     ensures st == OK && r == 0 && old(t.buf.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
     decreases *
   {
@@ -78,41 +78,41 @@ module TxnRun {
       st := TOOLARGE;
       return;
     }
-    st, need, at := Finish(t, stable);
+    st, need, at := Finish(t, stable, p);
     if st != OK || g.wrote == map[] { at := 0; }
   }
   // The same, and waits. With st = OK, r may be told.
-  method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool) returns (st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+  method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures g == old(What(t)) && Finds(old(t.s.kinds), g.log, old(t.s.j.Cur()))
     ensures MayTell(st) ==> Lasting(t.s, g)
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
     decreases *
   {
     g := What(t);
     DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
     var need;
-    st, need, at := Conclude(t, w, r, stable, ro);
+    st, need, at := Conclude(t, w, r, stable, ro, p);
     w.Ended(st == OK && r == 0);
     st := Await(t, st, need);
   }
 
   // Ends a transaction whose work was cut short with status cut, or else has come to status r. CONFLICT: it is to be run again.
-  method Run(t: Txn, w: Work, cut: uint32, r: uint32, stable: bool, ro: bool) returns (st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+  method Run(t: Txn, w: Work, cut: uint32, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures MayTell(st) ==> cut == OK && Lasting(t.s, g)
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
     decreases *
   {
     at := 0;
     if cut == OK {
-      st, at, g := Close(t, w, r, stable, ro);
+      st, at, g := Close(t, w, r, stable, ro, p);
     } else {
       g := What(t);
       st := if MayTell(cut) then IOERR else cut;  // it tells nothing of what it saw

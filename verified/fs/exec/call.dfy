@@ -77,12 +77,12 @@ module Calls {
   }
 
   // A transaction of c has ended: its work was cut short with status cut, or has come to status r. st says more about an error.
-  method Ended(c: Call, t: Txn, w: Work, cut: uint32, r: uint32) returns (next: uint32, st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && c.commits == 0
-    modifies c, t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+  method Ended(c: Call, t: Txn, w: Work, cut: uint32, r: uint32, ghost p: Permit) returns (next: uint32, st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && c.commits == 0
+    modifies c, t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures c.commits == (if at != 0 then 1 else 0) && (at != 0 && c.p < D.PROCEDURES ==> D.Changes(c.p))
     ensures c.commits == 0 || (next == ANSWER && (c.status == 0 || c.status == D.IO))
     ensures c.status == 0 ==> next == ANSWER && r == 0 && (g.wrote != map[] ==> c.commits == 1)
@@ -100,7 +100,7 @@ module Calls {
     decreases *
   {
     var status;
-    status, st, at, g := E.Exec(t, w, cut, r, c.p, c.how, c.deferred);
+    status, st, at, g := E.Exec(t, w, cut, r, c.p, c.how, c.deferred, p);
     c.commits := if at != 0 then 1 else 0;
     next := ANSWER;
     if st == CONFLICT {

@@ -57,12 +57,12 @@ module Exec {
     st := if ok then OK else UNSURE;
   }
   // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short with status cut, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
-  method Exec(t: Txn, w: Work, cut: uint32, r: uint32, p: uint32, how: uint32, deferred: bool) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+  method Exec(t: Txn, w: Work, cut: uint32, r: uint32, p: uint32, how: uint32, deferred: bool, ghost permit: Permit) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && permit.may
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, permit
     // on every path: no lock is held, and at most one commit was made, which is the one told of
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures Taken(t, at != 0) && (at != 0 ==> r == 0 && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (permit.may <==> at == 0) && (at != 0 ==> r == 0 && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures status == Status(st, r)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
     ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
@@ -76,7 +76,7 @@ module Exec {
     decreases *
   {
     Table(p, how);
-    st, at, g := Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p));
+    st, at, g := Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p), permit);
     if p == D.COMMIT && st == OK && r == 0 {
       TYield(t.s, t.own);
       st := Sync(t);
