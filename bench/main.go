@@ -155,6 +155,10 @@ examples:
 	case err != nil:
 		return o, 2, true
 	}
+	if o.record && (o.addr != "" || o.against != "") {
+		fmt.Fprintln(f.Output(), "bench: -record is for a server that is started, and beside no other")
+		return o, 2, true
+	}
 	if f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 || o.peers < 1 {
 		fmt.Fprintln(f.Output(), "bench: no arguments besides flags; numbers must be positive, entries at least 1000")
 		return o, 2, true

@@ -35,7 +35,7 @@ func (c *Call) Receipt() *Receipt {
 func (r *Receipt) Connection() any { return r.link }
 
 // Delivered tells that the peer has the reply, and is still there: the connection stands at both ends, and TCP was told the arrival of
-// all up to the end of the reply. No: that is not so, or not known.
+// all up to the end of the reply. No: that is not so, or not known, as for a moment after a write that had to wait for the peer.
 func (r *Receipt) Delivered() (yes bool) {
 	ends := r.ends.Load()
 	if ends == 0 || r.link.raw == nil {

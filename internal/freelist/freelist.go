@@ -24,9 +24,6 @@ type Budget struct {
 // NewBudget returns a budget of max bytes.
 func NewBudget(max int) *Budget { return &Budget{max: int64(max)} }
 
-// Kept is how many bytes the lists keep now.
-func (b *Budget) Kept() int { return int(b.kept.Load()) }
-
 func (b *Budget) take(n int) bool {
 	if b.kept.Add(int64(n)) > b.max {
 		b.give(n)

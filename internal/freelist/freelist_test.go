@@ -61,18 +61,18 @@ func TestBudget(t *testing.T) {
 		small.Put(i)
 	}
 	large.Put(1) // beyond it
-	if _, ok := large.Get(); ok || b.Kept() != 50 {
-		t.Errorf("%d bytes are kept, of 100, want 50", b.Kept())
+	if _, ok := large.Get(); ok || b.kept.Load() != 50 {
+		t.Errorf("%d bytes are kept, of 100, want 50", b.kept.Load())
 	}
 	small.Get()
 	large.Put(2)
-	if x, ok := large.Get(); !ok || x != 2 || b.Kept() != 40 {
-		t.Errorf("%d bytes are kept, want 40", b.Kept())
+	if x, ok := large.Get(); !ok || x != 2 || b.kept.Load() != 40 {
+		t.Errorf("%d bytes are kept, want 40", b.kept.Load())
 	}
 	small.forget()
 	small.forget()
-	if b.Kept() != 0 {
-		t.Errorf("%d bytes are kept when all are forgotten", b.Kept())
+	if b.kept.Load() != 0 {
+		t.Errorf("%d bytes are kept when all are forgotten", b.kept.Load())
 	}
 }
 

@@ -40,7 +40,11 @@ func (s *System) Held() int {
 	a := s.alloc[Blocks]
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := 0
+	return a.holding()
+}
+
+// holding is Held for a caller that holds mu.
+func (a *alloc) holding() (n int) {
 	for _, r := range a.held {
 		n += int(r.End - r.Start)
 	}

@@ -27,14 +27,6 @@ func mustTake(t *testing.T, a *alloc, near uint64) uint64 {
 	return x
 }
 
-// held is how many bits are held.
-func held(a *alloc) (n uint64) {
-	for _, r := range a.held {
-		n += r.End - r.Start
-	}
-	return n
-}
-
 // What is held is the free bits of the piece in runs that are long enough, and is handed out last: only after
 // zeros written there need room again.
 func TestHold(t *testing.T) {
@@ -56,15 +48,15 @@ func TestHold(t *testing.T) {
 	}
 	calls := 0
 	a.unspare = func() {
-		if calls++; held(a) != Piece-15 {
-			t.Errorf("%d are held", held(a))
+		if calls++; a.holding() != Piece-15 {
+			t.Errorf("%d are held", a.holding())
 		}
 	}
 	for range Piece - 15 {
 		took = append(took, mustTake(t, a, 0))
 	}
-	if calls != 1 || held(a) != 0 {
-		t.Errorf("%d calls, %d held", calls, held(a))
+	if calls != 1 || a.holding() != 0 {
+		t.Errorf("%d calls, %d held", calls, a.holding())
 	}
 	if x, ok, err := a.take(0); ok || err != nil {
 		t.Error(x, err)
