@@ -489,14 +489,22 @@ module JournalInstaller {
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
     ensures fresh(j.repr - old(j.repr))
   {
-    reveal j.Inv();
-    HdrFacts(j);
-    var e := NewBMap(); var f := NewBMap();
     var was := j.inm;
+    Installed(j, c, r0, r1, pg);
+    was.Clear();
+  }
+  // [L] ... all of it, but that the map of what was installed is not empty yet
+  method Installed(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.tree.pages, j.d`owner
+    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
+    ensures fresh(j.repr - old(j.repr)) && var was := old(j.inm); was !in {j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho}
+  {
+    FinishInstallG(j);
+    reveal j.Inv();
+    var e := NewBMap(); var f := NewBMap();
     ghost var g1 := IFinished(j.g());
-    IFinishPres(j.d.poss, j.g());
-    assert g1.gs[g1.k..] == j.gs[j.k..];
-    forall a | a in j.lho.m || a in j.iho.m ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m) { HeldLive(j, a); }
     j.d.Leave(Installing);
     Advance(j.tree, c, r0, r1, j.iho, pg);
     FinishInstallFields(j, e, f);
@@ -504,7 +512,20 @@ module JournalInstaller {
     assert j.OwnI() by { reveal j.OwnI(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg);
     NoteInstall(j);
-    was.Clear();
+  }
+  // what finishing means for the protocol's state
+  lemma FinishInstallG(j: Journal)
+    requires j.Inv() && j.ins.hph == 4
+    ensures j.ins.ip == 3 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
+    ensures var g1 := IFinished(j.g()); Full(j.d.poss, g1) && DurState(g1) == DurState(j.g()) && g1.gs[g1.k..] == j.gs[j.k..]
+    ensures forall a :: a in j.lho.m || a in j.iho.m ==> a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m)
+  {
+    reveal j.Inv();
+    HdrFacts(j);
+    IFinishPres(j.d.poss, j.g());
+    var g1 := IFinished(j.g());
+    assert g1.gs[g1.k..] == j.gs[j.k..];
+    forall a | a in j.lho.m || a in j.iho.m ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m) { HeldLive(j, a); }
   }
   twostate lemma TreeDone(j: Journal, pg: seq<BV>)
     requires old(j.TreeI()) && j.base == Over(old(j.base), old(j.im)) && j.ins.r == old(j.ins.r2) && j.ins.tb == old(j.ins.tb2) && j.lho == old(j.lho) && j.lho.m == old(j.lho.m) && j.iho.m == map[]

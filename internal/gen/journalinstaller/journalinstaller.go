@@ -403,25 +403,28 @@ func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _164_e *dlog.BMap
-	var _ = _164_e
+	var _164_was *dlog.BMap
+	var _ = _164_was
+	_164_was = j.Inm
+	Companion_Default___.Installed(j, c, r0, r1)
+	_164_was.Clear()
+}
+func (_this *CompanionStruct_Default___) Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
+	var _165_e *dlog.BMap
+	var _ = _165_e
 	var _out234 *dlog.BMap
 	var _ = _out234
 	_out234 = dlog.NewBMap()
-	_164_e = _out234
-	var _165_f *dlog.BMap
-	var _ = _165_f
+	_165_e = _out234
+	var _166_f *dlog.BMap
+	var _ = _166_f
 	var _out235 *dlog.BMap
 	var _ = _out235
 	_out235 = dlog.NewBMap()
-	_165_f = _out235
-	var _166_was *dlog.BMap
-	var _ = _166_was
-	_166_was = j.Inm
+	_166_f = _out235
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
-	Companion_Default___.FinishInstallFields(j, _164_e, _165_f)
+	Companion_Default___.FinishInstallFields(j, _165_e, _166_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
-	_166_was.Clear()
 }
 func (_this *CompanionStruct_Default___) FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {
 	j.Inm = e
