@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _422_cs uint64
-	var _ = _422_cs
-	var _423_cns uint32
-	var _ = _423_cns
-	var _out602 uint64
+	var _420_cs uint64
+	var _ = _420_cs
+	var _421_cns uint32
+	var _ = _421_cns
+	var _out601 uint64
+	var _ = _out601
+	var _out602 uint32
 	var _ = _out602
-	var _out603 uint32
-	var _ = _out603
-	_out602, _out603 = inodeformat.Companion_Default___.GetCtime(ip)
-	_422_cs = _out602
-	_423_cns = _out603
-	if _422_cs < s || _422_cs == s && _423_cns < ns {
+	_out601, _out602 = inodeformat.Companion_Default___.GetCtime(ip)
+	_420_cs = _out601
+	_421_cns = _out602
+	if _420_cs < s || _420_cs == s && _421_cns < ns {
 		return ts, tns
 	}
-	if _423_cns < uint32(999999999) {
-		ts, tns = _422_cs, _423_cns+uint32(1)
-	} else if _422_cs < uint64(18446744073709551615) {
-		ts, tns = _422_cs+uint64(1), uint32(0)
+	if _421_cns < uint32(999999999) {
+		ts, tns = _420_cs, _421_cns+uint32(1)
+	} else if _420_cs < uint64(18446744073709551615) {
+		ts, tns = _420_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _422_cs, _423_cns
+		ts, tns = _420_cs, _421_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _424_size uint64
-	var _ = _424_size
+	var _422_size uint64
+	var _ = _422_size
+	var _out603 uint64
+	var _ = _out603
+	_out603 = inodeformat.Companion_Default___.GetSize(ip)
+	_422_size = _out603
+	var _423_n uint64
+	var _ = _423_n
 	var _out604 uint64
 	var _ = _out604
-	_out604 = inodeformat.Companion_Default___.GetSize(ip)
-	_424_size = _out604
-	var _425_n uint64
-	var _ = _425_n
-	var _out605 uint64
-	var _ = _out605
-	_out605 = inodeformat.Companion_Default___.GetUsed(ip)
-	_425_n = _out605
-	if uint64(549755813888) < _424_size {
+	_out604 = inodeformat.Companion_Default___.GetUsed(ip)
+	_423_n = _out604
+	if uint64(549755813888) < _422_size {
 		x = uint64(0)
 		return x
 	}
-	var _426_all uint64
-	var _ = _426_all
-	_426_all = (_424_size + uint64(4095)) / uint64(4096)
-	if _426_all < _425_n {
-		_425_n = _426_all
+	var _424_all uint64
+	var _ = _424_all
+	_424_all = (_422_size + uint64(4095)) / uint64(4096)
+	if _424_all < _423_n {
+		_423_n = _424_all
 	}
-	x = uint64(4096) * _425_n
+	x = uint64(4096) * _423_n
 	return x
 }
 

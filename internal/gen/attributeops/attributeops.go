@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _706_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _706_ip
-	var _out983 uint32
+	var _704_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _704_ip
+	var _out982 uint32
+	var _ = _out982
+	var _out983 *dbytes.Bytes
 	var _ = _out983
-	var _out984 *dbytes.Bytes
-	var _ = _out984
-	_out983, _out984 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out983
-	_706_ip = _out984
+	_out982, _out983 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out982
+	_704_ip = _out983
 	if st == uint32(0) {
-		after = _706_ip
+		after = _704_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _707_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _707_ip
-	var _out985 uint32
+	var _705_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _705_ip
+	var _out984 uint32
+	var _ = _out984
+	var _out985 *dbytes.Bytes
 	var _ = _out985
-	var _out986 *dbytes.Bytes
-	var _ = _out986
-	_out985, _out986 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out985
-	_707_ip = _out986
+	_out984, _out985 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out984
+	_705_ip = _out985
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _707_ip
-	var _out987 uint32
-	var _ = _out987
-	_out987 = permissions.Companion_Default___.AccessBits(c, _707_ip)
-	bits = _out987
+	after = _705_ip
+	var _out986 uint32
+	var _ = _out986
+	_out986 = permissions.Companion_Default___.AccessBits(c, _705_ip)
+	bits = _out986
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _708_own bool
-	var _ = _708_own
-	var _out988 bool
-	var _ = _out988
-	_out988 = permissions.Companion_Default___.IsOwner(c, ip)
-	_708_own = _out988
-	if a.HasMode && !_708_own {
+	var _706_own bool
+	var _ = _706_own
+	var _out987 bool
+	var _ = _out987
+	_out987 = permissions.Companion_Default___.IsOwner(c, ip)
+	_706_own = _out987
+	if a.HasMode && !_706_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _709_u uint32
-		var _ = _709_u
-		var _out989 uint32
-		var _ = _out989
-		_out989 = inodeformat.Companion_Default___.GetUid(ip)
-		_709_u = _out989
-		if !_708_own || a.Uid != _709_u {
+		var _707_u uint32
+		var _ = _707_u
+		var _out988 uint32
+		var _ = _out988
+		_out988 = inodeformat.Companion_Default___.GetUid(ip)
+		_707_u = _out988
+		if !_706_own || a.Uid != _707_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _710_g uint32
-		var _ = _710_g
-		var _out990 uint32
+		var _708_g uint32
+		var _ = _708_g
+		var _out989 uint32
+		var _ = _out989
+		_out989 = inodeformat.Companion_Default___.GetGid(ip)
+		_708_g = _out989
+		var _709_mine bool
+		var _ = _709_mine
+		var _out990 bool
 		var _ = _out990
-		_out990 = inodeformat.Companion_Default___.GetGid(ip)
-		_710_g = _out990
-		var _711_mine bool
-		var _ = _711_mine
-		var _out991 bool
-		var _ = _out991
-		_out991 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_711_mine = _out991
-		if !_708_own || a.Gid != _710_g && !_711_mine {
+		_out990 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_709_mine = _out990
+		if !_706_own || a.Gid != _708_g && !_709_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_708_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_706_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _712_w bool
-		var _ = _712_w
-		var _out992 bool
-		var _ = _out992
-		_out992 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_712_w = _out992
-		if !_712_w {
+		var _710_w bool
+		var _ = _710_w
+		var _out991 bool
+		var _ = _out991
+		_out991 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_710_w = _out991
+		if !_710_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _713_mode uint32
-	var _ = _713_mode
-	var _out993 uint32
-	var _ = _out993
-	_out993 = inodeformat.Companion_Default___.GetMode(ip)
-	_713_mode = _out993
+	var _711_mode uint32
+	var _ = _711_mode
+	var _out992 uint32
+	var _ = _out992
+	_out992 = inodeformat.Companion_Default___.GetMode(ip)
+	_711_mode = _out992
 	if a.HasMode {
-		_713_mode = a.Mode % uint32(4096)
-		var _714_gid uint32
-		var _ = _714_gid
-		var _out994 uint32
+		_711_mode = a.Mode % uint32(4096)
+		var _712_gid uint32
+		var _ = _712_gid
+		var _out993 uint32
+		var _ = _out993
+		_out993 = inodeformat.Companion_Default___.GetGid(ip)
+		_712_gid = _out993
+		var _713_mine bool
+		var _ = _713_mine
+		var _out994 bool
 		var _ = _out994
-		_out994 = inodeformat.Companion_Default___.GetGid(ip)
-		_714_gid = _out994
-		var _715_mine bool
-		var _ = _715_mine
-		var _out995 bool
-		var _ = _out995
-		_out995 = permissions.Companion_Default___.InGroup(c, _714_gid)
-		_715_mine = _out995
-		if c.Uid != uint32(0) && !_715_mine {
-			_713_mode = permissions.Companion_Default___.DropSetgid(_713_mode)
+		_out994 = permissions.Companion_Default___.InGroup(c, _712_gid)
+		_713_mine = _out994
+		if c.Uid != uint32(0) && !_713_mine {
+			_711_mode = permissions.Companion_Default___.DropSetgid(_711_mode)
 		}
 	}
-	var _716_ty uint32
-	var _ = _716_ty
-	var _out996 uint32
-	var _ = _out996
-	_out996 = inodeformat.Companion_Default___.GetTy(ip)
-	_716_ty = _out996
-	if _716_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_713_mode = permissions.Companion_Default___.KillPriv(_713_mode)
+	var _714_ty uint32
+	var _ = _714_ty
+	var _out995 uint32
+	var _ = _out995
+	_out995 = inodeformat.Companion_Default___.GetTy(ip)
+	_714_ty = _out995
+	if _714_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_711_mode = permissions.Companion_Default___.KillPriv(_711_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _713_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _711_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _717_ip *dbytes.Bytes
-	var _ = _717_ip
-	var _out997 *dbytes.Bytes
+	var _715_ip *dbytes.Bytes
+	var _ = _715_ip
+	var _out996 *dbytes.Bytes
+	var _ = _out996
+	_out996 = d.Fs.GetInode(txn, ino, true)
+	_715_ip = _out996
+	var _716_was uint64
+	var _ = _716_was
+	var _out997 uint64
 	var _ = _out997
-	_out997 = d.Fs.GetInode(txn, ino, true)
-	_717_ip = _out997
-	var _718_was uint64
-	var _ = _718_was
+	_out997 = inodeformat.Companion_Default___.GetSize(_715_ip)
+	_716_was = _out997
+	var _717_shrink uint64
+	var _ = _717_shrink
 	var _out998 uint64
 	var _ = _out998
-	_out998 = inodeformat.Companion_Default___.GetSize(_717_ip)
-	_718_was = _out998
-	var _719_shrink uint64
-	var _ = _719_shrink
-	var _out999 uint64
-	var _ = _out999
-	_out999 = inodeformat.Companion_Default___.GetShrink(_717_ip)
-	_719_shrink = _out999
-	if size > _718_was && _719_shrink != uint64(0) {
+	_out998 = inodeformat.Companion_Default___.GetShrink(_715_ip)
+	_717_shrink = _out998
+	if size > _716_was && _717_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _720_ok bool
-	var _ = _720_ok
-	var _out1000 bool
-	var _ = _out1000
-	_out1000 = d.SetSize(txn, ino, size)
-	_720_ok = _out1000
-	if !_720_ok {
+	var _718_ok bool
+	var _ = _718_ok
+	var _out999 bool
+	var _ = _out999
+	_out999 = d.SetSize(txn, ino, size)
+	_718_ok = _out999
+	if !_718_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _718_was {
-		var _721_done bool
-		var _ = _721_done
-		var _out1001 bool
-		var _ = _out1001
-		_out1001 = procedurebase.Companion_Default___.Release(txn, d, ino, _718_was-size)
-		_721_done = _out1001
-		later = !_721_done
+	if size < _716_was {
+		var _719_done bool
+		var _ = _719_done
+		var _out1000 bool
+		var _ = _out1000
+		_out1000 = procedurebase.Companion_Default___.Release(txn, d, ino, _716_was-size)
+		_719_done = _out1000
+		later = !_719_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _722_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _722_p
-	var _out1002 uint32
+	var _720_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _720_p
+	var _out1001 uint32
+	var _ = _out1001
+	var _out1002 *dbytes.Bytes
 	var _ = _out1002
-	var _out1003 *dbytes.Bytes
-	var _ = _out1003
-	_out1002, _out1003 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1002
-	_722_p = _out1003
+	_out1001, _out1002 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1001
+	_720_p = _out1002
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _722_p
+	ip = _720_p
 	if guard {
-		var _723_cs uint64
-		var _ = _723_cs
-		var _724_cns uint32
-		var _ = _724_cns
-		var _out1004 uint64
+		var _721_cs uint64
+		var _ = _721_cs
+		var _722_cns uint32
+		var _ = _722_cns
+		var _out1003 uint64
+		var _ = _out1003
+		var _out1004 uint32
 		var _ = _out1004
-		var _out1005 uint32
-		var _ = _out1005
-		_out1004, _out1005 = inodeformat.Companion_Default___.GetCtime(_722_p)
-		_723_cs = _out1004
-		_724_cns = _out1005
-		if _723_cs != gs || _724_cns != gns {
+		_out1003, _out1004 = inodeformat.Companion_Default___.GetCtime(_720_p)
+		_721_cs = _out1003
+		_722_cns = _out1004
+		if _721_cs != gs || _722_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _725_ty uint32
-	var _ = _725_ty
+	var _723_ty uint32
+	var _ = _723_ty
+	var _out1005 uint32
+	var _ = _out1005
+	_out1005 = inodeformat.Companion_Default___.GetTy(_720_p)
+	_723_ty = _out1005
+	if a.HasSize && _723_ty != permissions.Companion_Default___.REG() {
+		st = permissions.Companion_Default___.INVAL()
+		return st, ip
+	}
 	var _out1006 uint32
 	var _ = _out1006
-	_out1006 = inodeformat.Companion_Default___.GetTy(_722_p)
-	_725_ty = _out1006
-	if a.HasSize && _725_ty != permissions.Companion_Default___.REG() {
-		st = permissions.Companion_Default___.INVAL()
+	_out1006 = Companion_Default___.ArgStatus(a)
+	st = _out1006
+	if st != uint32(0) {
 		return st, ip
 	}
 	var _out1007 uint32
 	var _ = _out1007
-	_out1007 = Companion_Default___.ArgStatus(a)
+	_out1007 = Companion_Default___.MaySetattr(c, _720_p, a)
 	st = _out1007
-	if st != uint32(0) {
-		return st, ip
-	}
-	var _out1008 uint32
-	var _ = _out1008
-	_out1008 = Companion_Default___.MaySetattr(c, _722_p, a)
-	st = _out1008
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1009 uint32
+		var _out1008 uint32
+		var _ = _out1008
+		var _out1009 bool
 		var _ = _out1009
-		var _out1010 bool
-		var _ = _out1010
-		_out1009, _out1010 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1009
-		later = _out1010
+		_out1008, _out1009 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1008
+		later = _out1009
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _726_np *dbytes.Bytes
-	var _ = _726_np
-	var _out1011 *dbytes.Bytes
+	var _724_np *dbytes.Bytes
+	var _ = _724_np
+	var _out1010 *dbytes.Bytes
+	var _ = _out1010
+	_out1010 = d.Fs.GetInode(txn, ino, true)
+	_724_np = _out1010
+	var _725_ts uint64
+	var _ = _725_ts
+	var _726_tns uint32
+	var _ = _726_tns
+	var _out1011 uint64
 	var _ = _out1011
-	_out1011 = d.Fs.GetInode(txn, ino, true)
-	_726_np = _out1011
-	var _727_ts uint64
-	var _ = _727_ts
-	var _728_tns uint32
-	var _ = _728_tns
-	var _out1012 uint64
+	var _out1012 uint32
 	var _ = _out1012
-	var _out1013 uint32
-	var _ = _out1013
-	_out1012, _out1013 = attributechanges.Companion_Default___.Stamp(_726_np, s, ns)
-	_727_ts = _out1012
-	_728_tns = _out1013
-	Companion_Default___.Apply(c, _726_np, a, _727_ts, _728_tns)
-	inodeformat.Companion_Default___.SetVerf(_726_np, uint64(0))
-	d.PutInode(txn, ino, _726_np)
-	after = _726_np
+	_out1011, _out1012 = attributechanges.Companion_Default___.Stamp(_724_np, s, ns)
+	_725_ts = _out1011
+	_726_tns = _out1012
+	Companion_Default___.Apply(c, _724_np, a, _725_ts, _726_tns)
+	inodeformat.Companion_Default___.SetVerf(_724_np, uint64(0))
+	d.PutInode(txn, ino, _724_np)
+	after = _724_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1014 uint32
+	var _out1013 uint32
+	var _ = _out1013
+	var _out1014 *dbytes.Bytes
 	var _ = _out1014
-	var _out1015 *dbytes.Bytes
-	var _ = _out1015
-	_out1014, _out1015 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1014
-	before = _out1015
+	_out1013, _out1014 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1013
+	before = _out1014
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1016 uint32
+	var _out1015 uint32
+	var _ = _out1015
+	var _out1016 *dbytes.Bytes
 	var _ = _out1016
-	var _out1017 *dbytes.Bytes
+	var _out1017 bool
 	var _ = _out1017
-	var _out1018 bool
-	var _ = _out1018
-	_out1016, _out1017, _out1018 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1016
-	after = _out1017
-	later = _out1018
+	_out1015, _out1016, _out1017 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1015
+	after = _out1016
+	later = _out1017
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _729_ty uint32
-	var _ = _729_ty
+	var _727_ty uint32
+	var _ = _727_ty
+	var _out1018 uint32
+	var _ = _out1018
+	_out1018 = inodeformat.Companion_Default___.GetTy(ip)
+	_727_ty = _out1018
+	var _728_dmode uint32
+	var _ = _728_dmode
 	var _out1019 uint32
 	var _ = _out1019
-	_out1019 = inodeformat.Companion_Default___.GetTy(ip)
-	_729_ty = _out1019
-	var _730_dmode uint32
-	var _ = _730_dmode
+	_out1019 = inodeformat.Companion_Default___.GetMode(dp)
+	_728_dmode = _out1019
+	var _729_dgid uint32
+	var _ = _729_dgid
 	var _out1020 uint32
 	var _ = _out1020
-	_out1020 = inodeformat.Companion_Default___.GetMode(dp)
-	_730_dmode = _out1020
-	var _731_dgid uint32
-	var _ = _731_dgid
-	var _out1021 uint32
-	var _ = _out1021
-	_out1021 = inodeformat.Companion_Default___.GetGid(dp)
-	_731_dgid = _out1021
+	_out1020 = inodeformat.Companion_Default___.GetGid(dp)
+	_729_dgid = _out1020
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _730_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _731_dgid
+		if _728_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _729_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _729_ty == permissions.Companion_Default___.DIR() {
+		if _727_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _732_dmode uint32
-	var _ = _732_dmode
+	var _730_dmode uint32
+	var _ = _730_dmode
+	var _out1021 uint32
+	var _ = _out1021
+	_out1021 = inodeformat.Companion_Default___.GetMode(dp)
+	_730_dmode = _out1021
+	var _731_m uint32
+	var _ = _731_m
 	var _out1022 uint32
 	var _ = _out1022
-	_out1022 = inodeformat.Companion_Default___.GetMode(dp)
-	_732_dmode = _out1022
-	var _733_m uint32
-	var _ = _733_m
-	var _out1023 uint32
-	var _ = _out1023
-	_out1023 = inodeformat.Companion_Default___.GetMode(ip)
-	_733_m = _out1023
-	if _732_dmode/uint32(1024)%uint32(2) == uint32(1) && _733_m/uint32(1024)%uint32(2) == uint32(0) && _733_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _733_m+uint32(1024))
+	_out1022 = inodeformat.Companion_Default___.GetMode(ip)
+	_731_m = _out1022
+	if _730_dmode/uint32(1024)%uint32(2) == uint32(1) && _731_m/uint32(1024)%uint32(2) == uint32(0) && _731_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _731_m+uint32(1024))
 	}
 }
 

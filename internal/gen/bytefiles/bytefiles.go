@@ -75,10 +75,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out606 *dbytes.Bytes
-	var _ = _out606
-	_out606 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out606
+	var _out605 *dbytes.Bytes
+	var _ = _out605
+	_out605 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out605
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -87,44 +87,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _427_ip *dbytes.Bytes
-	var _ = _427_ip
-	var _out607 *dbytes.Bytes
+	var _425_ip *dbytes.Bytes
+	var _ = _425_ip
+	var _out606 *dbytes.Bytes
+	var _ = _out606
+	_out606 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_425_ip = _out606
+	var _426_size uint64
+	var _ = _426_size
+	var _out607 uint64
 	var _ = _out607
-	_out607 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_427_ip = _out607
-	var _428_size uint64
-	var _ = _428_size
-	var _out608 uint64
-	var _ = _out608
-	_out608 = inodeformat.Companion_Default___.GetSize(_427_ip)
-	_428_size = _out608
-	if off >= _428_size {
-		var _out609 *dbytes.Bytes
-		var _ = _out609
-		_out609 = dbytes.NewBytes(uint64(0))
-		b = _out609
+	_out607 = inodeformat.Companion_Default___.GetSize(_425_ip)
+	_426_size = _out607
+	if off >= _426_size {
+		var _out608 *dbytes.Bytes
+		var _ = _out608
+		_out608 = dbytes.NewBytes(uint64(0))
+		b = _out608
 		return b
 	}
-	var _429_n uint64
-	var _ = _429_n
-	var _out610 uint64
+	var _427_n uint64
+	var _ = _427_n
+	var _out609 uint64
+	var _ = _out609
+	_out609 = reading.Companion_Default___.Min(len_, _426_size-off)
+	_427_n = _out609
+	var _out610 *dbytes.Bytes
 	var _ = _out610
-	_out610 = reading.Companion_Default___.Min(len_, _428_size-off)
-	_429_n = _out610
-	var _out611 *dbytes.Bytes
-	var _ = _out611
-	_out611 = reading.Companion_Default___.Fetch(_this.Fs, txn, _427_ip, off, _429_n)
-	b = _out611
+	_out610 = reading.Companion_Default___.Fetch(_this.Fs, txn, _425_ip, off, _427_n)
+	b = _out610
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out612 *dbytes.Blk
-	var _ = _out612
-	_out612 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out612
+	var _out611 *dbytes.Blk
+	var _ = _out611
+	_out611 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out611
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -138,40 +138,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _430_ip *dbytes.Bytes
-	var _ = _430_ip
-	var _out613 *dbytes.Bytes
+	var _428_ip *dbytes.Bytes
+	var _ = _428_ip
+	var _out612 *dbytes.Bytes
+	var _ = _out612
+	_out612 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_428_ip = _out612
+	var _429_size uint64
+	var _ = _429_size
+	var _out613 uint64
 	var _ = _out613
-	_out613 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_430_ip = _out613
-	var _431_size uint64
-	var _ = _431_size
+	_out613 = inodeformat.Companion_Default___.GetSize(_428_ip)
+	_429_size = _out613
+	var _430_shrink uint64
+	var _ = _430_shrink
 	var _out614 uint64
 	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(_430_ip)
-	_431_size = _out614
-	var _432_shrink uint64
-	var _ = _432_shrink
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetShrink(_430_ip)
-	_432_shrink = _out615
-	if _432_shrink != uint64(0) && off+len_ > _431_size {
+	_out614 = inodeformat.Companion_Default___.GetShrink(_428_ip)
+	_430_shrink = _out614
+	if _430_shrink != uint64(0) && off+len_ > _429_size {
 		ok = false
 		return ok
 	}
-	var _out616 bool
-	var _ = _out616
-	_out616 = writing.Companion_Default___.Store(_this.Fs, txn, _430_ip, ino, off, src, so, len_)
-	ok = _out616
+	var _out615 bool
+	var _ = _out615
+	_out615 = writing.Companion_Default___.Store(_this.Fs, txn, _428_ip, ino, off, src, so, len_)
+	ok = _out615
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _431_size {
-		inodeformat.Companion_Default___.SetFileSize(_430_ip, off+len_)
+	if off+len_ > _429_size {
+		inodeformat.Companion_Default___.SetFileSize(_428_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _430_ip, ino)
+	_this.Fs.SetMeta(txn, _428_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -181,95 +181,95 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _433_ip *dbytes.Bytes
-	var _ = _433_ip
-	var _out617 *dbytes.Bytes
+	var _431_ip *dbytes.Bytes
+	var _ = _431_ip
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_431_ip = _out616
+	var _432_size uint64
+	var _ = _432_size
+	var _out617 uint64
 	var _ = _out617
-	_out617 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_433_ip = _out617
-	var _434_size uint64
-	var _ = _434_size
+	_out617 = inodeformat.Companion_Default___.GetSize(_431_ip)
+	_432_size = _out617
+	var _433_shrink uint64
+	var _ = _433_shrink
 	var _out618 uint64
 	var _ = _out618
-	_out618 = inodeformat.Companion_Default___.GetSize(_433_ip)
-	_434_size = _out618
-	var _435_shrink uint64
-	var _ = _435_shrink
-	var _out619 uint64
-	var _ = _out619
-	_out619 = inodeformat.Companion_Default___.GetShrink(_433_ip)
-	_435_shrink = _out619
+	_out618 = inodeformat.Companion_Default___.GetShrink(_431_ip)
+	_433_shrink = _out618
 	ok = true
-	if sz > _434_size {
-		if _435_shrink != uint64(0) {
+	if sz > _432_size {
+		if _433_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _434_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _433_ip, sz)
-		var _436_shrink_k uint64
-		var _ = _436_shrink_k
-		_436_shrink_k = _435_shrink
-		if _435_shrink < _434_size && (_435_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_434_size+uint64(4095))/uint64(4096)) {
-			_436_shrink_k = _434_size
+	} else if sz < _432_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _431_ip, sz)
+		var _434_shrink_k uint64
+		var _ = _434_shrink_k
+		_434_shrink_k = _433_shrink
+		if _433_shrink < _432_size && (_433_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_432_size+uint64(4095))/uint64(4096)) {
+			_434_shrink_k = _432_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_433_ip, _436_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_431_ip, _434_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_433_ip, sz)
-	_this.Fs.SetMeta(txn, _433_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_431_ip, sz)
+	_this.Fs.SetMeta(txn, _431_ip, ino)
 	return ok
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _437_ip *dbytes.Bytes
-	var _ = _437_ip
-	var _out620 *dbytes.Bytes
+	var _435_ip *dbytes.Bytes
+	var _ = _435_ip
+	var _out619 *dbytes.Bytes
+	var _ = _out619
+	_out619 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_435_ip = _out619
+	var _436_size uint64
+	var _ = _436_size
+	var _out620 uint64
 	var _ = _out620
-	_out620 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_437_ip = _out620
-	var _438_size uint64
-	var _ = _438_size
+	_out620 = inodeformat.Companion_Default___.GetSize(_435_ip)
+	_436_size = _out620
+	var _437_shrink uint64
+	var _ = _437_shrink
 	var _out621 uint64
 	var _ = _out621
-	_out621 = inodeformat.Companion_Default___.GetSize(_437_ip)
-	_438_size = _out621
-	var _439_shrink uint64
-	var _ = _439_shrink
-	var _out622 uint64
-	var _ = _out622
-	_out622 = inodeformat.Companion_Default___.GetShrink(_437_ip)
-	_439_shrink = _out622
-	if _439_shrink == uint64(0) {
+	_out621 = inodeformat.Companion_Default___.GetShrink(_435_ip)
+	_437_shrink = _out621
+	if _437_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _440_lo uint64
-	var _ = _440_lo
-	_440_lo = (_438_size + uint64(4095)) / uint64(4096)
-	var _441_n uint64
-	var _ = _441_n
-	_441_n = (_439_shrink + uint64(4095)) / uint64(4096)
-	if _441_n < _440_lo {
-		_441_n = _440_lo
+	var _438_lo uint64
+	var _ = _438_lo
+	_438_lo = (_436_size + uint64(4095)) / uint64(4096)
+	var _439_n uint64
+	var _ = _439_n
+	_439_n = (_437_shrink + uint64(4095)) / uint64(4096)
+	if _439_n < _438_lo {
+		_439_n = _438_lo
 	}
-	var _442_m uint64
-	var _ = _442_m
-	var _out623 uint64
-	var _ = _out623
-	_out623 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _437_ip, ino, _441_n, _440_lo, max)
-	_442_m = _out623
-	var _443_shrink_k uint64
-	var _ = _443_shrink_k
-	_443_shrink_k = uint64(4096) * _442_m
-	if _442_m == _440_lo {
-		_443_shrink_k = uint64(0)
+	var _440_m uint64
+	var _ = _440_m
+	var _out622 uint64
+	var _ = _out622
+	_out622 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _435_ip, ino, _439_n, _438_lo, max)
+	_440_m = _out622
+	var _441_shrink_k uint64
+	var _ = _441_shrink_k
+	_441_shrink_k = uint64(4096) * _440_m
+	if _440_m == _438_lo {
+		_441_shrink_k = uint64(0)
 	}
-	done = _443_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_437_ip, _443_shrink_k)
-	_this.Fs.SetMeta(txn, _437_ip, ino)
+	done = _441_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_435_ip, _441_shrink_k)
+	_this.Fs.SetMeta(txn, _435_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -277,104 +277,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out624 bool
+	var _out623 bool
+	var _ = _out623
+	var _out624 uint64
 	var _ = _out624
-	var _out625 uint64
-	var _ = _out625
-	_out624, _out625 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out624
-	ino = _out625
+	_out623, _out624 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out623
+	ino = _out624
 	if !ok {
 		return ok, ino
 	}
-	var _444_ip *dbytes.Bytes
-	var _ = _444_ip
-	var _out626 *dbytes.Bytes
+	var _442_ip *dbytes.Bytes
+	var _ = _442_ip
+	var _out625 *dbytes.Bytes
+	var _ = _out625
+	_out625 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_442_ip = _out625
+	var _443_size uint64
+	var _ = _443_size
+	var _out626 uint64
 	var _ = _out626
-	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_444_ip = _out626
-	var _445_size uint64
-	var _ = _445_size
+	_out626 = inodeformat.Companion_Default___.GetSize(_442_ip)
+	_443_size = _out626
+	var _444_shrink uint64
+	var _ = _444_shrink
 	var _out627 uint64
 	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.GetSize(_444_ip)
-	_445_size = _out627
-	var _446_shrink uint64
-	var _ = _446_shrink
+	_out627 = inodeformat.Companion_Default___.GetShrink(_442_ip)
+	_444_shrink = _out627
+	var _445_gen uint64
+	var _ = _445_gen
 	var _out628 uint64
 	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetShrink(_444_ip)
-	_446_shrink = _out628
-	var _447_gen uint64
-	var _ = _447_gen
-	var _out629 uint64
+	_out628 = inodeformat.Companion_Default___.GetGen(_442_ip)
+	_445_gen = _out628
+	var _446_bare bool
+	var _ = _446_bare
+	var _out629 bool
 	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.GetGen(_444_ip)
-	_447_gen = _out629
-	var _448_bare bool
-	var _ = _448_bare
-	var _out630 bool
-	var _ = _out630
-	_out630 = inodeformat.Companion_Default___.NoSlots(_444_ip)
-	_448_bare = _out630
-	if _445_size != uint64(0) || _446_shrink != uint64(0) || !_448_bare || _447_gen == uint64(18446744073709551615) {
+	_out629 = inodeformat.Companion_Default___.NoSlots(_442_ip)
+	_446_bare = _out629
+	if _443_size != uint64(0) || _444_shrink != uint64(0) || !_446_bare || _445_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _444_ip, ino, ty, _447_gen+uint64(1))
+	_this.Blank(txn, _442_ip, ino, ty, _445_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _449_ip *dbytes.Bytes
-	var _ = _449_ip
-	var _out631 *dbytes.Bytes
+	var _447_ip *dbytes.Bytes
+	var _ = _447_ip
+	var _out630 *dbytes.Bytes
+	var _ = _out630
+	_out630 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_447_ip = _out630
+	var _448_size uint64
+	var _ = _448_size
+	var _out631 uint64
 	var _ = _out631
-	_out631 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_449_ip = _out631
-	var _450_size uint64
-	var _ = _450_size
+	_out631 = inodeformat.Companion_Default___.GetSize(_447_ip)
+	_448_size = _out631
+	var _449_shrink uint64
+	var _ = _449_shrink
 	var _out632 uint64
 	var _ = _out632
-	_out632 = inodeformat.Companion_Default___.GetSize(_449_ip)
-	_450_size = _out632
-	var _451_shrink uint64
-	var _ = _451_shrink
+	_out632 = inodeformat.Companion_Default___.GetShrink(_447_ip)
+	_449_shrink = _out632
+	var _450_gen uint64
+	var _ = _450_gen
 	var _out633 uint64
 	var _ = _out633
-	_out633 = inodeformat.Companion_Default___.GetShrink(_449_ip)
-	_451_shrink = _out633
-	var _452_gen uint64
-	var _ = _452_gen
-	var _out634 uint64
+	_out633 = inodeformat.Companion_Default___.GetGen(_447_ip)
+	_450_gen = _out633
+	var _451_bare bool
+	var _ = _451_bare
+	var _out634 bool
 	var _ = _out634
-	_out634 = inodeformat.Companion_Default___.GetGen(_449_ip)
-	_452_gen = _out634
-	var _453_bare bool
-	var _ = _453_bare
-	var _out635 bool
-	var _ = _out635
-	_out635 = inodeformat.Companion_Default___.NoSlots(_449_ip)
-	_453_bare = _out635
-	if _450_size != uint64(0) || _451_shrink != uint64(0) || !_453_bare {
+	_out634 = inodeformat.Companion_Default___.NoSlots(_447_ip)
+	_451_bare = _out634
+	if _448_size != uint64(0) || _449_shrink != uint64(0) || !_451_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _449_ip, ino, uint32(0), _452_gen)
+	_this.Blank(txn, _447_ip, ino, uint32(0), _450_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _454_z *dbytes.Bytes
-	var _ = _454_z
-	var _out636 *dbytes.Bytes
-	var _ = _out636
-	_out636 = dbytes.NewBytes(uint64(256))
-	_454_z = _out636
-	inodeformat.Companion_Default___.SetTy(_454_z, ty)
-	inodeformat.Companion_Default___.SetGen(_454_z, gen)
-	_this.Fs.SetInode(txn, _454_z, ino, ty != uint32(0))
+	var _452_z *dbytes.Bytes
+	var _ = _452_z
+	var _out635 *dbytes.Bytes
+	var _ = _out635
+	_out635 = dbytes.NewBytes(uint64(256))
+	_452_z = _out635
+	inodeformat.Companion_Default___.SetTy(_452_z, ty)
+	inodeformat.Companion_Default___.SetGen(_452_z, gen)
+	_this.Fs.SetInode(txn, _452_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _601_status uint32 = 0
-	var _ = _601_status
+	var _599_status uint32 = 0
+	var _ = _599_status
+	var _out806 uint32
+	var _ = _out806
 	var _out807 uint32
 	var _ = _out807
-	var _out808 uint32
-	var _ = _out808
-	_out807, _out808 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_601_status = _out807
-	st = _out808
+	_out806, _out807 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_599_status = _out806
+	st = _out807
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _601_status == exec.Companion_Default___.TOOBIG() {
-		var _602_fewer uint64
-		var _ = _602_fewer
-		_602_fewer = func() uint64 {
+	} else if _599_status == exec.Companion_Default___.TOOBIG() {
+		var _600_fewer uint64
+		var _ = _600_fewer
+		_600_fewer = func() uint64 {
 			if c.P == nfsdurable.Companion_Default___.WRITE() {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _602_fewer == uint64(0) {
-			_601_status = Companion_Default___.SERVERFAULT()
+		if _600_fewer == uint64(0) {
+			_599_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _602_fewer
+			c.N = _600_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _601_status == Companion_Default___.SHRINKFIRST() {
+	} else if _599_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _601_status == Companion_Default___.NOSPC() {
+	} else if _599_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _601_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _599_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_601_status = nfsdurable.Companion_Default___.IO()
+		_599_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_601_status)
+	c.Answer(_599_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

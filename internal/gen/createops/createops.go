@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _750_dots uint32 = 0
-	var _ = _750_dots
-	var _out1055 uint32
+	var _748_dots uint32 = 0
+	var _ = _748_dots
+	var _out1054 uint32
+	var _ = _out1054
+	var _out1055 *dbytes.Bytes
 	var _ = _out1055
-	var _out1056 *dbytes.Bytes
+	var _out1056 uint32
 	var _ = _out1056
-	var _out1057 uint32
-	var _ = _out1057
-	_out1055, _out1056, _out1057 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1055
-	dir = _out1056
-	_750_dots = _out1057
+	_out1054, _out1055, _out1056 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1054
+	dir = _out1055
+	_748_dots = _out1056
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _750_dots != uint32(0) {
+	if _748_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1058 uint32
-	var _ = _out1058
-	_out1058 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1058
+	var _out1057 uint32
+	var _ = _out1057
+	_out1057 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1057
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _751_x bool
-	var _ = _751_x
-	var _out1059 bool
-	var _ = _out1059
-	_out1059 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_751_x = _out1059
-	if !_751_x {
+	var _749_x bool
+	var _ = _749_x
+	var _out1058 bool
+	var _ = _out1058
+	_out1058 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_749_x = _out1058
+	if !_749_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1060 bool
+	var _out1059 bool
+	var _ = _out1059
+	var _out1060 uint64
 	var _ = _out1060
 	var _out1061 uint64
 	var _ = _out1061
-	var _out1062 uint64
-	var _ = _out1062
-	_out1060, _out1061, _out1062 = d.LookupHint(txn, dino, name, true)
-	found = _out1060
-	ino = _out1061
-	hint = _out1062
+	_out1059, _out1060, _out1061 = d.LookupHint(txn, dino, name, true)
+	found = _out1059
+	ino = _out1060
+	hint = _out1061
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _752_w bool
-	var _ = _752_w
-	var _out1063 bool
-	var _ = _out1063
-	_out1063 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_752_w = _out1063
-	if !_752_w {
+	var _750_w bool
+	var _ = _750_w
+	var _out1062 bool
+	var _ = _out1062
+	_out1062 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_750_w = _out1062
+	if !_750_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _753_ok bool = false
-	var _ = _753_ok
+	var _751_ok bool = false
+	var _ = _751_ok
 	st = uint32(0)
-	var _out1064 bool
+	var _out1063 bool
+	var _ = _out1063
+	var _out1064 uint64
 	var _ = _out1064
-	var _out1065 uint64
-	var _ = _out1065
-	_out1064, _out1065 = d.AllocInode(txn, dino, ty)
-	_753_ok = _out1064
-	ino = _out1065
-	if !_753_ok {
+	_out1063, _out1064 = d.AllocInode(txn, dino, ty)
+	_751_ok = _out1063
+	ino = _out1064
+	if !_751_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _754_ip *dbytes.Bytes
-	var _ = _754_ip
-	var _out1066 *dbytes.Bytes
-	var _ = _out1066
-	_out1066 = d.Fs.GetInode(txn, ino, true)
-	_754_ip = _out1066
-	Companion_Default___.FirstAttrs(c, dino, dir, _754_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _754_ip)
+	var _752_ip *dbytes.Bytes
+	var _ = _752_ip
+	var _out1065 *dbytes.Bytes
+	var _ = _out1065
+	_out1065 = d.Fs.GetInode(txn, ino, true)
+	_752_ip = _out1065
+	Companion_Default___.FirstAttrs(c, dino, dir, _752_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _752_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _755_t *attributeops.Sattr
-	var _ = _755_t
-	var _out1067 *attributeops.Sattr
-	var _ = _out1067
-	_out1067 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_755_t = _out1067
+	var _753_t *attributeops.Sattr
+	var _ = _753_t
+	var _out1066 *attributeops.Sattr
+	var _ = _out1066
+	_out1066 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_753_t = _out1066
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _755_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _753_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _756_ok bool
-	var _ = _756_ok
-	var _out1068 bool
+	var _754_ok bool
+	var _ = _754_ok
+	var _out1067 bool
+	var _ = _out1067
+	_out1067 = d.InsertAt(txn, dino, name, ino, hint)
+	_754_ok = _out1067
+	var _out1068 *dbytes.Bytes
 	var _ = _out1068
-	_out1068 = d.InsertAt(txn, dino, name, ino, hint)
-	_756_ok = _out1068
-	var _out1069 *dbytes.Bytes
-	var _ = _out1069
-	_out1069 = dbytes.NewBytes(uint64(0))
-	node = _out1069
+	_out1068 = dbytes.NewBytes(uint64(0))
+	node = _out1068
 	after = node
-	if !_756_ok {
+	if !_754_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1070 uint32
-		var _ = _out1070
-		_out1070 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1070
+		var _out1069 uint32
+		var _ = _out1069
+		_out1069 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1069
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
+	var _out1070 *dbytes.Bytes
+	var _ = _out1070
+	_out1070 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1070
 	var _out1071 *dbytes.Bytes
 	var _ = _out1071
-	_out1071 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1071
-	var _out1072 *dbytes.Bytes
-	var _ = _out1072
-	_out1072 = d.Fs.GetInode(txn, ino, false)
-	node = _out1072
+	_out1071 = d.Fs.GetInode(txn, ino, false)
+	node = _out1071
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _757_found bool = false
-	var _ = _757_found
-	var _758_hint uint64 = 0
-	var _ = _758_hint
-	var _out1073 uint32
+	var _755_found bool = false
+	var _ = _755_found
+	var _756_hint uint64 = 0
+	var _ = _756_hint
+	var _out1072 uint32
+	var _ = _out1072
+	var _out1073 *dbytes.Bytes
 	var _ = _out1073
-	var _out1074 *dbytes.Bytes
+	var _out1074 bool
 	var _ = _out1074
-	var _out1075 bool
+	var _out1075 uint64
 	var _ = _out1075
 	var _out1076 uint64
 	var _ = _out1076
-	var _out1077 uint64
-	var _ = _out1077
-	_out1073, _out1074, _out1075, _out1076, _out1077 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	_out1072, _out1073, _out1074, _out1075, _out1076 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1073
-	before = _out1074
-	_757_found = _out1075
-	ino = _out1076
-	_758_hint = _out1077
+	st = _out1072
+	before = _out1073
+	_755_found = _out1074
+	ino = _out1075
+	_756_hint = _out1076
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _757_found {
-		var _759_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _759_p
-		var _out1078 uint32
+	if _755_found {
+		var _757_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _757_p
+		var _out1077 uint32
+		var _ = _out1077
+		var _out1078 *dbytes.Bytes
 		var _ = _out1078
-		var _out1079 *dbytes.Bytes
+		var _out1079 bool
 		var _ = _out1079
-		var _out1080 bool
-		var _ = _out1080
-		_out1078, _out1079, _out1080 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1078
-		_759_p = _out1079
-		later = _out1080
+		_out1077, _out1078, _out1079 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1077
+		_757_p = _out1078
+		later = _out1079
 		if st == uint32(0) {
-			node, after = _759_p, before
+			node, after = _757_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1081 uint32
+	var _out1080 uint32
+	var _ = _out1080
+	var _out1081 uint64
 	var _ = _out1081
-	var _out1082 uint64
+	var _out1082 *dbytes.Bytes
 	var _ = _out1082
 	var _out1083 *dbytes.Bytes
 	var _ = _out1083
-	var _out1084 *dbytes.Bytes
-	var _ = _out1084
-	_out1081, _out1082, _out1083, _out1084 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _758_hint, a, how, verf, s, ns)
-	st = _out1081
-	ino = _out1082
-	node = _out1083
-	after = _out1084
+	_out1080, _out1081, _out1082, _out1083 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _756_hint, a, how, verf, s, ns)
+	st = _out1080
+	ino = _out1081
+	node = _out1082
+	after = _out1083
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _760_mode uint32
-	var _ = _760_mode
-	_760_mode = func() uint32 {
+	var _758_mode uint32
+	var _ = _758_mode
+	_758_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1085 uint32
+	var _out1084 uint32
+	var _ = _out1084
+	var _out1085 uint64
 	var _ = _out1085
-	var _out1086 uint64
-	var _ = _out1086
-	_out1085, _out1086 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _760_mode, s, ns)
-	st = _out1085
-	ino = _out1086
+	_out1084, _out1085 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _758_mode, s, ns)
+	st = _out1084
+	ino = _out1085
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _761_ip *dbytes.Bytes
-		var _ = _761_ip
-		var _out1087 *dbytes.Bytes
-		var _ = _out1087
-		_out1087 = d.Fs.GetInode(txn, ino, true)
-		_761_ip = _out1087
-		inodeformat.Companion_Default___.SetVerf(_761_ip, verf)
-		d.PutInode(txn, ino, _761_ip)
+		var _759_ip *dbytes.Bytes
+		var _ = _759_ip
+		var _out1086 *dbytes.Bytes
+		var _ = _out1086
+		_out1086 = d.Fs.GetInode(txn, ino, true)
+		_759_ip = _out1086
+		inodeformat.Companion_Default___.SetVerf(_759_ip, verf)
+		d.PutInode(txn, ino, _759_ip)
 	} else if a.HasSize {
-		var _762_later bool = false
-		var _ = _762_later
-		var _out1088 uint32
+		var _760_later bool = false
+		var _ = _760_later
+		var _out1087 uint32
+		var _ = _out1087
+		var _out1088 bool
 		var _ = _out1088
-		var _out1089 bool
-		var _ = _out1089
-		_out1088, _out1089 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1088
-		_762_later = _out1089
+		_out1087, _out1088 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1087
+		_760_later = _out1088
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _763_mode uint32
-	var _ = _763_mode
-	_763_mode = func() uint32 {
+	var _761_mode uint32
+	var _ = _761_mode
+	_761_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1090 uint32
+	var _out1089 uint32
+	var _ = _out1089
+	var _out1090 uint64
 	var _ = _out1090
-	var _out1091 uint64
-	var _ = _out1091
-	_out1090, _out1091 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1090
-	ino = _out1091
+	_out1089, _out1090 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1089
+	ino = _out1090
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1092 uint32
+	var _out1091 uint32
+	var _ = _out1091
+	var _out1092 *dbytes.Bytes
 	var _ = _out1092
 	var _out1093 *dbytes.Bytes
 	var _ = _out1093
-	var _out1094 *dbytes.Bytes
-	var _ = _out1094
-	_out1092, _out1093, _out1094 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1092
-	node = _out1093
-	after = _out1094
+	_out1091, _out1092, _out1093 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1091
+	node = _out1092
+	after = _out1093
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1095 uint32
+	var _out1094 uint32
+	var _ = _out1094
+	var _out1095 *dbytes.Bytes
 	var _ = _out1095
-	var _out1096 *dbytes.Bytes
-	var _ = _out1096
-	_out1095, _out1096 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1095
-	node = _out1096
+	_out1094, _out1095 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1094
+	node = _out1095
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _764_ty uint32
-	var _ = _764_ty
-	var _out1097 uint32
-	var _ = _out1097
-	_out1097 = inodeformat.Companion_Default___.GetTy(node)
-	_764_ty = _out1097
-	if _764_ty != permissions.Companion_Default___.REG() {
+	var _762_ty uint32
+	var _ = _762_ty
+	var _out1096 uint32
+	var _ = _out1096
+	_out1096 = inodeformat.Companion_Default___.GetTy(node)
+	_762_ty = _out1096
+	if _762_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _765_v uint64
-		var _ = _765_v
-		var _out1098 uint64
-		var _ = _out1098
-		_out1098 = inodeformat.Companion_Default___.GetVerf(node)
-		_765_v = _out1098
-		if _765_v != verf || _765_v == uint64(0) {
+		var _763_v uint64
+		var _ = _763_v
+		var _out1097 uint64
+		var _ = _out1097
+		_out1097 = inodeformat.Companion_Default___.GetVerf(node)
+		_763_v = _out1097
+		if _763_v != verf || _763_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _766_may bool
-	var _ = _766_may
-	var _out1099 bool
-	var _ = _out1099
-	_out1099 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_766_may = _out1099
-	if !_766_may {
+	var _764_may bool
+	var _ = _764_may
+	var _out1098 bool
+	var _ = _out1098
+	_out1098 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_764_may = _out1098
+	if !_764_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1100 uint32
+	var _out1099 uint32
+	var _ = _out1099
+	var _out1100 bool
 	var _ = _out1100
-	var _out1101 bool
-	var _ = _out1101
-	_out1100, _out1101 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1100
-	later = _out1101
+	_out1099, _out1100 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1099
+	later = _out1100
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1102 *dbytes.Bytes
+	var _out1101 *dbytes.Bytes
+	var _ = _out1101
+	_out1101 = d.Fs.GetInode(txn, ino, true)
+	node = _out1101
+	var _765_ts uint64
+	var _ = _765_ts
+	var _766_tns uint32
+	var _ = _766_tns
+	var _out1102 uint64
 	var _ = _out1102
-	_out1102 = d.Fs.GetInode(txn, ino, true)
-	node = _out1102
-	var _767_ts uint64
-	var _ = _767_ts
-	var _768_tns uint32
-	var _ = _768_tns
-	var _out1103 uint64
+	var _out1103 uint32
 	var _ = _out1103
-	var _out1104 uint32
-	var _ = _out1104
-	_out1103, _out1104 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_767_ts = _out1103
-	_768_tns = _out1104
-	inodeformat.Companion_Default___.SetMtime(node, _767_ts, _768_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _767_ts, _768_tns)
+	_out1102, _out1103 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_765_ts = _out1102
+	_766_tns = _out1103
+	inodeformat.Companion_Default___.SetMtime(node, _765_ts, _766_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _765_ts, _766_tns)
 	if c.Uid != uint32(0) {
-		var _769_mode uint32
-		var _ = _769_mode
-		var _out1105 uint32
-		var _ = _out1105
-		_out1105 = inodeformat.Companion_Default___.GetMode(node)
-		_769_mode = _out1105
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_769_mode))
+		var _767_mode uint32
+		var _ = _767_mode
+		var _out1104 uint32
+		var _ = _out1104
+		_out1104 = inodeformat.Companion_Default___.GetMode(node)
+		_767_mode = _out1104
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_767_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _770_t *attributeops.Sattr
-	var _ = _770_t
-	var _out1106 *attributeops.Sattr
-	var _ = _out1106
-	_out1106 = attributeops.Companion_Default___.Without(a, false, false)
-	_770_t = _out1106
+	var _768_t *attributeops.Sattr
+	var _ = _768_t
+	var _out1105 *attributeops.Sattr
+	var _ = _out1105
+	_out1105 = attributeops.Companion_Default___.Without(a, false, false)
+	_768_t = _out1105
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _771_found bool = false
-	var _ = _771_found
-	var _772_x uint64 = 0
-	var _ = _772_x
-	var _773_hint uint64 = 0
-	var _ = _773_hint
-	var _out1107 uint32
+	var _769_found bool = false
+	var _ = _769_found
+	var _770_x uint64 = 0
+	var _ = _770_x
+	var _771_hint uint64 = 0
+	var _ = _771_hint
+	var _out1106 uint32
+	var _ = _out1106
+	var _out1107 *dbytes.Bytes
 	var _ = _out1107
-	var _out1108 *dbytes.Bytes
+	var _out1108 bool
 	var _ = _out1108
-	var _out1109 bool
+	var _out1109 uint64
 	var _ = _out1109
 	var _out1110 uint64
 	var _ = _out1110
-	var _out1111 uint64
-	var _ = _out1111
-	_out1107, _out1108, _out1109, _out1110, _out1111 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _770_t, false)
-	st = _out1107
-	before = _out1108
-	_771_found = _out1109
-	_772_x = _out1110
-	_773_hint = _out1111
+	_out1106, _out1107, _out1108, _out1109, _out1110 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _768_t, false)
+	st = _out1106
+	before = _out1107
+	_769_found = _out1108
+	_770_x = _out1109
+	_771_hint = _out1110
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1112 uint32
+	var _out1111 uint32
+	var _ = _out1111
+	var _out1112 uint64
 	var _ = _out1112
-	var _out1113 uint64
+	var _out1113 *dbytes.Bytes
 	var _ = _out1113
 	var _out1114 *dbytes.Bytes
 	var _ = _out1114
-	var _out1115 *dbytes.Bytes
-	var _ = _out1115
-	_out1112, _out1113, _out1114, _out1115 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _773_hint, _770_t, s, ns)
-	st = _out1112
-	ino = _out1113
-	node = _out1114
-	after = _out1115
+	_out1111, _out1112, _out1113, _out1114 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _771_hint, _768_t, s, ns)
+	st = _out1111
+	ino = _out1112
+	node = _out1113
+	after = _out1114
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _774_t *attributeops.Sattr
-	var _ = _774_t
-	var _out1116 *attributeops.Sattr
-	var _ = _out1116
-	_out1116 = attributeops.Companion_Default___.Without(a, true, false)
-	_774_t = _out1116
+	var _772_t *attributeops.Sattr
+	var _ = _772_t
+	var _out1115 *attributeops.Sattr
+	var _ = _out1115
+	_out1115 = attributeops.Companion_Default___.Without(a, true, false)
+	_772_t = _out1115
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _775_found bool = false
-	var _ = _775_found
-	var _776_x uint64 = 0
-	var _ = _776_x
-	var _777_hint uint64 = 0
-	var _ = _777_hint
-	var _778_len uint64
-	var _ = _778_len
-	_778_len = target.Len()
-	var _779_bad uint32
-	var _ = _779_bad
-	_779_bad = func() uint32 {
-		if _778_len == uint64(0) {
+	var _773_found bool = false
+	var _ = _773_found
+	var _774_x uint64 = 0
+	var _ = _774_x
+	var _775_hint uint64 = 0
+	var _ = _775_hint
+	var _776_len uint64
+	var _ = _776_len
+	_776_len = target.Len()
+	var _777_bad uint32
+	var _ = _777_bad
+	_777_bad = func() uint32 {
+		if _776_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _778_len > uint64(4095) {
+			if _776_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1117 uint32
+	var _out1116 uint32
+	var _ = _out1116
+	var _out1117 *dbytes.Bytes
 	var _ = _out1117
-	var _out1118 *dbytes.Bytes
+	var _out1118 bool
 	var _ = _out1118
-	var _out1119 bool
+	var _out1119 uint64
 	var _ = _out1119
 	var _out1120 uint64
 	var _ = _out1120
-	var _out1121 uint64
-	var _ = _out1121
-	_out1117, _out1118, _out1119, _out1120, _out1121 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _779_bad, _774_t, false)
-	st = _out1117
-	before = _out1118
-	_775_found = _out1119
-	_776_x = _out1120
-	_777_hint = _out1121
+	_out1116, _out1117, _out1118, _out1119, _out1120 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _777_bad, _772_t, false)
+	st = _out1116
+	before = _out1117
+	_773_found = _out1118
+	_774_x = _out1119
+	_775_hint = _out1120
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1122 uint32
+	var _out1121 uint32
+	var _ = _out1121
+	var _out1122 uint64
 	var _ = _out1122
-	var _out1123 uint64
+	var _out1123 *dbytes.Bytes
 	var _ = _out1123
 	var _out1124 *dbytes.Bytes
 	var _ = _out1124
-	var _out1125 *dbytes.Bytes
-	var _ = _out1125
-	_out1122, _out1123, _out1124, _out1125 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _777_hint, _774_t, target, s, ns)
-	st = _out1122
-	ino = _out1123
-	node = _out1124
-	after = _out1125
+	_out1121, _out1122, _out1123, _out1124 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _775_hint, _772_t, target, s, ns)
+	st = _out1121
+	ino = _out1122
+	node = _out1123
+	after = _out1124
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _780_t *attributeops.Sattr
-	var _ = _780_t
-	var _out1126 *attributeops.Sattr
-	var _ = _out1126
-	_out1126 = attributeops.Companion_Default___.Without(a, false, false)
-	_780_t = _out1126
+	var _778_t *attributeops.Sattr
+	var _ = _778_t
+	var _out1125 *attributeops.Sattr
+	var _ = _out1125
+	_out1125 = attributeops.Companion_Default___.Without(a, false, false)
+	_778_t = _out1125
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _781_found bool = false
-	var _ = _781_found
-	var _782_x uint64 = 0
-	var _ = _782_x
-	var _783_hint uint64 = 0
-	var _ = _783_hint
-	var _784_dev bool
-	var _ = _784_dev
-	_784_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _785_bad uint32
-	var _ = _785_bad
-	_785_bad = func() uint32 {
-		if !_784_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _779_found bool = false
+	var _ = _779_found
+	var _780_x uint64 = 0
+	var _ = _780_x
+	var _781_hint uint64 = 0
+	var _ = _781_hint
+	var _782_dev bool
+	var _ = _782_dev
+	_782_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _783_bad uint32
+	var _ = _783_bad
+	_783_bad = func() uint32 {
+		if !_782_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _784_dev && c.Uid != uint32(0) {
+			if _782_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1127 uint32
+	var _out1126 uint32
+	var _ = _out1126
+	var _out1127 *dbytes.Bytes
 	var _ = _out1127
-	var _out1128 *dbytes.Bytes
+	var _out1128 bool
 	var _ = _out1128
-	var _out1129 bool
+	var _out1129 uint64
 	var _ = _out1129
 	var _out1130 uint64
 	var _ = _out1130
-	var _out1131 uint64
-	var _ = _out1131
-	_out1127, _out1128, _out1129, _out1130, _out1131 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _785_bad, _780_t, false)
-	st = _out1127
-	before = _out1128
-	_781_found = _out1129
-	_782_x = _out1130
-	_783_hint = _out1131
+	_out1126, _out1127, _out1128, _out1129, _out1130 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _783_bad, _778_t, false)
+	st = _out1126
+	before = _out1127
+	_779_found = _out1128
+	_780_x = _out1129
+	_781_hint = _out1130
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1132 uint32
+	var _out1131 uint32
+	var _ = _out1131
+	var _out1132 uint64
 	var _ = _out1132
-	var _out1133 uint64
+	var _out1133 *dbytes.Bytes
 	var _ = _out1133
 	var _out1134 *dbytes.Bytes
 	var _ = _out1134
-	var _out1135 *dbytes.Bytes
-	var _ = _out1135
-	_out1132, _out1133, _out1134, _out1135 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _783_hint, _780_t, ty, maj, min, s, ns)
-	st = _out1132
-	ino = _out1133
-	node = _out1134
-	after = _out1135
+	_out1131, _out1132, _out1133, _out1134 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _781_hint, _778_t, ty, maj, min, s, ns)
+	st = _out1131
+	ino = _out1132
+	node = _out1133
+	after = _out1134
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1136 uint32
+	var _out1135 uint32
+	var _ = _out1135
+	var _out1136 uint64
 	var _ = _out1136
-	var _out1137 uint64
-	var _ = _out1137
-	_out1136, _out1137 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1136
-	ino = _out1137
+	_out1135, _out1136 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1135
+	ino = _out1136
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1138 uint32
+	var _out1137 uint32
+	var _ = _out1137
+	var _out1138 *dbytes.Bytes
 	var _ = _out1138
 	var _out1139 *dbytes.Bytes
 	var _ = _out1139
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	_out1138, _out1139, _out1140 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1138
-	node = _out1139
-	after = _out1140
+	_out1137, _out1138, _out1139 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1137
+	node = _out1138
+	after = _out1139
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1141 uint32
+	var _out1140 uint32
+	var _ = _out1140
+	var _out1141 uint64
 	var _ = _out1141
-	var _out1142 uint64
-	var _ = _out1142
-	_out1141, _out1142 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1141
-	ino = _out1142
+	_out1140, _out1141 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1140
+	ino = _out1141
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _786_len uint64
-	var _ = _786_len
-	_786_len = target.Len()
-	var _787_ok bool
-	var _ = _787_ok
-	var _out1143 bool
-	var _ = _out1143
-	_out1143 = d.Write(txn, ino, uint64(0), target, uint64(0), _786_len)
-	_787_ok = _out1143
-	if !_787_ok {
+	var _784_len uint64
+	var _ = _784_len
+	_784_len = target.Len()
+	var _785_ok bool
+	var _ = _785_ok
+	var _out1142 bool
+	var _ = _out1142
+	_out1142 = d.Write(txn, ino, uint64(0), target, uint64(0), _784_len)
+	_785_ok = _out1142
+	if !_785_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1144 uint32
+	var _out1143 uint32
+	var _ = _out1143
+	var _out1144 *dbytes.Bytes
 	var _ = _out1144
 	var _out1145 *dbytes.Bytes
 	var _ = _out1145
-	var _out1146 *dbytes.Bytes
-	var _ = _out1146
-	_out1144, _out1145, _out1146 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1144
-	node = _out1145
-	after = _out1146
+	_out1143, _out1144, _out1145 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1143
+	node = _out1144
+	after = _out1145
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1147 uint32
+	var _out1146 uint32
+	var _ = _out1146
+	var _out1147 uint64
 	var _ = _out1147
-	var _out1148 uint64
-	var _ = _out1148
-	_out1147, _out1148 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1147
-	ino = _out1148
+	_out1146, _out1147 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1146
+	ino = _out1147
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _788_ip *dbytes.Bytes
-		var _ = _788_ip
-		var _out1149 *dbytes.Bytes
-		var _ = _out1149
-		_out1149 = d.Fs.GetInode(txn, ino, true)
-		_788_ip = _out1149
-		inodeformat.Companion_Default___.SetRdev(_788_ip, maj, min)
-		d.PutInode(txn, ino, _788_ip)
+		var _786_ip *dbytes.Bytes
+		var _ = _786_ip
+		var _out1148 *dbytes.Bytes
+		var _ = _out1148
+		_out1148 = d.Fs.GetInode(txn, ino, true)
+		_786_ip = _out1148
+		inodeformat.Companion_Default___.SetRdev(_786_ip, maj, min)
+		d.PutInode(txn, ino, _786_ip)
 	}
-	var _out1150 uint32
+	var _out1149 uint32
+	var _ = _out1149
+	var _out1150 *dbytes.Bytes
 	var _ = _out1150
 	var _out1151 *dbytes.Bytes
 	var _ = _out1151
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1150, _out1151, _out1152 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1150
-	node = _out1151
-	after = _out1152
+	_out1149, _out1150, _out1151 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1149
+	node = _out1150
+	after = _out1151
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out640 *dbytes.Bytes
+	var _out639 *dbytes.Bytes
+	var _ = _out639
+	_out639 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out639
+	var _out640 uint64
 	var _ = _out640
-	_out640 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out640
-	var _out641 uint64
-	var _ = _out641
-	_out641 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out641
+	_out640 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out640
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _466_ip *dbytes.Bytes
-	var _ = _466_ip
-	var _467_nb uint64
-	var _ = _467_nb
-	var _out642 *dbytes.Bytes
+	var _464_ip *dbytes.Bytes
+	var _ = _464_ip
+	var _465_nb uint64
+	var _ = _465_nb
+	var _out641 *dbytes.Bytes
+	var _ = _out641
+	var _out642 uint64
 	var _ = _out642
+	_out641, _out642 = _this.Open(txn, d, excl)
+	_464_ip = _out641
+	_465_nb = _out642
+	var _466_h uint64
+	var _ = _466_h
+	_466_h = dbytes.NameHash(name)
+	var _467_key uint64
+	var _ = _467_key
 	var _out643 uint64
 	var _ = _out643
-	_out642, _out643 = _this.Open(txn, d, excl)
-	_466_ip = _out642
-	_467_nb = _out643
-	var _468_h uint64
-	var _ = _468_h
-	_468_h = dbytes.NameHash(name)
-	var _469_key uint64
-	var _ = _469_key
-	var _out644 uint64
-	var _ = _out644
-	_out644 = dirlayout.Companion_Default___.KeyFor(name, _468_h)
-	_469_key = _out644
-	var _470_kind uint64
-	var _ = _470_kind
-	_470_kind = uint64(0)
-	var _471_l uint64
-	var _ = _471_l
-	_471_l = name.Len()
-	if _471_l > uint64(56) {
-		_470_kind = uint64(1)
+	_out643 = dirlayout.Companion_Default___.KeyFor(name, _466_h)
+	_467_key = _out643
+	var _468_kind uint64
+	var _ = _468_kind
+	_468_kind = uint64(0)
+	var _469_l uint64
+	var _ = _469_l
+	_469_l = name.Len()
+	if _469_l > uint64(56) {
+		_468_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _472_n uint64
-	var _ = _472_n
-	_472_n = uint64(9)
-	for _472_n > uint64(0) {
-		_472_n = _472_n - uint64(1)
-		var _473_blk uint64
-		var _ = _473_blk
-		var _out645 uint64
-		var _ = _out645
-		_out645 = dirlayout.Companion_Default___.BucketBlock(_468_h, _472_n, _470_kind)
-		_473_blk = _out645
-		var _474_fr uint64
-		var _ = _474_fr
-		_474_fr = uint64(0)
-		if _473_blk < _467_nb {
-			var _475_b *dbytes.Blk
-			var _ = _475_b
-			var _out646 *dbytes.Blk
+	var _470_n uint64
+	var _ = _470_n
+	_470_n = uint64(9)
+	for _470_n > uint64(0) {
+		_470_n = _470_n - uint64(1)
+		var _471_blk uint64
+		var _ = _471_blk
+		var _out644 uint64
+		var _ = _out644
+		_out644 = dirlayout.Companion_Default___.BucketBlock(_466_h, _470_n, _468_kind)
+		_471_blk = _out644
+		var _472_fr uint64
+		var _ = _472_fr
+		_472_fr = uint64(0)
+		if _471_blk < _465_nb {
+			var _473_b *dbytes.Blk
+			var _ = _473_b
+			var _out645 *dbytes.Blk
+			var _ = _out645
+			_out645 = _this.Fs.ReadBlockOf(txn, _464_ip, d, _471_blk, excl)
+			_473_b = _out645
+			var _474_i uint64 = 0
+			var _ = _474_i
+			var _475_w uint64 = 0
+			var _ = _475_w
+			var _out646 bool
 			var _ = _out646
-			_out646 = _this.Fs.ReadBlockOf(txn, _466_ip, d, _473_blk, excl)
-			_475_b = _out646
-			var _476_i uint64 = 0
-			var _ = _476_i
-			var _477_w uint64 = 0
-			var _ = _477_w
-			var _out647 bool
+			var _out647 uint64
 			var _ = _out647
 			var _out648 uint64
 			var _ = _out648
 			var _out649 uint64
 			var _ = _out649
-			var _out650 uint64
-			var _ = _out650
-			_out647, _out648, _out649, _out650 = dirlayout.Companion_Default___.Search(_475_b, _473_blk, name, _469_key)
-			found = _out647
-			_476_i = _out648
-			_477_w = _out649
-			_474_fr = _out650
+			_out646, _out647, _out648, _out649 = dirlayout.Companion_Default___.Search(_473_b, _471_blk, name, _467_key)
+			found = _out646
+			_474_i = _out647
+			_475_w = _out648
+			_472_fr = _out649
 			if found {
-				ino, cell = _477_w%uint64(281474976710656), uint64(64)*_473_blk+_476_i
+				ino, cell = _475_w%uint64(281474976710656), uint64(64)*_471_blk+_474_i
 				return found, ino, cell, lev
 			}
 		}
-		if _474_fr < uint64(64) {
-			lev = _472_n
+		if _472_fr < uint64(64) {
+			lev = _470_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _478_cell uint64 = 0
-	var _ = _478_cell
-	var _479_lev uint64 = 0
-	var _ = _479_lev
-	var _out651 bool
+	var _476_cell uint64 = 0
+	var _ = _476_cell
+	var _477_lev uint64 = 0
+	var _ = _477_lev
+	var _out650 bool
+	var _ = _out650
+	var _out651 uint64
 	var _ = _out651
 	var _out652 uint64
 	var _ = _out652
 	var _out653 uint64
 	var _ = _out653
-	var _out654 uint64
-	var _ = _out654
-	_out651, _out652, _out653, _out654 = _this.Find(txn, d, name, excl)
-	found = _out651
-	ino = _out652
-	_478_cell = _out653
-	_479_lev = _out654
+	_out650, _out651, _out652, _out653 = _this.Find(txn, d, name, excl)
+	found = _out650
+	ino = _out651
+	_476_cell = _out652
+	_477_lev = _out653
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _480_cell uint64 = 0
-	var _ = _480_cell
-	var _out655 bool
+	var _478_cell uint64 = 0
+	var _ = _478_cell
+	var _out654 bool
+	var _ = _out654
+	var _out655 uint64
 	var _ = _out655
 	var _out656 uint64
 	var _ = _out656
 	var _out657 uint64
 	var _ = _out657
-	var _out658 uint64
-	var _ = _out658
-	_out655, _out656, _out657, _out658 = _this.Find(txn, d, name, excl)
-	found = _out655
-	ino = _out656
-	_480_cell = _out657
-	hint = _out658
+	_out654, _out655, _out656, _out657 = _this.Find(txn, d, name, excl)
+	found = _out654
+	ino = _out655
+	_478_cell = _out656
+	hint = _out657
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _481_ip *dbytes.Bytes
-	var _ = _481_ip
-	var _out659 *dbytes.Bytes
+	var _479_ip *dbytes.Bytes
+	var _ = _479_ip
+	var _out658 *dbytes.Bytes
+	var _ = _out658
+	_out658 = _this.Fs.GetInode(txn, d, true)
+	_479_ip = _out658
+	var _480_n uint64
+	var _ = _480_n
+	var _out659 uint64
 	var _ = _out659
-	_out659 = _this.Fs.GetInode(txn, d, true)
-	_481_ip = _out659
-	var _482_n uint64
-	var _ = _482_n
-	var _out660 uint64
-	var _ = _out660
-	_out660 = inodeformat.Companion_Default___.GetNent(_481_ip)
-	_482_n = _out660
-	if !down && _482_n == uint64(18446744073709551615) {
+	_out659 = inodeformat.Companion_Default___.GetNent(_479_ip)
+	_480_n = _out659
+	if !down && _480_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_482_n = _482_n - uint64(1)
+		_480_n = _480_n - uint64(1)
 	} else {
-		_482_n = _482_n + uint64(1)
+		_480_n = _480_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_481_ip, _482_n)
-	_this.Fs.PutInode(txn, d, _481_ip)
+	inodeformat.Companion_Default___.SetNent(_479_ip, _480_n)
+	_this.Fs.PutInode(txn, d, _479_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _483_len uint64
-	var _ = _483_len
-	_483_len = s.Len()
-	var _out661 bool
-	var _ = _out661
-	_out661 = _this.Fs.Write(txn, d, off, s, uint64(0), _483_len)
-	ok = _out661
+	var _481_len uint64
+	var _ = _481_len
+	_481_len = s.Len()
+	var _out660 bool
+	var _ = _out660
+	_out660 = _this.Fs.Write(txn, d, off, s, uint64(0), _481_len)
+	ok = _out660
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out662 bool
-		var _ = _out662
-		_out662 = _this.Count(txn, d, down)
-		ok = _out662
+		var _out661 bool
+		var _ = _out661
+		_out661 = _this.Count(txn, d, down)
+		ok = _out661
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out663 bool
-	var _ = _out663
-	_out663 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out663
+	var _out662 bool
+	var _ = _out662
+	_out662 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out662
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _484_h uint64
-	var _ = _484_h
-	_484_h = dbytes.NameHash(name)
-	var _485_key uint64
-	var _ = _485_key
-	var _out664 uint64
+	var _482_h uint64
+	var _ = _482_h
+	_482_h = dbytes.NameHash(name)
+	var _483_key uint64
+	var _ = _483_key
+	var _out663 uint64
+	var _ = _out663
+	_out663 = dirlayout.Companion_Default___.KeyFor(name, _482_h)
+	_483_key = _out663
+	var _484_cell uint64 = 0
+	var _ = _484_cell
+	var _485_size uint64 = 0
+	var _ = _485_size
+	var _out664 bool
 	var _ = _out664
-	_out664 = dirlayout.Companion_Default___.KeyFor(name, _484_h)
-	_485_key = _out664
-	var _486_cell uint64 = 0
-	var _ = _486_cell
-	var _487_size uint64 = 0
-	var _ = _487_size
-	var _out665 bool
+	var _out665 uint64
 	var _ = _out665
 	var _out666 uint64
 	var _ = _out666
-	var _out667 uint64
-	var _ = _out667
-	_out665, _out666, _out667 = _this.Room(txn, d, name, _484_h, hint)
-	ok = _out665
-	_486_cell = _out666
-	_487_size = _out667
+	_out664, _out665, _out666 = _this.Room(txn, d, name, _482_h, hint)
+	ok = _out664
+	_484_cell = _out665
+	_485_size = _out666
 	if !ok {
 		return ok
 	}
-	var _488_s *dbytes.Bytes
-	var _ = _488_s
-	var _out668 *dbytes.Bytes
+	var _486_s *dbytes.Bytes
+	var _ = _486_s
+	var _out667 *dbytes.Bytes
+	var _ = _out667
+	_out667 = dirlayout.Companion_Default___.MakeSlot(_485_size, ino, name, _483_key)
+	_486_s = _out667
+	var _out668 bool
 	var _ = _out668
-	_out668 = dirlayout.Companion_Default___.MakeSlot(_487_size, ino, name, _485_key)
-	_488_s = _out668
-	var _out669 bool
-	var _ = _out669
-	_out669 = _this.Store(txn, d, uint64(64)*_486_cell, _488_s, true, false)
-	ok = _out669
+	_out668 = _this.Store(txn, d, uint64(64)*_484_cell, _486_s, true, false)
+	ok = _out668
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _489_ip *dbytes.Bytes
-	var _ = _489_ip
-	var _490_nb uint64
-	var _ = _490_nb
-	var _out670 *dbytes.Bytes
+	var _487_ip *dbytes.Bytes
+	var _ = _487_ip
+	var _488_nb uint64
+	var _ = _488_nb
+	var _out669 *dbytes.Bytes
+	var _ = _out669
+	var _out670 uint64
 	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	_out670, _out671 = _this.Open(txn, d, true)
-	_489_ip = _out670
-	_490_nb = _out671
-	var _491_l uint64
-	var _ = _491_l
-	_491_l = name.Len()
-	var _492_kind uint64
-	var _ = _492_kind
-	_492_kind = uint64(0)
+	_out669, _out670 = _this.Open(txn, d, true)
+	_487_ip = _out669
+	_488_nb = _out670
+	var _489_l uint64
+	var _ = _489_l
+	_489_l = name.Len()
+	var _490_kind uint64
+	var _ = _490_kind
+	_490_kind = uint64(0)
 	size = uint64(64)
-	if _491_l > uint64(56) {
-		_492_kind, size = uint64(1), uint64(512)
+	if _489_l > uint64(56) {
+		_490_kind, size = uint64(1), uint64(512)
 	}
-	var _493_n uint64
-	var _ = _493_n
-	_493_n = from
-	for _493_n < uint64(9) {
-		var _494_blk uint64
-		var _ = _494_blk
-		var _out672 uint64
+	var _491_n uint64
+	var _ = _491_n
+	_491_n = from
+	for _491_n < uint64(9) {
+		var _492_blk uint64
+		var _ = _492_blk
+		var _out671 uint64
+		var _ = _out671
+		_out671 = dirlayout.Companion_Default___.BucketBlock(h, _491_n, _490_kind)
+		_492_blk = _out671
+		if _492_blk >= _488_nb {
+			ok, cell, size = true, uint64(64)*_492_blk, uint64(4096)
+			return ok, cell, size
+		}
+		var _493_b *dbytes.Blk
+		var _ = _493_b
+		var _out672 *dbytes.Blk
 		var _ = _out672
-		_out672 = dirlayout.Companion_Default___.BucketBlock(h, _493_n, _492_kind)
-		_494_blk = _out672
-		if _494_blk >= _490_nb {
-			ok, cell, size = true, uint64(64)*_494_blk, uint64(4096)
-			return ok, cell, size
-		}
-		var _495_b *dbytes.Blk
-		var _ = _495_b
-		var _out673 *dbytes.Blk
+		_out672 = _this.Fs.ReadBlockOf(txn, _487_ip, d, _492_blk, true)
+		_493_b = _out672
+		var _494_i uint64
+		var _ = _494_i
+		var _out673 uint64
 		var _ = _out673
-		_out673 = _this.Fs.ReadBlockOf(txn, _489_ip, d, _494_blk, true)
-		_495_b = _out673
-		var _496_i uint64
-		var _ = _496_i
-		var _out674 uint64
-		var _ = _out674
-		_out674 = dirlayout.Companion_Default___.SearchFree(_495_b, _494_blk)
-		_496_i = _out674
-		if _496_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_494_blk+_496_i, size
+		_out673 = dirlayout.Companion_Default___.SearchFree(_493_b, _492_blk)
+		_494_i = _out673
+		if _494_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_492_blk+_494_i, size
 			return ok, cell, size
 		}
-		_493_n = _493_n + uint64(1)
+		_491_n = _491_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _497_found bool
-	var _ = _497_found
-	var _498_ino0 uint64
-	var _ = _498_ino0
-	var _499_cell uint64
-	var _ = _499_cell
-	var _500_lev uint64
-	var _ = _500_lev
-	var _out675 bool
+	var _495_found bool
+	var _ = _495_found
+	var _496_ino0 uint64
+	var _ = _496_ino0
+	var _497_cell uint64
+	var _ = _497_cell
+	var _498_lev uint64
+	var _ = _498_lev
+	var _out674 bool
+	var _ = _out674
+	var _out675 uint64
 	var _ = _out675
 	var _out676 uint64
 	var _ = _out676
 	var _out677 uint64
 	var _ = _out677
+	_out674, _out675, _out676, _out677 = _this.Find(txn, d, name, true)
+	_495_found = _out674
+	_496_ino0 = _out675
+	_497_cell = _out676
+	_498_lev = _out677
+	var _499_h uint64
+	var _ = _499_h
+	_499_h = dbytes.NameHash(name)
+	var _500_key uint64
+	var _ = _500_key
 	var _out678 uint64
 	var _ = _out678
-	_out675, _out676, _out677, _out678 = _this.Find(txn, d, name, true)
-	_497_found = _out675
-	_498_ino0 = _out676
-	_499_cell = _out677
-	_500_lev = _out678
-	var _501_h uint64
-	var _ = _501_h
-	_501_h = dbytes.NameHash(name)
-	var _502_key uint64
-	var _ = _502_key
-	var _out679 uint64
-	var _ = _out679
-	_out679 = dirlayout.Companion_Default___.KeyFor(name, _501_h)
-	_502_key = _out679
-	var _503_size uint64
-	var _ = _503_size
-	_503_size = uint64(64)
-	if _499_cell/uint64(64)%uint64(2) == uint64(1) {
-		_503_size = uint64(512)
+	_out678 = dirlayout.Companion_Default___.KeyFor(name, _499_h)
+	_500_key = _out678
+	var _501_size uint64
+	var _ = _501_size
+	_501_size = uint64(64)
+	if _497_cell/uint64(64)%uint64(2) == uint64(1) {
+		_501_size = uint64(512)
 	}
-	var _504_s *dbytes.Bytes
-	var _ = _504_s
-	var _out680 *dbytes.Bytes
+	var _502_s *dbytes.Bytes
+	var _ = _502_s
+	var _out679 *dbytes.Bytes
+	var _ = _out679
+	_out679 = dirlayout.Companion_Default___.MakeSlot(_501_size, ino, name, _500_key)
+	_502_s = _out679
+	var _out680 bool
 	var _ = _out680
-	_out680 = dirlayout.Companion_Default___.MakeSlot(_503_size, ino, name, _502_key)
-	_504_s = _out680
-	var _out681 bool
-	var _ = _out681
-	_out681 = _this.Store(txn, d, uint64(64)*_499_cell, _504_s, false, false)
-	ok = _out681
+	_out680 = _this.Store(txn, d, uint64(64)*_497_cell, _502_s, false, false)
+	ok = _out680
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _505_found bool
-	var _ = _505_found
-	var _506_ino0 uint64
-	var _ = _506_ino0
-	var _507_cell uint64
-	var _ = _507_cell
-	var _508_lev uint64
-	var _ = _508_lev
-	var _out682 bool
+	var _503_found bool
+	var _ = _503_found
+	var _504_ino0 uint64
+	var _ = _504_ino0
+	var _505_cell uint64
+	var _ = _505_cell
+	var _506_lev uint64
+	var _ = _506_lev
+	var _out681 bool
+	var _ = _out681
+	var _out682 uint64
 	var _ = _out682
 	var _out683 uint64
 	var _ = _out683
 	var _out684 uint64
 	var _ = _out684
-	var _out685 uint64
-	var _ = _out685
-	_out682, _out683, _out684, _out685 = _this.Find(txn, d, name, true)
-	_505_found = _out682
-	_506_ino0 = _out683
-	_507_cell = _out684
-	_508_lev = _out685
-	var _509_size uint64
-	var _ = _509_size
-	_509_size = uint64(64)
-	if _507_cell/uint64(64)%uint64(2) == uint64(1) {
-		_509_size = uint64(512)
+	_out681, _out682, _out683, _out684 = _this.Find(txn, d, name, true)
+	_503_found = _out681
+	_504_ino0 = _out682
+	_505_cell = _out683
+	_506_lev = _out684
+	var _507_size uint64
+	var _ = _507_size
+	_507_size = uint64(64)
+	if _505_cell/uint64(64)%uint64(2) == uint64(1) {
+		_507_size = uint64(512)
 	}
-	var _510_s *dbytes.Bytes
-	var _ = _510_s
-	var _out686 *dbytes.Bytes
+	var _508_s *dbytes.Bytes
+	var _ = _508_s
+	var _out685 *dbytes.Bytes
+	var _ = _out685
+	_out685 = dbytes.NewBytes(_507_size)
+	_508_s = _out685
+	var _out686 bool
 	var _ = _out686
-	_out686 = dbytes.NewBytes(_509_size)
-	_510_s = _out686
-	var _out687 bool
-	var _ = _out687
-	_out687 = _this.Store(txn, d, uint64(64)*_507_cell, _510_s, true, true)
-	ok = _out687
+	_out686 = _this.Store(txn, d, uint64(64)*_505_cell, _508_s, true, true)
+	ok = _out686
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _511_ip *dbytes.Bytes
-	var _ = _511_ip
-	var _out688 *dbytes.Bytes
+	var _509_ip *dbytes.Bytes
+	var _ = _509_ip
+	var _out687 *dbytes.Bytes
+	var _ = _out687
+	_out687 = _this.Fs.GetInode(txn, d, false)
+	_509_ip = _out687
+	var _510_n uint64
+	var _ = _510_n
+	var _out688 uint64
 	var _ = _out688
-	_out688 = _this.Fs.GetInode(txn, d, false)
-	_511_ip = _out688
-	var _512_n uint64
-	var _ = _512_n
-	var _out689 uint64
-	var _ = _out689
-	_out689 = inodeformat.Companion_Default___.GetNent(_511_ip)
-	_512_n = _out689
-	e = _512_n == uint64(0)
+	_out688 = inodeformat.Companion_Default___.GetNent(_509_ip)
+	_510_n = _out688
+	e = _510_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _513_ip *dbytes.Bytes
-	var _ = _513_ip
-	var _514_nb uint64
-	var _ = _514_nb
-	var _out690 *dbytes.Bytes
+	var _511_ip *dbytes.Bytes
+	var _ = _511_ip
+	var _512_nb uint64
+	var _ = _512_nb
+	var _out689 *dbytes.Bytes
+	var _ = _out689
+	var _out690 uint64
 	var _ = _out690
-	var _out691 uint64
-	var _ = _out691
-	_out690, _out691 = _this.Open(txn, d, false)
-	_513_ip = _out690
-	_514_nb = _out691
-	var _515_c uint64
-	var _ = _515_c
-	_515_c = uint64(0)
+	_out689, _out690 = _this.Open(txn, d, false)
+	_511_ip = _out689
+	_512_nb = _out690
+	var _513_c uint64
+	var _ = _513_c
+	_513_c = uint64(0)
 	if cookie >= uint64(3) {
-		_515_c = cookie - uint64(2)
+		_513_c = cookie - uint64(2)
 	}
-	var _516_blk uint64
-	var _ = _516_blk
-	var _517_i uint64
-	var _ = _517_i
-	_516_blk, _517_i = _515_c/uint64(64), _515_c%uint64(64)
-	for _516_blk < _514_nb {
-		var _518_next uint64
-		var _ = _518_next
-		var _out692 uint64
-		var _ = _out692
-		_out692 = _this.SkipHoles(txn, _513_ip, d, _516_blk, _514_nb)
-		_518_next = _out692
-		if _518_next != _516_blk {
-			_516_blk, _517_i = _518_next, uint64(0)
+	var _514_blk uint64
+	var _ = _514_blk
+	var _515_i uint64
+	var _ = _515_i
+	_514_blk, _515_i = _513_c/uint64(64), _513_c%uint64(64)
+	for _514_blk < _512_nb {
+		var _516_next uint64
+		var _ = _516_next
+		var _out691 uint64
+		var _ = _out691
+		_out691 = _this.SkipHoles(txn, _511_ip, d, _514_blk, _512_nb)
+		_516_next = _out691
+		if _516_next != _514_blk {
+			_514_blk, _515_i = _516_next, uint64(0)
 		} else {
-			var _519_b *dbytes.Blk
-			var _ = _519_b
-			var _out693 *dbytes.Blk
+			var _517_b *dbytes.Blk
+			var _ = _517_b
+			var _out692 *dbytes.Blk
+			var _ = _out692
+			_out692 = _this.Fs.ReadBlockOf(txn, _511_ip, d, _514_blk, false)
+			_517_b = _out692
+			var _518_fits bool = false
+			var _ = _518_fits
+			var _out693 bool
 			var _ = _out693
-			_out693 = _this.Fs.ReadBlockOf(txn, _513_ip, d, _516_blk, false)
-			_519_b = _out693
-			var _520_fits bool = false
-			var _ = _520_fits
-			var _out694 bool
-			var _ = _out694
-			_out694 = dirpages.Companion_Default___.ListBlock(_519_b, _516_blk, _517_i, out)
-			_520_fits = _out694
-			if !_520_fits {
+			_out693 = dirpages.Companion_Default___.ListBlock(_517_b, _514_blk, _515_i, out)
+			_518_fits = _out693
+			if !_518_fits {
 				eof = false
 				return eof
 			}
-			_516_blk, _517_i = _516_blk+uint64(1), uint64(0)
+			_514_blk, _515_i = _514_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _521_k uint64
-	var _ = _521_k
-	_521_k = positions.Companion_Default___.FlatK(n)
-	if _521_k < uint64(12) {
+	var _519_k uint64
+	var _ = _519_k
+	_519_k = positions.Companion_Default___.FlatK(n)
+	if _519_k < uint64(12) {
 		return m
 	}
-	var _522_pb *dbytes.Blk
-	var _ = _522_pb
-	var _out695 *dbytes.Blk
-	var _ = _out695
-	_out695 = _this.Fs.Fs.ReadParent(txn, ip, _521_k, positions.Companion_Default___.MaxLev(_521_k), positions.Companion_Default___.FlatJ(n), false)
-	_522_pb = _out695
-	var _523_i uint64
-	var _ = _523_i
-	_523_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _523_i < uint64(512) {
-		var _524_bn uint64
-		var _ = _524_bn
-		_524_bn = _522_pb.U64(uint64(8) * _523_i)
-		if _524_bn != uint64(0) {
+	var _520_pb *dbytes.Blk
+	var _ = _520_pb
+	var _out694 *dbytes.Blk
+	var _ = _out694
+	_out694 = _this.Fs.Fs.ReadParent(txn, ip, _519_k, positions.Companion_Default___.MaxLev(_519_k), positions.Companion_Default___.FlatJ(n), false)
+	_520_pb = _out694
+	var _521_i uint64
+	var _ = _521_i
+	_521_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _521_i < uint64(512) {
+		var _522_bn uint64
+		var _ = _522_bn
+		_522_bn = _520_pb.U64(uint64(8) * _521_i)
+		if _522_bn != uint64(0) {
 			return m
 		}
-		m, _523_i = m+uint64(1), _523_i+uint64(1)
+		m, _521_i = m+uint64(1), _521_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out696 bool
+	var _out695 bool
+	var _ = _out695
+	var _out696 uint64
 	var _ = _out696
-	var _out697 uint64
-	var _ = _out697
-	_out696, _out697 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out696
-	ino = _out697
+	_out695, _out696 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out695
+	ino = _out696
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out698 bool
-	var _ = _out698
-	_out698 = _this.Fs.FreeInode(txn, ino)
-	ok = _out698
+	var _out697 bool
+	var _ = _out697
+	_out697 = _this.Fs.FreeInode(txn, ino)
+	ok = _out697
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,28 +611,28 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out699 bool
-	var _ = _out699
-	_out699 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out699
+	var _out698 bool
+	var _ = _out698
+	_out698 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out698
 	return ok
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out700 bool
-	var _ = _out700
-	_out700 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out700
+	var _out699 bool
+	var _ = _out699
+	_out699 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out699
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out701 bool
-	var _ = _out701
-	_out701 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out701
+	var _out700 bool
+	var _ = _out700
+	_out700 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out700
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _455_b uint64 = 0
-	var _ = _455_b
+	var _453_b uint64 = 0
+	var _ = _453_b
 	if lev == uint64(0) {
-		_455_b = uint64(0)
+		_453_b = uint64(0)
 	} else if lev == uint64(1) {
-		_455_b = uint64(1) + h%uint64(8)
+		_453_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_455_b = uint64(9) + h%uint64(64)
+		_453_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_455_b = uint64(73) + h%uint64(512)
+		_453_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_455_b = uint64(585) + h%uint64(4096)
+		_453_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_455_b = uint64(4681) + h%uint64(32768)
+		_453_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_455_b = uint64(37449) + h%uint64(262144)
+		_453_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_455_b = uint64(299593) + h%uint64(2097152)
+		_453_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_455_b = uint64(2396745) + h%uint64(16777216)
+		_453_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_455_b + kind
+	blk = uint64(2)*_453_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _456_l uint64
-	var _ = _456_l
-	_456_l = name.Len()
-	key = _456_l + uint64(256)*(h/uint64(72057594037927936))
+	var _454_l uint64
+	var _ = _454_l
+	_454_l = name.Len()
+	key = _454_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _457_step uint64
-	var _ = _457_step
-	_457_step = uint64(1)
+	var _455_step uint64
+	var _ = _455_step
+	_455_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_457_step = uint64(8)
+		_455_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out637 bool
-			var _ = _out637
-			_out637 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out637
+			var _out636 bool
+			var _ = _out636
+			_out636 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out636
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _457_step
+		i = i + _455_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _458_step uint64
-	var _ = _458_step
-	_458_step = uint64(1)
+	var _456_step uint64
+	var _ = _456_step
+	_456_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_458_step = uint64(8)
+		_456_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _459_w uint64
-		var _ = _459_w
-		_459_w = b.U64(uint64(64) * i)
-		if _459_w == uint64(0) {
+		var _457_w uint64
+		var _ = _457_w
+		_457_w = b.U64(uint64(64) * i)
+		if _457_w == uint64(0) {
 			return i
 		}
-		i = i + _458_step
+		i = i + _456_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out638 *dbytes.Bytes
-	var _ = _out638
-	_out638 = dbytes.NewBytes(size)
-	s = _out638
-	var _460_l uint64
-	var _ = _460_l
-	_460_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _460_l)
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out637 = dbytes.NewBytes(size)
+	s = _out637
+	var _458_l uint64
+	var _ = _458_l
+	_458_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _458_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _461_step uint64
-	var _ = _461_step
-	var _462_cap uint64
-	var _ = _462_cap
-	_461_step, _462_cap = uint64(1), uint64(56)
-	var _463_i uint64
-	var _ = _463_i
-	_463_i = from
+	var _459_step uint64
+	var _ = _459_step
+	var _460_cap uint64
+	var _ = _460_cap
+	_459_step, _460_cap = uint64(1), uint64(56)
+	var _461_i uint64
+	var _ = _461_i
+	_461_i = from
 	if blk%uint64(2) == uint64(1) {
-		_461_step, _462_cap = uint64(8), uint64(255)
-		_463_i = (_463_i + uint64(7)) / uint64(8) * uint64(8)
+		_459_step, _460_cap = uint64(8), uint64(255)
+		_461_i = (_461_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _463_i < uint64(64) {
-		var _464_w uint64
-		var _ = _464_w
-		_464_w = b.U64(uint64(64) * _463_i)
-		if _464_w != uint64(0) {
-			var _465_l uint64
-			var _ = _465_l
-			_465_l = _464_w / uint64(281474976710656) % uint64(256)
-			if _465_l > _462_cap {
-				_465_l = _462_cap
+	for _461_i < uint64(64) {
+		var _462_w uint64
+		var _ = _462_w
+		_462_w = b.U64(uint64(64) * _461_i)
+		if _462_w != uint64(0) {
+			var _463_l uint64
+			var _ = _463_l
+			_463_l = _462_w / uint64(281474976710656) % uint64(256)
+			if _463_l > _460_cap {
+				_463_l = _460_cap
 			}
-			var _out639 bool
-			var _ = _out639
-			_out639 = out.Offer(_464_w%uint64(281474976710656), b, uint64(64)*_463_i+uint64(8), _465_l, uint64(64)*blk+_463_i+uint64(3))
-			fits = _out639
+			var _out638 bool
+			var _ = _out638
+			_out638 = out.Offer(_462_w%uint64(281474976710656), b, uint64(64)*_461_i+uint64(8), _463_l, uint64(64)*blk+_461_i+uint64(3))
+			fits = _out638
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_463_i = _463_i + _461_step
+		_461_i = _461_i + _459_step
 	}
 	fits = true
 	return fits

@@ -96,21 +96,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	txnsysm.Companion_Default___.TYield(t.S)
-	var _599_ok bool
-	var _ = _599_ok
-	var _600_n uint64
-	var _ = _600_n
-	var _out803 bool
+	var _597_ok bool
+	var _ = _597_ok
+	var _598_n uint64
+	var _ = _598_n
+	var _out802 bool
+	var _ = _out802
+	var _out803 uint64
 	var _ = _out803
-	var _out804 uint64
-	var _ = _out804
-	_out803, _out804 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_599_ok = _out803
-	_600_n = _out804
+	_out802, _out803 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_597_ok = _out802
+	_598_n = _out803
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _599_ok {
+		if _597_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -122,16 +121,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out805 uint32
-	var _ = _out805
-	_out805 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out805
+	var _out804 uint32
+	var _ = _out804
+	_out804 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out804
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		txnsysm.Companion_Default___.TYield(t.S)
-		var _out806 uint32
-		var _ = _out806
-		_out806 = Companion_Default___.Sync(t)
-		st = _out806
+		var _out805 uint32
+		var _ = _out805
+		_out805 = Companion_Default___.Sync(t)
+		st = _out805
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

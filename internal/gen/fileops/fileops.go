@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _603_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _603_ip
-	var _out809 uint32
+	var _601_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _601_ip
+	var _out808 uint32
+	var _ = _out808
+	var _out809 *dbytes.Bytes
 	var _ = _out809
-	var _out810 *dbytes.Bytes
-	var _ = _out810
-	_out809, _out810 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out809
-	_603_ip = _out810
+	_out808, _out809 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out808
+	_601_ip = _out809
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _603_ip
-	var _604_ty uint32
-	var _ = _604_ty
-	var _out811 uint32
-	var _ = _out811
-	_out811 = inodeformat.Companion_Default___.GetTy(_603_ip)
-	_604_ty = _out811
-	if _604_ty != permissions.Companion_Default___.REG() {
+	after = _601_ip
+	var _602_ty uint32
+	var _ = _602_ty
+	var _out810 uint32
+	var _ = _out810
+	_out810 = inodeformat.Companion_Default___.GetTy(_601_ip)
+	_602_ty = _out810
+	if _602_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _605_r bool
-	var _ = _605_r
+	var _603_r bool
+	var _ = _603_r
+	var _out811 bool
+	var _ = _out811
+	_out811 = permissions.Companion_Default___.MayData(c, _601_ip, permissions.Companion_Default___.MAYR())
+	_603_r = _out811
+	var _604_x bool
+	var _ = _604_x
 	var _out812 bool
 	var _ = _out812
-	_out812 = permissions.Companion_Default___.MayData(c, _603_ip, permissions.Companion_Default___.MAYR())
-	_605_r = _out812
-	var _606_x bool
-	var _ = _606_x
-	var _out813 bool
-	var _ = _out813
-	_out813 = permissions.Companion_Default___.May(c, _603_ip, permissions.Companion_Default___.MAYX())
-	_606_x = _out813
-	if !_605_r && !_606_x {
+	_out812 = permissions.Companion_Default___.May(c, _601_ip, permissions.Companion_Default___.MAYX())
+	_604_x = _out812
+	if !_603_r && !_604_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _607_size uint64
-	var _ = _607_size
-	var _out814 uint64
+	var _605_size uint64
+	var _ = _605_size
+	var _out813 uint64
+	var _ = _out813
+	_out813 = inodeformat.Companion_Default___.GetSize(_601_ip)
+	_605_size = _out813
+	eof = off >= _605_size || len_ >= _605_size-off
+	var _out814 *dbytes.Bytes
 	var _ = _out814
-	_out814 = inodeformat.Companion_Default___.GetSize(_603_ip)
-	_607_size = _out814
-	eof = off >= _607_size || len_ >= _607_size-off
-	var _out815 *dbytes.Bytes
-	var _ = _out815
-	_out815 = d.Fs.Read(txn, ino, off, len_)
-	data = _out815
+	_out814 = d.Fs.Read(txn, ino, off, len_)
+	data = _out814
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _608_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _608_ip
-	var _out816 uint32
+	var _606_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _606_ip
+	var _out815 uint32
+	var _ = _out815
+	var _out816 *dbytes.Bytes
 	var _ = _out816
-	var _out817 *dbytes.Bytes
-	var _ = _out817
-	_out816, _out817 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out816
-	_608_ip = _out817
+	_out815, _out816 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out815
+	_606_ip = _out816
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _608_ip
-	var _609_ty uint32
-	var _ = _609_ty
-	var _out818 uint32
-	var _ = _out818
-	_out818 = inodeformat.Companion_Default___.GetTy(_608_ip)
-	_609_ty = _out818
-	if _609_ty != permissions.Companion_Default___.REG() {
+	before = _606_ip
+	var _607_ty uint32
+	var _ = _607_ty
+	var _out817 uint32
+	var _ = _out817
+	_out817 = inodeformat.Companion_Default___.GetTy(_606_ip)
+	_607_ty = _out817
+	if _607_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _610_w bool
-	var _ = _610_w
-	var _out819 bool
-	var _ = _out819
-	_out819 = permissions.Companion_Default___.MayData(c, _608_ip, permissions.Companion_Default___.MAYW())
-	_610_w = _out819
-	if !_610_w {
+	var _608_w bool
+	var _ = _608_w
+	var _out818 bool
+	var _ = _out818
+	_out818 = permissions.Companion_Default___.MayData(c, _606_ip, permissions.Companion_Default___.MAYW())
+	_608_w = _out818
+	if !_608_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _608_ip
+		after = _606_ip
 		return st, before, after
 	}
-	var _611_size uint64
-	var _ = _611_size
+	var _609_size uint64
+	var _ = _609_size
+	var _out819 uint64
+	var _ = _out819
+	_out819 = inodeformat.Companion_Default___.GetSize(_606_ip)
+	_609_size = _out819
+	var _610_shrink uint64
+	var _ = _610_shrink
 	var _out820 uint64
 	var _ = _out820
-	_out820 = inodeformat.Companion_Default___.GetSize(_608_ip)
-	_611_size = _out820
-	var _612_shrink uint64
-	var _ = _612_shrink
-	var _out821 uint64
-	var _ = _out821
-	_out821 = inodeformat.Companion_Default___.GetShrink(_608_ip)
-	_612_shrink = _out821
-	if _612_shrink != uint64(0) && off+len_ > _611_size {
+	_out820 = inodeformat.Companion_Default___.GetShrink(_606_ip)
+	_610_shrink = _out820
+	if _610_shrink != uint64(0) && off+len_ > _609_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out822 uint32
+	var _out821 uint32
+	var _ = _out821
+	var _out822 *dbytes.Bytes
 	var _ = _out822
-	var _out823 *dbytes.Bytes
-	var _ = _out823
-	_out822, _out823 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out822
-	after = _out823
+	_out821, _out822 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out821
+	after = _out822
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _613_ok bool
-	var _ = _613_ok
-	var _out824 bool
-	var _ = _out824
-	_out824 = d.Write(txn, ino, off, src, so, len_)
-	_613_ok = _out824
-	if !_613_ok {
+	var _611_ok bool
+	var _ = _611_ok
+	var _out823 bool
+	var _ = _out823
+	_out823 = d.Write(txn, ino, off, src, so, len_)
+	_611_ok = _out823
+	if !_611_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _614_np *dbytes.Bytes
-	var _ = _614_np
-	var _out825 *dbytes.Bytes
+	var _612_np *dbytes.Bytes
+	var _ = _612_np
+	var _out824 *dbytes.Bytes
+	var _ = _out824
+	_out824 = d.Fs.GetInode(txn, ino, true)
+	_612_np = _out824
+	var _613_ts uint64
+	var _ = _613_ts
+	var _614_tns uint32
+	var _ = _614_tns
+	var _out825 uint64
 	var _ = _out825
-	_out825 = d.Fs.GetInode(txn, ino, true)
-	_614_np = _out825
-	var _615_ts uint64
-	var _ = _615_ts
-	var _616_tns uint32
-	var _ = _616_tns
-	var _out826 uint64
+	var _out826 uint32
 	var _ = _out826
-	var _out827 uint32
-	var _ = _out827
-	_out826, _out827 = attributechanges.Companion_Default___.Stamp(_614_np, s, ns)
-	_615_ts = _out826
-	_616_tns = _out827
-	inodeformat.Companion_Default___.SetMtime(_614_np, _615_ts, _616_tns)
-	inodeformat.Companion_Default___.SetCtime(_614_np, _615_ts, _616_tns)
+	_out825, _out826 = attributechanges.Companion_Default___.Stamp(_612_np, s, ns)
+	_613_ts = _out825
+	_614_tns = _out826
+	inodeformat.Companion_Default___.SetMtime(_612_np, _613_ts, _614_tns)
+	inodeformat.Companion_Default___.SetCtime(_612_np, _613_ts, _614_tns)
 	if c.Uid != uint32(0) {
-		var _617_mode uint32
-		var _ = _617_mode
-		var _out828 uint32
-		var _ = _out828
-		_out828 = inodeformat.Companion_Default___.GetMode(_614_np)
-		_617_mode = _out828
-		inodeformat.Companion_Default___.SetMode(_614_np, permissions.Companion_Default___.KillPriv(_617_mode))
+		var _615_mode uint32
+		var _ = _615_mode
+		var _out827 uint32
+		var _ = _out827
+		_out827 = inodeformat.Companion_Default___.GetMode(_612_np)
+		_615_mode = _out827
+		inodeformat.Companion_Default___.SetMode(_612_np, permissions.Companion_Default___.KillPriv(_615_mode))
 	}
-	d.PutInode(txn, ino, _614_np)
-	after = _614_np
+	d.PutInode(txn, ino, _612_np)
+	after = _612_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _618_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _618_ip
-	var _out829 uint32
+	var _616_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _616_ip
+	var _out828 uint32
+	var _ = _out828
+	var _out829 *dbytes.Bytes
 	var _ = _out829
-	var _out830 *dbytes.Bytes
-	var _ = _out830
-	_out829, _out830 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out829
-	_618_ip = _out830
+	_out828, _out829 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out828
+	_616_ip = _out829
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _618_ip
-	var _619_ty uint32
-	var _ = _619_ty
-	var _out831 uint32
-	var _ = _out831
-	_out831 = inodeformat.Companion_Default___.GetTy(_618_ip)
-	_619_ty = _out831
-	if _619_ty != permissions.Companion_Default___.LNK() {
+	after = _616_ip
+	var _617_ty uint32
+	var _ = _617_ty
+	var _out830 uint32
+	var _ = _out830
+	_out830 = inodeformat.Companion_Default___.GetTy(_616_ip)
+	_617_ty = _out830
+	if _617_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _620_size uint64
-	var _ = _620_size
-	var _out832 uint64
-	var _ = _out832
-	_out832 = inodeformat.Companion_Default___.GetSize(_618_ip)
-	_620_size = _out832
-	if _620_size > uint64(4096) {
+	var _618_size uint64
+	var _ = _618_size
+	var _out831 uint64
+	var _ = _out831
+	_out831 = inodeformat.Companion_Default___.GetSize(_616_ip)
+	_618_size = _out831
+	if _618_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out833 *dbytes.Bytes
-	var _ = _out833
-	_out833 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out833
+	var _out832 *dbytes.Bytes
+	var _ = _out832
+	_out832 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out832
 	return st, target, after
 }
 

@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _525_bf *blockstore.BlockFs
-	var _ = _525_bf
+	var _523_bf *blockstore.BlockFs
+	var _ = _523_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_525_bf = _nw2
-	var _526_xf *blocktree.BlockTreeFs
-	var _ = _526_xf
+	_523_bf = _nw2
+	var _524_xf *blocktree.BlockTreeFs
+	var _ = _524_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_525_bf)
-	_526_xf = _nw3
+	_nw3.Recover(_523_bf)
+	_524_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_526_xf, geo, jrnl)
+	_nw4.Recover(_524_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out702 *bytefiles.ByteFs
+	var _out701 *bytefiles.ByteFs
+	var _ = _out701
+	_out701 = Companion_Default___.Blank(geo, jrnl)
+	f = _out701
+	var _525_z *dbytes.Bytes
+	var _ = _525_z
+	var _out702 *dbytes.Bytes
 	var _ = _out702
-	_out702 = Companion_Default___.Blank(geo, jrnl)
-	f = _out702
-	var _527_z *dbytes.Bytes
-	var _ = _527_z
+	_out702 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_525_z = _out702
+	f.Blank(txn, _525_z, uint64(2), uint32(8), uint64(1))
 	var _out703 *dbytes.Bytes
 	var _ = _out703
-	_out703 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_527_z = _out703
-	f.Blank(txn, _527_z, uint64(2), uint32(8), uint64(1))
+	_out703 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_525_z = _out703
+	f.Blank(txn, _525_z, uint64(1), uint32(2), uint64(1))
+	var _526_ip *dbytes.Bytes
+	var _ = _526_ip
 	var _out704 *dbytes.Bytes
 	var _ = _out704
-	_out704 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_527_z = _out704
-	f.Blank(txn, _527_z, uint64(1), uint32(2), uint64(1))
-	var _528_ip *dbytes.Bytes
-	var _ = _528_ip
-	var _out705 *dbytes.Bytes
-	var _ = _out705
-	_out705 = f.GetInode(txn, uint64(1), true)
-	_528_ip = _out705
-	inodeformat.Companion_Default___.SetMode(_528_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_528_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_528_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_528_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_528_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_528_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_528_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_528_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _528_ip)
+	_out704 = f.GetInode(txn, uint64(1), true)
+	_526_ip = _out704
+	inodeformat.Companion_Default___.SetMode(_526_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_526_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_526_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_526_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_526_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_526_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_526_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_526_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _526_ip)
 	return f
 }
 

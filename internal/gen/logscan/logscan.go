@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out837 bool
+		var _out836 bool
+		var _ = _out836
+		var _out837 *ddisk.BList
 		var _ = _out837
-		var _out838 *ddisk.BList
-		var _ = _out838
-		_out837, _out838 = d.ReadRun(a, n)
-		io = _out837
-		l = _out838
+		_out836, _out837 = d.ReadRun(a, n)
+		io = _out836
+		l = _out837
 	} else {
-		var _out839 bool
+		var _out838 bool
+		var _ = _out838
+		var _out839 *ddisk.BList
 		var _ = _out839
-		var _out840 *ddisk.BList
-		var _ = _out840
-		_out839, _out840 = d.ReadAny(a, n)
-		io = _out839
-		l = _out840
+		_out838, _out839 = d.ReadAny(a, n)
+		io = _out838
+		l = _out839
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _621_s uint64
-	var _ = _621_s
-	var _out841 uint64
-	var _ = _out841
-	_out841 = ring.Companion_Default___.SlotOf(q, nd)
-	_621_s = _out841
-	var _622_a uint64
-	var _ = _622_a
-	_622_a = at + uint64(2) + uint64(16)*_621_s
-	var _623_k uint64
-	var _ = _623_k
-	_623_k = n
+	var _619_s uint64
+	var _ = _619_s
+	var _out840 uint64
+	var _ = _out840
+	_out840 = ring.Companion_Default___.SlotOf(q, nd)
+	_619_s = _out840
+	var _620_a uint64
+	var _ = _620_a
+	_620_a = at + uint64(2) + uint64(16)*_619_s
+	var _621_k uint64
+	var _ = _621_k
+	_621_k = n
 	if n > uint64(15) {
-		var _out842 uint64
-		var _ = _out842
-		_out842 = ring.Companion_Default___.SlotOf(pos, nr)
-		_621_s = _out842
-		_622_a = at + uint64(1) + uint64(16)*nd + _621_s
-		if _623_k > nr-_621_s {
-			_623_k = nr - _621_s
+		var _out841 uint64
+		var _ = _out841
+		_out841 = ring.Companion_Default___.SlotOf(pos, nr)
+		_619_s = _out841
+		_620_a = at + uint64(1) + uint64(16)*nd + _619_s
+		if _621_k > nr-_619_s {
+			_621_k = nr - _619_s
 		}
 	}
-	var _out843 bool
+	var _out842 bool
+	var _ = _out842
+	var _out843 *ddisk.BList
 	var _ = _out843
-	var _out844 *ddisk.BList
-	var _ = _out844
-	_out843, _out844 = Companion_Default___.ReadLog(d, believe, _622_a, _623_k)
-	io = _out843
-	x = _out844
+	_out842, _out843 = Companion_Default___.ReadLog(d, believe, _620_a, _621_k)
+	io = _out842
+	x = _out843
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out845 bool
+	var _out844 bool
+	var _ = _out844
+	var _out845 *ddisk.BList
 	var _ = _out845
-	var _out846 *ddisk.BList
-	var _ = _out846
-	_out845, _out846 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_623_k)
-	io = _out845
-	y = _out846
+	_out844, _out845 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_621_k)
+	io = _out844
+	y = _out845
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _624_hm *dlog.BMap
-	var _ = _624_hm
-	var _out847 *dlog.BMap
-	var _ = _out847
-	_out847 = dlog.NewBMap()
-	_624_hm = _out847
-	var _625_i uint64
-	var _ = _625_i
-	_625_i = uint64(0)
-	for _625_i < m {
-		var _626_a uint64
-		var _ = _626_a
-		var _627_n uint64
-		var _ = _627_n
+	var _622_hm *dlog.BMap
+	var _ = _622_hm
+	var _out846 *dlog.BMap
+	var _ = _out846
+	_out846 = dlog.NewBMap()
+	_622_hm = _out846
+	var _623_i uint64
+	var _ = _623_i
+	_623_i = uint64(0)
+	for _623_i < m {
+		var _624_a uint64
+		var _ = _624_a
+		var _625_n uint64
+		var _ = _625_n
+		var _out847 uint64
+		var _ = _out847
 		var _out848 uint64
 		var _ = _out848
-		var _out849 uint64
+		_out847, _out848 = Companion_Default___.DirRun(r, _623_i, m)
+		_624_a = _out847
+		_625_n = _out848
+		var _626_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _626_l
+		var _out849 bool
 		var _ = _out849
-		_out848, _out849 = Companion_Default___.DirRun(r, _625_i, m)
-		_626_a = _out848
-		_627_n = _out849
-		var _628_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _628_l
-		var _out850 bool
+		var _out850 *ddisk.BList
 		var _ = _out850
-		var _out851 *ddisk.BList
-		var _ = _out851
-		_out850, _out851 = Companion_Default___.ReadLog(d, believe, _626_a, _627_n)
-		io = _out850
-		_628_l = _out851
+		_out849, _out850 = Companion_Default___.ReadLog(d, believe, _624_a, _625_n)
+		io = _out849
+		_626_l = _out850
 		if !io {
 			return io, z
 		}
-		var _629_ok bool
-		var _ = _629_ok
-		var _out852 bool
-		var _ = _out852
-		_out852 = Companion_Default___.PutRun(_624_hm, r, _625_i, _627_n, _628_l)
-		_629_ok = _out852
-		if !_629_ok {
+		var _627_ok bool
+		var _ = _627_ok
+		var _out851 bool
+		var _ = _out851
+		_out851 = Companion_Default___.PutRun(_622_hm, r, _623_i, _625_n, _626_l)
+		_627_ok = _out851
+		if !_627_ok {
 			return io, z
 		}
-		_625_i = _625_i + _627_n
+		_623_i = _623_i + _625_n
 	}
-	var _out853 *ddisk.BList
-	var _ = _out853
-	_out853 = _624_hm.List()
-	z = _out853
+	var _out852 *ddisk.BList
+	var _ = _out852
+	_out852 = _622_hm.List()
+	z = _out852
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out854 uint64
-	var _ = _out854
-	_out854 = r.Dir(i)
-	a = _out854
+	var _out853 uint64
+	var _ = _out853
+	_out853 = r.Dir(i)
+	a = _out853
 	n = uint64(1)
 	for i+n < m {
-		var _630_b uint64
-		var _ = _630_b
-		var _out855 uint64
-		var _ = _out855
-		_out855 = r.Dir(i + n)
-		_630_b = _out855
-		if _630_b != a+n {
+		var _628_b uint64
+		var _ = _628_b
+		var _out854 uint64
+		var _ = _out854
+		_out854 = r.Dir(i + n)
+		_628_b = _out854
+		if _628_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _631_k uint64
-	var _ = _631_k
-	_631_k = uint64(0)
-	for _631_k < n {
-		var _632_a uint64
-		var _ = _632_a
-		var _out856 uint64
+	var _629_k uint64
+	var _ = _629_k
+	_629_k = uint64(0)
+	for _629_k < n {
+		var _630_a uint64
+		var _ = _630_a
+		var _out855 uint64
+		var _ = _out855
+		_out855 = r.Dir(i + _629_k)
+		_630_a = _out855
+		var _631_o *dbytes.Blk
+		var _ = _631_o
+		var _out856 *dbytes.Blk
 		var _ = _out856
-		_out856 = r.Dir(i + _631_k)
-		_632_a = _out856
-		var _633_o *dbytes.Blk
-		var _ = _633_o
-		var _out857 *dbytes.Blk
-		var _ = _out857
-		_out857 = hm.Get(_632_a)
-		_633_o = _out857
-		if _633_o != (*dbytes.Blk)(nil) {
+		_out856 = hm.Get(_630_a)
+		_631_o = _out856
+		if _631_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _634_b *dbytes.Blk
-		var _ = _634_b
-		var _out858 *dbytes.Blk
-		var _ = _out858
-		_out858 = l.BlkAt(_631_k)
-		_634_b = _out858
-		hm.Put(_632_a, _634_b)
-		_631_k = _631_k + uint64(1)
+		var _632_b *dbytes.Blk
+		var _ = _632_b
+		var _out857 *dbytes.Blk
+		var _ = _out857
+		_out857 = l.BlkAt(_629_k)
+		_632_b = _out857
+		hm.Put(_630_a, _632_b)
+		_629_k = _629_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _635_s uint64
-	var _ = _635_s
-	var _out859 uint64
+	var _633_s uint64
+	var _ = _633_s
+	var _out858 uint64
+	var _ = _out858
+	_out858 = ring.Companion_Default___.SlotOf(q, nd)
+	_633_s = _out858
+	var _634_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _634_l
+	var _out859 bool
 	var _ = _out859
-	_out859 = ring.Companion_Default___.SlotOf(q, nd)
-	_635_s = _out859
-	var _636_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _636_l
-	var _out860 bool
+	var _out860 *ddisk.BList
 	var _ = _out860
-	var _out861 *ddisk.BList
-	var _ = _out861
-	_out860, _out861 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_635_s, uint64(1))
-	io = _out860
-	_636_l = _out861
+	_out859, _out860 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_633_s, uint64(1))
+	io = _out859
+	_634_l = _out860
 	if !io {
 		return io, gm
 	}
-	var _637_b *dbytes.Blk
-	var _ = _637_b
-	var _out862 *dbytes.Blk
+	var _635_b *dbytes.Blk
+	var _ = _635_b
+	var _out861 *dbytes.Blk
+	var _ = _out861
+	_out861 = _634_l.BlkAt(uint64(0))
+	_635_b = _out861
+	var _636_r *dlog.DescR
+	var _ = _636_r
+	var _out862 *dlog.DescR
 	var _ = _out862
-	_out862 = _636_l.BlkAt(uint64(0))
-	_637_b = _out862
-	var _638_r *dlog.DescR
-	var _ = _638_r
-	var _out863 *dlog.DescR
-	var _ = _out863
-	_out863 = dlog.Parse(_637_b)
-	_638_r = _out863
-	if _638_r == (*dlog.DescR)(nil) {
+	_out862 = dlog.Parse(_635_b)
+	_636_r = _out862
+	if _636_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _639_q2 uint64
-	var _ = _639_q2
+	var _637_q2 uint64
+	var _ = _637_q2
+	var _out863 uint64
+	var _ = _out863
+	_out863 = _636_r.Sq()
+	_637_q2 = _out863
+	var _638_pos uint64
+	var _ = _638_pos
 	var _out864 uint64
 	var _ = _out864
-	_out864 = _638_r.Sq()
-	_639_q2 = _out864
-	var _640_pos uint64
-	var _ = _640_pos
+	_out864 = _636_r.Pos()
+	_638_pos = _out864
+	var _639_n uint64
+	var _ = _639_n
 	var _out865 uint64
 	var _ = _out865
-	_out865 = _638_r.Pos()
-	_640_pos = _out865
-	var _641_n uint64
-	var _ = _641_n
+	_out865 = _636_r.N()
+	_639_n = _out865
+	var _640_dn uint64
+	var _ = _640_dn
 	var _out866 uint64
 	var _ = _out866
-	_out866 = _638_r.N()
-	_641_n = _out866
-	var _642_dn uint64
-	var _ = _642_dn
-	var _out867 uint64
-	var _ = _out867
-	_out867 = _638_r.M()
-	_642_dn = _out867
-	if _639_q2 != q || _640_pos >= uint64(2305843009213693952) || _641_n > uint64(500) || _642_dn > uint64(500)-_641_n {
+	_out866 = _636_r.M()
+	_640_dn = _out866
+	if _637_q2 != q || _638_pos >= uint64(2305843009213693952) || _639_n > uint64(500) || _640_dn > uint64(500)-_639_n {
 		return io, gm
 	}
-	var _643_same bool
-	var _ = _643_same
+	var _641_same bool
+	var _ = _641_same
+	var _out867 bool
+	var _ = _out867
+	_out867 = seal.Under(_636_r, hb)
+	_641_same = _out867
+	if !_641_same {
+		return io, gm
+	}
+	var _642_inside bool
+	var _ = _642_inside
 	var _out868 bool
 	var _ = _out868
-	_out868 = seal.Under(_638_r, hb)
-	_643_same = _out868
-	if !_643_same {
+	_out868 = Companion_Default___.AddrsIn(_636_r, _639_n, _640_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_642_inside = _out868
+	if !_642_inside {
 		return io, gm
 	}
-	var _644_inside bool
-	var _ = _644_inside
+	var _643_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _643_x
+	var _644_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _644_y
 	var _out869 bool
 	var _ = _out869
-	_out869 = Companion_Default___.AddrsIn(_638_r, _641_n, _642_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_644_inside = _out869
-	if !_644_inside {
-		return io, gm
-	}
-	var _645_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _645_x
-	var _646_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _646_y
-	var _out870 bool
+	var _out870 *ddisk.BList
 	var _ = _out870
 	var _out871 *ddisk.BList
 	var _ = _out871
-	var _out872 *ddisk.BList
-	var _ = _out872
-	_out870, _out871, _out872 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _640_pos, _641_n)
-	io = _out870
-	_645_x = _out871
-	_646_y = _out872
+	_out869, _out870, _out871 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _638_pos, _639_n)
+	io = _out869
+	_643_x = _out870
+	_644_y = _out871
 	if !io {
 		return io, gm
 	}
-	var _647_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _647_z
-	var _out873 bool
+	var _645_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _645_z
+	var _out872 bool
+	var _ = _out872
+	var _out873 *ddisk.BList
 	var _ = _out873
-	var _out874 *ddisk.BList
+	_out872, _out873 = Companion_Default___.ReadDirect(d, believe, _636_r, _640_dn)
+	io = _out872
+	_645_z = _out873
+	if !io || _645_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _646_ok bool
+	var _ = _646_ok
+	var _out874 bool
 	var _ = _out874
-	_out873, _out874 = Companion_Default___.ReadDirect(d, believe, _638_r, _642_dn)
-	io = _out873
-	_647_z = _out874
-	if !io || _647_z == (*ddisk.BList)(nil) {
+	_out874 = seal.Check(_636_r, _643_x, _644_y, _645_z, cs)
+	_646_ok = _out874
+	if !_646_ok {
 		return io, gm
 	}
-	var _648_ok bool
-	var _ = _648_ok
-	var _out875 bool
+	var _out875 *dlog.BMap
 	var _ = _out875
-	_out875 = seal.Check(_638_r, _645_x, _646_y, _647_z, cs)
-	_648_ok = _out875
-	if !_648_ok {
-		return io, gm
-	}
-	var _out876 *dlog.BMap
-	var _ = _out876
-	_out876 = Companion_Default___.GroupMap(_638_r, _641_n, _645_x, _646_y)
-	gm = _out876
+	_out875 = Companion_Default___.GroupMap(_636_r, _639_n, _643_x, _644_y)
+	gm = _out875
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _649_i uint64
-	var _ = _649_i
-	_649_i = uint64(0)
-	for _649_i < n {
-		var _650_a uint64
-		var _ = _650_a
+	var _647_i uint64
+	var _ = _647_i
+	_647_i = uint64(0)
+	for _647_i < n {
+		var _648_a uint64
+		var _ = _648_a
+		var _out876 uint64
+		var _ = _out876
+		_out876 = r.Addr(_647_i)
+		_648_a = _out876
+		if _648_a < lo || _648_a >= hi {
+			ok = false
+			return ok
+		}
+		_647_i = _647_i + uint64(1)
+	}
+	_647_i = uint64(0)
+	for _647_i < m {
+		var _649_a uint64
+		var _ = _649_a
 		var _out877 uint64
 		var _ = _out877
-		_out877 = r.Addr(_649_i)
-		_650_a = _out877
-		if _650_a < lo || _650_a >= hi {
+		_out877 = r.Dir(_647_i)
+		_649_a = _out877
+		if _649_a < lo || _649_a >= hi {
 			ok = false
 			return ok
 		}
-		_649_i = _649_i + uint64(1)
-	}
-	_649_i = uint64(0)
-	for _649_i < m {
-		var _651_a uint64
-		var _ = _651_a
-		var _out878 uint64
-		var _ = _out878
-		_out878 = r.Dir(_649_i)
-		_651_a = _out878
-		if _651_a < lo || _651_a >= hi {
-			ok = false
-			return ok
-		}
-		_649_i = _649_i + uint64(1)
+		_647_i = _647_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out879 *dlog.BMap
+	var _out878 *dlog.BMap
+	var _ = _out878
+	_out878 = dlog.NewBMap()
+	gm = _out878
+	var _650_k uint64
+	var _ = _650_k
+	var _out879 uint64
 	var _ = _out879
-	_out879 = dlog.NewBMap()
-	gm = _out879
-	var _652_k uint64
-	var _ = _652_k
-	var _out880 uint64
-	var _ = _out880
-	_out880 = x.Len()
-	_652_k = _out880
-	var _653_i uint64
-	var _ = _653_i
-	_653_i = uint64(0)
-	for _653_i < n {
-		var _654_a uint64
-		var _ = _654_a
-		var _out881 uint64
-		var _ = _out881
-		_out881 = r.Addr(_653_i)
-		_654_a = _out881
-		var _655_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _655_b
-		if _653_i < _652_k {
+	_out879 = x.Len()
+	_650_k = _out879
+	var _651_i uint64
+	var _ = _651_i
+	_651_i = uint64(0)
+	for _651_i < n {
+		var _652_a uint64
+		var _ = _652_a
+		var _out880 uint64
+		var _ = _out880
+		_out880 = r.Addr(_651_i)
+		_652_a = _out880
+		var _653_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _653_b
+		if _651_i < _650_k {
+			var _out881 *dbytes.Blk
+			var _ = _out881
+			_out881 = x.BlkAt(_651_i)
+			_653_b = _out881
+		} else {
 			var _out882 *dbytes.Blk
 			var _ = _out882
-			_out882 = x.BlkAt(_653_i)
-			_655_b = _out882
-		} else {
-			var _out883 *dbytes.Blk
-			var _ = _out883
-			_out883 = y.BlkAt(_653_i - _652_k)
-			_655_b = _out883
+			_out882 = y.BlkAt(_651_i - _650_k)
+			_653_b = _out882
 		}
-		gm.Put(_654_a, _655_b)
-		_653_i = _653_i + uint64(1)
+		gm.Put(_652_a, _653_b)
+		_651_i = _651_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out884 bool
+	var _out883 bool
+	var _ = _out883
+	var _out884 *dlog.BMap
 	var _ = _out884
-	var _out885 *dlog.BMap
+	var _out885 uint64
 	var _ = _out885
-	var _out886 uint64
-	var _ = _out886
-	_out884, _out885, _out886 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out884
-	mm = _out885
-	i = _out886
+	_out883, _out884, _out885 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out883
+	mm = _out884
+	i = _out885
 	if !io {
 		return io, damaged, mm, i
 	}
+	var _out886 bool
+	var _ = _out886
 	var _out887 bool
 	var _ = _out887
-	var _out888 bool
-	var _ = _out888
-	_out887, _out888 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out887
-	damaged = _out888
+	_out886, _out887 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out886
+	damaged = _out887
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
+	var _out888 bool
+	var _ = _out888
 	var _out889 bool
 	var _ = _out889
-	var _out890 bool
-	var _ = _out890
-	_out889, _out890 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out889
-	damaged = _out890
+	_out888, _out889 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out888
+	damaged = _out889
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out891 *dlog.BMap
-	var _ = _out891
-	_out891 = dlog.NewBMap()
-	mm = _out891
+	var _out890 *dlog.BMap
+	var _ = _out890
+	_out890 = dlog.NewBMap()
+	mm = _out890
 	i = uint64(0)
 	io = true
-	var _656_done bool
-	var _ = _656_done
-	_656_done = false
-	for !_656_done {
+	var _654_done bool
+	var _ = _654_done
+	_654_done = false
+	for !_654_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _657_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _657_gm
-		var _out892 bool
+		var _655_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _655_gm
+		var _out891 bool
+		var _ = _out891
+		var _out892 *dlog.BMap
 		var _ = _out892
-		var _out893 *dlog.BMap
-		var _ = _out893
-		_out892, _out893 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out892
-		_657_gm = _out893
+		_out891, _out892 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out891
+		_655_gm = _out892
 		if !io {
 			return io, mm, i
 		}
-		if _657_gm == (*dlog.BMap)(nil) {
-			_656_done = true
+		if _655_gm == (*dlog.BMap)(nil) {
+			_654_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _657_gm)
+			groups.Companion_Default___.MergeInto(mm, _655_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _658_s uint64
-	var _ = _658_s
-	_658_s = uint64(0)
+	var _656_s uint64
+	var _ = _656_s
+	_656_s = uint64(0)
 	io = true
 	found = false
-	for _658_s < nd {
-		var _659_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _659_l
-		var _out894 bool
+	for _656_s < nd {
+		var _657_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _657_l
+		var _out893 bool
+		var _ = _out893
+		var _out894 *ddisk.BList
 		var _ = _out894
-		var _out895 *ddisk.BList
-		var _ = _out895
-		_out894, _out895 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_658_s, uint64(1))
-		io = _out894
-		_659_l = _out895
+		_out893, _out894 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_656_s, uint64(1))
+		io = _out893
+		_657_l = _out894
 		if !io {
 			return io, found
 		}
-		var _660_b *dbytes.Blk
-		var _ = _660_b
-		var _out896 *dbytes.Blk
+		var _658_b *dbytes.Blk
+		var _ = _658_b
+		var _out895 *dbytes.Blk
+		var _ = _out895
+		_out895 = _657_l.BlkAt(uint64(0))
+		_658_b = _out895
+		var _659_r *dlog.DescR
+		var _ = _659_r
+		var _out896 *dlog.DescR
 		var _ = _out896
-		_out896 = _659_l.BlkAt(uint64(0))
-		_660_b = _out896
-		var _661_r *dlog.DescR
-		var _ = _661_r
-		var _out897 *dlog.DescR
-		var _ = _out897
-		_out897 = dlog.Parse(_660_b)
-		_661_r = _out897
-		if _661_r != (*dlog.DescR)(nil) {
-			var _662_q uint64
-			var _ = _662_q
-			var _out898 uint64
+		_out896 = dlog.Parse(_658_b)
+		_659_r = _out896
+		if _659_r != (*dlog.DescR)(nil) {
+			var _660_q uint64
+			var _ = _660_q
+			var _out897 uint64
+			var _ = _out897
+			_out897 = _659_r.Sq()
+			_660_q = _out897
+			var _661_ok bool
+			var _ = _661_ok
+			var _out898 bool
 			var _ = _out898
-			_out898 = _661_r.Sq()
-			_662_q = _out898
-			var _663_ok bool
-			var _ = _663_ok
-			var _out899 bool
-			var _ = _out899
-			_out899 = seal.Vouch(_661_r)
-			_663_ok = _out899
-			if _662_q > e && _663_ok {
+			_out898 = seal.Vouch(_659_r)
+			_661_ok = _out898
+			if _660_q > e && _661_ok {
 				found = true
 				return io, found
 			}
 		}
-		_658_s = _658_s + uint64(1)
+		_656_s = _656_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _664_cs *dlog.Codes
-	var _ = _664_cs
-	var _out900 *dlog.Codes
-	var _ = _out900
-	_out900 = dlog.NewCodes()
-	_664_cs = _out900
-	var _665_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _665_gm
+	var _662_cs *dlog.Codes
+	var _ = _662_cs
+	var _out899 *dlog.Codes
+	var _ = _out899
+	_out899 = dlog.NewCodes()
+	_662_cs = _out899
+	var _663_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _663_gm
 	lied = false
-	var _out901 bool
+	var _out900 bool
+	var _ = _out900
+	var _out901 *dlog.BMap
 	var _ = _out901
-	var _out902 *dlog.BMap
-	var _ = _out902
-	_out901, _out902 = Companion_Default___.ReadAt(d, true, seal, t, _664_cs, hb, h+i, at, nd, nr, sz)
-	io = _out901
-	_665_gm = _out902
+	_out900, _out901 = Companion_Default___.ReadAt(d, true, seal, t, _662_cs, hb, h+i, at, nd, nr, sz)
+	io = _out900
+	_663_gm = _out901
 	if !io {
 		return io, lied
 	}
-	lied = _665_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _663_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out903 bool
+	var _out902 bool
+	var _ = _out902
+	var _out903 *dlog.BMap
 	var _ = _out903
-	var _out904 *dlog.BMap
-	var _ = _out904
-	_out903, _out904 = Companion_Default___.ReadAt(d, true, seal, t, _664_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out903
-	_665_gm = _out904
-	lied = io && _665_gm == (*dlog.BMap)(nil)
+	_out902, _out903 = Companion_Default___.ReadAt(d, true, seal, t, _662_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out902
+	_663_gm = _out903
+	lied = io && _663_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _734_dots uint32 = 0
-	var _ = _734_dots
-	var _out1024 uint32
+	var _732_dots uint32 = 0
+	var _ = _732_dots
+	var _out1023 uint32
+	var _ = _out1023
+	var _out1024 *dbytes.Bytes
 	var _ = _out1024
-	var _out1025 *dbytes.Bytes
+	var _out1025 uint32
 	var _ = _out1025
-	var _out1026 uint32
-	var _ = _out1026
-	_out1024, _out1025, _out1026 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1024
-	dir = _out1025
-	_734_dots = _out1026
+	_out1023, _out1024, _out1025 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1023
+	dir = _out1024
+	_732_dots = _out1025
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _735_ok bool
-	var _ = _735_ok
-	var _out1027 bool
-	var _ = _out1027
-	_out1027 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_735_ok = _out1027
-	if !_735_ok {
+	var _733_ok bool
+	var _ = _733_ok
+	var _out1026 bool
+	var _ = _out1026
+	_out1026 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_733_ok = _out1026
+	if !_733_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _736_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _736_ip
-	if _734_dots == uint32(1) {
+	var _734_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _734_ip
+	if _732_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _734_dots == uint32(2) {
-		var _out1028 uint64
-		var _ = _out1028
-		_out1028 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1028
+	if _732_dots == uint32(2) {
+		var _out1027 uint64
+		var _ = _out1027
+		_out1027 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1027
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1029 *dbytes.Bytes
-		var _ = _out1029
-		_out1029 = d.Fs.GetInode(txn, ino, false)
-		_736_ip = _out1029
-		node = _736_ip
+		var _out1028 *dbytes.Bytes
+		var _ = _out1028
+		_out1028 = d.Fs.GetInode(txn, ino, false)
+		_734_ip = _out1028
+		node = _734_ip
 		return st, ino, node, dir
 	}
-	var _737_found bool = false
-	var _ = _737_found
-	var _out1030 bool
+	var _735_found bool = false
+	var _ = _735_found
+	var _out1029 bool
+	var _ = _out1029
+	var _out1030 uint64
 	var _ = _out1030
-	var _out1031 uint64
-	var _ = _out1031
-	_out1030, _out1031 = d.Lookup(txn, dino, name, false)
-	_737_found = _out1030
-	ino = _out1031
-	if !_737_found {
+	_out1029, _out1030 = d.Lookup(txn, dino, name, false)
+	_735_found = _out1029
+	ino = _out1030
+	if !_735_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1032 uint32
+	var _out1031 uint32
+	var _ = _out1031
+	var _out1032 *dbytes.Bytes
 	var _ = _out1032
-	var _out1033 *dbytes.Bytes
-	var _ = _out1033
-	_out1032, _out1033 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1032
-	_736_ip = _out1033
+	_out1031, _out1032 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1031
+	_734_ip = _out1032
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _736_ip
+	node = _734_ip
 	return st, ino, node, dir
 }
 

@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _529_f *bytefiles.ByteFs
-	var _ = _529_f
-	var _out706 *bytefiles.ByteFs
-	var _ = _out706
-	_out706 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_529_f = _out706
+	var _527_f *bytefiles.ByteFs
+	var _ = _527_f
+	var _out705 *bytefiles.ByteFs
+	var _ = _out705
+	_out705 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_527_f = _out705
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
-	_nw5.Recover(_529_f)
+	_nw5.Recover(_527_f)
 	d = _nw5
 	return d
 }

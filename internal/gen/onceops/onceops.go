@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _916_gen uint64
-	var _ = _916_gen
+	var _914_gen uint64
+	var _ = _914_gen
+	var _out1336 uint64
+	var _ = _out1336
+	_out1336 = inodeformat.Companion_Default___.GetGen(node)
+	_914_gen = _out1336
+	var _915_cs uint64
+	var _ = _915_cs
+	var _916_cns uint32
+	var _ = _916_cns
 	var _out1337 uint64
 	var _ = _out1337
-	_out1337 = inodeformat.Companion_Default___.GetGen(node)
-	_916_gen = _out1337
-	var _917_cs uint64
-	var _ = _917_cs
-	var _918_cns uint32
-	var _ = _918_cns
-	var _out1338 uint64
+	var _out1338 uint32
 	var _ = _out1338
-	var _out1339 uint32
-	var _ = _out1339
-	_out1338, _out1339 = inodeformat.Companion_Default___.GetCtime(node)
-	_917_cs = _out1338
-	_918_cns = _out1339
-	records.Companion_Default___.Keep(txn, i, r, ino, _916_gen, _917_cs, _918_cns)
+	_out1337, _out1338 = inodeformat.Companion_Default___.GetCtime(node)
+	_915_cs = _out1337
+	_916_cns = _out1338
+	records.Companion_Default___.Keep(txn, i, r, ino, _914_gen, _915_cs, _916_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1340 bool
+		var _out1339 bool
+		var _ = _out1339
+		var _out1340 uint64
 		var _ = _out1340
-		var _out1341 uint64
+		var _out1341 *dbytes.Bytes
 		var _ = _out1341
 		var _out1342 *dbytes.Bytes
 		var _ = _out1342
-		var _out1343 *dbytes.Bytes
-		var _ = _out1343
-		_out1340, _out1341, _out1342, _out1343 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1340
-		ino = _out1341
-		node = _out1342
-		after = _out1343
+		_out1339, _out1340, _out1341, _out1342 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1339
+		ino = _out1340
+		node = _out1341
+		after = _out1342
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1344 uint32
+	var _out1343 uint32
+	var _ = _out1343
+	var _out1344 uint64
 	var _ = _out1344
-	var _out1345 uint64
+	var _out1345 *dbytes.Bytes
 	var _ = _out1345
 	var _out1346 *dbytes.Bytes
 	var _ = _out1346
 	var _out1347 *dbytes.Bytes
 	var _ = _out1347
-	var _out1348 *dbytes.Bytes
+	var _out1348 bool
 	var _ = _out1348
-	var _out1349 bool
-	var _ = _out1349
-	_out1344, _out1345, _out1346, _out1347, _out1348, _out1349 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1344
-	ino = _out1345
-	node = _out1346
-	before = _out1347
-	after = _out1348
-	later = _out1349
+	_out1343, _out1344, _out1345, _out1346, _out1347, _out1348 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1343
+	ino = _out1344
+	node = _out1345
+	before = _out1346
+	after = _out1347
+	later = _out1348
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1350 bool
+		var _out1349 bool
+		var _ = _out1349
+		var _out1350 uint64
 		var _ = _out1350
-		var _out1351 uint64
+		var _out1351 *dbytes.Bytes
 		var _ = _out1351
 		var _out1352 *dbytes.Bytes
 		var _ = _out1352
-		var _out1353 *dbytes.Bytes
-		var _ = _out1353
-		_out1350, _out1351, _out1352, _out1353 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1350
-		ino = _out1351
-		node = _out1352
-		after = _out1353
+		_out1349, _out1350, _out1351, _out1352 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1349
+		ino = _out1350
+		node = _out1351
+		after = _out1352
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1354 uint32
+	var _out1353 uint32
+	var _ = _out1353
+	var _out1354 uint64
 	var _ = _out1354
-	var _out1355 uint64
+	var _out1355 *dbytes.Bytes
 	var _ = _out1355
 	var _out1356 *dbytes.Bytes
 	var _ = _out1356
 	var _out1357 *dbytes.Bytes
 	var _ = _out1357
-	var _out1358 *dbytes.Bytes
-	var _ = _out1358
-	_out1354, _out1355, _out1356, _out1357, _out1358 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1354
-	ino = _out1355
-	node = _out1356
-	before = _out1357
-	after = _out1358
+	_out1353, _out1354, _out1355, _out1356, _out1357 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1353
+	ino = _out1354
+	node = _out1355
+	before = _out1356
+	after = _out1357
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1359 bool
+		var _out1358 bool
+		var _ = _out1358
+		var _out1359 uint64
 		var _ = _out1359
-		var _out1360 uint64
+		var _out1360 *dbytes.Bytes
 		var _ = _out1360
 		var _out1361 *dbytes.Bytes
 		var _ = _out1361
-		var _out1362 *dbytes.Bytes
-		var _ = _out1362
-		_out1359, _out1360, _out1361, _out1362 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1359
-		ino = _out1360
-		node = _out1361
-		after = _out1362
+		_out1358, _out1359, _out1360, _out1361 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1358
+		ino = _out1359
+		node = _out1360
+		after = _out1361
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1363 uint32
+	var _out1362 uint32
+	var _ = _out1362
+	var _out1363 uint64
 	var _ = _out1363
-	var _out1364 uint64
+	var _out1364 *dbytes.Bytes
 	var _ = _out1364
 	var _out1365 *dbytes.Bytes
 	var _ = _out1365
 	var _out1366 *dbytes.Bytes
 	var _ = _out1366
-	var _out1367 *dbytes.Bytes
-	var _ = _out1367
-	_out1363, _out1364, _out1365, _out1366, _out1367 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1363
-	ino = _out1364
-	node = _out1365
-	before = _out1366
-	after = _out1367
+	_out1362, _out1363, _out1364, _out1365, _out1366 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1362
+	ino = _out1363
+	node = _out1364
+	before = _out1365
+	after = _out1366
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1368 bool
+		var _out1367 bool
+		var _ = _out1367
+		var _out1368 uint64
 		var _ = _out1368
-		var _out1369 uint64
+		var _out1369 *dbytes.Bytes
 		var _ = _out1369
 		var _out1370 *dbytes.Bytes
 		var _ = _out1370
-		var _out1371 *dbytes.Bytes
-		var _ = _out1371
-		_out1368, _out1369, _out1370, _out1371 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1368
-		ino = _out1369
-		node = _out1370
-		after = _out1371
+		_out1367, _out1368, _out1369, _out1370 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1367
+		ino = _out1368
+		node = _out1369
+		after = _out1370
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1372 uint32
+	var _out1371 uint32
+	var _ = _out1371
+	var _out1372 uint64
 	var _ = _out1372
-	var _out1373 uint64
+	var _out1373 *dbytes.Bytes
 	var _ = _out1373
 	var _out1374 *dbytes.Bytes
 	var _ = _out1374
 	var _out1375 *dbytes.Bytes
 	var _ = _out1375
-	var _out1376 *dbytes.Bytes
-	var _ = _out1376
-	_out1372, _out1373, _out1374, _out1375, _out1376 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1372
-	ino = _out1373
-	node = _out1374
-	before = _out1375
-	after = _out1376
+	_out1371, _out1372, _out1373, _out1374, _out1375 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1371
+	ino = _out1372
+	node = _out1373
+	before = _out1374
+	after = _out1375
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1377 bool
+		var _out1376 bool
+		var _ = _out1376
+		var _out1377 *dbytes.Bytes
 		var _ = _out1377
 		var _out1378 *dbytes.Bytes
 		var _ = _out1378
-		var _out1379 *dbytes.Bytes
-		var _ = _out1379
-		_out1377, _out1378, _out1379 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1377
-		node = _out1378
-		after = _out1379
+		_out1376, _out1377, _out1378 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1376
+		node = _out1377
+		after = _out1378
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1380 uint32
+	var _out1379 uint32
+	var _ = _out1379
+	var _out1380 *dbytes.Bytes
 	var _ = _out1380
 	var _out1381 *dbytes.Bytes
 	var _ = _out1381
 	var _out1382 *dbytes.Bytes
 	var _ = _out1382
-	var _out1383 *dbytes.Bytes
-	var _ = _out1383
-	_out1380, _out1381, _out1382, _out1383 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1380
-	node = _out1381
-	before = _out1382
-	after = _out1383
+	_out1379, _out1380, _out1381, _out1382 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1379
+	node = _out1380
+	before = _out1381
+	after = _out1382
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _919_cs uint64
-	var _ = _919_cs
-	var _920_cns uint32
-	var _ = _920_cns
-	var _out1384 uint64
+	var _917_cs uint64
+	var _ = _917_cs
+	var _918_cns uint32
+	var _ = _918_cns
+	var _out1383 uint64
+	var _ = _out1383
+	var _out1384 uint32
 	var _ = _out1384
-	var _out1385 uint32
-	var _ = _out1385
-	_out1384, _out1385 = inodeformat.Companion_Default___.GetCtime(node)
-	_919_cs = _out1384
-	_920_cns = _out1385
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _919_cs, _920_cns)
+	_out1383, _out1384 = inodeformat.Companion_Default___.GetCtime(node)
+	_917_cs = _out1383
+	_918_cns = _out1384
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _917_cs, _918_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1386 bool
+		var _out1385 bool
+		var _ = _out1385
+		var _out1386 *dbytes.Bytes
 		var _ = _out1386
-		var _out1387 *dbytes.Bytes
-		var _ = _out1387
-		_out1386, _out1387 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1386
-		after = _out1387
+		_out1385, _out1386 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1385
+		after = _out1386
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1388 uint32
+	var _out1387 uint32
+	var _ = _out1387
+	var _out1388 *dbytes.Bytes
 	var _ = _out1388
 	var _out1389 *dbytes.Bytes
 	var _ = _out1389
-	var _out1390 *dbytes.Bytes
+	var _out1390 bool
 	var _ = _out1390
-	var _out1391 bool
-	var _ = _out1391
-	_out1388, _out1389, _out1390, _out1391 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1388
-	before = _out1389
-	after = _out1390
-	later = _out1391
+	_out1387, _out1388, _out1389, _out1390 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1387
+	before = _out1388
+	after = _out1389
+	later = _out1390
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,22 +423,24 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1392 bool
+		var _out1391 bool
+		var _ = _out1391
+		var _out1392 *dbytes.Bytes
 		var _ = _out1392
 		var _out1393 *dbytes.Bytes
 		var _ = _out1393
-		var _out1394 *dbytes.Bytes
-		var _ = _out1394
-		_out1392, _out1393, _out1394 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1392
-		fafter = _out1393
-		tafter = _out1394
+		_out1391, _out1392, _out1393 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1391
+		fafter = _out1392
+		tafter = _out1393
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1395 uint32
+	var _out1394 uint32
+	var _ = _out1394
+	var _out1395 *dbytes.Bytes
 	var _ = _out1395
 	var _out1396 *dbytes.Bytes
 	var _ = _out1396
@@ -446,53 +448,51 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1397
 	var _out1398 *dbytes.Bytes
 	var _ = _out1398
-	var _out1399 *dbytes.Bytes
+	var _out1399 bool
 	var _ = _out1399
-	var _out1400 bool
-	var _ = _out1400
-	_out1395, _out1396, _out1397, _out1398, _out1399, _out1400 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1395
-	fbefore = _out1396
-	fafter = _out1397
-	tbefore = _out1398
-	tafter = _out1399
-	later = _out1400
+	_out1394, _out1395, _out1396, _out1397, _out1398, _out1399 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1394
+	fbefore = _out1395
+	fafter = _out1396
+	tbefore = _out1397
+	tafter = _out1398
+	later = _out1399
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, fbefore, fafter, tbefore, tafter, later
 	}
-	var _921_ok bool
-	var _ = _921_ok
-	var _922_found bool
-	var _ = _922_found
-	var _923_ino uint64
-	var _ = _923_ino
-	var _924_gen uint64
-	var _ = _924_gen
-	var _925_node *dbytes.Bytes
-	var _ = _925_node
-	var _926_dir *dbytes.Bytes
-	var _ = _926_dir
+	var _919_ok bool
+	var _ = _919_ok
+	var _920_found bool
+	var _ = _920_found
+	var _921_ino uint64
+	var _ = _921_ino
+	var _922_gen uint64
+	var _ = _922_gen
+	var _923_node *dbytes.Bytes
+	var _ = _923_node
+	var _924_dir *dbytes.Bytes
+	var _ = _924_dir
+	var _out1400 bool
+	var _ = _out1400
 	var _out1401 bool
 	var _ = _out1401
-	var _out1402 bool
+	var _out1402 uint64
 	var _ = _out1402
 	var _out1403 uint64
 	var _ = _out1403
-	var _out1404 uint64
+	var _out1404 *dbytes.Bytes
 	var _ = _out1404
 	var _out1405 *dbytes.Bytes
 	var _ = _out1405
-	var _out1406 *dbytes.Bytes
-	var _ = _out1406
-	_out1401, _out1402, _out1403, _out1404, _out1405, _out1406 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_921_ok = _out1401
-	_922_found = _out1402
-	_923_ino = _out1403
-	_924_gen = _out1404
-	_925_node = _out1405
-	_926_dir = _out1406
-	if _921_ok && _922_found {
-		records.Companion_Default___.Keep(txn, i, r, _923_ino, _924_gen, uint64(0), uint32(0))
+	_out1400, _out1401, _out1402, _out1403, _out1404, _out1405 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_919_ok = _out1400
+	_920_found = _out1401
+	_921_ino = _out1402
+	_922_gen = _out1403
+	_923_node = _out1404
+	_924_dir = _out1405
+	if _919_ok && _920_found {
+		records.Companion_Default___.Keep(txn, i, r, _921_ino, _922_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1407 bool
+		var _out1406 bool
+		var _ = _out1406
+		var _out1407 *dbytes.Bytes
 		var _ = _out1407
-		var _out1408 *dbytes.Bytes
-		var _ = _out1408
-		_out1407, _out1408 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1407
-		after = _out1408
+		_out1406, _out1407 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1406
+		after = _out1407
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1409 uint32
+	var _out1408 uint32
+	var _ = _out1408
+	var _out1409 *dbytes.Bytes
 	var _ = _out1409
 	var _out1410 *dbytes.Bytes
 	var _ = _out1410
-	var _out1411 *dbytes.Bytes
+	var _out1411 bool
 	var _ = _out1411
-	var _out1412 bool
-	var _ = _out1412
-	_out1409, _out1410, _out1411, _out1412 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1409
-	before = _out1410
-	after = _out1411
-	later = _out1412
+	_out1408, _out1409, _out1410, _out1411 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1408
+	before = _out1409
+	after = _out1410
+	later = _out1411
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _927_cs uint64
-	var _ = _927_cs
-	var _928_cns uint32
-	var _ = _928_cns
-	var _out1413 uint64
+	var _925_cs uint64
+	var _ = _925_cs
+	var _926_cns uint32
+	var _ = _926_cns
+	var _out1412 uint64
+	var _ = _out1412
+	var _out1413 uint32
 	var _ = _out1413
-	var _out1414 uint32
-	var _ = _out1414
-	_out1413, _out1414 = inodeformat.Companion_Default___.GetCtime(after)
-	_927_cs = _out1413
-	_928_cns = _out1414
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _927_cs, _928_cns)
+	_out1412, _out1413 = inodeformat.Companion_Default___.GetCtime(after)
+	_925_cs = _out1412
+	_926_cns = _out1413
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _925_cs, _926_cns)
 	return st, again, before, after, later
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _545_n uint64
-	var _ = _545_n
-	_545_n = c.Gids.Len()
-	var _546_i uint64
-	var _ = _546_i
-	_546_i = uint64(0)
-	for _545_n-_546_i >= uint64(4) {
-		var _547_x uint32
-		var _ = _547_x
-		_547_x = c.Gids.U32(_546_i)
-		if _547_x == g {
+	var _543_n uint64
+	var _ = _543_n
+	_543_n = c.Gids.Len()
+	var _544_i uint64
+	var _ = _544_i
+	_544_i = uint64(0)
+	for _543_n-_544_i >= uint64(4) {
+		var _545_x uint32
+		var _ = _545_x
+		_545_x = c.Gids.U32(_544_i)
+		if _545_x == g {
 			r = true
 			return r
 		}
-		_546_i = _546_i + uint64(4)
+		_544_i = _544_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _548_mode uint32
-	var _ = _548_mode
+	var _546_mode uint32
+	var _ = _546_mode
+	var _out735 uint32
+	var _ = _out735
+	_out735 = inodeformat.Companion_Default___.GetMode(ip)
+	_546_mode = _out735
+	var _547_u uint32
+	var _ = _547_u
 	var _out736 uint32
 	var _ = _out736
-	_out736 = inodeformat.Companion_Default___.GetMode(ip)
-	_548_mode = _out736
-	var _549_u uint32
-	var _ = _549_u
-	var _out737 uint32
-	var _ = _out737
-	_out737 = inodeformat.Companion_Default___.GetUid(ip)
-	_549_u = _out737
-	if c.Uid == _549_u {
-		p = _548_mode / uint32(64) % uint32(8)
+	_out736 = inodeformat.Companion_Default___.GetUid(ip)
+	_547_u = _out736
+	if c.Uid == _547_u {
+		p = _546_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _550_g uint32
-	var _ = _550_g
-	var _out738 uint32
+	var _548_g uint32
+	var _ = _548_g
+	var _out737 uint32
+	var _ = _out737
+	_out737 = inodeformat.Companion_Default___.GetGid(ip)
+	_548_g = _out737
+	var _549_m bool
+	var _ = _549_m
+	var _out738 bool
 	var _ = _out738
-	_out738 = inodeformat.Companion_Default___.GetGid(ip)
-	_550_g = _out738
-	var _551_m bool
-	var _ = _551_m
-	var _out739 bool
-	var _ = _out739
-	_out739 = Companion_Default___.InGroup(c, _550_g)
-	_551_m = _out739
-	if _551_m {
-		p = _548_mode / uint32(8) % uint32(8)
+	_out738 = Companion_Default___.InGroup(c, _548_g)
+	_549_m = _out738
+	if _549_m {
+		p = _546_mode / uint32(8) % uint32(8)
 	} else {
-		p = _548_mode % uint32(8)
+		p = _546_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _552_ty uint32
-		var _ = _552_ty
+		var _550_ty uint32
+		var _ = _550_ty
+		var _out739 uint32
+		var _ = _out739
+		_out739 = inodeformat.Companion_Default___.GetTy(ip)
+		_550_ty = _out739
+		var _551_mode uint32
+		var _ = _551_mode
 		var _out740 uint32
 		var _ = _out740
-		_out740 = inodeformat.Companion_Default___.GetTy(ip)
-		_552_ty = _out740
-		var _553_mode uint32
-		var _ = _553_mode
-		var _out741 uint32
-		var _ = _out741
-		_out741 = inodeformat.Companion_Default___.GetMode(ip)
-		_553_mode = _out741
-		if _552_ty == Companion_Default___.DIR() || _553_mode%uint32(2) == uint32(1) || _553_mode/uint32(8)%uint32(2) == uint32(1) || _553_mode/uint32(64)%uint32(2) == uint32(1) {
+		_out740 = inodeformat.Companion_Default___.GetMode(ip)
+		_551_mode = _out740
+		if _550_ty == Companion_Default___.DIR() || _551_mode%uint32(2) == uint32(1) || _551_mode/uint32(8)%uint32(2) == uint32(1) || _551_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out742 uint32
-	var _ = _out742
-	_out742 = Companion_Default___.ClassBits(c, ip)
-	p = _out742
+	var _out741 uint32
+	var _ = _out741
+	_out741 = Companion_Default___.ClassBits(c, ip)
+	p = _out741
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _554_p uint32
-	var _ = _554_p
-	var _out743 uint32
-	var _ = _out743
-	_out743 = Companion_Default___.Granted(c, ip)
-	_554_p = _out743
-	ok = (want%uint32(2) == uint32(0) || _554_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _554_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _554_p/uint32(4) == uint32(1))
+	var _552_p uint32
+	var _ = _552_p
+	var _out742 uint32
+	var _ = _out742
+	_out742 = Companion_Default___.Granted(c, ip)
+	_552_p = _out742
+	ok = (want%uint32(2) == uint32(0) || _552_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _552_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _552_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _555_u uint32
-	var _ = _555_u
-	var _out744 uint32
-	var _ = _out744
-	_out744 = inodeformat.Companion_Default___.GetUid(ip)
-	_555_u = _out744
-	if c.Uid == _555_u {
+	var _553_u uint32
+	var _ = _553_u
+	var _out743 uint32
+	var _ = _out743
+	_out743 = inodeformat.Companion_Default___.GetUid(ip)
+	_553_u = _out743
+	if c.Uid == _553_u {
 		ok = true
 		return ok
 	}
-	var _out745 bool
-	var _ = _out745
-	_out745 = Companion_Default___.May(c, ip, want)
-	ok = _out745
+	var _out744 bool
+	var _ = _out744
+	_out744 = Companion_Default___.May(c, ip, want)
+	ok = _out744
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _556_u uint32
-	var _ = _556_u
-	var _out746 uint32
-	var _ = _out746
-	_out746 = inodeformat.Companion_Default___.GetUid(ip)
-	_556_u = _out746
-	ok = c.Uid == uint32(0) || c.Uid == _556_u
+	var _554_u uint32
+	var _ = _554_u
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetUid(ip)
+	_554_u = _out745
+	ok = c.Uid == uint32(0) || c.Uid == _554_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _557_mode uint32
-	var _ = _557_mode
-	var _out747 uint32
-	var _ = _out747
-	_out747 = inodeformat.Companion_Default___.GetMode(dp)
-	_557_mode = _out747
-	if _557_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _555_mode uint32
+	var _ = _555_mode
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetMode(dp)
+	_555_mode = _out746
+	if _555_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _558_a bool
-	var _ = _558_a
+	var _556_a bool
+	var _ = _556_a
+	var _out747 bool
+	var _ = _out747
+	_out747 = Companion_Default___.IsOwner(c, dp)
+	_556_a = _out747
+	var _557_b bool
+	var _ = _557_b
 	var _out748 bool
 	var _ = _out748
-	_out748 = Companion_Default___.IsOwner(c, dp)
-	_558_a = _out748
-	var _559_b bool
-	var _ = _559_b
-	var _out749 bool
-	var _ = _out749
-	_out749 = Companion_Default___.IsOwner(c, ip)
-	_559_b = _out749
-	refuse = !_558_a && !_559_b
+	_out748 = Companion_Default___.IsOwner(c, ip)
+	_557_b = _out748
+	refuse = !_556_a && !_557_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _560_p uint32
-	var _ = _560_p
+	var _558_p uint32
+	var _ = _558_p
+	var _out749 uint32
+	var _ = _out749
+	_out749 = Companion_Default___.Granted(c, ip)
+	_558_p = _out749
+	var _559_ty uint32
+	var _ = _559_ty
 	var _out750 uint32
 	var _ = _out750
-	_out750 = Companion_Default___.Granted(c, ip)
-	_560_p = _out750
-	var _561_ty uint32
-	var _ = _561_ty
-	var _out751 uint32
-	var _ = _out751
-	_out751 = inodeformat.Companion_Default___.GetTy(ip)
-	_561_ty = _out751
+	_out750 = inodeformat.Companion_Default___.GetTy(ip)
+	_559_ty = _out750
 	bits = uint32(0)
-	if _560_p/uint32(4) == uint32(1) {
+	if _558_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _561_ty == Companion_Default___.DIR() {
-		if _560_p%uint32(2) == uint32(1) {
+	if _559_ty == Companion_Default___.DIR() {
+		if _558_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _560_p%uint32(2) == uint32(1) && _560_p/uint32(2)%uint32(2) == uint32(1) {
+		if _558_p%uint32(2) == uint32(1) && _558_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _560_p/uint32(2)%uint32(2) == uint32(1) {
+		if _558_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _560_p%uint32(2) == uint32(1) {
+		if _558_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _562_a uint32 = func() uint32 {
+	var _560_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _562_a
+	var _ = _560_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _562_a - uint32(1024)
+		return _560_a - uint32(1024)
 	} else {
-		return _562_a
+		return _560_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _563_len uint64
-	var _ = _563_len
-	_563_len = n.Len()
-	if _563_len == uint64(0) {
+	var _561_len uint64
+	var _ = _561_len
+	_561_len = n.Len()
+	if _561_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _563_len > uint64(255) {
+	if _561_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _564_i uint64
-	var _ = _564_i
-	_564_i = uint64(0)
-	for _564_i < _563_len {
-		var _565_b uint8
-		var _ = _565_b
-		_565_b = n.Get(_564_i)
-		if _565_b == uint8(0) || _565_b == uint8(47) {
+	var _562_i uint64
+	var _ = _562_i
+	_562_i = uint64(0)
+	for _562_i < _561_len {
+		var _563_b uint8
+		var _ = _563_b
+		_563_b = n.Get(_562_i)
+		if _563_b == uint8(0) || _563_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_564_i = _564_i + uint64(1)
+		_562_i = _562_i + uint64(1)
 	}
 	st = uint32(0)
-	if _563_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _561_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _563_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _561_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

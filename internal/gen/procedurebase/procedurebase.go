@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out752 *dbytes.Bytes
-		var _ = _out752
-		_out752 = dbytes.NewBytes(uint64(256))
-		ip = _out752
+		var _out751 *dbytes.Bytes
+		var _ = _out751
+		_out751 = dbytes.NewBytes(uint64(256))
+		ip = _out751
 		return st, ip
 	}
-	var _out753 *dbytes.Bytes
+	var _out752 *dbytes.Bytes
+	var _ = _out752
+	_out752 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out752
+	var _564_ty uint32
+	var _ = _564_ty
+	var _out753 uint32
 	var _ = _out753
-	_out753 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out753
-	var _566_ty uint32
-	var _ = _566_ty
+	_out753 = inodeformat.Companion_Default___.GetTy(ip)
+	_564_ty = _out753
+	var _565_nl uint32
+	var _ = _565_nl
 	var _out754 uint32
 	var _ = _out754
-	_out754 = inodeformat.Companion_Default___.GetTy(ip)
-	_566_ty = _out754
-	var _567_nl uint32
-	var _ = _567_nl
-	var _out755 uint32
+	_out754 = inodeformat.Companion_Default___.GetNlink(ip)
+	_565_nl = _out754
+	var _566_g uint64
+	var _ = _566_g
+	var _out755 uint64
 	var _ = _out755
-	_out755 = inodeformat.Companion_Default___.GetNlink(ip)
-	_567_nl = _out755
-	var _568_g uint64
-	var _ = _568_g
-	var _out756 uint64
-	var _ = _out756
-	_out756 = inodeformat.Companion_Default___.GetGen(ip)
-	_568_g = _out756
-	if _566_ty == uint32(0) || _567_nl == uint32(0) || _568_g != gen {
+	_out755 = inodeformat.Companion_Default___.GetGen(ip)
+	_566_g = _out755
+	if _564_ty == uint32(0) || _565_nl == uint32(0) || _566_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out757 *dbytes.Bytes
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out756 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out756
+	var _567_ty uint32
+	var _ = _567_ty
+	var _out757 uint32
 	var _ = _out757
-	_out757 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out757
-	var _569_ty uint32
-	var _ = _569_ty
+	_out757 = inodeformat.Companion_Default___.GetTy(ip)
+	_567_ty = _out757
+	var _568_nl uint32
+	var _ = _568_nl
 	var _out758 uint32
 	var _ = _out758
-	_out758 = inodeformat.Companion_Default___.GetTy(ip)
-	_569_ty = _out758
-	var _570_nl uint32
-	var _ = _570_nl
-	var _out759 uint32
-	var _ = _out759
-	_out759 = inodeformat.Companion_Default___.GetNlink(ip)
-	_570_nl = _out759
+	_out758 = inodeformat.Companion_Default___.GetNlink(ip)
+	_568_nl = _out758
 	st = func() uint32 {
-		if _569_ty == uint32(0) || _570_nl == uint32(0) || ino <= uint64(2) {
+		if _567_ty == uint32(0) || _568_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out760 uint32
+	var _out759 uint32
+	var _ = _out759
+	var _out760 *dbytes.Bytes
 	var _ = _out760
-	var _out761 *dbytes.Bytes
-	var _ = _out761
-	_out760, _out761 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out760
-	ip = _out761
+	_out759, _out760 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out759
+	ip = _out760
 	if st != uint32(0) {
 		return st, ip, dots
 	}
+	var _out761 uint32
+	var _ = _out761
 	var _out762 uint32
 	var _ = _out762
-	var _out763 uint32
-	var _ = _out763
-	_out762, _out763 = permissions.Companion_Default___.NameStatus(name)
-	st = _out762
-	dots = _out763
+	_out761, _out762 = permissions.Companion_Default___.NameStatus(name)
+	st = _out761
+	dots = _out762
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _571_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _571_p
-	var _out764 uint32
+	var _569_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _569_p
+	var _out763 uint32
+	var _ = _out763
+	var _out764 *dbytes.Bytes
 	var _ = _out764
-	var _out765 *dbytes.Bytes
-	var _ = _out765
-	_out764, _out765 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out764
-	_571_p = _out765
+	_out763, _out764 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out763
+	_569_p = _out764
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _571_p
-	var _572_ty uint32
-	var _ = _572_ty
-	var _out766 uint32
-	var _ = _out766
-	_out766 = inodeformat.Companion_Default___.GetTy(_571_p)
-	_572_ty = _out766
-	if _572_ty != permissions.Companion_Default___.DIR() {
+	ip = _569_p
+	var _570_ty uint32
+	var _ = _570_ty
+	var _out765 uint32
+	var _ = _out765
+	_out765 = inodeformat.Companion_Default___.GetTy(_569_p)
+	_570_ty = _out765
+	if _570_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out767 *dbytes.Bytes
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out766 = d.Fs.GetInode(txn, ino, true)
+	ip = _out766
+	var _571_ts uint64
+	var _ = _571_ts
+	var _572_tns uint32
+	var _ = _572_tns
+	var _out767 uint64
 	var _ = _out767
-	_out767 = d.Fs.GetInode(txn, ino, true)
-	ip = _out767
-	var _573_ts uint64
-	var _ = _573_ts
-	var _574_tns uint32
-	var _ = _574_tns
-	var _out768 uint64
+	var _out768 uint32
 	var _ = _out768
-	var _out769 uint32
-	var _ = _out769
-	_out768, _out769 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_573_ts = _out768
-	_574_tns = _out769
-	inodeformat.Companion_Default___.SetMtime(ip, _573_ts, _574_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _573_ts, _574_tns)
+	_out767, _out768 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_571_ts = _out767
+	_572_tns = _out768
+	inodeformat.Companion_Default___.SetMtime(ip, _571_ts, _572_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _571_ts, _572_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out770 = d.Fs.GetInode(txn, ino, true)
-	ip = _out770
+	var _out769 *dbytes.Bytes
+	var _ = _out769
+	_out769 = d.Fs.GetInode(txn, ino, true)
+	ip = _out769
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _575_ts uint64
-	var _ = _575_ts
-	var _576_tns uint32
-	var _ = _576_tns
-	var _out771 uint64
+	var _573_ts uint64
+	var _ = _573_ts
+	var _574_tns uint32
+	var _ = _574_tns
+	var _out770 uint64
+	var _ = _out770
+	var _out771 uint32
 	var _ = _out771
-	var _out772 uint32
-	var _ = _out772
-	_out771, _out772 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_575_ts = _out771
-	_576_tns = _out772
-	inodeformat.Companion_Default___.SetCtime(ip, _575_ts, _576_tns)
+	_out770, _out771 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_573_ts = _out770
+	_574_tns = _out771
+	inodeformat.Companion_Default___.SetCtime(ip, _573_ts, _574_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _577_ip *dbytes.Bytes
-	var _ = _577_ip
-	var _out773 *dbytes.Bytes
+	var _575_ip *dbytes.Bytes
+	var _ = _575_ip
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out772 = d.Fs.GetInode(txn, ino, true)
+	_575_ip = _out772
+	var _576_nl uint32
+	var _ = _576_nl
+	var _out773 uint32
 	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, ino, true)
-	_577_ip = _out773
-	var _578_nl uint32
-	var _ = _578_nl
-	var _out774 uint32
-	var _ = _out774
-	_out774 = inodeformat.Companion_Default___.GetNlink(_577_ip)
-	_578_nl = _out774
-	if up && _578_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out773 = inodeformat.Companion_Default___.GetNlink(_575_ip)
+	_576_nl = _out773
+	if up && _576_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _578_nl <= uint32(2) {
+	if !up && _576_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_577_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_575_ip, func() uint32 {
 		if up {
-			return _578_nl + uint32(1)
+			return _576_nl + uint32(1)
 		}
-		return _578_nl - uint32(1)
+		return _576_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _577_ip)
+	d.PutInode(txn, ino, _575_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _579_ip *dbytes.Bytes
-	var _ = _579_ip
-	var _out775 *dbytes.Bytes
+	var _577_ip *dbytes.Bytes
+	var _ = _577_ip
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = d.Fs.GetInode(txn, ino, true)
+	_577_ip = _out774
+	var _578_fl uint32
+	var _ = _578_fl
+	var _out775 uint32
 	var _ = _out775
-	_out775 = d.Fs.GetInode(txn, ino, true)
-	_579_ip = _out775
-	var _580_fl uint32
-	var _ = _580_fl
-	var _out776 uint32
-	var _ = _out776
-	_out776 = inodeformat.Companion_Default___.GetFlags(_579_ip)
-	_580_fl = _out776
-	if _580_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out775 = inodeformat.Companion_Default___.GetFlags(_577_ip)
+	_578_fl = _out775
+	if _578_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _581_hp *dbytes.Bytes
-	var _ = _581_hp
-	var _out777 *dbytes.Bytes
+	var _579_hp *dbytes.Bytes
+	var _ = _579_hp
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_579_hp = _out776
+	var _580_h uint64
+	var _ = _580_h
+	var _out777 uint64
 	var _ = _out777
-	_out777 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_581_hp = _out777
-	var _582_h uint64
-	var _ = _582_h
-	var _out778 uint64
+	_out777 = inodeformat.Companion_Default___.GetNext(_579_hp)
+	_580_h = _out777
+	inodeformat.Companion_Default___.SetNext(_577_ip, _580_h)
+	inodeformat.Companion_Default___.SetFlags(_577_ip, _578_fl+uint32(1))
+	d.PutInode(txn, ino, _577_ip)
+	var _out778 *dbytes.Bytes
 	var _ = _out778
-	_out778 = inodeformat.Companion_Default___.GetNext(_581_hp)
-	_582_h = _out778
-	inodeformat.Companion_Default___.SetNext(_579_ip, _582_h)
-	inodeformat.Companion_Default___.SetFlags(_579_ip, _580_fl+uint32(1))
-	d.PutInode(txn, ino, _579_ip)
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	_out779 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_581_hp = _out779
-	inodeformat.Companion_Default___.SetNext(_581_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _581_hp)
+	_out778 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_579_hp = _out778
+	inodeformat.Companion_Default___.SetNext(_579_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _579_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out780 bool
-		var _ = _out780
-		_out780 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out780
+		var _out779 bool
+		var _ = _out779
+		_out779 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out779
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _583_ip *dbytes.Bytes
-	var _ = _583_ip
-	var _out781 *dbytes.Bytes
+	var _581_ip *dbytes.Bytes
+	var _ = _581_ip
+	var _out780 *dbytes.Bytes
+	var _ = _out780
+	_out780 = d.Fs.GetInode(txn, ino, true)
+	_581_ip = _out780
+	var _582_nl uint32
+	var _ = _582_nl
+	var _out781 uint32
 	var _ = _out781
-	_out781 = d.Fs.GetInode(txn, ino, true)
-	_583_ip = _out781
-	var _584_nl uint32
-	var _ = _584_nl
+	_out781 = inodeformat.Companion_Default___.GetNlink(_581_ip)
+	_582_nl = _out781
+	var _583_ty uint32
+	var _ = _583_ty
 	var _out782 uint32
 	var _ = _out782
-	_out782 = inodeformat.Companion_Default___.GetNlink(_583_ip)
-	_584_nl = _out782
-	var _585_ty uint32
-	var _ = _585_ty
-	var _out783 uint32
+	_out782 = inodeformat.Companion_Default___.GetTy(_581_ip)
+	_583_ty = _out782
+	var _584_size uint64
+	var _ = _584_size
+	var _out783 uint64
 	var _ = _out783
-	_out783 = inodeformat.Companion_Default___.GetTy(_583_ip)
-	_585_ty = _out783
-	var _586_size uint64
-	var _ = _586_size
-	var _out784 uint64
+	_out783 = inodeformat.Companion_Default___.GetSize(_581_ip)
+	_584_size = _out783
+	var _585_fl uint32
+	var _ = _585_fl
+	var _out784 uint32
 	var _ = _out784
-	_out784 = inodeformat.Companion_Default___.GetSize(_583_ip)
-	_586_size = _out784
-	var _587_fl uint32
-	var _ = _587_fl
-	var _out785 uint32
-	var _ = _out785
-	_out785 = inodeformat.Companion_Default___.GetFlags(_583_ip)
-	_587_fl = _out785
-	if _584_nl == uint32(0) {
+	_out784 = inodeformat.Companion_Default___.GetFlags(_581_ip)
+	_585_fl = _out784
+	if _582_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _585_ty != permissions.Companion_Default___.DIR() && _584_nl > uint32(1) {
-		var _out786 *dbytes.Bytes
-		var _ = _out786
-		_out786 = Companion_Default___.SetLinks(txn, d, ino, _584_nl-uint32(1), s, ns)
-		_583_ip = _out786
+	if _583_ty != permissions.Companion_Default___.DIR() && _582_nl > uint32(1) {
+		var _out785 *dbytes.Bytes
+		var _ = _out785
+		_out785 = Companion_Default___.SetLinks(txn, d, ino, _582_nl-uint32(1), s, ns)
+		_581_ip = _out785
 		return st, freed, later
 	}
-	var _out787 *dbytes.Bytes
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out786 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_581_ip = _out786
+	var _586_ok bool
+	var _ = _586_ok
+	var _out787 bool
 	var _ = _out787
-	_out787 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_583_ip = _out787
-	var _588_ok bool
-	var _ = _588_ok
-	var _out788 bool
-	var _ = _out788
-	_out788 = d.SetSize(txn, ino, uint64(0))
-	_588_ok = _out788
-	if !_588_ok {
+	_out787 = d.SetSize(txn, ino, uint64(0))
+	_586_ok = _out787
+	if !_586_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _587_fl%uint32(2) == uint32(1) {
+	if _585_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _589_done bool
-	var _ = _589_done
-	var _out789 bool
-	var _ = _out789
-	_out789 = Companion_Default___.Release(txn, d, ino, _586_size)
-	_589_done = _out789
-	if _589_done {
-		var _out790 bool
-		var _ = _out790
-		_out790 = d.FreeInode(txn, ino)
-		_588_ok = _out790
-		if !_588_ok {
+	var _587_done bool
+	var _ = _587_done
+	var _out788 bool
+	var _ = _out788
+	_out788 = Companion_Default___.Release(txn, d, ino, _584_size)
+	_587_done = _out788
+	if _587_done {
+		var _out789 bool
+		var _ = _out789
+		_out789 = d.FreeInode(txn, ino)
+		_586_ok = _out789
+		if !_586_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _590_hp *dbytes.Bytes
-	var _ = _590_hp
-	var _out791 *dbytes.Bytes
+	var _588_hp *dbytes.Bytes
+	var _ = _588_hp
+	var _out790 *dbytes.Bytes
+	var _ = _out790
+	_out790 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_588_hp = _out790
+	var _589_h uint64
+	var _ = _589_h
+	var _out791 uint64
 	var _ = _out791
-	_out791 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_590_hp = _out791
-	var _591_h uint64
-	var _ = _591_h
-	var _out792 uint64
-	var _ = _out792
-	_out792 = inodeformat.Companion_Default___.GetNext(_590_hp)
-	_591_h = _out792
+	_out791 = inodeformat.Companion_Default___.GetNext(_588_hp)
+	_589_h = _out791
 	st, more = uint32(0), false
-	if _591_h == uint64(0) {
+	if _589_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _591_h) || _591_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _589_h) || _589_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _592_done bool
-	var _ = _592_done
-	var _out793 bool
-	var _ = _out793
-	_out793 = d.FreeSome(txn, _591_h, max)
-	_592_done = _out793
-	if !_592_done {
+	var _590_done bool
+	var _ = _590_done
+	var _out792 bool
+	var _ = _out792
+	_out792 = d.FreeSome(txn, _589_h, max)
+	_590_done = _out792
+	if !_590_done {
 		return st, more
 	}
-	var _out794 uint32
+	var _out793 uint32
+	var _ = _out793
+	var _out794 bool
 	var _ = _out794
-	var _out795 bool
-	var _ = _out795
-	_out794, _out795 = Companion_Default___.OffList(txn, d, _591_h)
-	st = _out794
-	more = _out795
+	_out793, _out794 = Companion_Default___.OffList(txn, d, _589_h)
+	st = _out793
+	more = _out794
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _593_ip *dbytes.Bytes
-	var _ = _593_ip
-	var _out796 *dbytes.Bytes
+	var _591_ip *dbytes.Bytes
+	var _ = _591_ip
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = d.Fs.GetInode(txn, h, true)
+	_591_ip = _out795
+	var _592_fl uint32
+	var _ = _592_fl
+	var _out796 uint32
 	var _ = _out796
-	_out796 = d.Fs.GetInode(txn, h, true)
-	_593_ip = _out796
-	var _594_fl uint32
-	var _ = _594_fl
+	_out796 = inodeformat.Companion_Default___.GetFlags(_591_ip)
+	_592_fl = _out796
+	var _593_nl uint32
+	var _ = _593_nl
 	var _out797 uint32
 	var _ = _out797
-	_out797 = inodeformat.Companion_Default___.GetFlags(_593_ip)
-	_594_fl = _out797
-	var _595_nl uint32
-	var _ = _595_nl
-	var _out798 uint32
+	_out797 = inodeformat.Companion_Default___.GetNlink(_591_ip)
+	_593_nl = _out797
+	var _594_next uint64
+	var _ = _594_next
+	var _out798 uint64
 	var _ = _out798
-	_out798 = inodeformat.Companion_Default___.GetNlink(_593_ip)
-	_595_nl = _out798
-	var _596_next uint64
-	var _ = _596_next
-	var _out799 uint64
-	var _ = _out799
-	_out799 = inodeformat.Companion_Default___.GetNext(_593_ip)
-	_596_next = _out799
-	if _594_fl%uint32(2) == uint32(0) {
+	_out798 = inodeformat.Companion_Default___.GetNext(_591_ip)
+	_594_next = _out798
+	if _592_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_593_ip, _594_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_593_ip, uint64(0))
-	d.PutInode(txn, h, _593_ip)
-	var _597_hp *dbytes.Bytes
-	var _ = _597_hp
-	var _out800 *dbytes.Bytes
-	var _ = _out800
-	_out800 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_597_hp = _out800
-	inodeformat.Companion_Default___.SetNext(_597_hp, _596_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _597_hp)
-	if _595_nl == uint32(0) {
-		var _598_ok bool
-		var _ = _598_ok
-		var _out801 bool
-		var _ = _out801
-		_out801 = d.FreeInode(txn, h)
-		_598_ok = _out801
-		if !_598_ok {
+	inodeformat.Companion_Default___.SetFlags(_591_ip, _592_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_591_ip, uint64(0))
+	d.PutInode(txn, h, _591_ip)
+	var _595_hp *dbytes.Bytes
+	var _ = _595_hp
+	var _out799 *dbytes.Bytes
+	var _ = _out799
+	_out799 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_595_hp = _out799
+	inodeformat.Companion_Default___.SetNext(_595_hp, _594_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _595_hp)
+	if _593_nl == uint32(0) {
+		var _596_ok bool
+		var _ = _596_ok
+		var _out800 bool
+		var _ = _out800
+		_out800 = d.FreeInode(txn, h)
+		_596_ok = _out800
+		if !_596_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _596_next != uint64(0) /* dircomp */
+	more = _594_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out802 bool
-	var _ = _out802
-	_out802 = d.FreeSome(txn, ino, max)
-	done = _out802
+	var _out801 bool
+	var _ = _out801
+	_out801 = d.FreeSome(txn, ino, max)
+	done = _out801
 	return done
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _738_w *dbytes.Bytes
-	var _ = _738_w
-	var _out1034 *dbytes.Bytes
+	var _736_w *dbytes.Bytes
+	var _ = _736_w
+	var _out1033 *dbytes.Bytes
+	var _ = _out1033
+	_out1033 = dbytes.NewBytes(uint64(4096))
+	_736_w = _out1033
+	_736_w.Set(uint64(0), uint8(46))
+	_736_w.Set(uint64(1), uint8(46))
+	var _out1034 *dbytes.Blk
 	var _ = _out1034
-	_out1034 = dbytes.NewBytes(uint64(4096))
-	_738_w = _out1034
-	_738_w.Set(uint64(0), uint8(46))
-	_738_w.Set(uint64(1), uint8(46))
-	var _out1035 *dbytes.Blk
-	var _ = _out1035
-	_out1035 = dbytes.Freeze(_738_w)
-	b = _out1035
+	_out1034 = dbytes.Freeze(_736_w)
+	b = _out1034
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _739_dots *dbytes.Blk
-	var _ = _739_dots
-	var _out1036 *dbytes.Blk
-	var _ = _out1036
-	_out1036 = Companion_Default___.DotNames()
-	_739_dots = _out1036
+	var _737_dots *dbytes.Blk
+	var _ = _737_dots
+	var _out1035 *dbytes.Blk
+	var _ = _out1035
+	_out1035 = Companion_Default___.DotNames()
+	_737_dots = _out1035
 	if cookie == uint64(0) {
-		var _out1037 bool
-		var _ = _out1037
-		_out1037 = out.Offer(ino, _739_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1037
+		var _out1036 bool
+		var _ = _out1036
+		_out1036 = out.Offer(ino, _737_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1036
 	}
 	if fits {
-		var _out1038 bool
-		var _ = _out1038
-		_out1038 = out.Offer(up, _739_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1038
+		var _out1037 bool
+		var _ = _out1037
+		_out1037 = out.Offer(up, _737_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1037
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _740_up uint64
-	var _ = _740_up
-	var _out1039 uint64
+	var _738_up uint64
+	var _ = _738_up
+	var _out1038 uint64
+	var _ = _out1038
+	_out1038 = inodeformat.Companion_Default___.GetParent(dp)
+	_738_up = _out1038
+	var _739_fits bool
+	var _ = _739_fits
+	var _out1039 bool
 	var _ = _out1039
-	_out1039 = inodeformat.Companion_Default___.GetParent(dp)
-	_740_up = _out1039
-	var _741_fits bool
-	var _ = _741_fits
-	var _out1040 bool
-	var _ = _out1040
-	_out1040 = Companion_Default___.Offer2(ino, _740_up, cookie, out)
-	_741_fits = _out1040
-	if !_741_fits {
+	_out1039 = Companion_Default___.Offer2(ino, _738_up, cookie, out)
+	_739_fits = _out1039
+	if !_739_fits {
 		return eof
 	}
-	var _out1041 bool
-	var _ = _out1041
-	_out1041 = d.List(txn, ino, func() uint64 {
+	var _out1040 bool
+	var _ = _out1040
+	_out1040 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1041
+	eof = _out1040
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1042 uint32
+	var _out1041 uint32
+	var _ = _out1041
+	var _out1042 *dbytes.Bytes
 	var _ = _out1042
-	var _out1043 *dbytes.Bytes
-	var _ = _out1043
-	_out1042, _out1043 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1042
-	dir = _out1043
+	_out1041, _out1042 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1041
+	dir = _out1042
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _742_ok bool
-	var _ = _742_ok
-	var _out1044 bool
-	var _ = _out1044
-	_out1044 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_742_ok = _out1044
-	if !_742_ok {
+	var _740_ok bool
+	var _ = _740_ok
+	var _out1043 bool
+	var _ = _out1043
+	_out1043 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_740_ok = _out1043
+	if !_740_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _743_room bool
-	var _ = _743_room
-	var _out1045 bool
-	var _ = _out1045
-	_out1045 = out.Fits()
-	_743_room = _out1045
-	if !_743_room {
+	var _741_room bool
+	var _ = _741_room
+	var _out1044 bool
+	var _ = _out1044
+	_out1044 = out.Fits()
+	_741_room = _out1044
+	if !_741_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1046 bool
+	var _out1045 bool
+	var _ = _out1045
+	_out1045 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1045
+	var _742_n uint64
+	var _ = _742_n
+	var _out1046 uint64
 	var _ = _out1046
-	_out1046 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1046
-	var _744_n uint64
-	var _ = _744_n
-	var _out1047 uint64
-	var _ = _out1047
-	_out1047 = out.Len()
-	_744_n = _out1047
-	if _744_n == uint64(0) && !eof {
+	_out1046 = out.Len()
+	_742_n = _out1046
+	if _742_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _745_n uint64
-	var _ = _745_n
-	var _out1048 uint64
-	var _ = _out1048
-	_out1048 = out.Len()
-	_745_n = _out1048
-	var _746_i uint64
-	var _ = _746_i
-	_746_i = uint64(0)
-	for _746_i < _745_n {
-		var _747_x uint64
-		var _ = _747_x
-		var _out1049 uint64
+	var _743_n uint64
+	var _ = _743_n
+	var _out1047 uint64
+	var _ = _out1047
+	_out1047 = out.Len()
+	_743_n = _out1047
+	var _744_i uint64
+	var _ = _744_i
+	_744_i = uint64(0)
+	for _744_i < _743_n {
+		var _745_x uint64
+		var _ = _745_x
+		var _out1048 uint64
+		var _ = _out1048
+		_out1048 = out.InoAt(_744_i)
+		_745_x = _out1048
+		var _746_p *dbytes.Bytes
+		var _ = _746_p
+		var _out1049 *dbytes.Bytes
 		var _ = _out1049
-		_out1049 = out.InoAt(_746_i)
-		_747_x = _out1049
-		var _748_p *dbytes.Bytes
-		var _ = _748_p
-		var _out1050 *dbytes.Bytes
-		var _ = _out1050
-		_out1050 = d.Fs.GetInode(txn, _747_x, false)
-		_748_p = _out1050
-		out.AttrAt(_746_i, _748_p)
-		_746_i = _746_i + uint64(1)
+		_out1049 = d.Fs.GetInode(txn, _745_x, false)
+		_746_p = _out1049
+		out.AttrAt(_744_i, _746_p)
+		_744_i = _744_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1051 uint32
+	var _out1050 uint32
+	var _ = _out1050
+	var _out1051 bool
 	var _ = _out1051
-	var _out1052 bool
+	var _out1052 *dbytes.Bytes
 	var _ = _out1052
-	var _out1053 *dbytes.Bytes
-	var _ = _out1053
-	_out1051, _out1052, _out1053 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1051
-	eof = _out1052
-	dir = _out1053
+	_out1050, _out1051, _out1052 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1050
+	eof = _out1051
+	dir = _out1052
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _749_ok bool
-	var _ = _749_ok
-	var _out1054 bool
-	var _ = _out1054
-	_out1054 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_749_ok = _out1054
-	if !_749_ok {
+	var _747_ok bool
+	var _ = _747_ok
+	var _out1053 bool
+	var _ = _out1053
+	_out1053 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_747_ok = _out1053
+	if !_747_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

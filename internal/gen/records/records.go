@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _857_b *dbytes.Bytes
-	var _ = _857_b
-	var _out1276 *dbytes.Bytes
-	var _ = _out1276
-	_out1276 = txn.ReadSlot(i)
-	_857_b = _out1276
-	var _858_full uint32
-	var _ = _858_full
-	var _859_at uint64
-	var _ = _859_at
-	_858_full, _859_at = _857_b.U32(uint64(0)), _857_b.U64(uint64(8))
-	var _860_a0 uint64
-	var _ = _860_a0
-	var _861_b0 uint64
-	var _ = _861_b0
-	var _862_c0 uint64
-	var _ = _862_c0
-	var _863_d0 uint64
-	var _ = _863_d0
-	_860_a0, _861_b0, _862_c0, _863_d0 = _857_b.U64(uint64(16)), _857_b.U64(uint64(24)), _857_b.U64(uint64(32)), _857_b.U64(uint64(40))
-	var _864_a1 uint64
-	var _ = _864_a1
-	var _865_b1 uint64
-	var _ = _865_b1
-	var _866_c1 uint64
-	var _ = _866_c1
-	var _867_d1 uint64
-	var _ = _867_d1
-	_864_a1, _865_b1, _866_c1, _867_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _858_full == uint32(1) && since <= _859_at && _860_a0 == _864_a1 && _861_b0 == _865_b1 && _862_c0 == _866_c1 && _863_d0 == _867_d1
-	var _868_ino uint64
-	var _ = _868_ino
-	var _869_gen uint64
-	var _ = _869_gen
-	var _870_s uint64
-	var _ = _870_s
-	var _871_ns uint32
-	var _ = _871_ns
-	_868_ino, _869_gen, _870_s, _871_ns = _857_b.U64(uint64(48)), _857_b.U64(uint64(56)), _857_b.U64(uint64(64)), _857_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_868_ino, _869_gen}}, nfsstate.Time{nfsstate.Time_Time{_870_s, _871_ns}}
+	var _855_b *dbytes.Bytes
+	var _ = _855_b
+	var _out1275 *dbytes.Bytes
+	var _ = _out1275
+	_out1275 = txn.ReadSlot(i)
+	_855_b = _out1275
+	var _856_full uint32
+	var _ = _856_full
+	var _857_at uint64
+	var _ = _857_at
+	_856_full, _857_at = _855_b.U32(uint64(0)), _855_b.U64(uint64(8))
+	var _858_a0 uint64
+	var _ = _858_a0
+	var _859_b0 uint64
+	var _ = _859_b0
+	var _860_c0 uint64
+	var _ = _860_c0
+	var _861_d0 uint64
+	var _ = _861_d0
+	_858_a0, _859_b0, _860_c0, _861_d0 = _855_b.U64(uint64(16)), _855_b.U64(uint64(24)), _855_b.U64(uint64(32)), _855_b.U64(uint64(40))
+	var _862_a1 uint64
+	var _ = _862_a1
+	var _863_b1 uint64
+	var _ = _863_b1
+	var _864_c1 uint64
+	var _ = _864_c1
+	var _865_d1 uint64
+	var _ = _865_d1
+	_862_a1, _863_b1, _864_c1, _865_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _856_full == uint32(1) && since <= _857_at && _858_a0 == _862_a1 && _859_b0 == _863_b1 && _860_c0 == _864_c1 && _861_d0 == _865_d1
+	var _866_ino uint64
+	var _ = _866_ino
+	var _867_gen uint64
+	var _ = _867_gen
+	var _868_s uint64
+	var _ = _868_s
+	var _869_ns uint32
+	var _ = _869_ns
+	_866_ino, _867_gen, _868_s, _869_ns = _855_b.U64(uint64(48)), _855_b.U64(uint64(56)), _855_b.U64(uint64(64)), _855_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_866_ino, _867_gen}}, nfsstate.Time{nfsstate.Time_Time{_868_s, _869_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _872_b *dbytes.Bytes
-	var _ = _872_b
-	var _out1277 *dbytes.Bytes
-	var _ = _out1277
-	_out1277 = dbytes.NewBytes(uint64(256))
-	_872_b = _out1277
-	_872_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_872_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_872_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_872_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_872_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_872_b, uint64(72), ns)
-	txn.WriteSlot(i, _872_b)
+	var _870_b *dbytes.Bytes
+	var _ = _870_b
+	var _out1276 *dbytes.Bytes
+	var _ = _out1276
+	_out1276 = dbytes.NewBytes(uint64(256))
+	_870_b = _out1276
+	_870_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_870_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_870_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_870_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_870_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_870_b, uint64(72), ns)
+	txn.WriteSlot(i, _870_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _873_st uint32 = 0
-	var _ = _873_st
-	var _874_dots uint32 = 0
-	var _ = _874_dots
-	var _out1278 uint32
+	var _871_st uint32 = 0
+	var _ = _871_st
+	var _872_dots uint32 = 0
+	var _ = _872_dots
+	var _out1277 uint32
+	var _ = _out1277
+	var _out1278 *dbytes.Bytes
 	var _ = _out1278
-	var _out1279 *dbytes.Bytes
+	var _out1279 uint32
 	var _ = _out1279
-	var _out1280 uint32
-	var _ = _out1280
-	_out1278, _out1279, _out1280 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_873_st = _out1278
-	dir = _out1279
-	_874_dots = _out1280
-	if _873_st != uint32(0) || _874_dots != uint32(0) {
+	_out1277, _out1278, _out1279 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_871_st = _out1277
+	dir = _out1278
+	_872_dots = _out1279
+	if _871_st != uint32(0) || _872_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1281 bool
+	var _out1280 bool
+	var _ = _out1280
+	var _out1281 uint64
 	var _ = _out1281
-	var _out1282 uint64
-	var _ = _out1282
-	_out1281, _out1282 = d.Lookup(txn, dino, name, false)
-	found = _out1281
-	ino = _out1282
+	_out1280, _out1281 = d.Lookup(txn, dino, name, false)
+	found = _out1280
+	ino = _out1281
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _875_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _875_ip
-	var _out1283 uint32
+	var _873_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _873_ip
+	var _out1282 uint32
+	var _ = _out1282
+	var _out1283 *dbytes.Bytes
 	var _ = _out1283
-	var _out1284 *dbytes.Bytes
-	var _ = _out1284
-	_out1283, _out1284 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_873_st = _out1283
-	_875_ip = _out1284
-	if _873_st != uint32(0) {
+	_out1282, _out1283 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_871_st = _out1282
+	_873_ip = _out1283
+	if _871_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _875_ip
-	var _out1285 uint64
-	var _ = _out1285
-	_out1285 = inodeformat.Companion_Default___.GetGen(_875_ip)
-	gen = _out1285
+	node = _873_ip
+	var _out1284 uint64
+	var _ = _out1284
+	_out1284 = inodeformat.Companion_Default___.GetGen(_873_ip)
+	gen = _out1284
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _876_found bool
-	var _ = _876_found
-	var _877_h nfsstate.Handle
-	var _ = _877_h
-	var _878_t nfsstate.Time
-	var _ = _878_t
-	var _out1286 bool
+	var _874_found bool
+	var _ = _874_found
+	var _875_h nfsstate.Handle
+	var _ = _875_h
+	var _876_t nfsstate.Time
+	var _ = _876_t
+	var _out1285 bool
+	var _ = _out1285
+	var _out1286 nfsstate.Handle
 	var _ = _out1286
-	var _out1287 nfsstate.Handle
+	var _out1287 nfsstate.Time
 	var _ = _out1287
-	var _out1288 nfsstate.Time
-	var _ = _out1288
-	_out1286, _out1287, _out1288 = Companion_Default___.Look(txn, i, r, since)
-	_876_found = _out1286
-	_877_h = _out1287
-	_878_t = _out1288
-	if !_876_found {
+	_out1285, _out1286, _out1287 = Companion_Default___.Look(txn, i, r, since)
+	_874_found = _out1285
+	_875_h = _out1286
+	_876_t = _out1287
+	if !_874_found {
 		return again, ino, node, dir
 	}
-	var _879_ok bool = false
-	var _ = _879_ok
-	var _880_there bool = false
-	var _ = _880_there
-	var _881_gen uint64 = 0
-	var _ = _881_gen
+	var _877_ok bool = false
+	var _ = _877_ok
+	var _878_there bool = false
+	var _ = _878_there
+	var _879_gen uint64 = 0
+	var _ = _879_gen
+	var _out1288 bool
+	var _ = _out1288
 	var _out1289 bool
 	var _ = _out1289
-	var _out1290 bool
+	var _out1290 uint64
 	var _ = _out1290
 	var _out1291 uint64
 	var _ = _out1291
-	var _out1292 uint64
+	var _out1292 *dbytes.Bytes
 	var _ = _out1292
 	var _out1293 *dbytes.Bytes
 	var _ = _out1293
-	var _out1294 *dbytes.Bytes
-	var _ = _out1294
-	_out1289, _out1290, _out1291, _out1292, _out1293, _out1294 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_879_ok = _out1289
-	_880_there = _out1290
-	ino = _out1291
-	_881_gen = _out1292
-	node = _out1293
-	dir = _out1294
-	if !_879_ok || !_880_there || !_877_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _881_gen}}) {
+	_out1288, _out1289, _out1290, _out1291, _out1292, _out1293 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_877_ok = _out1288
+	_878_there = _out1289
+	ino = _out1290
+	_879_gen = _out1291
+	node = _out1292
+	dir = _out1293
+	if !_877_ok || !_878_there || !_875_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _879_gen}}) {
 		return again, ino, node, dir
 	}
-	var _882_s uint64
-	var _ = _882_s
-	var _883_ns uint32
-	var _ = _883_ns
-	var _out1295 uint64
+	var _880_s uint64
+	var _ = _880_s
+	var _881_ns uint32
+	var _ = _881_ns
+	var _out1294 uint64
+	var _ = _out1294
+	var _out1295 uint32
 	var _ = _out1295
-	var _out1296 uint32
-	var _ = _out1296
-	_out1295, _out1296 = inodeformat.Companion_Default___.GetCtime(node)
-	_882_s = _out1295
-	_883_ns = _out1296
-	again = _878_t.Equals(nfsstate.Time{nfsstate.Time_Time{_882_s, _883_ns}})
+	_out1294, _out1295 = inodeformat.Companion_Default___.GetCtime(node)
+	_880_s = _out1294
+	_881_ns = _out1295
+	again = _876_t.Equals(nfsstate.Time{nfsstate.Time_Time{_880_s, _881_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _884_found bool
-	var _ = _884_found
-	var _885_h nfsstate.Handle
-	var _ = _885_h
-	var _886_t nfsstate.Time
-	var _ = _886_t
-	var _out1297 bool
+	var _882_found bool
+	var _ = _882_found
+	var _883_h nfsstate.Handle
+	var _ = _883_h
+	var _884_t nfsstate.Time
+	var _ = _884_t
+	var _out1296 bool
+	var _ = _out1296
+	var _out1297 nfsstate.Handle
 	var _ = _out1297
-	var _out1298 nfsstate.Handle
+	var _out1298 nfsstate.Time
 	var _ = _out1298
-	var _out1299 nfsstate.Time
-	var _ = _out1299
-	_out1297, _out1298, _out1299 = Companion_Default___.Look(txn, i, r, since)
-	_884_found = _out1297
-	_885_h = _out1298
-	_886_t = _out1299
-	if !_884_found || !_885_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	_out1296, _out1297, _out1298 = Companion_Default___.Look(txn, i, r, since)
+	_882_found = _out1296
+	_883_h = _out1297
+	_884_t = _out1298
+	if !_882_found || !_883_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _887_ok bool = false
-	var _ = _887_ok
-	var _888_there bool = false
-	var _ = _888_there
-	var _889_ino uint64 = 0
-	var _ = _889_ino
-	var _890_gen uint64 = 0
-	var _ = _890_gen
+	var _885_ok bool = false
+	var _ = _885_ok
+	var _886_there bool = false
+	var _ = _886_there
+	var _887_ino uint64 = 0
+	var _ = _887_ino
+	var _888_gen uint64 = 0
+	var _ = _888_gen
+	var _out1299 bool
+	var _ = _out1299
 	var _out1300 bool
 	var _ = _out1300
-	var _out1301 bool
+	var _out1301 uint64
 	var _ = _out1301
 	var _out1302 uint64
 	var _ = _out1302
-	var _out1303 uint64
+	var _out1303 *dbytes.Bytes
 	var _ = _out1303
 	var _out1304 *dbytes.Bytes
 	var _ = _out1304
-	var _out1305 *dbytes.Bytes
-	var _ = _out1305
-	_out1300, _out1301, _out1302, _out1303, _out1304, _out1305 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_887_ok = _out1300
-	_888_there = _out1301
-	_889_ino = _out1302
-	_890_gen = _out1303
-	node = _out1304
-	dir = _out1305
-	again = _887_ok && _888_there && _885_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_889_ino, _890_gen}})
+	_out1299, _out1300, _out1301, _out1302, _out1303, _out1304 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_885_ok = _out1299
+	_886_there = _out1300
+	_887_ino = _out1301
+	_888_gen = _out1302
+	node = _out1303
+	dir = _out1304
+	again = _885_ok && _886_there && _883_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_887_ino, _888_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _891_found bool
-	var _ = _891_found
-	var _892_h nfsstate.Handle
-	var _ = _892_h
-	var _893_t nfsstate.Time
-	var _ = _893_t
-	var _out1306 bool
+	var _889_found bool
+	var _ = _889_found
+	var _890_h nfsstate.Handle
+	var _ = _890_h
+	var _891_t nfsstate.Time
+	var _ = _891_t
+	var _out1305 bool
+	var _ = _out1305
+	var _out1306 nfsstate.Handle
 	var _ = _out1306
-	var _out1307 nfsstate.Handle
+	var _out1307 nfsstate.Time
 	var _ = _out1307
-	var _out1308 nfsstate.Time
-	var _ = _out1308
-	_out1306, _out1307, _out1308 = Companion_Default___.Look(txn, i, r, since)
-	_891_found = _out1306
-	_892_h = _out1307
-	_893_t = _out1308
-	if !_891_found {
+	_out1305, _out1306, _out1307 = Companion_Default___.Look(txn, i, r, since)
+	_889_found = _out1305
+	_890_h = _out1306
+	_891_t = _out1307
+	if !_889_found {
 		return again, dir
 	}
-	var _894_ok bool = false
-	var _ = _894_ok
-	var _895_there bool = false
-	var _ = _895_there
-	var _896_ino uint64 = 0
-	var _ = _896_ino
-	var _897_gen uint64 = 0
-	var _ = _897_gen
-	var _898_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _898_node
+	var _892_ok bool = false
+	var _ = _892_ok
+	var _893_there bool = false
+	var _ = _893_there
+	var _894_ino uint64 = 0
+	var _ = _894_ino
+	var _895_gen uint64 = 0
+	var _ = _895_gen
+	var _896_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _896_node
+	var _out1308 bool
+	var _ = _out1308
 	var _out1309 bool
 	var _ = _out1309
-	var _out1310 bool
+	var _out1310 uint64
 	var _ = _out1310
 	var _out1311 uint64
 	var _ = _out1311
-	var _out1312 uint64
+	var _out1312 *dbytes.Bytes
 	var _ = _out1312
 	var _out1313 *dbytes.Bytes
 	var _ = _out1313
-	var _out1314 *dbytes.Bytes
-	var _ = _out1314
-	_out1309, _out1310, _out1311, _out1312, _out1313, _out1314 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_894_ok = _out1309
-	_895_there = _out1310
-	_896_ino = _out1311
-	_897_gen = _out1312
-	_898_node = _out1313
-	dir = _out1314
-	again = _894_ok && !_895_there
+	_out1308, _out1309, _out1310, _out1311, _out1312, _out1313 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_892_ok = _out1308
+	_893_there = _out1309
+	_894_ino = _out1310
+	_895_gen = _out1311
+	_896_node = _out1312
+	dir = _out1313
+	again = _892_ok && !_893_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _899_found bool
-	var _ = _899_found
-	var _900_h nfsstate.Handle
-	var _ = _900_h
-	var _901_t nfsstate.Time
-	var _ = _901_t
-	var _out1315 bool
+	var _897_found bool
+	var _ = _897_found
+	var _898_h nfsstate.Handle
+	var _ = _898_h
+	var _899_t nfsstate.Time
+	var _ = _899_t
+	var _out1314 bool
+	var _ = _out1314
+	var _out1315 nfsstate.Handle
 	var _ = _out1315
-	var _out1316 nfsstate.Handle
+	var _out1316 nfsstate.Time
 	var _ = _out1316
-	var _out1317 nfsstate.Time
-	var _ = _out1317
-	_out1315, _out1316, _out1317 = Companion_Default___.Look(txn, i, r, since)
-	_899_found = _out1315
-	_900_h = _out1316
-	_901_t = _out1317
-	if !_899_found {
+	_out1314, _out1315, _out1316 = Companion_Default___.Look(txn, i, r, since)
+	_897_found = _out1314
+	_898_h = _out1315
+	_899_t = _out1316
+	if !_897_found {
 		return again, from, to
 	}
-	var _902_fok bool = false
-	var _ = _902_fok
-	var _903_there bool = false
-	var _ = _903_there
-	var _904_ino uint64 = 0
-	var _ = _904_ino
-	var _905_gen uint64 = 0
-	var _ = _905_gen
-	var _906_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _906_node
+	var _900_fok bool = false
+	var _ = _900_fok
+	var _901_there bool = false
+	var _ = _901_there
+	var _902_ino uint64 = 0
+	var _ = _902_ino
+	var _903_gen uint64 = 0
+	var _ = _903_gen
+	var _904_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _904_node
+	var _out1317 bool
+	var _ = _out1317
 	var _out1318 bool
 	var _ = _out1318
-	var _out1319 bool
+	var _out1319 uint64
 	var _ = _out1319
 	var _out1320 uint64
 	var _ = _out1320
-	var _out1321 uint64
+	var _out1321 *dbytes.Bytes
 	var _ = _out1321
 	var _out1322 *dbytes.Bytes
 	var _ = _out1322
-	var _out1323 *dbytes.Bytes
-	var _ = _out1323
-	_out1318, _out1319, _out1320, _out1321, _out1322, _out1323 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_902_fok = _out1318
-	_903_there = _out1319
-	_904_ino = _out1320
-	_905_gen = _out1321
-	_906_node = _out1322
-	from = _out1323
-	if !_902_fok || _903_there && !_900_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_904_ino, _905_gen}}) {
+	_out1317, _out1318, _out1319, _out1320, _out1321, _out1322 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_900_fok = _out1317
+	_901_there = _out1318
+	_902_ino = _out1319
+	_903_gen = _out1320
+	_904_node = _out1321
+	from = _out1322
+	if !_900_fok || _901_there && !_898_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_902_ino, _903_gen}}) {
 		return again, from, to
 	}
-	var _907_tok bool = false
-	var _ = _907_tok
-	var _908_tthere bool = false
-	var _ = _908_tthere
+	var _905_tok bool = false
+	var _ = _905_tok
+	var _906_tthere bool = false
+	var _ = _906_tthere
+	var _out1323 bool
+	var _ = _out1323
 	var _out1324 bool
 	var _ = _out1324
-	var _out1325 bool
+	var _out1325 uint64
 	var _ = _out1325
 	var _out1326 uint64
 	var _ = _out1326
-	var _out1327 uint64
+	var _out1327 *dbytes.Bytes
 	var _ = _out1327
 	var _out1328 *dbytes.Bytes
 	var _ = _out1328
-	var _out1329 *dbytes.Bytes
-	var _ = _out1329
-	_out1324, _out1325, _out1326, _out1327, _out1328, _out1329 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_907_tok = _out1324
-	_908_tthere = _out1325
-	_904_ino = _out1326
-	_905_gen = _out1327
-	_906_node = _out1328
-	to = _out1329
-	again = _907_tok && _908_tthere && _900_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_904_ino, _905_gen}})
+	_out1323, _out1324, _out1325, _out1326, _out1327, _out1328 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_905_tok = _out1323
+	_906_tthere = _out1324
+	_902_ino = _out1325
+	_903_gen = _out1326
+	_904_node = _out1327
+	to = _out1328
+	again = _905_tok && _906_tthere && _898_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_902_ino, _903_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _909_found bool
-	var _ = _909_found
-	var _910_h nfsstate.Handle
-	var _ = _910_h
-	var _911_t nfsstate.Time
-	var _ = _911_t
-	var _out1330 bool
+	var _907_found bool
+	var _ = _907_found
+	var _908_h nfsstate.Handle
+	var _ = _908_h
+	var _909_t nfsstate.Time
+	var _ = _909_t
+	var _out1329 bool
+	var _ = _out1329
+	var _out1330 nfsstate.Handle
 	var _ = _out1330
-	var _out1331 nfsstate.Handle
+	var _out1331 nfsstate.Time
 	var _ = _out1331
-	var _out1332 nfsstate.Time
+	_out1329, _out1330, _out1331 = Companion_Default___.Look(txn, i, r, since)
+	_907_found = _out1329
+	_908_h = _out1330
+	_909_t = _out1331
+	if !_907_found {
+		return again, node
+	}
+	var _910_st uint32
+	var _ = _910_st
+	var _911_ip *dbytes.Bytes
+	var _ = _911_ip
+	var _out1332 uint32
 	var _ = _out1332
-	_out1330, _out1331, _out1332 = Companion_Default___.Look(txn, i, r, since)
-	_909_found = _out1330
-	_910_h = _out1331
-	_911_t = _out1332
-	if !_909_found {
-		return again, node
-	}
-	var _912_st uint32
-	var _ = _912_st
-	var _913_ip *dbytes.Bytes
-	var _ = _913_ip
-	var _out1333 uint32
+	var _out1333 *dbytes.Bytes
 	var _ = _out1333
-	var _out1334 *dbytes.Bytes
-	var _ = _out1334
-	_out1333, _out1334 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_912_st = _out1333
-	_913_ip = _out1334
-	if _912_st != uint32(0) {
+	_out1332, _out1333 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_910_st = _out1332
+	_911_ip = _out1333
+	if _910_st != uint32(0) {
 		return again, node
 	}
-	node = _913_ip
-	var _914_s uint64
-	var _ = _914_s
-	var _915_ns uint32
-	var _ = _915_ns
-	var _out1335 uint64
+	node = _911_ip
+	var _912_s uint64
+	var _ = _912_s
+	var _913_ns uint32
+	var _ = _913_ns
+	var _out1334 uint64
+	var _ = _out1334
+	var _out1335 uint32
 	var _ = _out1335
-	var _out1336 uint32
-	var _ = _out1336
-	_out1335, _out1336 = inodeformat.Companion_Default___.GetCtime(_913_ip)
-	_914_s = _out1335
-	_915_ns = _out1336
-	again = _911_t.Equals(nfsstate.Time{nfsstate.Time_Time{_914_s, _915_ns}})
+	_out1334, _out1335 = inodeformat.Companion_Default___.GetCtime(_911_ip)
+	_912_s = _out1334
+	_913_ns = _out1335
+	again = _909_t.Equals(nfsstate.Time{nfsstate.Time_Time{_912_s, _913_ns}})
 	return again, node
 }
 

@@ -68,89 +68,89 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _666_version uint64 = 0
-	var _ = _666_version
+	var _664_version uint64 = 0
+	var _ = _664_version
+	var _out904 uint64
+	var _ = _out904
 	var _out905 uint64
 	var _ = _out905
 	var _out906 uint64
 	var _ = _out906
-	var _out907 uint64
-	var _ = _out907
-	_out905, _out906, _out907 = t.Pages.Root()
-	_666_version = _out905
-	r0 = _out906
-	r1 = _out907
+	_out904, _out905, _out906 = t.Pages.Root()
+	_664_version = _out904
+	r0 = _out905
+	r1 = _out906
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out908 bool
-	var _ = _out908
-	_out908 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out908
+	var _out907 bool
+	var _ = _out907
+	_out907 = Companion_Default___.LogCodes(t, cs, mm)
+	io = _out907
 	if !io {
 		return io, r0, r1
 	}
-	var _667_k uint64
-	var _ = _667_k
-	_667_k = uint64(0)
-	var _668_i uint64
-	var _ = _668_i
-	_668_i = uint64(0)
-	var _669_n uint64
-	var _ = _669_n
-	var _out909 uint64
-	var _ = _out909
-	_out909 = cs.Len()
-	_669_n = _out909
-	for _668_i < _669_n && _667_k < t.Np {
-		var _out910 bool
+	var _665_k uint64
+	var _ = _665_k
+	_665_k = uint64(0)
+	var _666_i uint64
+	var _ = _666_i
+	_666_i = uint64(0)
+	var _667_n uint64
+	var _ = _667_n
+	var _out908 uint64
+	var _ = _out908
+	_out908 = cs.Len()
+	_667_n = _out908
+	for _666_i < _667_n && _665_k < t.Np {
+		var _out909 bool
+		var _ = _out909
+		var _out910 uint64
 		var _ = _out910
 		var _out911 uint64
 		var _ = _out911
 		var _out912 uint64
 		var _ = _out912
-		var _out913 uint64
-		var _ = _out913
-		_out910, _out911, _out912, _out913 = Companion_Default___.UpdatePage(d, t, cs, _668_i, r0, r1)
-		io = _out910
-		_668_i = _out911
-		r0 = _out912
-		r1 = _out913
+		_out909, _out910, _out911, _out912 = Companion_Default___.UpdatePage(d, t, cs, _666_i, r0, r1)
+		io = _out909
+		_666_i = _out910
+		r0 = _out911
+		r1 = _out912
 		if !io {
 			return io, r0, r1
 		}
-		var _out914 uint64
-		var _ = _out914
-		_out914 = cs.Len()
-		_669_n = _out914
-		_667_k = _667_k + uint64(1)
+		var _out913 uint64
+		var _ = _out913
+		_out913 = cs.Len()
+		_667_n = _out913
+		_665_k = _665_k + uint64(1)
 	}
-	if _668_i < _669_n {
+	if _666_i < _667_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out915 bool
-	var _ = _out915
-	_out915 = d.Barrier()
-	io = _out915
+	var _out914 bool
+	var _ = _out914
+	_out914 = d.Barrier()
+	io = _out914
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
 	var ok bool = false
 	var _ = ok
-	var _670_l *ddisk.BList
-	var _ = _670_l
-	var _out916 *ddisk.BList
-	var _ = _out916
-	_out916 = mm.Sorted()
-	_670_l = _out916
-	treeofcodes.Companion_Default___.AddList(t, cs, _670_l)
+	var _668_l *ddisk.BList
+	var _ = _668_l
+	var _out915 *ddisk.BList
+	var _ = _out915
+	_out915 = mm.Sorted()
+	_668_l = _out915
+	treeofcodes.Companion_Default___.AddList(t, cs, _668_l)
 	cs.Sort()
-	var _out917 bool
-	var _ = _out917
-	_out917 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out917
+	var _out916 bool
+	var _ = _out916
+	_out916 = treeofcodes.Companion_Default___.InOrder(t, cs)
+	ok = _out916
 	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -163,102 +163,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _671_x uint64 = 0
-	var _ = _671_x
-	var _672_a uint64 = 0
-	var _ = _672_a
-	var _673_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _673_b
-	var _out918 bool
+	var _669_x uint64 = 0
+	var _ = _669_x
+	var _670_a uint64 = 0
+	var _ = _670_a
+	var _671_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _671_b
+	var _out917 bool
+	var _ = _out917
+	var _out918 uint64
 	var _ = _out918
 	var _out919 uint64
 	var _ = _out919
-	var _out920 uint64
+	var _out920 *dbytes.Blk
 	var _ = _out920
-	var _out921 *dbytes.Blk
+	var _out921 uint64
 	var _ = _out921
-	var _out922 uint64
-	var _ = _out922
-	_out918, _out919, _out920, _out921, _out922 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out918
-	_671_x = _out919
-	_672_a = _out920
-	_673_b = _out921
-	j = _out922
+	_out917, _out918, _out919, _out920, _out921 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out917
+	_669_x = _out918
+	_670_a = _out919
+	_671_b = _out920
+	j = _out921
 	if !io {
 		return io, j, r0, r1
 	}
+	var _out922 bool
+	var _ = _out922
+	_out922 = d.Write(_670_a, _671_b)
+	io = _out922
+	if !io {
+		return io, j, r0, r1
+	}
+	var _672_root bool
+	var _ = _672_root
+	var _673_c0 uint64
+	var _ = _673_c0
+	var _674_c1 uint64
+	var _ = _674_c1
 	var _out923 bool
 	var _ = _out923
-	_out923 = d.Write(_672_a, _673_b)
-	io = _out923
-	if !io {
-		return io, j, r0, r1
-	}
-	var _674_root bool
-	var _ = _674_root
-	var _675_c0 uint64
-	var _ = _675_c0
-	var _676_c1 uint64
-	var _ = _676_c1
-	var _out924 bool
+	var _out924 uint64
 	var _ = _out924
 	var _out925 uint64
 	var _ = _out925
-	var _out926 uint64
-	var _ = _out926
-	_out924, _out925, _out926 = treeofcodes.Companion_Default___.Upwards(t, cs, _671_x, _673_b)
-	_674_root = _out924
-	_675_c0 = _out925
-	_676_c1 = _out926
-	if _674_root {
-		r0, r1 = _675_c0, _676_c1
+	_out923, _out924, _out925 = treeofcodes.Companion_Default___.Upwards(t, cs, _669_x, _671_b)
+	_672_root = _out923
+	_673_c0 = _out924
+	_674_c1 = _out925
+	if _672_root {
+		r0, r1 = _673_c0, _674_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _677_l *ddisk.BList
-	var _ = _677_l
-	var _out927 *ddisk.BList
+	var _675_l *ddisk.BList
+	var _ = _675_l
+	var _out926 *ddisk.BList
+	var _ = _out926
+	_out926 = mm.Sorted()
+	_675_l = _out926
+	var _676_n uint64
+	var _ = _676_n
+	var _out927 uint64
 	var _ = _out927
-	_out927 = mm.Sorted()
-	_677_l = _out927
-	var _678_n uint64
-	var _ = _678_n
-	var _out928 uint64
-	var _ = _out928
-	_out928 = _677_l.Len()
-	_678_n = _out928
-	var _679_k uint64
-	var _ = _679_k
-	_679_k = uint64(0)
-	for _679_k < _678_n {
-		var _680_a uint64
-		var _ = _680_a
-		var _681_m uint64
-		var _ = _681_m
+	_out927 = _675_l.Len()
+	_676_n = _out927
+	var _677_k uint64
+	var _ = _677_k
+	_677_k = uint64(0)
+	for _677_k < _676_n {
+		var _678_a uint64
+		var _ = _678_a
+		var _679_m uint64
+		var _ = _679_m
+		var _out928 uint64
+		var _ = _out928
 		var _out929 uint64
 		var _ = _out929
-		var _out930 uint64
+		_out928, _out929 = groups.Companion_Default___.Adjacent(_675_l, _677_k)
+		_678_a = _out928
+		_679_m = _out929
+		var _out930 bool
 		var _ = _out930
-		_out929, _out930 = groups.Companion_Default___.Adjacent(_677_l, _679_k)
-		_680_a = _out929
-		_681_m = _out930
-		var _out931 bool
-		var _ = _out931
-		_out931 = d.WriteRun(_680_a, _677_l, _679_k, _681_m)
-		io = _out931
+		_out930 = d.WriteRun(_678_a, _675_l, _677_k, _679_m)
+		io = _out930
 		if !io {
 			return io
 		}
-		_679_k = _679_k + _681_m
+		_677_k = _677_k + _679_m
 	}
-	var _out932 bool
-	var _ = _out932
-	_out932 = d.Barrier()
-	io = _out932
+	var _out931 bool
+	var _ = _out931
+	_out931 = d.Barrier()
+	io = _out931
 	if !io {
 		return io
 	}
@@ -273,73 +273,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _682_i1 bool
-	var _ = _682_i1
-	var _683_ok1 bool
-	var _ = _683_ok1
-	var _684_q1 uint64
-	var _ = _684_q1
+	var _680_i1 bool
+	var _ = _680_i1
+	var _681_ok1 bool
+	var _ = _681_ok1
+	var _682_q1 uint64
+	var _ = _682_q1
+	var _out932 bool
+	var _ = _out932
 	var _out933 bool
 	var _ = _out933
-	var _out934 bool
+	var _out934 uint64
 	var _ = _out934
-	var _out935 uint64
+	_out932, _out933, _out934 = Companion_Default___.HeaderIn(d, seal, at)
+	_680_i1 = _out932
+	_681_ok1 = _out933
+	_682_q1 = _out934
+	var _683_i2 bool
+	var _ = _683_i2
+	var _684_ok2 bool
+	var _ = _684_ok2
+	var _685_q2 uint64
+	var _ = _685_q2
+	var _out935 bool
 	var _ = _out935
-	_out933, _out934, _out935 = Companion_Default___.HeaderIn(d, seal, at)
-	_682_i1 = _out933
-	_683_ok1 = _out934
-	_684_q1 = _out935
-	var _685_i2 bool
-	var _ = _685_i2
-	var _686_ok2 bool
-	var _ = _686_ok2
-	var _687_q2 uint64
-	var _ = _687_q2
 	var _out936 bool
 	var _ = _out936
-	var _out937 bool
+	var _out937 uint64
 	var _ = _out937
-	var _out938 uint64
-	var _ = _out938
-	_out936, _out937, _out938 = Companion_Default___.HeaderIn(d, seal, cp)
-	_685_i2 = _out936
-	_686_ok2 = _out937
-	_687_q2 = _out938
-	io = _682_i1 || _685_i2
-	if !_683_ok1 && !_686_ok2 {
+	_out935, _out936, _out937 = Companion_Default___.HeaderIn(d, seal, cp)
+	_683_i2 = _out935
+	_684_ok2 = _out936
+	_685_q2 = _out937
+	io = _680_i1 || _683_i2
+	if !_681_ok1 && !_684_ok2 {
 		return io, hb, h
 	}
-	var _688_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _688_l
-	var _out939 bool
+	var _686_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _686_l
+	var _out938 bool
+	var _ = _out938
+	var _out939 *ddisk.BList
 	var _ = _out939
-	var _out940 *ddisk.BList
-	var _ = _out940
-	_out939, _out940 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _683_ok1 && (!_686_ok2 || _684_q1 >= _687_q2) {
+	_out938, _out939 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _681_ok1 && (!_684_ok2 || _682_q1 >= _685_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out939
-	_688_l = _out940
+	io = _out938
+	_686_l = _out939
 	if !io {
 		return io, hb, h
 	}
-	var _out941 *dbytes.Blk
+	var _out940 *dbytes.Blk
+	var _ = _out940
+	_out940 = _686_l.BlkAt(uint64(0))
+	hb = _out940
+	var _687_ok bool = false
+	var _ = _687_ok
+	var _out941 bool
 	var _ = _out941
-	_out941 = _688_l.BlkAt(uint64(0))
-	hb = _out941
-	var _689_ok bool = false
-	var _ = _689_ok
-	var _out942 bool
+	var _out942 uint64
 	var _ = _out942
-	var _out943 uint64
-	var _ = _out943
-	_out942, _out943 = seal.DecHdr(hb)
-	_689_ok = _out942
-	h = _out943
-	if !_689_ok {
+	_out941, _out942 = seal.DecHdr(hb)
+	_687_ok = _out941
+	h = _out942
+	if !_687_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,73 +351,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _690_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _690_b
+	var _688_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _688_b
 	ok, q = false, uint64(0)
-	var _out944 bool
+	var _out943 bool
+	var _ = _out943
+	var _out944 *dbytes.Blk
 	var _ = _out944
-	var _out945 *dbytes.Blk
-	var _ = _out945
-	_out944, _out945 = d.Read(a)
-	io = _out944
-	_690_b = _out945
+	_out943, _out944 = d.Read(a)
+	io = _out943
+	_688_b = _out944
 	if io {
-		var _out946 bool
+		var _out945 bool
+		var _ = _out945
+		var _out946 uint64
 		var _ = _out946
-		var _out947 uint64
-		var _ = _out947
-		_out946, _out947 = seal.DecHdr(_690_b)
-		ok = _out946
-		q = _out947
+		_out945, _out946 = seal.DecHdr(_688_b)
+		ok = _out945
+		q = _out946
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out948 bool
-	var _ = _out948
-	_out948 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out948
+	var _out947 bool
+	var _ = _out947
+	_out947 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out947
 	if !io {
 		return io
 	}
-	var _out949 bool
-	var _ = _out949
-	_out949 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out949
+	var _out948 bool
+	var _ = _out948
+	_out948 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out948
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out950 bool
-	var _ = _out950
-	_out950 = d.WriteSector(a, hb)
-	io = _out950
+	var _out949 bool
+	var _ = _out949
+	_out949 = d.WriteSector(a, hb)
+	io = _out949
 	if !io {
 		return io
 	}
-	var _out951 bool
-	var _ = _out951
-	_out951 = d.Barrier()
-	io = _out951
+	var _out950 bool
+	var _ = _out950
+	_out950 = d.Barrier()
+	io = _out950
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _691_nb *dbytes.Blk
-	var _ = _691_nb
-	var _out952 *dbytes.Blk
+	var _689_nb *dbytes.Blk
+	var _ = _689_nb
+	var _out951 *dbytes.Blk
+	var _ = _out951
+	_out951 = seal.EncHdr(q, r0, r1)
+	_689_nb = _out951
+	var _out952 bool
 	var _ = _out952
-	_out952 = seal.EncHdr(q, r0, r1)
-	_691_nb = _out952
-	var _out953 bool
-	var _ = _out953
-	_out953 = Companion_Default___.WriteHeads(d, _691_nb, at, cp)
-	io = _out953
+	_out952 = Companion_Default___.WriteHeads(d, _689_nb, at, cp)
+	io = _out952
 	if !io {
 		return io
 	}
@@ -432,23 +432,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out954 bool
-	var _ = _out954
-	_out954 = d.Barrier()
-	io = _out954
+	var _out953 bool
+	var _ = _out953
+	_out953 = d.Barrier()
+	io = _out953
 	if !io {
 		return io, damaged, j
 	}
+	var _out954 bool
+	var _ = _out954
 	var _out955 bool
 	var _ = _out955
-	var _out956 bool
+	var _out956 *journalm.Journal
 	var _ = _out956
-	var _out957 *journalm.Journal
-	var _ = _out957
-	_out955, _out956, _out957 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out955
-	damaged = _out956
-	j = _out957
+	_out954, _out955, _out956 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out954
+	damaged = _out955
+	j = _out956
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -462,77 +462,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _692_sz uint64
-	var _ = _692_sz
-	var _out958 uint64
+	var _690_sz uint64
+	var _ = _690_sz
+	var _out957 uint64
+	var _ = _out957
+	_out957 = d.Size()
+	_690_sz = _out957
+	var _691_cp uint64
+	var _ = _691_cp
+	_691_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _692_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _692_hb
+	var _693_h uint64 = 0
+	var _ = _693_h
+	var _out958 bool
 	var _ = _out958
-	_out958 = d.Size()
-	_692_sz = _out958
-	var _693_cp uint64
-	var _ = _693_cp
-	_693_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _694_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _694_hb
-	var _695_h uint64 = 0
-	var _ = _695_h
-	var _out959 bool
+	var _out959 *dbytes.Blk
 	var _ = _out959
-	var _out960 *dbytes.Blk
+	var _out960 uint64
 	var _ = _out960
-	var _out961 uint64
-	var _ = _out961
-	_out959, _out960, _out961 = Companion_Default___.Choose(d, seal, at, _693_cp)
-	io = _out959
-	_694_hb = _out960
-	_695_h = _out961
-	if _694_hb == (*dbytes.Blk)(nil) || _695_h >= uint64(1152921504606846976) {
+	_out958, _out959, _out960 = Companion_Default___.Choose(d, seal, at, _691_cp)
+	io = _out958
+	_692_hb = _out959
+	_693_h = _out960
+	if _692_hb == (*dbytes.Blk)(nil) || _693_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _696_r0 uint64
-	var _ = _696_r0
-	var _697_r1 uint64
-	var _ = _697_r1
+	var _694_r0 uint64
+	var _ = _694_r0
+	var _695_r1 uint64
+	var _ = _695_r1
+	var _out961 uint64
+	var _ = _out961
 	var _out962 uint64
 	var _ = _out962
-	var _out963 uint64
+	_out961, _out962 = seal.Root(_692_hb)
+	_694_r0 = _out961
+	_695_r1 = _out962
+	var _696_cs *dlog.Codes
+	var _ = _696_cs
+	var _out963 *dlog.Codes
 	var _ = _out963
-	_out962, _out963 = seal.Root(_694_hb)
-	_696_r0 = _out962
-	_697_r1 = _out963
-	var _698_cs *dlog.Codes
-	var _ = _698_cs
-	var _out964 *dlog.Codes
+	_out963 = dlog.NewCodes()
+	_696_cs = _out963
+	t.Pages.Begin(_694_r0, _695_r1)
+	var _697_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _697_mm
+	var _698_i uint64 = 0
+	var _ = _698_i
+	var _out964 bool
 	var _ = _out964
-	_out964 = dlog.NewCodes()
-	_698_cs = _out964
-	t.Pages.Begin(_696_r0, _697_r1)
-	var _699_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _699_mm
-	var _700_i uint64 = 0
-	var _ = _700_i
 	var _out965 bool
 	var _ = _out965
-	var _out966 bool
+	var _out966 *dlog.BMap
 	var _ = _out966
-	var _out967 *dlog.BMap
+	var _out967 uint64
 	var _ = _out967
-	var _out968 uint64
-	var _ = _out968
-	_out965, _out966, _out967, _out968 = logscan.Companion_Default___.Scan(d, seal, t, _698_cs, _694_hb, _695_h, at, nd, nr, _692_sz)
-	io = _out965
-	damaged = _out966
-	_699_mm = _out967
-	_700_i = _out968
+	_out964, _out965, _out966, _out967 = logscan.Companion_Default___.Scan(d, seal, t, _696_cs, _692_hb, _693_h, at, nd, nr, _690_sz)
+	io = _out964
+	damaged = _out965
+	_697_mm = _out966
+	_698_i = _out967
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out969 bool
+	var _out968 bool
+	var _ = _out968
+	var _out969 *journalm.Journal
 	var _ = _out969
-	var _out970 *journalm.Journal
-	var _ = _out970
-	_out969, _out970 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _698_cs, _694_hb, _695_h+_700_i+uint64(1), _699_mm, _692_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out969
-	j = _out970
+	_out968, _out969 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _696_cs, _692_hb, _693_h+_698_i+uint64(1), _697_mm, _690_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out968
+	j = _out969
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,75 +541,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out971 bool
-	var _ = _out971
-	_out971 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out971
+	var _out970 bool
+	var _ = _out970
+	_out970 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out970
 	if !io {
 		return io, j
 	}
-	var _out972 *journalm.Journal
-	var _ = _out972
-	_out972 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out972
+	var _out971 *journalm.Journal
+	var _ = _out971
+	_out971 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out971
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out973 bool
-	var _ = _out973
-	_out973 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out973
+	var _out972 bool
+	var _ = _out972
+	_out972 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out972
 	if !io {
 		return io
 	}
-	var _701_r0 uint64 = 0
-	var _ = _701_r0
-	var _702_r1 uint64 = 0
-	var _ = _702_r1
-	var _out974 bool
+	var _699_r0 uint64 = 0
+	var _ = _699_r0
+	var _700_r1 uint64 = 0
+	var _ = _700_r1
+	var _out973 bool
+	var _ = _out973
+	var _out974 uint64
 	var _ = _out974
 	var _out975 uint64
 	var _ = _out975
-	var _out976 uint64
+	_out973, _out974, _out975 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out973
+	_699_r0 = _out974
+	_700_r1 = _out975
+	if !io {
+		return io
+	}
+	var _out976 bool
 	var _ = _out976
-	_out974, _out975, _out976 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out974
-	_701_r0 = _out975
-	_702_r1 = _out976
+	_out976 = Companion_Default___.InstallAll(d, mm)
+	io = _out976
 	if !io {
 		return io
 	}
 	var _out977 bool
 	var _ = _out977
-	_out977 = Companion_Default___.InstallAll(d, mm)
+	_out977 = Companion_Default___.Empty(d, seal, e, _699_r0, _700_r1, at, cp)
 	io = _out977
 	if !io {
 		return io
 	}
-	var _out978 bool
-	var _ = _out978
-	_out978 = Companion_Default___.Empty(d, seal, e, _701_r0, _702_r1, at, cp)
-	io = _out978
-	if !io {
-		return io
-	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _701_r0, _702_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _699_r0, _700_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _703_i *journalm.Installer
-	var _ = _703_i
+	var _701_i *journalm.Installer
+	var _ = _701_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_703_i = _nw6
+	_701_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _703_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _701_i)
 	j = _nw7
 	return j
 }
@@ -617,33 +617,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _704_nb *dbytes.Blk
-	var _ = _704_nb
-	var _out979 *dbytes.Blk
+	var _702_nb *dbytes.Blk
+	var _ = _702_nb
+	var _out978 *dbytes.Blk
+	var _ = _out978
+	_out978 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_702_nb = _out978
+	var _703_cp uint64
+	var _ = _703_cp
+	_703_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out979 bool
 	var _ = _out979
-	_out979 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_704_nb = _out979
-	var _705_cp uint64
-	var _ = _705_cp
-	_705_cp = at + uint64(1) + uint64(16)*nd + nr
+	_out979 = d.Write(at, _702_nb)
+	io = _out979
+	if !io {
+		return io
+	}
 	var _out980 bool
 	var _ = _out980
-	_out980 = d.Write(at, _704_nb)
+	_out980 = d.Write(_703_cp, _702_nb)
 	io = _out980
 	if !io {
 		return io
 	}
 	var _out981 bool
 	var _ = _out981
-	_out981 = d.Write(_705_cp, _704_nb)
+	_out981 = d.Barrier()
 	io = _out981
-	if !io {
-		return io
-	}
-	var _out982 bool
-	var _ = _out982
-	_out982 = d.Barrier()
-	io = _out982
 	if !io {
 		return io
 	}

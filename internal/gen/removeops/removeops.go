@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _789_found bool = false
-	var _ = _789_found
-	var _out1153 bool
+	var _787_found bool = false
+	var _ = _787_found
+	var _out1152 bool
+	var _ = _out1152
+	var _out1153 uint64
 	var _ = _out1153
-	var _out1154 uint64
-	var _ = _out1154
-	_out1153, _out1154 = d.Lookup(txn, dino, name, true)
-	_789_found = _out1153
-	ino = _out1154
-	if !_789_found {
+	_out1152, _out1153 = d.Lookup(txn, dino, name, true)
+	_787_found = _out1152
+	ino = _out1153
+	if !_787_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1155 *dbytes.Bytes
-		var _ = _out1155
-		_out1155 = dbytes.NewBytes(uint64(0))
-		ip = _out1155
+		var _out1154 *dbytes.Bytes
+		var _ = _out1154
+		_out1154 = dbytes.NewBytes(uint64(0))
+		ip = _out1154
 		return st, ino, ip
 	}
-	var _out1156 uint32
+	var _out1155 uint32
+	var _ = _out1155
+	var _out1156 *dbytes.Bytes
 	var _ = _out1156
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1156, _out1157 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1156
-	ip = _out1157
+	_out1155, _out1156 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1155
+	ip = _out1156
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _790_no bool
-	var _ = _790_no
-	var _out1158 bool
-	var _ = _out1158
-	_out1158 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_790_no = _out1158
-	if _790_no {
+	var _788_no bool
+	var _ = _788_no
+	var _out1157 bool
+	var _ = _out1157
+	_out1157 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_788_no = _out1157
+	if _788_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _791_dots uint32 = 0
-	var _ = _791_dots
-	var _out1159 uint32
+	var _789_dots uint32 = 0
+	var _ = _789_dots
+	var _out1158 uint32
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
 	var _ = _out1159
-	var _out1160 *dbytes.Bytes
+	var _out1160 uint32
 	var _ = _out1160
-	var _out1161 uint32
-	var _ = _out1161
-	_out1159, _out1160, _out1161 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1159
-	before = _out1160
-	_791_dots = _out1161
+	_out1158, _out1159, _out1160 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1158
+	before = _out1159
+	_789_dots = _out1160
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _791_dots != uint32(0) {
+	if _789_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _791_dots == uint32(2) {
+			if sub && _789_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _792_w bool
-	var _ = _792_w
-	var _out1162 bool
-	var _ = _out1162
-	_out1162 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_792_w = _out1162
-	if !_792_w {
+	var _790_w bool
+	var _ = _790_w
+	var _out1161 bool
+	var _ = _out1161
+	_out1161 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_790_w = _out1161
+	if !_790_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _793_ino uint64 = 0
-	var _ = _793_ino
-	var _794_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _794_ip
-	var _out1163 uint32
+	var _791_ino uint64 = 0
+	var _ = _791_ino
+	var _792_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _792_ip
+	var _out1162 uint32
+	var _ = _out1162
+	var _out1163 uint64
 	var _ = _out1163
-	var _out1164 uint64
+	var _out1164 *dbytes.Bytes
 	var _ = _out1164
-	var _out1165 *dbytes.Bytes
-	var _ = _out1165
-	_out1163, _out1164, _out1165 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1163
-	_793_ino = _out1164
-	_794_ip = _out1165
+	_out1162, _out1163, _out1164 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1162
+	_791_ino = _out1163
+	_792_ip = _out1164
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _795_ty uint32
-	var _ = _795_ty
-	var _out1166 uint32
-	var _ = _out1166
-	_out1166 = inodeformat.Companion_Default___.GetTy(_794_ip)
-	_795_ty = _out1166
-	if _795_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _793_ty uint32
+	var _ = _793_ty
+	var _out1165 uint32
+	var _ = _out1165
+	_out1165 = inodeformat.Companion_Default___.GetTy(_792_ip)
+	_793_ty = _out1165
+	if _793_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _795_ty != permissions.Companion_Default___.DIR() && sub {
+	if _793_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _796_e bool
-		var _ = _796_e
-		var _out1167 bool
-		var _ = _out1167
-		_out1167 = d.IsEmpty(txn, _793_ino)
-		_796_e = _out1167
-		if !_796_e {
+		var _794_e bool
+		var _ = _794_e
+		var _out1166 bool
+		var _ = _out1166
+		_out1166 = d.IsEmpty(txn, _791_ino)
+		_794_e = _out1166
+		if !_794_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1168 uint32
+	var _out1167 uint32
+	var _ = _out1167
+	var _out1168 *dbytes.Bytes
 	var _ = _out1168
-	var _out1169 *dbytes.Bytes
+	var _out1169 bool
 	var _ = _out1169
-	var _out1170 bool
-	var _ = _out1170
-	_out1168, _out1169, _out1170 = Companion_Default___.TakeOut(txn, d, dino, name, _793_ino, sub, s, ns)
-	st = _out1168
-	after = _out1169
-	later = _out1170
+	_out1167, _out1168, _out1169 = Companion_Default___.TakeOut(txn, d, dino, name, _791_ino, sub, s, ns)
+	st = _out1167
+	after = _out1168
+	later = _out1169
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _797_ok bool
-	var _ = _797_ok
-	var _out1171 bool
-	var _ = _out1171
-	_out1171 = d.Remove(txn, dino, name)
-	_797_ok = _out1171
-	if !_797_ok {
+	var _795_ok bool
+	var _ = _795_ok
+	var _out1170 bool
+	var _ = _out1170
+	_out1170 = d.Remove(txn, dino, name)
+	_795_ok = _out1170
+	if !_795_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _798_freed bool = false
-	var _ = _798_freed
-	var _out1172 uint32
+	var _796_freed bool = false
+	var _ = _796_freed
+	var _out1171 uint32
+	var _ = _out1171
+	var _out1172 bool
 	var _ = _out1172
 	var _out1173 bool
 	var _ = _out1173
-	var _out1174 bool
-	var _ = _out1174
-	_out1172, _out1173, _out1174 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1172
-	_798_freed = _out1173
-	later = _out1174
+	_out1171, _out1172, _out1173 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1171
+	_796_freed = _out1172
+	later = _out1173
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1175 uint32
-		var _ = _out1175
-		_out1175 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1175
+		var _out1174 uint32
+		var _ = _out1174
+		_out1174 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1174
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1176 *dbytes.Bytes
-	var _ = _out1176
-	_out1176 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1176
+	var _out1175 *dbytes.Bytes
+	var _ = _out1175
+	_out1175 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1175
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _799_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _799_ip
-	var _out1177 uint32
+	var _797_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _797_ip
+	var _out1176 uint32
+	var _ = _out1176
+	var _out1177 *dbytes.Bytes
 	var _ = _out1177
-	var _out1178 *dbytes.Bytes
-	var _ = _out1178
-	_out1177, _out1178 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1177
-	_799_ip = _out1178
+	_out1176, _out1177 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1176
+	_797_ip = _out1177
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _799_ip
-	var _800_ty uint32
-	var _ = _800_ty
+	node = _797_ip
+	var _798_ty uint32
+	var _ = _798_ty
+	var _out1178 uint32
+	var _ = _out1178
+	_out1178 = inodeformat.Companion_Default___.GetTy(_797_ip)
+	_798_ty = _out1178
+	var _799_dots uint32 = 0
+	var _ = _799_dots
 	var _out1179 uint32
 	var _ = _out1179
-	_out1179 = inodeformat.Companion_Default___.GetTy(_799_ip)
-	_800_ty = _out1179
-	var _801_dots uint32 = 0
-	var _ = _801_dots
-	var _out1180 uint32
+	var _out1180 *dbytes.Bytes
 	var _ = _out1180
-	var _out1181 *dbytes.Bytes
+	var _out1181 uint32
 	var _ = _out1181
-	var _out1182 uint32
-	var _ = _out1182
-	_out1180, _out1181, _out1182 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1180
-	before = _out1181
-	_801_dots = _out1182
+	_out1179, _out1180, _out1181 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1179
+	before = _out1180
+	_799_dots = _out1181
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _801_dots != uint32(0) {
+	if _799_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _800_ty == permissions.Companion_Default___.DIR() {
+	if _798_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _802_x bool
-	var _ = _802_x
-	var _out1183 bool
-	var _ = _out1183
-	_out1183 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_802_x = _out1183
-	if !_802_x {
+	var _800_x bool
+	var _ = _800_x
+	var _out1182 bool
+	var _ = _out1182
+	_out1182 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_800_x = _out1182
+	if !_800_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _803_found bool
-	var _ = _803_found
-	var _804_other uint64
-	var _ = _804_other
-	var _805_hint uint64
-	var _ = _805_hint
-	var _out1184 bool
+	var _801_found bool
+	var _ = _801_found
+	var _802_other uint64
+	var _ = _802_other
+	var _803_hint uint64
+	var _ = _803_hint
+	var _out1183 bool
+	var _ = _out1183
+	var _out1184 uint64
 	var _ = _out1184
 	var _out1185 uint64
 	var _ = _out1185
-	var _out1186 uint64
-	var _ = _out1186
-	_out1184, _out1185, _out1186 = d.LookupHint(txn, dino, name, true)
-	_803_found = _out1184
-	_804_other = _out1185
-	_805_hint = _out1186
-	if _803_found {
+	_out1183, _out1184, _out1185 = d.LookupHint(txn, dino, name, true)
+	_801_found = _out1183
+	_802_other = _out1184
+	_803_hint = _out1185
+	if _801_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _806_w bool
-	var _ = _806_w
-	var _out1187 bool
-	var _ = _out1187
-	_out1187 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_806_w = _out1187
-	if !_806_w {
+	var _804_w bool
+	var _ = _804_w
+	var _out1186 bool
+	var _ = _out1186
+	_out1186 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_804_w = _out1186
+	if !_804_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _807_nl uint32
-	var _ = _807_nl
-	var _out1188 uint32
-	var _ = _out1188
-	_out1188 = inodeformat.Companion_Default___.GetNlink(_799_ip)
-	_807_nl = _out1188
-	if _807_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _805_nl uint32
+	var _ = _805_nl
+	var _out1187 uint32
+	var _ = _out1187
+	_out1187 = inodeformat.Companion_Default___.GetNlink(_797_ip)
+	_805_nl = _out1187
+	if _805_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _808_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _808_np
-	var _out1189 uint32
+	var _806_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _806_np
+	var _out1188 uint32
+	var _ = _out1188
+	var _out1189 *dbytes.Bytes
 	var _ = _out1189
 	var _out1190 *dbytes.Bytes
 	var _ = _out1190
-	var _out1191 *dbytes.Bytes
-	var _ = _out1191
-	_out1189, _out1190, _out1191 = Companion_Default___.AddName(txn, d, ino, dino, name, _805_hint, _807_nl, s, ns)
-	st = _out1189
-	_808_np = _out1190
-	after = _out1191
+	_out1188, _out1189, _out1190 = Companion_Default___.AddName(txn, d, ino, dino, name, _803_hint, _805_nl, s, ns)
+	st = _out1188
+	_806_np = _out1189
+	after = _out1190
 	if st == uint32(0) {
-		node = _808_np
+		node = _806_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _809_ok bool
-	var _ = _809_ok
-	var _out1192 bool
-	var _ = _out1192
-	_out1192 = d.InsertAt(txn, dino, name, ino, hint)
-	_809_ok = _out1192
-	if !_809_ok {
+	var _807_ok bool
+	var _ = _807_ok
+	var _out1191 bool
+	var _ = _out1191
+	_out1191 = d.InsertAt(txn, dino, name, ino, hint)
+	_807_ok = _out1191
+	if !_807_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
+	var _out1192 *dbytes.Bytes
+	var _ = _out1192
+	_out1192 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1192
 	var _out1193 *dbytes.Bytes
 	var _ = _out1193
-	_out1193 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1193
-	var _out1194 *dbytes.Bytes
-	var _ = _out1194
-	_out1194 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1194
+	_out1193 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1193
 	return st, node, after
 }
 

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _810_at uint64
-	var _ = _810_at
-	_810_at = x
-	var _811_n uint64
-	var _ = _811_n
-	_811_n = uint64(0)
-	for _811_n < Companion_Default___.MAXDEPTH() {
-		if _810_at == top {
+	var _808_at uint64
+	var _ = _808_at
+	_808_at = x
+	var _809_n uint64
+	var _ = _809_n
+	_809_n = uint64(0)
+	for _809_n < Companion_Default___.MAXDEPTH() {
+		if _808_at == top {
 			below = true
 			return st, below
 		}
-		if _810_at == procedurebase.Companion_Default___.ROOT() {
+		if _808_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _812_ip *dbytes.Bytes
-		var _ = _812_ip
-		var _out1195 *dbytes.Bytes
+		var _810_ip *dbytes.Bytes
+		var _ = _810_ip
+		var _out1194 *dbytes.Bytes
+		var _ = _out1194
+		_out1194 = d.Fs.GetInode(txn, _808_at, false)
+		_810_ip = _out1194
+		var _out1195 uint64
 		var _ = _out1195
-		_out1195 = d.Fs.GetInode(txn, _810_at, false)
-		_812_ip = _out1195
-		var _out1196 uint64
-		var _ = _out1196
-		_out1196 = inodeformat.Companion_Default___.GetParent(_812_ip)
-		_810_at = _out1196
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _810_at) {
+		_out1195 = inodeformat.Companion_Default___.GetParent(_810_ip)
+		_808_at = _out1195
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _808_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_811_n = _811_n + uint64(1)
+		_809_n = _809_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _813_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _813_ip
-	var _out1197 uint32
+	var _811_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _811_ip
+	var _out1196 uint32
+	var _ = _out1196
+	var _out1197 *dbytes.Bytes
 	var _ = _out1197
-	var _out1198 *dbytes.Bytes
+	_out1196, _out1197 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1196
+	_811_ip = _out1197
+	var _812_ty uint32
+	var _ = _812_ty
+	var _out1198 uint32
 	var _ = _out1198
-	_out1197, _out1198 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1197
-	_813_ip = _out1198
-	var _814_ty uint32
-	var _ = _814_ty
-	var _out1199 uint32
+	_out1198 = inodeformat.Companion_Default___.GetTy(_811_ip)
+	_812_ty = _out1198
+	var _813_no bool
+	var _ = _813_no
+	var _out1199 bool
 	var _ = _out1199
-	_out1199 = inodeformat.Companion_Default___.GetTy(_813_ip)
-	_814_ty = _out1199
-	var _815_no bool
-	var _ = _815_no
-	var _out1200 bool
-	var _ = _out1200
-	_out1200 = permissions.Companion_Default___.Sticky(c, tdir, _813_ip)
-	_815_no = _out1200
-	if _815_no {
+	_out1199 = permissions.Companion_Default___.Sticky(c, tdir, _811_ip)
+	_813_no = _out1199
+	if _813_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _814_ty != permissions.Companion_Default___.DIR() {
+	if dir && _812_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _814_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _812_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _816_e bool
-		var _ = _816_e
-		var _out1201 bool
-		var _ = _out1201
-		_out1201 = d.IsEmpty(txn, dst)
-		_816_e = _out1201
-		if !_816_e {
+		var _814_e bool
+		var _ = _814_e
+		var _out1200 bool
+		var _ = _out1200
+		_out1200 = d.IsEmpty(txn, dst)
+		_814_e = _out1200
+		if !_814_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _817_ip
-	var _out1202 uint32
+	var _815_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _815_ip
+	var _out1201 uint32
+	var _ = _out1201
+	var _out1202 *dbytes.Bytes
 	var _ = _out1202
-	var _out1203 *dbytes.Bytes
+	_out1201, _out1202 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1201
+	_815_ip = _out1202
+	var _816_ty uint32
+	var _ = _816_ty
+	var _out1203 uint32
 	var _ = _out1203
-	_out1202, _out1203 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1202
-	_817_ip = _out1203
-	var _818_ty uint32
-	var _ = _818_ty
-	var _out1204 uint32
+	_out1203 = inodeformat.Companion_Default___.GetTy(_815_ip)
+	_816_ty = _out1203
+	var _817_no bool
+	var _ = _817_no
+	var _out1204 bool
 	var _ = _out1204
-	_out1204 = inodeformat.Companion_Default___.GetTy(_817_ip)
-	_818_ty = _out1204
-	var _819_no bool
-	var _ = _819_no
-	var _out1205 bool
-	var _ = _out1205
-	_out1205 = permissions.Companion_Default___.Sticky(c, fdir, _817_ip)
-	_819_no = _out1205
-	if _819_no {
+	_out1204 = permissions.Companion_Default___.Sticky(c, fdir, _815_ip)
+	_817_no = _out1204
+	if _817_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _818_ty == permissions.Companion_Default___.DIR() {
+	if _816_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _820_below bool = false
-		var _ = _820_below
-		var _out1206 uint32
+		var _818_below bool = false
+		var _ = _818_below
+		var _out1205 uint32
+		var _ = _out1205
+		var _out1206 bool
 		var _ = _out1206
-		var _out1207 bool
-		var _ = _out1207
-		_out1206, _out1207 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1206
-		_820_below = _out1207
+		_out1205, _out1206 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1205
+		_818_below = _out1206
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _820_below {
+		if _818_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _821_w bool
-		var _ = _821_w
-		var _out1208 bool
-		var _ = _out1208
-		_out1208 = permissions.Companion_Default___.May(c, _817_ip, permissions.Companion_Default___.MAYW())
-		_821_w = _out1208
-		if fino != tino && !_821_w {
+		var _819_w bool
+		var _ = _819_w
+		var _out1207 bool
+		var _ = _out1207
+		_out1207 = permissions.Companion_Default___.May(c, _815_ip, permissions.Companion_Default___.MAYW())
+		_819_w = _out1207
+		if fino != tino && !_819_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _822_wf bool
-	var _ = _822_wf
+	var _820_wf bool
+	var _ = _820_wf
+	var _out1208 bool
+	var _ = _out1208
+	_out1208 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_820_wf = _out1208
+	var _821_wt bool
+	var _ = _821_wt
 	var _out1209 bool
 	var _ = _out1209
-	_out1209 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_822_wf = _out1209
-	var _823_wt bool
-	var _ = _823_wt
-	var _out1210 bool
-	var _ = _out1210
-	_out1210 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_823_wt = _out1210
-	if !_822_wf || !_823_wt {
+	_out1209 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_821_wt = _out1209
+	if !_820_wf || !_821_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _824_there bool = false
-	var _ = _824_there
-	var _out1211 bool
+	var _822_there bool = false
+	var _ = _822_there
+	var _out1210 bool
+	var _ = _out1210
+	var _out1211 uint64
 	var _ = _out1211
-	var _out1212 uint64
-	var _ = _out1212
-	_out1211, _out1212 = d.Lookup(txn, fino, fname, true)
-	_824_there = _out1211
-	src = _out1212
-	if !_824_there {
+	_out1210, _out1211 = d.Lookup(txn, fino, fname, true)
+	_822_there = _out1210
+	src = _out1211
+	if !_822_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1213 bool
+	var _out1212 bool
+	var _ = _out1212
+	var _out1213 uint64
 	var _ = _out1213
-	var _out1214 uint64
-	var _ = _out1214
-	_out1213, _out1214 = d.Lookup(txn, tino, tname, true)
-	found = _out1213
-	dst = _out1214
+	_out1212, _out1213 = d.Lookup(txn, tino, tname, true)
+	found = _out1212
+	dst = _out1213
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1215 uint32
+	var _out1214 uint32
+	var _ = _out1214
+	var _out1215 bool
 	var _ = _out1215
-	var _out1216 bool
-	var _ = _out1216
-	_out1215, _out1216 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1215
-	dir = _out1216
+	_out1214, _out1215 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1214
+	dir = _out1215
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1217 uint32
-	var _ = _out1217
-	_out1217 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1217
+	var _out1216 uint32
+	var _ = _out1216
+	_out1216 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1216
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _825_ok bool = false
-	var _ = _825_ok
+	var _823_ok bool = false
+	var _ = _823_ok
 	if found {
+		var _out1217 bool
+		var _ = _out1217
+		_out1217 = d.Replace(txn, tino, tname, src)
+		_823_ok = _out1217
+	} else {
 		var _out1218 bool
 		var _ = _out1218
-		_out1218 = d.Replace(txn, tino, tname, src)
-		_825_ok = _out1218
-	} else {
-		var _out1219 bool
-		var _ = _out1219
-		_out1219 = d.Insert(txn, tino, tname, src)
-		_825_ok = _out1219
+		_out1218 = d.Insert(txn, tino, tname, src)
+		_823_ok = _out1218
 	}
-	if !_825_ok {
+	if !_823_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1220 bool
-	var _ = _out1220
-	_out1220 = d.Remove(txn, fino, fname)
-	_825_ok = _out1220
-	if !_825_ok {
+	var _out1219 bool
+	var _ = _out1219
+	_out1219 = d.Remove(txn, fino, fname)
+	_823_ok = _out1219
+	if !_823_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1221 uint32
+		var _out1220 uint32
+		var _ = _out1220
+		var _out1221 bool
 		var _ = _out1221
 		var _out1222 bool
 		var _ = _out1222
-		var _out1223 bool
-		var _ = _out1223
-		_out1221, _out1222, _out1223 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1221
-		freed = _out1222
-		later = _out1223
+		_out1220, _out1221, _out1222 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1220
+		freed = _out1221
+		later = _out1222
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1224 *dbytes.Bytes
-	var _ = _out1224
-	_out1224 = dbytes.NewBytes(uint64(0))
-	fafter = _out1224
+	var _out1223 *dbytes.Bytes
+	var _ = _out1223
+	_out1223 = dbytes.NewBytes(uint64(0))
+	fafter = _out1223
 	tafter = fafter
-	var _out1225 uint32
-	var _ = _out1225
-	_out1225 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1225
+	var _out1224 uint32
+	var _ = _out1224
+	_out1224 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1224
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
+	var _out1225 *dbytes.Bytes
+	var _ = _out1225
 	var _out1226 *dbytes.Bytes
 	var _ = _out1226
-	var _out1227 *dbytes.Bytes
-	var _ = _out1227
-	_out1226, _out1227 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1226
-	tafter = _out1227
+	_out1225, _out1226 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1225
+	tafter = _out1226
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1228 uint32
-		var _ = _out1228
-		_out1228 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1228
+		var _out1227 uint32
+		var _ = _out1227
+		_out1227 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1227
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _826_ip *dbytes.Bytes
-		var _ = _826_ip
-		var _out1229 *dbytes.Bytes
+		var _824_ip *dbytes.Bytes
+		var _ = _824_ip
+		var _out1228 *dbytes.Bytes
+		var _ = _out1228
+		_out1228 = d.Fs.GetInode(txn, src, true)
+		_824_ip = _out1228
+		inodeformat.Companion_Default___.SetParent(_824_ip, tino)
+		d.PutInode(txn, src, _824_ip)
+		var _out1229 uint32
 		var _ = _out1229
-		_out1229 = d.Fs.GetInode(txn, src, true)
-		_826_ip = _out1229
-		inodeformat.Companion_Default___.SetParent(_826_ip, tino)
-		d.PutInode(txn, src, _826_ip)
-		var _out1230 uint32
-		var _ = _out1230
-		_out1230 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1230
+		_out1229 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1229
 		if st != uint32(0) {
 			return st
 		}
-		var _out1231 uint32
-		var _ = _out1231
-		_out1231 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1231
+		var _out1230 uint32
+		var _ = _out1230
+		_out1230 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1230
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _827_ip *dbytes.Bytes
-	var _ = _827_ip
-	var _out1232 *dbytes.Bytes
+	var _825_ip *dbytes.Bytes
+	var _ = _825_ip
+	var _out1231 *dbytes.Bytes
+	var _ = _out1231
+	_out1231 = d.Fs.GetInode(txn, src, true)
+	_825_ip = _out1231
+	var _826_ts uint64
+	var _ = _826_ts
+	var _827_tns uint32
+	var _ = _827_tns
+	var _out1232 uint64
 	var _ = _out1232
-	_out1232 = d.Fs.GetInode(txn, src, true)
-	_827_ip = _out1232
-	var _828_ts uint64
-	var _ = _828_ts
-	var _829_tns uint32
-	var _ = _829_tns
-	var _out1233 uint64
+	var _out1233 uint32
 	var _ = _out1233
-	var _out1234 uint32
+	_out1232, _out1233 = attributechanges.Companion_Default___.Stamp(_825_ip, s, ns)
+	_826_ts = _out1232
+	_827_tns = _out1233
+	inodeformat.Companion_Default___.SetCtime(_825_ip, _826_ts, _827_tns)
+	d.PutInode(txn, src, _825_ip)
+	var _out1234 *dbytes.Bytes
 	var _ = _out1234
-	_out1233, _out1234 = attributechanges.Companion_Default___.Stamp(_827_ip, s, ns)
-	_828_ts = _out1233
-	_829_tns = _out1234
-	inodeformat.Companion_Default___.SetCtime(_827_ip, _828_ts, _829_tns)
-	d.PutInode(txn, src, _827_ip)
-	var _out1235 *dbytes.Bytes
-	var _ = _out1235
-	_out1235 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1235
+	_out1234 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1234
 	tafter = fafter
 	if fino != tino {
-		var _out1236 *dbytes.Bytes
-		var _ = _out1236
-		_out1236 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1236
+		var _out1235 *dbytes.Bytes
+		var _ = _out1235
+		_out1235 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1235
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1237 uint32
+	var _out1236 uint32
+	var _ = _out1236
+	var _out1237 *dbytes.Bytes
 	var _ = _out1237
-	var _out1238 *dbytes.Bytes
+	_out1236, _out1237 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1236
+	fdir = _out1237
+	var _828_tst uint32 = 0
+	var _ = _828_tst
+	var _out1238 uint32
 	var _ = _out1238
-	_out1237, _out1238 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1237
-	fdir = _out1238
-	var _830_tst uint32 = 0
-	var _ = _830_tst
-	var _out1239 uint32
+	var _out1239 *dbytes.Bytes
 	var _ = _out1239
-	var _out1240 *dbytes.Bytes
-	var _ = _out1240
-	_out1239, _out1240 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_830_tst = _out1239
-	tdir = _out1240
+	_out1238, _out1239 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_828_tst = _out1238
+	tdir = _out1239
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _830_tst != uint32(0) {
-		st = _830_tst
+	if _828_tst != uint32(0) {
+		st = _828_tst
 		return st, fdir, tdir
 	}
-	var _831_fdots uint32 = 0
-	var _ = _831_fdots
-	var _832_tdots uint32 = 0
-	var _ = _832_tdots
+	var _829_fdots uint32 = 0
+	var _ = _829_fdots
+	var _830_tdots uint32 = 0
+	var _ = _830_tdots
+	var _out1240 uint32
+	var _ = _out1240
 	var _out1241 uint32
 	var _ = _out1241
-	var _out1242 uint32
-	var _ = _out1242
-	_out1241, _out1242 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1241
-	_831_fdots = _out1242
+	_out1240, _out1241 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1240
+	_829_fdots = _out1241
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
+	var _out1242 uint32
+	var _ = _out1242
 	var _out1243 uint32
 	var _ = _out1243
-	var _out1244 uint32
-	var _ = _out1244
-	_out1243, _out1244 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1243
-	_832_tdots = _out1244
-	if st == uint32(0) && (_831_fdots != uint32(0) || _832_tdots != uint32(0)) {
+	_out1242, _out1243 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1242
+	_830_tdots = _out1243
+	if st == uint32(0) && (_829_fdots != uint32(0) || _830_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1245 uint32
+	var _out1244 uint32
+	var _ = _out1244
+	var _out1245 *dbytes.Bytes
 	var _ = _out1245
 	var _out1246 *dbytes.Bytes
 	var _ = _out1246
-	var _out1247 *dbytes.Bytes
-	var _ = _out1247
-	_out1245, _out1246, _out1247 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1245
-	fbefore = _out1246
-	tbefore = _out1247
+	_out1244, _out1245, _out1246 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1244
+	fbefore = _out1245
+	tbefore = _out1246
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _833_done bool = false
-	var _ = _833_done
-	var _834_found bool = false
-	var _ = _834_found
-	var _835_src uint64 = 0
-	var _ = _835_src
-	var _836_dst uint64 = 0
-	var _ = _836_dst
-	var _837_dir bool = false
-	var _ = _837_dir
-	var _out1248 uint32
+	var _831_done bool = false
+	var _ = _831_done
+	var _832_found bool = false
+	var _ = _832_found
+	var _833_src uint64 = 0
+	var _ = _833_src
+	var _834_dst uint64 = 0
+	var _ = _834_dst
+	var _835_dir bool = false
+	var _ = _835_dir
+	var _out1247 uint32
+	var _ = _out1247
+	var _out1248 bool
 	var _ = _out1248
-	var _out1249 bool
+	var _out1249 uint64
 	var _ = _out1249
-	var _out1250 uint64
+	var _out1250 bool
 	var _ = _out1250
 	var _out1251 bool
 	var _ = _out1251
-	var _out1252 bool
+	var _out1252 uint64
 	var _ = _out1252
-	var _out1253 uint64
-	var _ = _out1253
-	_out1248, _out1249, _out1250, _out1251, _out1252, _out1253 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1248
-	_833_done = _out1249
-	_835_src = _out1250
-	_837_dir = _out1251
-	_834_found = _out1252
-	_836_dst = _out1253
+	_out1247, _out1248, _out1249, _out1250, _out1251, _out1252 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1247
+	_831_done = _out1248
+	_833_src = _out1249
+	_835_dir = _out1250
+	_832_found = _out1251
+	_834_dst = _out1252
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _833_done {
+	if _831_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _838_fr bool = false
-	var _ = _838_fr
-	var _out1254 uint32
+	var _836_fr bool = false
+	var _ = _836_fr
+	var _out1253 uint32
+	var _ = _out1253
+	var _out1254 bool
 	var _ = _out1254
 	var _out1255 bool
 	var _ = _out1255
-	var _out1256 bool
-	var _ = _out1256
-	_out1254, _out1255, _out1256 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _835_src, _834_found, _836_dst, s, ns)
-	st = _out1254
-	_838_fr = _out1255
-	later = _out1256
+	_out1253, _out1254, _out1255 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _833_src, _832_found, _834_dst, s, ns)
+	st = _out1253
+	_836_fr = _out1254
+	later = _out1255
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1257 uint32
+	var _out1256 uint32
+	var _ = _out1256
+	var _out1257 *dbytes.Bytes
 	var _ = _out1257
 	var _out1258 *dbytes.Bytes
 	var _ = _out1258
-	var _out1259 *dbytes.Bytes
-	var _ = _out1259
-	_out1257, _out1258, _out1259 = Companion_Default___.Finish(txn, d, fino, tino, _835_src, _837_dir, _834_found && _837_dir, s, ns)
-	st = _out1257
-	fafter = _out1258
-	tafter = _out1259
+	_out1256, _out1257, _out1258 = Companion_Default___.Finish(txn, d, fino, tino, _833_src, _835_dir, _832_found && _835_dir, s, ns)
+	st = _out1256
+	fafter = _out1257
+	tafter = _out1258
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

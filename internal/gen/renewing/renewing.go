@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _846_g volumegeometry.Geo
-	var _ = _846_g
-	_846_g = d.Fs.Geo
-	var _847_s *blockstore.BlockFs
-	var _ = _847_s
-	_847_s = d.Fs.Fs.Fs
-	if _846_g.Dtor_ibm() <= a && a < _846_g.Dtor_itab() {
-		var _848_bit bool
-		var _ = _848_bit
-		var _out1269 bool
+	var _844_g volumegeometry.Geo
+	var _ = _844_g
+	_844_g = d.Fs.Geo
+	var _845_s *blockstore.BlockFs
+	var _ = _845_s
+	_845_s = d.Fs.Fs.Fs
+	if _844_g.Dtor_ibm() <= a && a < _844_g.Dtor_itab() {
+		var _846_bit bool
+		var _ = _846_bit
+		var _out1268 bool
+		var _ = _out1268
+		_out1268 = txn.ReadBit(a, uint64(0), true)
+		_846_bit = _out1268
+		txn.WriteBit(a, uint64(0), _846_bit)
+	} else if _844_g.Dtor_itab() <= a && a < _844_g.Dtor_slot0() {
+		var _847_ino *dbytes.Bytes
+		var _ = _847_ino
+		var _out1269 *dbytes.Bytes
 		var _ = _out1269
-		_out1269 = txn.ReadBit(a, uint64(0), true)
-		_848_bit = _out1269
-		txn.WriteBit(a, uint64(0), _848_bit)
-	} else if _846_g.Dtor_itab() <= a && a < _846_g.Dtor_slot0() {
-		var _849_ino *dbytes.Bytes
-		var _ = _849_ino
-		var _out1270 *dbytes.Bytes
+		_out1269 = txn.ReadInode(a, uint64(0), true)
+		_847_ino = _out1269
+		txn.WriteInode(a, uint64(0), _847_ino)
+	} else if _844_g.Dtor_data0() <= a && a < _844_g.Dtor_data1() {
+		var _848_unused bool
+		var _ = _848_unused
+		var _out1270 bool
 		var _ = _out1270
-		_out1270 = txn.ReadInode(a, uint64(0), true)
-		_849_ino = _out1270
-		txn.WriteInode(a, uint64(0), _849_ino)
-	} else if _846_g.Dtor_data0() <= a && a < _846_g.Dtor_data1() {
-		var _850_unused bool
-		var _ = _850_unused
-		var _out1271 bool
-		var _ = _out1271
-		_out1271 = _847_s.FreeBit(txn, a)
-		_850_unused = _out1271
-		if _850_unused {
+		_out1270 = _845_s.FreeBit(txn, a)
+		_848_unused = _out1270
+		if _848_unused {
 			wrote = false
 			return wrote
 		}
-		var _851_b *dbytes.Blk
-		var _ = _851_b
-		var _out1272 *dbytes.Blk
+		var _849_b *dbytes.Blk
+		var _ = _849_b
+		var _out1271 *dbytes.Blk
+		var _ = _out1271
+		_out1271 = txn.ReadBlock(a, true)
+		_849_b = _out1271
+		var _850_y *dbytes.Bytes
+		var _ = _850_y
+		var _out1272 *dbytes.Bytes
 		var _ = _out1272
-		_out1272 = txn.ReadBlock(a, true)
-		_851_b = _out1272
-		var _852_y *dbytes.Bytes
-		var _ = _852_y
-		var _out1273 *dbytes.Bytes
-		var _ = _out1273
-		_out1273 = _851_b.Thaw()
-		_852_y = _out1273
-		txn.WriteBlock(a, _852_y)
+		_out1272 = _849_b.Thaw()
+		_850_y = _out1272
+		txn.WriteBlock(a, _850_y)
 	} else {
 		wrote = false
 		return wrote

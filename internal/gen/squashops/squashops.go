@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1274 *dbytes.Bytes
-		var _ = _out1274
-		_out1274 = dbytes.NewBytes(uint64(0))
-		gs = _out1274
+		var _out1273 *dbytes.Bytes
+		var _ = _out1273
+		_out1273 = dbytes.NewBytes(uint64(0))
+		gs = _out1273
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _853_n uint64
-	var _ = _853_n
-	_853_n = gids.Len() / uint64(4)
-	var _854_out *dbytes.Bytes
-	var _ = _854_out
-	var _out1275 *dbytes.Bytes
-	var _ = _out1275
-	_out1275 = dbytes.NewBytes(uint64(4) * _853_n)
-	_854_out = _out1275
-	var _855_i uint64
-	var _ = _855_i
-	_855_i = uint64(0)
-	for _855_i < _853_n {
-		var _856_x uint32
-		var _ = _856_x
-		_856_x = gids.U32(uint64(4) * _855_i)
-		if _856_x == uint32(0) {
-			_856_x = anonGid
+	var _851_n uint64
+	var _ = _851_n
+	_851_n = gids.Len() / uint64(4)
+	var _852_out *dbytes.Bytes
+	var _ = _852_out
+	var _out1274 *dbytes.Bytes
+	var _ = _out1274
+	_out1274 = dbytes.NewBytes(uint64(4) * _851_n)
+	_852_out = _out1274
+	var _853_i uint64
+	var _ = _853_i
+	_853_i = uint64(0)
+	for _853_i < _851_n {
+		var _854_x uint32
+		var _ = _854_x
+		_854_x = gids.U32(uint64(4) * _853_i)
+		if _854_x == uint32(0) {
+			_854_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_854_out, uint64(4)*_855_i, _856_x)
-		_855_i = _855_i + uint64(1)
+		marshal.Companion_Default___.Put32(_852_out, uint64(4)*_853_i, _854_x)
+		_853_i = _853_i + uint64(1)
 	}
-	gs = _854_out
+	gs = _852_out
 	return u, g, gs
 }
 

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _536_n uint64
-	var _ = _536_n
-	var _out712 uint64
+	var _534_n uint64
+	var _ = _534_n
+	var _out711 uint64
+	var _ = _out711
+	_out711 = d.Size()
+	_534_n = _out711
+	var _535_z *dbytes.Blk
+	var _ = _535_z
+	var _out712 *dbytes.Blk
 	var _ = _out712
-	_out712 = d.Size()
-	_536_n = _out712
-	var _537_z *dbytes.Blk
-	var _ = _537_z
-	var _out713 *dbytes.Blk
+	_out712 = dbytes.ZeroBlk()
+	_535_z = _out712
+	var _out713 bool
 	var _ = _out713
-	_out713 = dbytes.ZeroBlk()
-	_537_z = _out713
-	var _out714 bool
-	var _ = _out714
-	_out714 = d.Write(uint64(0), _537_z)
-	io = _out714
+	_out713 = d.Write(uint64(0), _535_z)
+	io = _out713
+	if io {
+		var _out714 bool
+		var _ = _out714
+		_out714 = d.Write(_534_n-uint64(1), _535_z)
+		io = _out714
+	}
 	if io {
 		var _out715 bool
 		var _ = _out715
-		_out715 = d.Write(_536_n-uint64(1), _537_z)
+		_out715 = d.Barrier()
 		io = _out715
-	}
-	if io {
-		var _out716 bool
-		var _ = _out716
-		_out716 = d.Barrier()
-		io = _out716
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out717 bool
-	var _ = _out717
-	_out717 = d.Barrier()
-	io = _out717
+	var _out716 bool
+	var _ = _out716
+	_out716 = d.Barrier()
+	io = _out716
 	if io {
-		var _out718 bool
-		var _ = _out718
-		_out718 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out718
+		var _out717 bool
+		var _ = _out717
+		_out717 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out717
 		if io {
-			var _out719 bool
-			var _ = _out719
-			_out719 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out719
+			var _out718 bool
+			var _ = _out718
+			_out718 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out718
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out720 bool
-	var _ = _out720
-	_out720 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out720
+	var _out719 bool
+	var _ = _out719
+	_out719 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out719
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _538_e *dbytes.Bytes
-	var _ = _538_e
-	var _out721 *dbytes.Bytes
+	var _536_e *dbytes.Bytes
+	var _ = _536_e
+	var _out720 *dbytes.Bytes
+	var _ = _out720
+	_out720 = superblockformat.Companion_Default___.Encode(s)
+	_536_e = _out720
+	var _537_b *dbytes.Blk
+	var _ = _537_b
+	var _out721 *dbytes.Blk
 	var _ = _out721
-	_out721 = superblockformat.Companion_Default___.Encode(s)
-	_538_e = _out721
-	var _539_b *dbytes.Blk
-	var _ = _539_b
-	var _out722 *dbytes.Blk
+	_out721 = dbytes.Freeze(_536_e)
+	_537_b = _out721
+	var _out722 bool
 	var _ = _out722
-	_out722 = dbytes.Freeze(_538_e)
-	_539_b = _out722
-	var _out723 bool
-	var _ = _out723
-	_out723 = d.Write(a, _539_b)
-	io = _out723
+	_out722 = d.Write(a, _537_b)
+	io = _out722
 	if io {
-		var _out724 bool
-		var _ = _out724
-		_out724 = d.Barrier()
-		io = _out724
+		var _out723 bool
+		var _ = _out723
+		_out723 = d.Barrier()
+		io = _out723
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _540_io bool
-	var _ = _540_io
-	var _541_c *dbytes.Blk
-	var _ = _541_c
-	var _out725 bool
+	var _538_io bool
+	var _ = _538_io
+	var _539_c *dbytes.Blk
+	var _ = _539_c
+	var _out724 bool
+	var _ = _out724
+	var _out725 *dbytes.Blk
 	var _ = _out725
-	var _out726 *dbytes.Blk
-	var _ = _out726
-	_out725, _out726 = d.Read(a)
-	_540_io = _out725
-	_541_c = _out726
-	var _542_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _542_e
-	if _540_io {
+	_out724, _out725 = d.Read(a)
+	_538_io = _out724
+	_539_c = _out725
+	var _540_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _540_e
+	if _538_io {
+		var _out726 *dbytes.Bytes
+		var _ = _out726
+		_out726 = _539_c.Thaw()
+		_540_e = _out726
+	} else {
 		var _out727 *dbytes.Bytes
 		var _ = _out727
-		_out727 = _541_c.Thaw()
-		_542_e = _out727
-	} else {
-		var _out728 *dbytes.Bytes
-		var _ = _out728
-		_out728 = dbytes.NewBytes(uint64(4096))
-		_542_e = _out728
+		_out727 = dbytes.NewBytes(uint64(4096))
+		_540_e = _out727
 	}
-	var _out729 uint32
+	var _out728 uint32
+	var _ = _out728
+	var _out729 superblockformat.Super
 	var _ = _out729
-	var _out730 superblockformat.Super
-	var _ = _out730
-	_out729, _out730 = superblockformat.Companion_Default___.Decode(_542_e)
-	why = _out729
-	s = _out730
-	if !_540_io {
+	_out728, _out729 = superblockformat.Companion_Default___.Decode(_540_e)
+	why = _out728
+	s = _out729
+	if !_538_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _543_n uint64
-	var _ = _543_n
-	var _out731 uint64
+	var _541_n uint64
+	var _ = _541_n
+	var _out730 uint64
+	var _ = _out730
+	_out730 = d.Size()
+	_541_n = _out730
+	var _out731 uint32
 	var _ = _out731
-	_out731 = d.Size()
-	_543_n = _out731
-	var _out732 uint32
+	var _out732 superblockformat.Super
 	var _ = _out732
-	var _out733 superblockformat.Super
-	var _ = _out733
-	_out732, _out733 = Companion_Default___.Look(d, uint64(0))
-	why = _out732
-	s = _out733
+	_out731, _out732 = Companion_Default___.Look(d, uint64(0))
+	why = _out731
+	s = _out732
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _544_copy uint32 = 0
-		var _ = _544_copy
-		var _out734 uint32
+		var _542_copy uint32 = 0
+		var _ = _542_copy
+		var _out733 uint32
+		var _ = _out733
+		var _out734 superblockformat.Super
 		var _ = _out734
-		var _out735 superblockformat.Super
-		var _ = _out735
-		_out734, _out735 = Companion_Default___.Look(d, _543_n-uint64(1))
-		_544_copy = _out734
-		s = _out735
+		_out733, _out734 = Companion_Default___.Look(d, _541_n-uint64(1))
+		_542_copy = _out733
+		s = _out734
 		which = func() uint32 {
-			if _544_copy == uint32(0) {
+			if _542_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _543_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _541_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out707 *dbytes.Bytes
-	var _ = _out707
-	_out707 = dbytes.NewBytes(uint64(4096))
-	b = _out707
+	var _out706 *dbytes.Bytes
+	var _ = _out706
+	_out706 = dbytes.NewBytes(uint64(4096))
+	b = _out706
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _530_sum *dbytes.Bytes
-	var _ = _530_sum
-	var _out708 *dbytes.Bytes
-	var _ = _out708
-	_out708 = dsum.Sum(b, uint64(4064))
-	_530_sum = _out708
-	b.CopyFrom(uint64(4064), _530_sum, uint64(0), uint64(32))
+	var _528_sum *dbytes.Bytes
+	var _ = _528_sum
+	var _out707 *dbytes.Bytes
+	var _ = _out707
+	_out707 = dsum.Sum(b, uint64(4064))
+	_528_sum = _out707
+	b.CopyFrom(uint64(4064), _528_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _531_slot0 uint64
-	var _ = _531_slot0
-	var _532_data0 uint64
-	var _ = _532_data0
-	_531_slot0, _532_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _531_slot0 == uint64(0) {
-		_531_slot0 = _532_data0
+	var _529_slot0 uint64
+	var _ = _529_slot0
+	var _530_data0 uint64
+	var _ = _530_data0
+	_529_slot0, _530_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _529_slot0 == uint64(0) {
+		_529_slot0 = _530_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _531_slot0, _532_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _529_slot0, _530_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _533_sum *dbytes.Bytes
-	var _ = _533_sum
-	var _out709 *dbytes.Bytes
+	var _531_sum *dbytes.Bytes
+	var _ = _531_sum
+	var _out708 *dbytes.Bytes
+	var _ = _out708
+	_out708 = dsum.Sum(b, uint64(4064))
+	_531_sum = _out708
+	var _532_sealed bool
+	var _ = _532_sealed
+	var _out709 bool
 	var _ = _out709
-	_out709 = dsum.Sum(b, uint64(4064))
-	_533_sum = _out709
-	var _534_sealed bool
-	var _ = _534_sealed
-	var _out710 bool
-	var _ = _out710
-	_out710 = b.EqualAt(uint64(4064), _533_sum)
-	_534_sealed = _out710
-	if !_534_sealed {
+	_out709 = b.EqualAt(uint64(4064), _531_sum)
+	_532_sealed = _out709
+	if !_532_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _535_ok bool
-	var _ = _535_ok
-	var _out711 bool
-	var _ = _out711
-	_out711 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_535_ok = _out711
-	if !_535_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _533_ok bool
+	var _ = _533_ok
+	var _out710 bool
+	var _ = _out710
+	_out710 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_533_ok = _out710
+	if !_533_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

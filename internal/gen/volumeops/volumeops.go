@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1260 uint32
+	var _out1259 uint32
+	var _ = _out1259
+	var _out1260 *dbytes.Bytes
 	var _ = _out1260
-	var _out1261 *dbytes.Bytes
-	var _ = _out1261
-	_out1260, _out1261 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1260
-	after = _out1261
-	var _839_all uint64
-	var _ = _839_all
-	_839_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _840_files uint64
-	var _ = _840_files
-	_840_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _841_b uint64
-	var _ = _841_b
-	_841_b = Companion_Default___.Least(blocks, _839_all)
-	var _842_i uint64
-	var _ = _842_i
-	_842_i = Companion_Default___.Least(inodes, _840_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _839_all, uint64(4096) * _841_b, uint64(4096) * _841_b, _840_files, _842_i, _842_i, uint32(0)}}
+	_out1259, _out1260 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1259
+	after = _out1260
+	var _837_all uint64
+	var _ = _837_all
+	_837_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _838_files uint64
+	var _ = _838_files
+	_838_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _839_b uint64
+	var _ = _839_b
+	_839_b = Companion_Default___.Least(blocks, _837_all)
+	var _840_i uint64
+	var _ = _840_i
+	_840_i = Companion_Default___.Least(inodes, _838_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _837_all, uint64(4096) * _839_b, uint64(4096) * _839_b, _838_files, _840_i, _840_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1262 uint32
+	var _out1261 uint32
+	var _ = _out1261
+	var _out1262 *dbytes.Bytes
 	var _ = _out1262
-	var _out1263 *dbytes.Bytes
-	var _ = _out1263
-	_out1262, _out1263 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1262
-	after = _out1263
+	_out1261, _out1262 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1261
+	after = _out1262
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1264 uint32
+	var _out1263 uint32
+	var _ = _out1263
+	var _out1264 *dbytes.Bytes
 	var _ = _out1264
-	var _out1265 *dbytes.Bytes
-	var _ = _out1265
-	_out1264, _out1265 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1264
-	after = _out1265
+	_out1263, _out1264 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1263
+	after = _out1264
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _843_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _843_ip
-	var _out1266 uint32
+	var _841_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _841_ip
+	var _out1265 uint32
+	var _ = _out1265
+	var _out1266 *dbytes.Bytes
 	var _ = _out1266
-	var _out1267 *dbytes.Bytes
-	var _ = _out1267
-	_out1266, _out1267 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1266
-	_843_ip = _out1267
+	_out1265, _out1266 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1265
+	_841_ip = _out1266
 	if st != uint32(0) {
 		return st, after
 	}
-	var _844_ty uint32
-	var _ = _844_ty
-	var _out1268 uint32
-	var _ = _out1268
-	_out1268 = inodeformat.Companion_Default___.GetTy(_843_ip)
-	_844_ty = _out1268
-	if _844_ty != permissions.Companion_Default___.REG() {
+	var _842_ty uint32
+	var _ = _842_ty
+	var _out1267 uint32
+	var _ = _out1267
+	_out1267 = inodeformat.Companion_Default___.GetTy(_841_ip)
+	_842_ty = _out1267
+	if _842_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _843_ip
+	after = _841_ip
 	return st, after
 }
 

@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out834 uint32
+	var _out833 uint32
+	var _ = _out833
+	var _out834 *dbytes.Bytes
 	var _ = _out834
 	var _out835 *dbytes.Bytes
 	var _ = _out835
-	var _out836 *dbytes.Bytes
-	var _ = _out836
-	_out834, _out835, _out836 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out834
-	c.Before = _out835
-	c.After = _out836
+	_out833, _out834, _out835 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out833
+	c.Before = _out834
+	c.After = _out835
 	return st
 }
 
