@@ -309,7 +309,7 @@ umount(8) does the same, but does not wait for the volume.
 	return exitOK
 }
 
-// unmount unmounts a volume and waits until it is closed.
+// unmount unmounts a volume and waits until it is closed, unless it is served, too.
 func unmount(dir string, lazy bool) error {
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // dir itself may hang, or be dead
 		dir = filepath.Join(parent, filepath.Base(dir))
@@ -319,10 +319,10 @@ func unmount(dir string, lazy bool) error {
 		return err
 	}
 	at, ok := mount.At(string(table), dir)
-	if !ok || at.Type != mount.Type {
+	if !ok || at.Type != mount.Type && at.Type != mount.TypeShared {
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
-	if err := mount.Unmount(dir, lazy); err != nil || lazy {
+	if err := mount.Unmount(dir, lazy); err != nil || lazy || at.Type == mount.TypeShared {
 		return err
 	}
 	if remote(at.Source) {
