@@ -278,10 +278,15 @@ func TestServedWrites(t *testing.T) {
 	for mode, left := range map[uint32]uint32{0o6755: 0o755, 0o2744: 0o2744, 0o4700: 0o700} {
 		h := put(t, c, "set", "")
 		uid := uint32(1000)
-		_, err := c.Setattr(root, h, &tansyfs.SetAttr{UID: &uid, Mode: &mode}, nil)
+		_, err := c.Setattr(root, h, &tansyfs.SetAttr{UID: &uid}, nil)
 		must(t, err)
-		writeAs(t, int(uid), m.Dir, "set", "x")
+		must(t, unix.Chmod(p("set"), mode))
 		var st unix.Stat_t
+		if must(t, unix.Stat(p("set"), &st)); st.Mode&0o7777 != mode {
+			t.Fatalf("mode %o, set to %o", st.Mode&0o7777, mode)
+		}
+		writeAs(t, int(uid), m.Dir, "set", "x")
+		content(t, p("set"), "x")
 		must(t, unix.Stat(p("set"), &st))
 		if st.Mode&0o7777 != left {
 			t.Errorf("mode %o, after a write %o, want %o", mode, st.Mode&0o7777, left)
@@ -434,8 +439,15 @@ func TestServedOpenWithoutName(t *testing.T) {
 		at(t, f, "datamo", 0)
 	}
 
-	// Who may not remove it changes nothing.
+	// One that is renamed to itself keeps its name, and has no other.
 	f := openWith(t, p("mine"), "data")
+	_, _, err := c.Rename(root, c.Root(), []byte("mine"), c.Root(), []byte("mine"))
+	must(t, err)
+	if at(t, f, "data", 1); find(t, c, "mine").Attr.Nlink != 1 {
+		t.Errorf("%d links by NFS", find(t, c, "mine").Attr.Nlink)
+	}
+
+	// Who may not remove it changes nothing.
 	before := find(t, c, "mine").Attr
 	if _, err := c.Remove(&tansyfs.Cred{UID: 1000, GID: 1000}, c.Root(), []byte("mine")); err != tansyfs.ErrAcces {
 		t.Error(err)
