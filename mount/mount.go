@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -30,9 +31,10 @@ type Volume interface {
 // Options say how to mount.
 type Options struct {
 	Source     string   // what mount(8) and df(1) show
-	ReadOnly   bool     // the volume was opened so
+	ReadOnly   bool     // nothing is changed through the mount
 	Sync       bool     // the volume was not opened with Deferred: every change is durable when it returns
 	AllowOther bool     // others than who mounts it may use it
+	Shared     bool     // others change the volume, too, through Mount.Beside
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 	Log        *slog.Logger
 }
@@ -64,12 +66,19 @@ type fileSystem struct {
 	nodes     *nodes
 	hidden    *hiding
 	log       *slog.Logger
+
+	// What the kernel may keep of what it is told.
+	keepNames, keepAttrs time.Duration
+	openFlags            uint32 // of contents
+	shared               bool
+	forget               func(id uint64, from, n int64) fuse.Status // has the kernel forget contents, if it has any
 }
 
 // Mount is a volume that is mounted.
 type Mount struct {
-	dir  string
-	done chan struct{}
+	files *fileSystem
+	dir   string
+	done  chan struct{}
 }
 
 // New mounts a volume on a directory. The file system can be used when it returns.
@@ -92,7 +101,8 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	m := &Mount{dir, make(chan struct{})}
+	f.forget = server.InodeNotify
+	m := &Mount{f, dir, make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		server.Serve()
@@ -133,8 +143,14 @@ func At(table, dir string) (m Mounted, ok bool) {
 	return m, ok
 }
 
-// Type is that of volumes in the table of mounts.
-const Type = "fuse.tansy"
+// Types of volumes in the table of mounts. Who unmounts one that is Shared need not wait until it is closed.
+const (
+	Type       = typePrefix + name
+	TypeShared = typePrefix + nameShared
+
+	typePrefix       = "fuse."
+	name, nameShared = "tansy", "tansy-served"
+)
 
 // newFileSystem returns what answers for a volume.
 func newFileSystem(v Volume, o Options) (*fileSystem, error) {
@@ -144,6 +160,11 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	}
 	if o.Sync {
 		f.stability = fs.FileSync
+	}
+	if f.shared = o.Shared; f.shared {
+		f.openFlags = fuse.FOPEN_DIRECT_IO
+	} else {
+		f.keepNames, f.keepAttrs, f.openFlags = entryTimeout, attrTimeout, fuse.FOPEN_KEEP_CACHE
 	}
 	f.nodes = newNodes(f.root)
 	var err error
@@ -171,7 +192,7 @@ func usable(dir string) error {
 // fuse are the options for the library and the kernel.
 func (o *Options) fuse() *fuse.MountOptions {
 	m := &fuse.MountOptions{
-		Name: "tansy", FsName: o.Source, AllowOther: o.AllowOther,
+		Name: name, FsName: o.Source, AllowOther: o.AllowOther,
 		Options:  []string{"default_permissions"},
 		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 32, MaxInflightRequestBytes: MaxPending,
 		ExplicitDataCacheControl: true, // nobody else changes contents
@@ -180,6 +201,11 @@ func (o *Options) fuse() *fuse.MountOptions {
 		DisableSplice:            true, // what is read is in memory
 		ExtraCapabilities:        fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT,
 		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	if o.Shared {
+		m.Name = nameShared
+		m.ExtraCapabilities |= fuse.CAP_DIRECT_IO_ALLOW_MMAP
+		m.DisableReadDirPlus = true // the attributes would be asked for again
 	}
 	if os.Geteuid() == 0 {
 		m.DirectMountStrict = true

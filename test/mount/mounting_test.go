@@ -43,6 +43,7 @@ func TestRefused(t *testing.T) {
 	fails(t, `"nonsense": tansy mount has no such option`, bin, "mount", image, dir, "-o", "ro,nonsense")
 	other := mounttest.Volume(t, bin, "64M")
 	fails(t, "no directory", bin, "mount", other, image)
+	fails(t, "hide", bin, "mount", other, filepath.Dir(other))
 	fails(t, "no such file", bin, "mount", other, dir+"/nothing")
 	m.Kill()
 	fails(t, "tansy umount", bin, "mount", other, m.Dir)

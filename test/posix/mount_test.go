@@ -18,3 +18,14 @@ func TestMount(t *testing.T) {
 	}
 	m.Unmount(t, bin, image)
 }
+
+// TestMountServed runs the suite on a volume that is served as well.
+func TestMountServed(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "4G")
+	m := mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other")
+	if code := run("mount", "", false, false, false, []string{m.Dir}); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	mounttest.Run(t, bin, "umount", m.Dir)
+}
