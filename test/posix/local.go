@@ -106,16 +106,18 @@ var localOperations = map[string]operation{
 		if err != nil {
 			return err
 		}
-		r.handles[a[0]] = fd
-		return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: a[1]}), unix.Listen(fd, 5))
+		err = unix.Bind(fd, &unix.SockaddrUnix{Name: a[1]})
+		if err == nil {
+			err = unix.Listen(fd, 5)
+		}
+		return errors.Join(err, r.keep(a[0])(fd, nil))
 	}},
 	"connect": {2, 2, func(r *runner, _ *actor, a []string) error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		r.handles[a[0]] = fd
-		return unix.Connect(fd, &unix.SockaddrUnix{Name: a[1]})
+		return errors.Join(unix.Connect(fd, &unix.SockaddrUnix{Name: a[1]}), r.keep(a[0])(fd, nil))
 	}},
 	"accept": {2, 2, func(r *runner, _ *actor, a []string) error {
 		fd, _, err := unix.Accept4(r.fd(a[0]), unix.SOCK_CLOEXEC)

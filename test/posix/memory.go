@@ -21,6 +21,9 @@ var mapOperations = map[string]operation{
 	"map": {6, 6, func(r *runner, _ *actor, a []string) error {
 		how := map[string]int{"shared": unix.MAP_SHARED, "private": unix.MAP_PRIVATE}[a[4]]
 		access := map[string]int{"r": unix.PROT_READ, "rw": unix.PROT_READ | unix.PROT_WRITE}[a[5]]
+		if _, taken := r.mapped[a[0]]; taken { // it would stay after the check
+			return fmt.Errorf("there is a map %s", a[0])
+		}
 		m, err := unix.Mmap(r.fd(a[1]), number(a[2]), int(number(a[3])), access, how)
 		if err == nil {
 			r.mapped[a[0]] = m

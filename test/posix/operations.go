@@ -255,6 +255,9 @@ func (r *runner) keep(handle string) func(int, error) error {
 		if handle == "-" {
 			return unix.Close(fd)
 		}
+		if _, taken := r.handles[handle]; taken { // it would stay open after the check
+			return errors.Join(fmt.Errorf("a file %s is open already", handle), unix.Close(fd))
+		}
 		r.handles[handle] = fd
 		return nil
 	}
