@@ -76,9 +76,10 @@ type fileSystem struct {
 
 // Mount is a volume that is mounted.
 type Mount struct {
-	files *fileSystem
-	dir   string
-	done  chan struct{}
+	files  *fileSystem
+	dir    string
+	device string // its number in the table of mounts
+	done   chan struct{}
 }
 
 // New mounts a volume on a directory. The file system can be used when it returns.
@@ -86,6 +87,9 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
+	}
+	if whole, err := filepath.EvalSymlinks(dir); err == nil { // as the table of mounts has it
+		dir = whole
 	}
 	if err := usable(dir); err != nil {
 		return nil, err
@@ -102,12 +106,17 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	f.forget = server.InodeNotify
-	m := &Mount{f, dir, make(chan struct{})}
+	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		server.Serve()
 	}()
-	if err := readAhead(dir); err != nil && os.Geteuid() == 0 {
+	at, err := on(dir)
+	if err != nil {
+		return nil, errors.Join(err, Unmount(dir, true))
+	}
+	m.device = at.Device
+	if err := readAhead(m.device); err != nil && os.Geteuid() == 0 {
 		o.Log.Warn("the kernel reads no more ahead than it does by itself", "err", err)
 	}
 	return m, nil
@@ -115,16 +124,21 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 
 // readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
 // that is read in order from the device is read several times as fast. Only root can say so.
-func readAhead(dir string) error {
+func readAhead(device string) error {
+	return os.WriteFile("/sys/class/bdi/"+device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
+}
+
+// on is what is mounted on a directory now.
+func on(dir string) (Mounted, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return err
+		return Mounted{}, err
 	}
 	m, ok := At(string(table), dir)
 	if !ok {
-		return fmt.Errorf("%s is not mounted", dir)
+		return m, fmt.Errorf("%s: %w", dir, ErrNotThere)
 	}
-	return os.WriteFile("/sys/class/bdi/"+m.Device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
+	return m, nil
 }
 
 // Mounted is a line of the table of mounts.
@@ -232,8 +246,20 @@ func (o *Options) fuse() *fuse.MountOptions {
 // Done is closed when the file system is unmounted and nobody uses it any more.
 func (m *Mount) Done() <-chan struct{} { return m.done }
 
-// Unmount is Unmount of the directory that it is mounted on.
-func (m *Mount) Unmount(lazy bool) error { return Unmount(m.dir, lazy) }
+// Unmount is Unmount of the directory that it is mounted on, if it is still there and nothing is mounted over it (ErrNotThere).
+func (m *Mount) Unmount(lazy bool) error {
+	at, err := on(m.dir)
+	if err != nil {
+		return err
+	}
+	if at.Device != m.device {
+		return fmt.Errorf("%s: %s (%s) is mounted over it: %w", m.dir, at.Source, at.Type, ErrNotThere)
+	}
+	return Unmount(m.dir, lazy)
+}
+
+// ErrNotThere is wrapped by Unmount's error when something else is mounted on the directory, or nothing.
+var ErrNotThere = errors.New("the file system is not mounted there")
 
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
 var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")
@@ -255,7 +281,7 @@ func Unmount(dir string, lazy bool) error {
 	case unix.EBUSY:
 		return fmt.Errorf("%s: %w", dir, ErrBusy)
 	case unix.EINVAL:
-		return fmt.Errorf("%s: nothing is mounted there", dir)
+		return fmt.Errorf("%s: %w", dir, ErrNotThere)
 	}
 	return fmt.Errorf("unmount %s: %w", dir, err)
 }

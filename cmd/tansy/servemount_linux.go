@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -70,9 +69,6 @@ func (l *localMount) memory() int64 {
 func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, error) {
 	if l.dir == "" {
 		return v.fs, nil
-	}
-	if dir, err := filepath.EvalSymlinks(l.dir); err == nil { // as the table of mounts has it
-		l.dir = dir
 	}
 	dir, err := filepath.Abs(l.dir)
 	if err != nil {
@@ -143,17 +139,13 @@ func (l *localMount) end(v *volume) (idle bool) {
 
 // unmount unmounts, lazily if the file system is in use, unless it is out of sight already.
 func (l *localMount) unmount(v *volume, lazy bool) error {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return err
-	}
-	if m, ok := mount.At(string(table), l.dir); !ok || m.Type != mount.TypeShared {
-		return nil
-	}
-	err = l.at.Unmount(lazy)
+	err := l.at.Unmount(lazy)
 	if errors.Is(err, mount.ErrBusy) {
 		v.log.Warn("the mount is in use: it goes out of sight now, and those who use it have some time", "dir", l.dir, "time", drain)
 		err = l.at.Unmount(true)
+	}
+	if errors.Is(err, mount.ErrNotThere) {
+		return nil
 	}
 	return err
 }

@@ -299,6 +299,7 @@ var mutants = []mutant{
 	{what: "status: rates since ever", file: "status/history.go", old: "\td.Calls -= x.Calls\n", new: "", tests: statuses},
 	{what: "status: history without end", file: "status/history.go", old: "if len(s) > n {", new: "if len(s) < 0 {", tests: statuses},
 	{what: "status: connections without bound", file: "status/status.go", old: "\t\tdefault:\n\t\t\tc.Close()\n", new: "\t\tdefault:\n\t\t\treturn c, nil\n", tests: statuses},
+	{what: "mount: what is mounted over it goes in its place", file: "mount/mount.go", old: "at.Device != m.device", new: "false", tests: []string{"./test/mount", "-run", "MountedOver", "-timeout", "1m"}},
 	{what: "mount: operations wait for the device", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, false, 0)", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "Stability(writing.Committed(&c))", new: "how", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: mounts},
