@@ -29,12 +29,30 @@ func Build(t *testing.T) (bin string) {
 	} else {
 		f.Close()
 	}
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
 	bin = filepath.Join(t.TempDir(), "tansy")
-	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := os.WriteFile(bin, program, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }
+
+// built is the program, which is built once for all tests of a package: to link it takes longer than most of them.
+var built = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "tansy")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "tansy")
+	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return os.ReadFile(bin)
+})
 
 // Run runs the program and returns what it says. It must do what it was asked for.
 func Run(t *testing.T, bin string, args ...string) string {
