@@ -26,6 +26,11 @@ type Volume interface {
 	fs.FileSystem
 	Space() (fs.Stat, error)
 	Sync() error
+
+	Seek(c *fs.Cred, h fs.Handle, off uint64, hole bool) (uint64, error)
+	Allocate(c *fs.Cred, h fs.Handle, off, n uint64) error
+	PunchHole(c *fs.Cred, h fs.Handle, off, n uint64) error
+	ZeroRange(c *fs.Cred, h fs.Handle, off, n uint64) error
 }
 
 // Options say how to mount.

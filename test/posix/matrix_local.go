@@ -18,6 +18,7 @@ var localGenerators = []generator{
 	{"open-removed", openRemoved},
 	{"lock-ranges", lockRanges},
 	{"direct", directWrites},
+	{"ranges", ranges},
 }
 
 // sparseWrites: a write that leaves a hole before it, and one that leaves a hole between, at every alignment.
@@ -170,6 +171,70 @@ func directWrites() string {
 			fmt.Fprintf(&w, "check %d bytes at %d, read before and after by the cache\nfile f 0644 {x*10000}\nopen c f rdwr\npread c 0 3 xxx\nopen h f rdwr,direct\ndirect h %d %d\n", n, at, at, n)
 			fmt.Fprintf(&w, "pread c %d 12 direct..dire\nstat f size=%d\n", at, max(10000, at+n))
 		}
+	}
+	return w.String()
+}
+
+// ranges: room set aside, zeros, and holes at all alignments, within the file, over its end, and behind it.
+func ranges() string {
+	var w strings.Builder
+	const size = 12289 // three blocks and a byte
+	for _, mode := range []string{"allocate", "keep", "zero", "punch"} {
+		for _, off := range []int{0, 1, 4095, 4096, 8000, 8192, 12288, 12289, 20000} {
+			for _, n := range []int{1, 4095, 4096, 8193, 20000} {
+				is := []byte(strings.Repeat("x", size))
+				end := off + n
+				if mode == "allocate" || mode == "zero" {
+					is = append(is, make([]byte, max(0, end-size))...)
+				}
+				if mode == "zero" || mode == "punch" {
+					clear(is[min(off, len(is)):min(end, len(is))])
+				}
+				fmt.Fprintf(&w, "check %s %d bytes at %d\n", mode, n, off)
+				behind := mode == "keep" && end > size
+				if behind {
+					w.WriteString("why the mount has no room behind the end of a file\n")
+				}
+				fmt.Fprintf(&w, "open h f rdwr,creat 0644\nwrite h {x*%d}\nmark f\n", size)
+				if behind {
+					fmt.Fprintf(&w, "[ext4] fallocate h keep %d %d\n[mount] fallocate h keep %[1]d %[2]d => EOPNOTSUPP\n", off, n)
+				} else {
+					fmt.Fprintf(&w, "fallocate h %s %d %d\n", mode, off, n)
+				}
+				fmt.Fprintf(&w, "stat f size=%d\ncontent f \"%s\"\nevict h\ncontent f \"%[2]s\"\n", len(is), runs(is))
+				first, last := (off+4095)/4096, end/4096 // blocks that are holes now
+				if end >= size {
+					last = (size + 4095) / 4096
+				}
+				if mode == "punch" && first < last && 4096*last <= end { // of a last block that is punched in part ext4 has the rest
+					fmt.Fprintf(&w, "fsync h\nseek h 0 hole %d\n", 4096*first)
+					if end < size {
+						fmt.Fprintf(&w, "seek h %d data %d\n", 4096*first, 4096*last)
+					} else {
+						fmt.Fprintf(&w, "seek h %d data 0 => ENXIO\n", 4096*first)
+					}
+				}
+				fmt.Fprintf(&w, "truncate f 30000\npwrite h 29999 y\ncontent f \"%s{\\x00*%d}y\"\n", runs(is[:min(len(is), 29999)]), 29999-min(len(is), 29999))
+			}
+		}
+	}
+	return w.String()
+}
+
+// runs is how a script has these bytes.
+func runs(data []byte) string {
+	var w strings.Builder
+	for len(data) > 0 {
+		n := 1
+		for n < len(data) && data[n] == data[0] {
+			n++
+		}
+		c := string(data[:1])
+		if data[0] == 0 {
+			c = "\\x00"
+		}
+		fmt.Fprintf(&w, "{%s*%d}", c, n)
+		data = data[n:]
 	}
 	return w.String()
 }
