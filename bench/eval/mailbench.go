@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -18,10 +19,9 @@ var mail = bytes.Repeat([]byte("From nobody\n\n .\n"), 128) // 2 KiB
 // What one step has done is durable before the next one relies on it, for it can't be told again.
 func mailbench(o options) (es []experiment) {
 	for _, n := range o.clients {
-		es = append(es, sideBySide("mails", "/s", n, func(folder string) func(int) error {
+		es = append(es, sideBySide("mails", n, func(folder string) (func(int) error, io.Closer, error) {
 			u := mailUser{folder}
-			err := u.make()
-			return func(k int) error { return errors.Join(err, u.mail(fmt.Sprint(k))) }
+			return func(k int) error { return u.mail(fmt.Sprint(k)) }, nil, u.make()
 		}))
 	}
 	return es

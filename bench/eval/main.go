@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 )
@@ -36,6 +37,7 @@ type workload struct {
 	name, about string
 	contenders  func(options) []contender
 	experiments func(options) []experiment
+	missing     func() error // says why it can't be run here; may be nil
 }
 
 // An experiment takes one site from nothing to its figures.
@@ -53,9 +55,14 @@ type metric struct {
 }
 
 var workloads = []workload{
-	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", fileSystems, smallfile},
-	{"largefile", "a large file written and fsync'ed, read warm and cold", fileSystems, largefile},
-	{"mailbench", "mail spooled, delivered, picked up; 1 to 32 users", fileSystems, mailbench},
+	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", fileSystems, smallfile, nil},
+	{"largefile", "a large file written and fsync'ed, read warm and cold", fileSystems, largefile, nil},
+	{"mailbench", "mail spooled, delivered, picked up; 1 to 32 users", fileSystems, mailbench, nil},
+	{"sqlite", "orders and payments as TPC-C has them, on SQLite, by one client", fileSystems, sqlite, programs("sqlite3")},
+	{"pgbench", "PostgreSQL's own benchmark", fileSystems, pgbench, postgresMissing},
+	{"random", "4 KiB written at random into a file, with an fdatasync for each", fileSystems, random, nil},
+	{"app", "git clone of Tansy, and go build", fileSystems, app, inRepository},
+	{"tree", "very many small files unpacked, read, and removed", fileSystems, tree, programs("tar")},
 }
 
 func main() {
@@ -104,6 +111,12 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	fmt.Fprintln(out, about)
 	for _, w := range ws {
 		fmt.Fprintf(out, "\n%s: %s\n", w.name, w.about)
+		if w.missing != nil {
+			if err := w.missing(); err != nil {
+				fmt.Fprintln(out, "  left out:", err)
+				continue
+			}
+		}
 		measured, err := m.measure(ctx, w, out)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
@@ -117,4 +130,15 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return writeReport(o.write, s)
 	}
 	return nil
+}
+
+// programs says which of them are not installed.
+func programs(names ...string) func() error {
+	return func() (err error) {
+		for _, name := range names {
+			_, wrong := exec.LookPath(name)
+			err = errors.Join(err, wrong)
+		}
+		return err
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // apart has a process not be told what is typed on the terminal: one behind a mount must go on until that is unmounted.
@@ -45,8 +46,13 @@ func startServer(env []string, name string, args ...string) (*server, error) {
 	return s, nil
 }
 
-// wait waits until it has ended, which it does when it is unmounted.
+// endTime is how long a server may take to end when it is unmounted.
+const endTime = time.Minute
+
+// wait waits until it has ended, which it does when it is unmounted and nobody uses its files any more.
 func (s *server) wait() error {
+	late := time.AfterFunc(endTime, func() { s.process.Process.Kill() })
+	defer late.Stop()
 	<-s.silent
 	if err := s.process.Wait(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", s.process, err, &s.said)
