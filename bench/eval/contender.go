@@ -61,4 +61,4 @@ func there(kind string) bool {
 }
 
 // allContenders are those of all workloads.
-func allContenders() []contender { return everyFileSystem }
+func allContenders() []contender { return append(slices.Clone(everyFileSystem), everyLibrary...) }

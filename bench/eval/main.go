@@ -62,6 +62,7 @@ var workloads = []workload{
 	{"pgbench", "PostgreSQL's own benchmark", fileSystems, pgbench, postgresMissing},
 	{"random", "4 KiB written at random into a file, with an fdatasync for each", fileSystems, random, nil},
 	{"app", "git clone of Tansy, and go build", fileSystems, app, inRepository},
+	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", libraryContenders, libraries, programs("go")},
 	{"tree", "very many small files unpacked, read, and removed", fileSystems, tree, programs("tar")},
 }
 
