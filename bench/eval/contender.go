@@ -12,11 +12,12 @@ import (
 // A contender is one of those that are compared.
 type contender struct {
 	name, about string
-	kind        string   // of file system: tansy, ext4, btrfs
-	options     string   // of its mount
-	through     bool     // FUSE that passes everything through lies between
-	optional    bool     // only if it is named
-	env         []string // of the program, for what can be switched off in it
+	kind        string // of file system: tansy, ext4, btrfs
+	options     string // of its mount
+	through     bool   // FUSE that passes everything through lies between
+	ablated     bool   // Tansy is built so that parts can be taken out
+	without     string // what is taken out of Tansy, of package ablation
+	cache       string // of Tansy's mount, if not the usual one
 }
 
 // The names of those that others are compared with.
@@ -42,7 +43,7 @@ func fileSystems(o options) []contender { return among(o, everyFileSystem) }
 // among are those that were asked for, as far as this machine has them.
 func among(o options, all []contender) (cs []contender) {
 	for _, c := range all {
-		wanted := slices.Contains(o.contenders, c.name) || len(o.contenders) == 0 && !c.optional
+		wanted := slices.Contains(o.contenders, c.name) || len(o.contenders) == 0
 		if wanted && there(c.kind) {
 			cs = append(cs, c)
 		}
@@ -61,4 +62,4 @@ func there(kind string) bool {
 }
 
 // allContenders are those of all workloads.
-func allContenders() []contender { return append(slices.Clone(everyFileSystem), everyLibrary...) }
+func allContenders() []contender { return slices.Concat(everyFileSystem, everyLibrary, everyAblation) }

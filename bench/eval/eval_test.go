@@ -5,12 +5,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"tansy/internal/mounttest"
 )
 
 // TestMain lets the test be the process that passes through FUSE.
@@ -33,8 +37,15 @@ func least(t *testing.T, more ...string) options {
 
 // Every workload that needs nothing but a folder runs there, and has a figure for each of its metrics.
 func TestFolder(t *testing.T) {
-	for _, w := range []workload{{name: "smallfile", experiments: smallfile}, {name: "mailbench", experiments: mailbench}} {
-		t.Run(w.name, func(t *testing.T) {
+	for _, w := range []struct {
+		name, contender string
+		experiments     func(options) []experiment
+	}{
+		{"smallfile", "", smallfile}, {"mailbench", "", mailbench}, {"random", "", random},
+		{"libraries", "txn", libraries}, {"libraries", "journal", libraries}, {"libraries", "bbolt", libraries}, {"libraries", "bbolt-batch", libraries},
+	} {
+		t.Run(w.name+w.contender, func(t *testing.T) {
+			t.Parallel()
 			o := least(t)
 			for _, e := range w.experiments(o) {
 				m := &machine{options: o, scratch: t.TempDir()}
@@ -42,7 +53,7 @@ func TestFolder(t *testing.T) {
 				if err := os.Mkdir(below, 0o755); err != nil {
 					t.Fatal(err)
 				}
-				figures, err := e.run(context.Background(), &site{machine: m, dir: below})
+				figures, err := e.run(context.Background(), &site{machine: m, contender: contender{name: w.contender}, dir: below})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,23 +75,24 @@ func checkFigures(t *testing.T, metrics []metric, figures []float64) {
 	}
 }
 
-// A run as root mounts Tansy and ext4, measures them, writes a report, and leaves nothing.
-func TestRun(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount here")
-	}
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		t.Skip(err)
-	}
+// As root, volumes and ext4 are mounted.
+func TestMounted(t *testing.T) {
+	bin := mounttest.Build(t)
 	if !there("ext4") {
 		t.Skip("there is no ext4")
 	}
+	t.Run("report", func(t *testing.T) { testReport(t, bin) })
+	t.Run("interrupted", func(t *testing.T) { testInterrupted(t, bin) })
+}
+
+// A run measures, writes a report, and leaves nothing.
+func testReport(t *testing.T, bin string) {
 	docs := t.TempDir()
 	page := filepath.Join(docs, "evaluation.md")
 	if err := os.WriteFile(page, []byte("before\n"+figuresBegin+"old\n"+figuresEnd+"after\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := least(t, "-run", "smallfile", "-peers", "tansy,ext4,ext4+fuse", "-write", docs)
+	o := least(t, "-tansy", bin, "-run", "smallfile", "-peers", "tansy,ext4,ext4+fuse", "-write", docs)
 	var out bytes.Buffer
 	if err := run(context.Background(), o, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
@@ -94,34 +106,61 @@ func TestRun(t *testing.T) {
 			t.Errorf("the report has no %q:\n%s", want, text)
 		}
 	}
-	if left, _ := os.ReadDir(o.dir); len(left) > 0 {
-		t.Errorf("the run has left %v", left)
-	}
+	checkNothingLeft(t, o)
 }
 
 // A run that is interrupted ends soon, and leaves nothing.
-func TestInterrupted(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount here")
-	}
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		t.Skip(err)
-	}
-	o := least(t, "-run", "smallfile", "-peers", "tansy", "-time", "1h")
+func testInterrupted(t *testing.T, bin string) {
+	o := least(t, "-tansy", bin, "-run", "smallfile", "-peers", "tansy", "-time", "1h")
 	ctx, stop := context.WithCancel(context.Background())
-	m, err := newMachine(ctx, o)
-	if err != nil {
-		t.Skip(err)
-	}
+	var out bytes.Buffer
 	time.AfterFunc(time.Second, stop)
-	if _, err := m.measure(ctx, workloads[0], &bytes.Buffer{}); ctx.Err() == nil {
-		t.Errorf("the run has ended by itself: %v", err)
+	if err := run(ctx, o, &out); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("%v\n%s", err, &out)
 	}
-	if err := m.close(); err != nil {
-		t.Error(err)
-	}
+	checkNothingLeft(t, o)
+}
+
+func checkNothingLeft(t *testing.T, o options) {
+	t.Helper()
 	if left, _ := os.ReadDir(o.dir); len(left) > 0 {
 		t.Errorf("the run has left %v", left)
+	}
+	if devices, _ := filepath.Glob("/sys/block/loop*/loop/backing_file"); len(devices) > 0 {
+		for _, d := range devices {
+			if file, _ := os.ReadFile(d); strings.HasPrefix(string(file), o.dir) {
+				t.Errorf("the run has left %s", d)
+			}
+		}
+	}
+}
+
+// Plots are XML, whatever figures are missing.
+func TestPlots(t *testing.T) {
+	rows := []*row{
+		{metric{Name: "files, clients: 1", Unit: "/s", Clients: 1}, map[string][]float64{ours: {1, 2}, native: {2, 2}}},
+		{metric{Name: "files, clients: 2", Unit: "/s", Clients: 2}, map[string][]float64{ours: {3}}},
+		{metric{Name: "files, clients: 8", Unit: "/s", Clients: 8}, map[string][]float64{ours: {300, 500}, native: {20, 20}}},
+	}
+	s := samples{"smallfile": {Contenders: []string{ours, native, "a<b"}, Rows: rows}, "tree": {Contenders: []string{native}}}
+	ps := plots(s)
+	if len(ps) != 2 {
+		t.Errorf("%d plots", len(ps))
+	}
+	for name, text := range ps {
+		d := xml.NewDecoder(strings.NewReader(text))
+		for {
+			_, err := d.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, text)
+			}
+		}
+		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }
 

@@ -62,8 +62,9 @@ var workloads = []workload{
 	{"pgbench", "PostgreSQL's own benchmark", fileSystems, pgbench, postgresMissing},
 	{"random", "4 KiB written at random into a file, with an fdatasync for each", fileSystems, random, nil},
 	{"app", "git clone of Tansy, and go build", fileSystems, app, inRepository},
-	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", libraryContenders, libraries, programs("go")},
 	{"tree", "very many small files unpacked, read, and removed", fileSystems, tree, programs("tar")},
+	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", libraryContenders, libraries, programs("go")},
+	{"ablations", "what each part of the design is worth: Tansy's mount without it", ablationContenders, ablations, programs("go")},
 }
 
 func main() {

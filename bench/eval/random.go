@@ -19,8 +19,10 @@ const (
 )
 
 // random overwrites pages of files at random, with an fdatasync for each.
-func random(options) (es []experiment) {
-	for _, n := range []int{1, manyUsers} {
+func random(options) []experiment { return randomBy(1, manyUsers) }
+
+func randomBy(clients ...int) (es []experiment) {
+	for _, n := range clients {
 		es = append(es, sideBySide("writes of 4 KiB", n, func(folder string) (func(int) error, io.Closer, error) {
 			f, err := randomTarget(folder)
 			r := rand.New(rand.NewPCG(1, 1))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -67,8 +68,24 @@ func (m *machine) close() error {
 type site struct {
 	*machine
 	contender
-	dir    string // where it can be used
-	mounts []*mounted
+	dir     string // where it can be used
+	mounts  []*mounted
+	program string   // of Tansy
+	env     []string // for it
+}
+
+// build builds the program that parts can be taken out of, if one is to be.
+func (s *site) build(ctx context.Context) error {
+	s.program = s.tansy
+	if !s.ablated {
+		return nil
+	}
+	folder, err := s.prepared("ablation", func(folder string) error {
+		_, err := command(ctx, "go", "build", "-tags", "ablation", "-o", filepath.Join(folder, "tansy"), "tansy/cmd/tansy")
+		return err
+	})
+	s.program, s.env = filepath.Join(folder, "tansy"), []string{"TANSY_ABLATION=" + s.without}
+	return err
 }
 
 // mounted is a mount, with the process behind it, if there is one.
@@ -82,7 +99,11 @@ func (m *machine) site(ctx context.Context, c contender) (s *site, err error) {
 	s = &site{machine: m, contender: c}
 	switch c.kind {
 	case "tansy":
-		_, err = command(ctx, m.tansy, "mkfs", m.device.node, "--force")
+		if err = s.build(ctx); err == nil {
+			c := exec.CommandContext(ctx, s.program, "mkfs", m.device.node, "--force")
+			c.Env, c.SysProcAttr = append(os.Environ(), s.env...), apart
+			_, err = output(c)
+		}
 	case "ext4":
 		// All of it now, not in the background while something is measured.
 		_, err = command(ctx, "mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", m.device.node)
@@ -106,7 +127,11 @@ func (s *site) mount() error {
 	s.dir = below
 	m := &mounted{dir: below}
 	if s.kind == "tansy" {
-		if m.server, err = startServer(s.env, s.tansy, "mount", s.device.node, below, "--allow-other"); err != nil {
+		flags := []string{"mount", s.device.node, below, "--allow-other"}
+		if s.cache != "" {
+			flags = append(flags, "--cache", s.cache)
+		}
+		if m.server, err = startServer(s.env, s.program, flags...); err != nil {
 			return err
 		}
 	} else if err := unix.Mount(s.device.node, below, s.kind, unix.MS_NOATIME, s.contender.options); err != nil {

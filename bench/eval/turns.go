@@ -19,7 +19,7 @@ func (m *machine) measure(ctx context.Context, w workload, out io.Writer) (*meas
 	for _, c := range cs {
 		all.Contenders = append(all.Contenders, c.name)
 	}
-	printHeader(out, all.Contenders)
+	all.header(out)
 	for _, e := range w.experiments(m.options) {
 		rows := make([]*row, len(e.metrics))
 		for i := range rows {
@@ -34,7 +34,7 @@ func (m *machine) measure(ctx context.Context, w workload, out io.Writer) (*meas
 			}
 		}
 		for _, row := range rows {
-			printRow(out, row, all.Contenders)
+			all.row(out, row)
 		}
 		all.Rows = append(all.Rows, rows...)
 	}
