@@ -115,7 +115,7 @@ func (p *postgres) make(ctx context.Context, data string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(conf, "listen_addresses = ''\ndynamic_shared_memory_type = mmap\nautovacuum = off\n")
+	_, err = io.WriteString(conf, "listen_addresses = ''\nautovacuum = off\n")
 	if err := errors.Join(err, conf.Close()); err != nil {
 		return err
 	}
