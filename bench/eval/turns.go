@@ -28,8 +28,15 @@ func (m *machine) measure(ctx context.Context, w workload, out io.Writer) (*meas
 		for r := range m.rounds {
 			for k := range cs {
 				c := cs[(r+k)%len(cs)]
-				if err := m.once(ctx, c, e, rows); err != nil {
+				figures, err := m.once(ctx, c, e)
+				if err != nil {
 					return nil, fmt.Errorf("%s: %w", c.name, err)
+				}
+				for i, f := range figures {
+					rows[i].Figures[c.name] = append(rows[i].Figures[c.name], f)
+					if m.verbose {
+						fmt.Fprintf(out, "    round %d, %s: %s, %s: %s\n", r+1, c.name, e.metrics[i].Name, e.metrics[i].Unit, number(f))
+					}
 				}
 			}
 		}
@@ -41,19 +48,12 @@ func (m *machine) measure(ctx context.Context, w workload, out io.Writer) (*meas
 	return all, nil
 }
 
-// once adds one figure of a contender to each row.
-func (m *machine) once(ctx context.Context, c contender, e experiment, rows []*row) (err error) {
+// once has a contender do an experiment, and returns a figure for each of the metrics.
+func (m *machine) once(ctx context.Context, c contender, e experiment) (figures []float64, err error) {
 	s, err := m.site(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.unmount()) }()
-	figures, err := e.run(ctx, s)
-	if err != nil {
-		return err
-	}
-	for i, f := range figures {
-		rows[i].Figures[c.name] = append(rows[i].Figures[c.name], f)
-	}
-	return nil
+	return e.run(ctx, s)
 }
