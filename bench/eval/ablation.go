@@ -13,13 +13,13 @@ const whole = "whole"
 
 var everyAblation = []contender{
 	{name: whole, about: "Tansy's mount with nothing taken out, built like those below"},
-	{name: "one lock", without: ablation.OneLock, about: "one transaction at a time"},
-	{name: "no group commit", without: ablation.NoGroupCommit, about: "one transaction at a time, durable before the next one begins"},
-	{name: "no overlap", without: ablation.NoOverlap, about: "the log is not written while blocks are written home"},
-	{name: "two barriers", without: ablation.TwoBarriers, about: "each barrier is followed by one more block and one more barrier"},
-	{name: "no direct writes", without: ablation.NoDirect, about: "large new data go through the log, too"},
-	{name: "least cache", cache: "4M", about: "a block cache of 4 MiB, the least that one transaction needs"},
-	{name: "no codes", without: ablation.NoCodes, about: "no tree of codes: what is read is believed"},
+	{name: ablation.OneLock, without: ablation.OneLock, about: "one transaction at a time"},
+	{name: ablation.NoGroupCommit, without: ablation.NoGroupCommit, about: "one transaction at a time, durable before the next one begins"},
+	{name: ablation.NoOverlap, without: ablation.NoOverlap, about: "the log is not written while blocks are written home"},
+	{name: ablation.TwoBarriers, without: ablation.TwoBarriers, about: "each barrier is followed by one more block and one more barrier"},
+	{name: ablation.NoDirect, without: ablation.NoDirect, about: "large new data go through the log, too"},
+	{name: "least-cache", cache: "4M", about: "a block cache of 4 MiB, the least that one transaction needs"},
+	{name: ablation.NoCodes, without: ablation.NoCodes, about: "no tree of codes: what is read is believed"},
 }
 
 func ablationContenders(o options) []contender {

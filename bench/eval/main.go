@@ -8,9 +8,9 @@
 // has aged. The contenders take turns, and each round begins with the next one, so that a change of the machine's mood hits all alike.
 //
 //	main.go       flags, the list of workloads
-//	options.go    how much is done, and for how long
+//	options.go    how much is done, and for how long; prepared.go: what is made once for all
 //	device.go     the image and the loop device
-//	site.go       a file system made, mounted, and unmounted again
+//	site.go       a file system made, mounted, and unmounted again; server.go: the process behind a mount
 //	contender.go  what is compared: Tansy, ext4 and others, with FUSE between or not
 //	passfuse.go   the process that passes everything through FUSE and does nothing else
 //	turns.go      measuring in turns; repeat.go: clients side by side
@@ -98,6 +98,11 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("only root can make and mount file systems")
 	}
+	if o.write != "" {
+		if _, _, err := page(o.write); err != nil {
+			return err
+		}
+	}
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("interrupted (%w)", err)
@@ -119,18 +124,25 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 				continue
 			}
 		}
-		measured, err := m.measure(ctx, w, out)
+		cs := w.contenders(o)
+		if len(cs) == 0 {
+			fmt.Fprintln(out, "  left out: none of the contenders is here")
+			continue
+		}
+		measured, err := m.measure(ctx, w, cs, out)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		measured.Conditions = about
 		s[w.name] = measured
+		if o.write != "" { // now: what comes later may fail
+			if err := writeReport(o.write, s); err != nil {
+				return err
+			}
+		}
 	}
 	fmt.Fprintln(out)
 	printTargets(out, s)
-	if o.write != "" {
-		return writeReport(o.write, s)
-	}
 	return nil
 }
 

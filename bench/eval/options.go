@@ -75,6 +75,11 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	if err == nil {
 		_, err = chosen(o.workloads)
 	}
+	for _, name := range o.contenders {
+		if err == nil && !slices.ContainsFunc(allContenders(), func(c contender) bool { return c.name == name }) {
+			err = fmt.Errorf("there is no contender %q", name)
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(errs, "eval:", err)
 	}
@@ -97,6 +102,7 @@ examples:
   go run ./bench/eval -quick                               does everything run? no figures to quote
   go run ./bench/eval -write docs                          everything, into docs/evaluation.md
   go run ./bench/eval -run smallfile -peers tansy,ext4     two file systems, one workload
+  go run ./bench/eval -run ablations -peers whole,no-codes what one part of the design is worth
   go run ./bench/eval -run largefile -file 1000 -rounds 5
 `)
 }

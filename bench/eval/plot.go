@@ -21,8 +21,17 @@ func plots(s samples) map[string]string {
 	return ps
 }
 
-// colors of contenders, in their order.
 var colors = []string{"#1b6ca8", "#d1495b", "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#2e4057", "#a0522d", "#008b8b"}
+
+// color is that of a contender in all plots.
+func color(name string) string {
+	for _, family := range [][]contender{everyFileSystem, everyLibrary} {
+		if i := slices.IndexFunc(family, func(c contender) bool { return c.name == name }); i >= 0 {
+			return colors[i%len(colors)]
+		}
+	}
+	return "black"
+}
 
 // A drawing is an SVG that grows.
 type drawing struct {
@@ -45,7 +54,7 @@ func (d *drawing) box(x, y, w, h float64, color string) {
 // key says which color is whose.
 func (d *drawing) key(x, y float64, names []string) {
 	for i, n := range names {
-		d.box(x, y+16*float64(i), 10, 10, colors[i%len(colors)])
+		d.box(x, y+16*float64(i), 10, 10, color(n))
 		d.text(x+15, y+16*float64(i)+9, "start", n)
 	}
 }
@@ -97,15 +106,15 @@ func scalingPlot(name string, m *measured) string {
 	for _, r := range rows {
 		d.text(x(r.Clients), bottom+16, "middle", fmt.Sprint(r.Clients))
 	}
-	for i, c := range m.Contenders {
+	for _, c := range m.Contenders {
 		var points []string
 		for _, r := range rows {
 			if s, ok := r.of(c); ok {
 				points = append(points, fmt.Sprintf("%.1f,%.1f", x(r.Clients), y(s.median)))
-				d.line(x(r.Clients), y(s.least), x(r.Clients), y(s.most), colors[i%len(colors)])
+				d.line(x(r.Clients), y(s.least), x(r.Clients), y(s.most), color(c))
 			}
 		}
-		fmt.Fprintf(&d.body, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(points, " "), colors[i%len(colors)])
+		fmt.Fprintf(&d.body, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(points, " "), color(c))
 	}
 	d.key(right+15, top, m.Contenders)
 	return d.String()
@@ -143,7 +152,7 @@ func ratioPlot(s samples) string {
 		d.text(left-8, y+height/2+4, "end", g.label)
 		for i, c := range names {
 			if x, ok := g.row.ratio(c, native); ok {
-				d.box(left, y+barHeight*float64(i), unit*min(x.median, longest), barHeight-1, colors[i%len(colors)])
+				d.box(left, y+barHeight*float64(i), unit*min(x.median, longest), barHeight-1, color(c))
 				if x.median > longest {
 					d.text(left+unit*longest+4, y+barHeight*float64(i)+8, "start", fmt.Sprintf("%.1f", x.median))
 				}

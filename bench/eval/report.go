@@ -63,8 +63,27 @@ const (
 	figuresEnd   = "<!-- end of figures -->\n"
 )
 
+// page is what stands before the figures of the report, and after them.
+func page(folder string) (before, after string, err error) {
+	path := filepath.Join(folder, "evaluation.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	before, rest, ok := strings.Cut(string(text), figuresBegin)
+	_, after, too := strings.Cut(rest, figuresEnd)
+	if !ok || !too {
+		return "", "", fmt.Errorf("%s has no place for figures", path)
+	}
+	return before, after, nil
+}
+
 // writeReport puts figures in the place of older ones of the same workloads, and of all that are there then makes tables and plots.
 func writeReport(folder string, s samples) error {
+	before, after, err := page(folder)
+	if err != nil {
+		return err
+	}
 	all, err := readSamples(folder)
 	if err != nil {
 		return err
@@ -73,22 +92,12 @@ func writeReport(folder string, s samples) error {
 	if err := all.write(folder); err != nil {
 		return err
 	}
-	path := filepath.Join(folder, "evaluation.md")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), figuresBegin)
-	_, after, too := strings.Cut(rest, figuresEnd)
-	if !ok || !too {
-		return fmt.Errorf("%s has no place for figures", path)
-	}
 	for name, plot := range plots(all) {
 		if err := os.WriteFile(filepath.Join(folder, "evaluation", name), []byte(plot), 0o644); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(path, []byte(before+figuresBegin+figures(all)+figuresEnd+after), 0o644)
+	return os.WriteFile(filepath.Join(folder, "evaluation.md"), []byte(before+figuresBegin+figures(all)+figuresEnd+after), 0o644)
 }
 
 // figures are the tables and plots of all workloads.

@@ -10,11 +10,7 @@ import (
 )
 
 // measure has all contenders do each experiment of a workload, in turns, and prints a row as soon as it is known.
-func (m *machine) measure(ctx context.Context, w workload, out io.Writer) (*measured, error) {
-	cs := w.contenders(m.options)
-	if len(cs) == 0 {
-		fmt.Fprintln(out, "  none of the contenders is here")
-	}
+func (m *machine) measure(ctx context.Context, w workload, cs []contender, out io.Writer) (*measured, error) {
 	all := &measured{About: w.about}
 	for _, c := range cs {
 		all.Contenders = append(all.Contenders, c.name)
