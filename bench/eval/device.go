@@ -35,10 +35,6 @@ func newDevice(ctx context.Context, dir string, size int64) (d *device, err erro
 	queue := filepath.Join("/sys/block", filepath.Base(d.node))
 	dio, _ := os.ReadFile(filepath.Join(queue, "loop/dio"))
 	d.direct = strings.TrimSpace(string(dio)) == "1"
-	// Discards would make holes in the image, which are no longer as fast as what is written.
-	if err := os.WriteFile(filepath.Join(queue, "queue/discard_max_bytes"), []byte("0"), 0); err != nil {
-		return nil, errors.Join(err, d.close())
-	}
 	return d, nil
 }
 
