@@ -108,7 +108,7 @@ func TestMountedOver(t *testing.T) {
 	over := filepath.Join(m.Dir, "over")
 	must(t, os.WriteFile(over, []byte("data"), 0o600))
 	must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
-	for !strings.Contains(m.Log.String(), "is mounted over it") {
+	for !strings.Contains(m.Log.String(), "is mounted over it") && !t.Failed() {
 		content(t, over, "data")
 	}
 	content(t, over, "data")
