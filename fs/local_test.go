@@ -203,6 +203,8 @@ func TestRangesRefused(t *testing.T) {
 	want(t, v.Allocate(root, h, MaxSize-1, 2), ErrFBig)
 	want(t, v.Allocate(root, h, 1<<63, 1<<63), ErrFBig)
 	want(t, v.ZeroRange(root, h, MaxSize, 1), ErrFBig)
+	want(t, v.Allocate(root, h, MaxSize-MaxIO, 2*MaxIO), ErrFBig)
+	wantUsed(t, v, h, 4, "refused as a whole")
 	want(t, v.Allocate(root, h, 0, 0), ErrInval)
 	want(t, v.Allocate(root, v.Root(), 0, 1), ErrInval)
 	want(t, v.PunchHole(root, v.Root(), 0, 1), ErrInval)
