@@ -63,6 +63,53 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
+// Of one volume some wait for the device and others do not; when one that does returns, what the others did before is durable, too.
+func TestDeferring(t *testing.T) {
+	sim := disk.NewSim(6000)
+	d := &slowBarrier{Disk: sim, began: make(chan struct{}, 1), open: make(chan struct{})}
+	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
+	v := open(t, d, fs.Options{})
+	defer closeFS(t, v)
+	sim.Record()
+	d.held.Store(true)
+
+	done := make(chan error)
+	go func() { done <- changes(v.Deferring()) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute): // it has waited for a device that does nothing
+		close(d.open)
+		t.Fatalf("a change waits for the device; %v", <-done)
+	}
+
+	go func() {
+		_, err := v.Mkdir(root, v.Root(), []byte("stable"), nil)
+		done <- err
+	}()
+	<-d.began
+	select {
+	case err := <-done:
+		t.Errorf("a change did not wait for the device: %v", err)
+	default:
+	}
+	close(d.open)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for image := range sim.At(sim.Ops()).Crashes(4, 1, true) {
+		v := open(t, image, fs.Options{})
+		for _, name := range []string{"stable", "d"} {
+			if _, err := v.Lookup(root, v.Root(), []byte(name)); err != nil {
+				t.Errorf("%s after a crash: %v", name, err)
+			}
+		}
+		closeFS(t, v)
+	}
+}
+
 // changes makes one change of each kind.
 func changes(v *fs.FS) error {
 	dir, err := v.Mkdir(root, v.Root(), []byte("d"), nil)

@@ -31,7 +31,8 @@ import (
 // freed in the background.
 type FS struct {
 	*volume
-	id *CallID // of the one call that it is for; nil: of any, which are not known
+	id       *CallID // of the one call that it is for; nil: of any, which are not known
+	deferred bool    // no call waits for the device, as with Options.Deferred
 }
 
 // volume is what all calls use.
@@ -43,7 +44,6 @@ type volume struct {
 	clock    Clock
 	log      *slog.Logger
 	readOnly bool
-	deferred bool
 	root     Handle
 	verifier uint64
 	free     *freer
@@ -90,6 +90,10 @@ type Options struct {
 	host disk.Host // of the device
 	dmg  *damage   // of the volume
 }
+
+// Deferring is the same volume for those who do not wait for the device, as with Options.Deferred: what they do comes into the
+// one order of all changes, and those who do wait, wait for what came before.
+func (v *FS) Deferring() *FS { return &FS{v.volume, v.id, true} }
 
 func newVerifier() uint64 {
 	var b [8]byte

@@ -6,7 +6,7 @@ import "tansy/internal/gen/onceops"
 // for callers that do not send calls again, and on volumes that were made without places.
 
 // Once implements OnceFileSystem.
-func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id} }
+func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred} }
 
 // once is run for a call that may come again, if id is not nil. op is told the place of its record, and the time.
 func (v *FS) once(c *call, p uint32, id *CallID, op func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool)) error {

@@ -42,7 +42,7 @@ var places = regions.Companion_Default___
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
-	v := &FS{volume: &volume{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, deferred: o.Deferred, verifier: newVerifier(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams)}}
+	v := &FS{volume: &volume{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams)}, deferred: o.Deferred}
 	if v.clock == nil {
 		v.clock = time.Now
 	}

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/ablation"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
@@ -298,7 +299,10 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	dd := ddisk.New(d)
+	if ablation.On(ablation.NoCodes) {
+		p.Pages = 0
+	}
+	dd := ddisk.New(ablation.Disk(d))
 	stop := reportProgress(dd, o.Log)
 	defer stop()
 	blocks, pages := split(o.CacheBytes)
@@ -426,7 +430,11 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 // through the log, which writes them twice. It promises nothing: the wish is granted if the
 // block's allocation bit is known to be clear on the device, so that a crash need not leave
 // its contents alone. A commit is as atomic and as durable as without the wish.
-func (j *Journal) Bulk(a uint64) { j.core.Notes.Wish(a) }
+func (j *Journal) Bulk(a uint64) {
+	if !ablation.On(ablation.NoDirect) {
+		j.core.Notes.Wish(a)
+	}
+}
 
 func (j *Journal) status(st uint32) error {
 	switch st {

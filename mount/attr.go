@@ -13,7 +13,7 @@ import (
 	"tansy/fs"
 )
 
-// How long the kernel may keep what it was told. All changes come through it, so names could be kept for ever, and
+// How long the kernel may keep what it was told, if all changes come through it: names could be kept for ever, and
 // attributes but for the number of blocks, which goes down later than the size does.
 const (
 	entryTimeout = time.Hour
@@ -68,8 +68,8 @@ func (f *fileSystem) attr(a *fs.Attr, out *fuse.Attr) {
 func (f *fileSystem) entry(h fs.Handle, a *fs.Attr, out *fuse.EntryOut) {
 	f.nodes.learn(h)
 	out.NodeId, out.Generation = nodeID(h), h.Gen
-	out.SetEntryTimeout(entryTimeout)
-	out.SetAttrTimeout(attrTimeout)
+	out.SetEntryTimeout(f.keepNames)
+	out.SetAttrTimeout(f.keepAttrs)
 	f.attr(a, &out.Attr)
 }
 
@@ -89,7 +89,7 @@ func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 		return status(err)
 	}
 	f.attr(&a, &out.Attr)
-	out.SetTimeout(attrTimeout)
+	out.SetTimeout(f.keepAttrs)
 	return fuse.OK
 }
 
@@ -119,7 +119,7 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		return status(err)
 	}
 	f.attr(w.After, &out.Attr)
-	out.SetTimeout(attrTimeout)
+	out.SetTimeout(f.keepAttrs)
 	return fuse.OK
 }
 

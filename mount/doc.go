@@ -8,7 +8,8 @@
 // lives until it is closed.
 //
 // The kernel checks permissions, for it knows all groups of a process, and asks in the name of user 0. It also keeps
-// names, attributes and contents in its caches for as long as it likes: nobody else changes the volume.
+// names, attributes and contents in its caches for as long as it likes, if nobody else changes the volume. Of one that is served at the
+// same time (Options.Shared) it keeps nothing, and each sees what the other did when the call has returned; see shared.go.
 //
 // Only Linux has what this needs.
 package mount

@@ -4,13 +4,17 @@ package mount
 
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"tansy/fs"
 )
 
-// Open implements fuse.RawFileSystem. What the kernel has of the contents is right.
+// Open implements fuse.RawFileSystem.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	out.OpenFlags = f.openFlags
+	if f.shared {
+		return status(f.openShared(in.NodeId))
+	}
 	return status(f.nodes.open(in.NodeId))
 }
 
@@ -44,8 +48,14 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 	if err != nil {
 		return 0, status(err)
 	}
+	offset := in.Offset
+	if f.shared {
+		if offset, err = f.beforeWrite(h, in); err != nil {
+			return 0, status(err)
+		}
+	}
 	for len(data) > 0 {
-		n, _, _, err := f.volume.Write(superuser, h, in.Offset+uint64(written), data, f.stability)
+		n, _, _, err := f.volume.Write(superuser, h, offset+uint64(written), data, f.stability)
 		if err != nil && written > 0 {
 			break // the kernel comes again for the rest, and is told
 		}
@@ -53,6 +63,9 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 			return 0, status(err)
 		}
 		written, data = written+n, data[n:]
+	}
+	if f.shared && in.Flags&unix.O_DSYNC != 0 { // which O_SYNC has in it, too
+		return written, status(f.volume.Sync())
 	}
 	return written, fuse.OK
 }

@@ -138,8 +138,8 @@ func (h *hiding) remove(name string) error {
 }
 
 // losing calls take, which takes a name away from whatever file has it. If that is its last one and the file is open,
-// it is hidden first. The kernel changes no other name in this directory meanwhile.
-func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error) error {
+// it is hidden first; anyway: the name goes also if the file cannot be hidden. The kernel changes no other name in this directory meanwhile.
+func (f *fileSystem) losing(dir fs.Handle, name []byte, anyway bool, take func() error) error {
 	n, err := f.volume.Lookup(superuser, dir, name)
 	if err != nil {
 		return take() // which says what is wrong, if anything is
@@ -148,7 +148,7 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error) error
 	defer f.nodes.lockNames(id)()
 	a, err := f.volume.Getattr(n.Handle)
 	if err != nil {
-		return err
+		return take() // the file has gone; the name may be another's
 	}
 	last := a.Type == fs.Directory || a.Nlink == 1
 	open, hidden := f.nodes.isOpen(id)
@@ -160,14 +160,28 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error) error
 		return err
 	}
 	if hidden, err = f.hidden.link(n.Handle); err != nil {
+		if anyway {
+			return take()
+		}
 		return err
 	}
 	f.nodes.with(id, func(x *node) { x.hidden = hidden }) // from here on the link does not count
 	if err := take(); err != nil {
-		f.nodes.with(id, func(x *node) { x.hidden = "" })
-		return errors.Join(err, f.hidden.remove(hidden))
+		return errors.Join(err, f.unhide(id, hidden))
+	}
+	if f.shared {
+		// It may have a name for all that: one renamed to itself, one that others link meanwhile, or if take was done before and this was another file.
+		if a, err := f.volume.Getattr(n.Handle); err == nil && a.Nlink > 1 {
+			return f.unhide(id, hidden)
+		}
 	}
 	return nil
+}
+
+// unhide undoes the hiding of a file, which has another name.
+func (f *fileSystem) unhide(id uint64, name string) error {
+	f.nodes.with(id, func(x *node) { x.hidden = "" })
+	return f.hidden.remove(name)
 }
 
 // close notes that a file is closed once. With the last time a hidden one is removed.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -25,14 +26,20 @@ type Volume interface {
 	fs.FileSystem
 	Space() (fs.Stat, error)
 	Sync() error
+
+	Seek(c *fs.Cred, h fs.Handle, off uint64, hole bool) (uint64, error)
+	Allocate(c *fs.Cred, h fs.Handle, off, n uint64) error
+	PunchHole(c *fs.Cred, h fs.Handle, off, n uint64) error
+	ZeroRange(c *fs.Cred, h fs.Handle, off, n uint64) error
 }
 
 // Options say how to mount.
 type Options struct {
 	Source     string   // what mount(8) and df(1) show
-	ReadOnly   bool     // the volume was opened so
+	ReadOnly   bool     // nothing is changed through the mount
 	Sync       bool     // the volume was not opened with Deferred: every change is durable when it returns
 	AllowOther bool     // others than who mounts it may use it
+	Shared     bool     // others change the volume, too, through Mount.Beside
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 	Log        *slog.Logger
 }
@@ -64,12 +71,20 @@ type fileSystem struct {
 	nodes     *nodes
 	hidden    *hiding
 	log       *slog.Logger
+
+	// What the kernel may keep of what it is told.
+	keepNames, keepAttrs time.Duration
+	openFlags            uint32 // of contents
+	shared               bool
+	forget               func(id uint64, from, n int64) fuse.Status // has the kernel forget contents, if it has any
 }
 
 // Mount is a volume that is mounted.
 type Mount struct {
-	dir  string
-	done chan struct{}
+	files  *fileSystem
+	dir    string
+	device string // its number in the table of mounts
+	done   chan struct{}
 }
 
 // New mounts a volume on a directory. The file system can be used when it returns.
@@ -77,6 +92,9 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
+	}
+	if whole, err := filepath.EvalSymlinks(dir); err == nil { // as the table of mounts has it
+		dir = whole
 	}
 	if err := usable(dir); err != nil {
 		return nil, err
@@ -92,12 +110,18 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	m := &Mount{dir, make(chan struct{})}
+	f.forget = server.InodeNotify
+	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		server.Serve()
 	}()
-	if err := readAhead(dir); err != nil && os.Geteuid() == 0 {
+	at, err := on(dir)
+	if err != nil {
+		return nil, errors.Join(err, Unmount(dir, true))
+	}
+	m.device = at.Device
+	if err := readAhead(m.device); err != nil && os.Geteuid() == 0 {
 		o.Log.Warn("the kernel reads no more ahead than it does by itself", "err", err)
 	}
 	return m, nil
@@ -105,16 +129,21 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 
 // readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
 // that is read in order from the device is read several times as fast. Only root can say so.
-func readAhead(dir string) error {
+func readAhead(device string) error {
+	return os.WriteFile("/sys/class/bdi/"+device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
+}
+
+// on is what is mounted on a directory now.
+func on(dir string) (Mounted, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return err
+		return Mounted{}, err
 	}
 	m, ok := At(string(table), dir)
 	if !ok {
-		return fmt.Errorf("%s is not mounted", dir)
+		return m, fmt.Errorf("%s: %w", dir, ErrNotThere)
 	}
-	return os.WriteFile("/sys/class/bdi/"+m.Device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
+	return m, nil
 }
 
 // Mounted is a line of the table of mounts.
@@ -133,8 +162,14 @@ func At(table, dir string) (m Mounted, ok bool) {
 	return m, ok
 }
 
-// Type is that of volumes in the table of mounts.
-const Type = "fuse.tansy"
+// Types of volumes in the table of mounts. Who unmounts one that is Shared need not wait until it is closed.
+const (
+	Type       = typePrefix + name
+	TypeShared = typePrefix + nameShared
+
+	typePrefix       = "fuse."
+	name, nameShared = "tansy", "tansy-served"
+)
 
 // newFileSystem returns what answers for a volume.
 func newFileSystem(v Volume, o Options) (*fileSystem, error) {
@@ -144,6 +179,11 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	}
 	if o.Sync {
 		f.stability = fs.FileSync
+	}
+	if f.shared = o.Shared; f.shared {
+		f.openFlags = fuse.FOPEN_DIRECT_IO
+	} else {
+		f.keepNames, f.keepAttrs, f.openFlags = entryTimeout, attrTimeout, fuse.FOPEN_KEEP_CACHE
 	}
 	f.nodes = newNodes(f.root)
 	var err error
@@ -171,7 +211,7 @@ func usable(dir string) error {
 // fuse are the options for the library and the kernel.
 func (o *Options) fuse() *fuse.MountOptions {
 	m := &fuse.MountOptions{
-		Name: "tansy", FsName: o.Source, AllowOther: o.AllowOther,
+		Name: name, FsName: o.Source, AllowOther: o.AllowOther,
 		Options:  []string{"default_permissions"},
 		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 32, MaxInflightRequestBytes: MaxPending,
 		ExplicitDataCacheControl: true, // nobody else changes contents
@@ -180,6 +220,11 @@ func (o *Options) fuse() *fuse.MountOptions {
 		DisableSplice:            true, // what is read is in memory
 		ExtraCapabilities:        fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT,
 		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	if o.Shared {
+		m.Name = nameShared
+		m.ExtraCapabilities |= fuse.CAP_DIRECT_IO_ALLOW_MMAP
+		m.DisableReadDirPlus = true // the attributes would be asked for again
 	}
 	if os.Geteuid() == 0 {
 		m.DirectMountStrict = true
@@ -206,8 +251,20 @@ func (o *Options) fuse() *fuse.MountOptions {
 // Done is closed when the file system is unmounted and nobody uses it any more.
 func (m *Mount) Done() <-chan struct{} { return m.done }
 
-// Unmount is Unmount of the directory that it is mounted on.
-func (m *Mount) Unmount(lazy bool) error { return Unmount(m.dir, lazy) }
+// Unmount is Unmount of the directory that it is mounted on, if it is still there and nothing is mounted over it (ErrNotThere).
+func (m *Mount) Unmount(lazy bool) error {
+	at, err := on(m.dir)
+	if err != nil {
+		return err
+	}
+	if at.Device != m.device {
+		return fmt.Errorf("%s: %s (%s) is mounted over it: %w", m.dir, at.Source, at.Type, ErrNotThere)
+	}
+	return Unmount(m.dir, lazy)
+}
+
+// ErrNotThere is wrapped by Unmount's error when something else is mounted on the directory, or nothing.
+var ErrNotThere = errors.New("the file system is not mounted there")
 
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
 var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")
@@ -229,7 +286,7 @@ func Unmount(dir string, lazy bool) error {
 	case unix.EBUSY:
 		return fmt.Errorf("%s: %w", dir, ErrBusy)
 	case unix.EINVAL:
-		return fmt.Errorf("%s: nothing is mounted there", dir)
+		return fmt.Errorf("%s: %w", dir, ErrNotThere)
 	}
 	return fmt.Errorf("unmount %s: %w", dir, err)
 }

@@ -25,7 +25,7 @@ func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, o
 	}
 	n, err := f.volume.Lookup(superuser, dir, []byte(name))
 	if err == fs.ErrNoEnt || err == nil && f.isHidden(in.NodeId, name) {
-		out.SetEntryTimeout(entryTimeout)
+		out.SetEntryTimeout(f.keepNames)
 		return fuse.OK
 	}
 	if err != nil {
@@ -126,11 +126,14 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	n, err := f.create(&in.InHeader, name, in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
 		return f.volume.Create(c, dir, []byte(name), fs.Guarded, s, 0)
 	})
+	if err == fs.ErrExist && f.shared && in.Flags&unix.O_EXCL == 0 {
+		err = fs.ErrStale // somebody else has made it since the kernel looked, who now looks once more
+	}
 	if st := f.made(n, err, &out.EntryOut); st != fuse.OK {
 		return st
 	}
 	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens++ })
-	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	out.OpenFlags = f.openFlags
 	return fuse.OK
 }
 
@@ -157,7 +160,7 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens, x.hidden = 1, hidden })
 	f.entry(n.Handle, &n.Attr, &out.EntryOut)
 	f.nodes.forget(nodeID(n.Handle), 1) // it was learnt twice
-	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	out.OpenFlags = f.openFlags
 	return fuse.OK
 }
 
@@ -201,14 +204,14 @@ func (f *fileSystem) take(in *fuse.InHeader, name string, by func(*fs.Cred, fs.H
 	if err != nil {
 		return status(err)
 	}
-	return status(f.losing(dir, []byte(name), func() error {
+	return status(f.losing(dir, []byte(name), false, func() error {
 		_, err := by(superuser, dir, []byte(name))
 		return err
 	}))
 }
 
 // Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first
-// whether there is one to be replaced is to be sure (RENAME_NOREPLACE).
+// whether there is one to be replaced is to be sure (RENAME_NOREPLACE), if nobody else changes the volume.
 func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
 	if in.Flags&^unix.RENAME_NOREPLACE != 0 {
 		return fuse.EINVAL
@@ -235,7 +238,7 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 			return status(err)
 		}
 	}
-	return status(f.losing(to, []byte(newName), func() error {
+	return status(f.losing(to, []byte(newName), false, func() error {
 		_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
 		return err
 	}))

@@ -150,6 +150,9 @@ func (m *mounting) run(source, dir string) int {
 	if _, err := os.Stat(source); missing(source) {
 		return fail(fmt.Errorf("%w (tansy mkfs makes a volume)", err))
 	}
+	if hides(dir, source) {
+		return fail(errHides)
+	}
 	const heap = overhead - slack + mount.MaxPending
 	tune(heap)
 	v := &volume{place: place{source, "/"}, log: log.Logger}
@@ -195,6 +198,24 @@ func (m *mounting) run(source, dir string) int {
 		return fail(err)
 	}
 	return exitOK
+}
+
+var errHides = errors.New("the volume lies below the directory: mounted there, it would hide itself")
+
+// hides tells whether what is mounted on dir hides the volume, which would be taken for deleted then.
+func hides(dir, source string) bool {
+	if remote(source) {
+		return false
+	}
+	dir, err1 := filepath.EvalSymlinks(dir)
+	source, err2 := filepath.EvalSymlinks(source)
+	dir, err3 := filepath.Abs(dir)
+	source, err4 := filepath.Abs(source)
+	if errors.Join(err1, err2, err3, err4) != nil {
+		return false // which others say
+	}
+	way, err := filepath.Rel(dir, source)
+	return err == nil && filepath.IsLocal(way)
 }
 
 // untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A first
@@ -288,7 +309,7 @@ umount(8) does the same, but does not wait for the volume.
 	return exitOK
 }
 
-// unmount unmounts a volume and waits until it is closed.
+// unmount unmounts a volume and waits until it is closed, unless it is served, too.
 func unmount(dir string, lazy bool) error {
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // dir itself may hang, or be dead
 		dir = filepath.Join(parent, filepath.Base(dir))
@@ -298,10 +319,10 @@ func unmount(dir string, lazy bool) error {
 		return err
 	}
 	at, ok := mount.At(string(table), dir)
-	if !ok || at.Type != mount.Type {
+	if !ok || at.Type != mount.Type && at.Type != mount.TypeShared {
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
-	if err := mount.Unmount(dir, lazy); err != nil || lazy {
+	if err := mount.Unmount(dir, lazy); err != nil || lazy || at.Type == mount.TypeShared {
 		return err
 	}
 	if remote(at.Source) {

@@ -84,6 +84,8 @@ func serve(args []string) int {
                                                 an export of an NBD server (docs/nbd.md)
   tansy serve --volume 'rbd:pool/image?id=tansy' --listen :2049 --standby --on-active 'ip address add 192.0.2.9/24 dev eth0'
                                                 an image of Ceph, on each of two hosts: one serves, the other takes over (docs/standby.md)
+  tansy serve --mount /mnt --mount-options allow_other
+                                                a file system of this machine, too (Linux; docs/mount.md)
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device
@@ -116,6 +118,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	f.UintVar(&find.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
 	var heir succession
 	heir.flags(f)
+	var local localMount
+	local.flags(f)
 	var limit limits
 	limit.flags(f.FlagSet)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
@@ -139,6 +143,9 @@ went to another server, or may have; nothing was answered since. One of several 
 		return misused(f, fmt.Sprintf("a cache of %v is more than the memory there is for the server, %s", &cache, about(m)))
 	}
 	if wrong := heir.wrong(places.list); wrong != "" {
+		return misused(f, wrong)
+	}
+	if wrong := local.wrong(places.list); wrong != "" {
 		return misused(f, wrong)
 	}
 	if wrong := limit.wrong(); wrong != "" {
@@ -183,7 +190,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	clean, pinned := divide(uint64(cache) / uint64(len(places.list)))
 	n := int64(len(places.list))
-	heap := (n-1)*perVolume + n*int64(pinned) + overhead - slack + limit.memory() // the caches lie outside of what Go counts
+	heap := (n-1)*perVolume + n*int64(pinned) + overhead - slack + limit.memory() + local.memory() // the caches lie outside of what Go counts
 	tune(heap)
 
 	find.log = log.Logger
@@ -289,6 +296,15 @@ went to another server, or may have; nothing was answered since. One of several 
 	if *manageGids {
 		groupsOf = groups.New(nil).Of
 	}
+	closeAll := func() (err error) {
+		if !local.end(volumes[0]) {
+			return nil
+		}
+		for _, v := range volumes {
+			err = errors.Join(err, v.close())
+		}
+		return err
+	}
 	cfg := server.Config{Log: log.Logger, RootSquash: *rootSquash, Groups: groupsOf, RPC: limit.config()}
 	for i, v := range volumes {
 		served := v.served()
@@ -298,14 +314,13 @@ went to another server, or may have; nothing was answered since. One of several 
 	if volumes[0].owner != nil {
 		cfg.RPC.MayReply = volumes[0].mayReply
 	}
+	if len(volumes) == 1 {
+		if cfg.Volumes[0].FS, err = local.start(volumes[0], *readOnly); err != nil {
+			return fail(errors.Join(err, closeAll()))
+		}
+	}
 	s := server.New(cfg)
 	watchAll(stop, volumes, s, lost)
-	closeAll := func() (err error) {
-		for _, v := range volumes {
-			err = errors.Join(err, v.close())
-		}
-		return err
-	}
 	ls, err := port.listen()
 	if err != nil {
 		return fail(errors.Join(err, closeAll()))
@@ -322,6 +337,7 @@ went to another server, or may have; nothing was answered since. One of several 
 		st.Serve(sources(ls[0].Addr(), s, volumes))
 		context.AfterFunc(stop, st.Stop)
 	}
+	local.print(out, volumes[0])
 	for _, l := range ls {
 		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
 	}
@@ -342,6 +358,8 @@ went to another server, or may have; nothing was answered since. One of several 
 		if err := closeAll(); err != nil {
 			code = fail(err)
 		}
+	} else {
+		local.end(volumes[0])
 	}
 	for _, v := range volumes {
 		if err := v.failed.Load(); err != nil && errors.Is(*err, disk.ErrLost) {

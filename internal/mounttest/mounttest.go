@@ -29,12 +29,30 @@ func Build(t *testing.T) (bin string) {
 	} else {
 		f.Close()
 	}
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
 	bin = filepath.Join(t.TempDir(), "tansy")
-	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := os.WriteFile(bin, program, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }
+
+// built is the program, which is built once for all tests of a package: to link it takes longer than most of them.
+var built = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "tansy")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "tansy")
+	if out, err := exec.Command("go", "build", "-o", bin, "tansy/cmd/tansy").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return os.ReadFile(bin)
+})
 
 // Run runs the program and returns what it says. It must do what it was asked for.
 func Run(t *testing.T, bin string, args ...string) string {
@@ -74,9 +92,10 @@ func (l *Log) String() string {
 
 // A Mount is a volume that is mounted until the end of the test.
 type Mount struct {
-	Dir string
-	Cmd *exec.Cmd
-	Log Log
+	Dir  string
+	Addr string // where the volume is served, too, if it is
+	Cmd  *exec.Cmd
+	Log  Log
 
 	ended bool
 }
@@ -90,12 +109,24 @@ func New(t *testing.T, bin, image string, flags ...string) *Mount {
 // On is New on a directory, by another user if who is not nil.
 func On(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...string) *Mount {
 	t.Helper()
+	return run(t, bin, dir, who, append([]string{"mount", image, dir}, flags...))
+}
+
+// Serve mounts a volume that is served as well, by `tansy serve --mount` with more flags.
+func Serve(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...string) *Mount {
+	t.Helper()
+	return run(t, bin, dir, who, append([]string{"serve", "--volume", image, "--listen", "127.0.0.1:0", "--mount", dir}, flags...))
+}
+
+// run runs a process that mounts on dir, until the end of the test.
+func run(t *testing.T, bin, dir string, who *syscall.Credential, args []string) *Mount {
+	t.Helper()
 	m := &Mount{Dir: dir}
 	t.Cleanup(func() {
 		syscall.Unmount(dir, syscall.MNT_DETACH)
 		m.Kill()
 	})
-	if err := m.start(bin, image, who, flags); err != nil {
+	if err := m.start(bin, who, args); err != nil {
 		if text := strings.ToLower(m.Log.String()); strings.Contains(text, "operation not permitted") || strings.Contains(text, "/dev/fuse: permission denied") {
 			t.Skipf("this machine does not let who asks mount: %s", &m.Log)
 		}
@@ -107,12 +138,12 @@ func On(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...
 // Start is for volumes that may be beyond mounting. Who calls it ends the mount.
 func Start(bin, image, dir string, flags ...string) (*Mount, error) {
 	m := &Mount{Dir: dir}
-	return m, m.start(bin, image, nil, flags)
+	return m, m.start(bin, nil, append([]string{"mount", image, dir}, flags...))
 }
 
-// start returns when the file system can be used.
-func (m *Mount) start(bin, image string, who *syscall.Credential, flags []string) error {
-	m.Cmd = exec.Command(bin, append([]string{"mount", image, m.Dir}, flags...)...)
+// start returns when the file system can be used, and the volume is served if it is to be.
+func (m *Mount) start(bin string, who *syscall.Credential, args []string) error {
+	m.Cmd = exec.Command(bin, args...)
 	m.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 	m.Cmd.Stderr = &m.Log
 	m.ended = true
@@ -129,6 +160,14 @@ func (m *Mount) start(bin, image string, who *syscall.Credential, flags []string
 		return fmt.Errorf("%q, %w\n%s", line, err, &m.Log)
 	}
 	m.ended = false
+	if args[0] == "serve" {
+		line, err := r.ReadString('\n')
+		addr, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+		if !ok {
+			return fmt.Errorf("%q, %w\n%s", line, err, &m.Log)
+		}
+		m.Addr = addr
+	}
 	go io.Copy(io.Discard, r)
 	return nil
 }

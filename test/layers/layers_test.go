@@ -21,6 +21,7 @@ var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
 	{"internal/lockorder", "internal/freelist"},
 	{"disk"},
+	{"internal/ablation"},
 	{"verified/trusted", "internal/extern"}, // but for dtxn, which runs what is above it
 	{"verified/journal"},
 	{"journal"},

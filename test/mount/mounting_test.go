@@ -43,6 +43,7 @@ func TestRefused(t *testing.T) {
 	fails(t, `"nonsense": tansy mount has no such option`, bin, "mount", image, dir, "-o", "ro,nonsense")
 	other := mounttest.Volume(t, bin, "64M")
 	fails(t, "no directory", bin, "mount", other, image)
+	fails(t, "hide", bin, "mount", other, filepath.Dir(other))
 	fails(t, "no such file", bin, "mount", other, dir+"/nothing")
 	m.Kill()
 	fails(t, "tansy umount", bin, "mount", other, m.Dir)
@@ -90,6 +91,36 @@ func TestBusy(t *testing.T) {
 }
 
 // A read-only mount changes nothing, also nothing on the volume.
+// What is mounted over a volume stays when the volume's own mount is to end.
+func TestMountedOver(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	if err := unix.Mount("tmpfs", m.Dir, "tmpfs", 0, ""); err != nil {
+		t.Skip(err)
+	}
+	covered := true
+	t.Cleanup(func() {
+		if covered {
+			unix.Unmount(m.Dir, 0)
+		}
+	})
+	over := filepath.Join(m.Dir, "over")
+	must(t, os.WriteFile(over, []byte("data"), 0o600))
+	must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
+	for !strings.Contains(m.Log.String(), "is mounted over it") && !t.Failed() {
+		content(t, over, "data")
+	}
+	content(t, over, "data")
+	must(t, unix.Unmount(m.Dir, 0))
+	covered = false
+	must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
+	if code := m.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+	mounttest.Run(t, bin, "check", image)
+}
+
 func TestReadOnly(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")

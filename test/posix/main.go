@@ -5,9 +5,10 @@
 // kernel's own NFS server, and of a local file system, and tells where they
 // differ.
 //
-// The checks are scripts (checks/*.txt, and tables in matrix.go that write
+// The checks are scripts (checks/*.txt, and tables in matrix*.go that write
 // scripts); README.md describes their language. Each runs in a new directory,
-// as root and as five other users. It must be started as root.
+// as root and as five other users. Started by somebody else than root it runs
+// those that need nobody else and no privilege.
 package main
 
 import (
@@ -67,8 +68,6 @@ func run(on, only string, list, deviations, verbose bool, args []string) int {
 		return 0
 	case len(args) != 1:
 		return misused(fmt.Errorf("name one directory"))
-	case os.Getuid() != 0:
-		return misused(fmt.Errorf("only root can change users"))
 	}
 	r, err := newRunner(args[0], tags)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -217,6 +218,9 @@ func init() { // a variable would depend on itself through parse
 			})
 		}},
 	}
+	for _, more := range []map[string]operation{mapOperations, lockOperations, localOperations, togetherOperations} {
+		maps.Copy(operations, more)
+	}
 }
 
 func several(a []string, f func(int) error) error {
@@ -251,6 +255,9 @@ func (r *runner) keep(handle string) func(int, error) error {
 		if handle == "-" {
 			return unix.Close(fd)
 		}
+		if _, taken := r.handles[handle]; taken { // it would stay open after the check
+			return errors.Join(fmt.Errorf("a file %s is open already", handle), unix.Close(fd))
+		}
 		r.handles[handle] = fd
 		return nil
 	}
@@ -268,7 +275,7 @@ var flagBits = map[string]int{
 	"rdonly": unix.O_RDONLY, "wronly": unix.O_WRONLY, "rdwr": unix.O_RDWR, "creat": unix.O_CREAT, "excl": unix.O_EXCL,
 	"trunc": unix.O_TRUNC, "append": unix.O_APPEND, "nofollow": unix.O_NOFOLLOW, "directory": unix.O_DIRECTORY,
 	"nonblock": unix.O_NONBLOCK, "sync": unix.O_SYNC, "dsync": unix.O_DSYNC, "direct": unix.O_DIRECT, "path": unix.O_PATH,
-	"noatime": unix.O_NOATIME,
+	"noatime": unix.O_NOATIME, "tmpfile": unix.O_TMPFILE,
 }
 
 func openFlags(s string) (int, error) {
@@ -396,12 +403,16 @@ func init() {
 		unix.EACCES, unix.EBADF, unix.EBUSY, unix.EEXIST, unix.EFBIG, unix.EINVAL, unix.EIO, unix.EISDIR, unix.ELOOP,
 		unix.EMLINK, unix.ENAMETOOLONG, unix.ENODEV, unix.ENOENT, unix.ENOSPC, unix.ENOTDIR, unix.ENOTEMPTY, unix.ENXIO, unix.EPERM,
 		unix.EROFS, unix.ESTALE, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.ETXTBSY, unix.EOVERFLOW, unix.ENOTTY,
+		unix.EADDRINUSE, unix.EAGAIN, unix.ECONNREFUSED, unix.ENODATA, unix.ERANGE, unix.ESPIPE,
 	} {
-		errnos[unix.ErrnoName(e)] = e
+		errnos[errnoName(e)] = e
 	}
 }
 
 func errnoName(e unix.Errno) string {
+	if e == unix.EOPNOTSUPP { // which is ENOTSUP, too
+		return "EOPNOTSUPP"
+	}
 	if n := unix.ErrnoName(e); n != "" {
 		return n
 	}

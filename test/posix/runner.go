@@ -24,11 +24,16 @@ type runner struct {
 	// of the check under way
 	dir     string // its directory
 	dirFD   int
-	handles map[string]int   // open files
-	marks   map[string]times // time stamps noted
+	handles map[string]int    // open files of who is at work
+	mapped  map[string][]byte // memory maps
+	marks   map[string]times  // time stamps noted
 }
 
 func newRunner(dir string, tags map[string]bool) (*runner, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
 	base, err := os.MkdirTemp(dir, "posix-")
 	if err != nil {
 		return nil, err
@@ -38,6 +43,9 @@ func newRunner(dir string, tags map[string]bool) (*runner, error) {
 	}
 	r := &runner{base: base, tags: tags, actors: map[string]*actor{}}
 	for _, u := range users {
+		if u.uid != 0 && os.Getuid() != 0 {
+			continue
+		}
 		a, err := newActor(u)
 		if err != nil {
 			return nil, err
@@ -67,6 +75,9 @@ func (m *mismatch) Error() string { return "expected " + m.want + ", got " + m.g
 // run runs the lines of c that are for this file system, and describes the
 // ones that failed. ran is false if there are none.
 func (r *runner) run(c *check) (problems []string, ran bool) {
+	if c.local && !r.tags["local"] || os.Getuid() != 0 && (!c.local || c.needsRoot()) {
+		return nil, false
+	}
 	if err := r.enter(); err != nil {
 		return []string{err.Error()}, true
 	}
@@ -91,11 +102,17 @@ func (r *runner) step(l line) string {
 	var err error
 	a.do(func() {
 		if a.check != r.checks {
-			if err = unix.Fchdir(r.dirFD); err != nil {
+			if a.apart { // the number of a descriptor says nothing to it
+				err = unix.Chdir(r.dir)
+			} else {
+				err = unix.Fchdir(r.dirFD)
+			}
+			if err != nil {
 				return
 			}
 			a.check = r.checks
 		}
+		r.handles = a.handles
 		err = operations[l.op].do(r, a, l.args)
 	})
 	got := "ok"
@@ -105,6 +122,8 @@ func (r *runner) step(l line) string {
 	case err == nil:
 	case errors.As(err, &e):
 		got = errnoName(e)
+	case err == errBus:
+		got = bus
 	case errors.As(err, &m) && slices.Equal(l.want, []string{"ok"}):
 		return m.Error()
 	default:
@@ -120,7 +139,14 @@ func (r *runner) step(l line) string {
 func (r *runner) enter() error {
 	r.checks++
 	r.dir = filepath.Join(r.base, strconv.Itoa(r.checks))
-	r.handles, r.marks = map[string]int{}, map[string]times{}
+	r.mapped, r.marks = map[string][]byte{}, map[string]times{}
+	shared := map[string]int{}
+	for _, a := range r.actors {
+		a.handles = shared
+		if a.apart {
+			a.handles = map[string]int{}
+		}
+	}
 	if err := os.Mkdir(r.dir, 0o777); err != nil {
 		return err
 	}
@@ -134,10 +160,19 @@ func (r *runner) enter() error {
 
 // leave closes and removes everything the check left.
 func (r *runner) leave() error {
-	for _, fd := range r.handles {
-		unix.Close(fd)
+	for _, m := range r.mapped {
+		unix.Munmap(m)
 	}
 	for _, a := range r.actors {
+		a.do(func() {
+			for h, fd := range a.handles {
+				unix.Close(fd)
+				delete(a.handles, h)
+			}
+			if a.apart { // it would keep the last check's directory
+				unix.Chdir("/")
+			}
+		})
 		if a.umask {
 			a.do(func() { unix.Umask(0) })
 			a.umask = false

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,7 +19,7 @@ import (
 // one without an errno must succeed, one with a tag is for that kind of file
 // system only.
 
-//go:embed checks/*.txt
+//go:embed checks/*.txt checks/local/*.txt
 var scripts embed.FS
 
 // check is one named scenario.
@@ -26,6 +27,7 @@ type check struct {
 	group, name string
 	why         string // why something else is expected over NFS
 	source      string // the script's file
+	local       bool   // not for NFS at all
 	lines       []line
 }
 
@@ -35,12 +37,25 @@ type line struct {
 	text   string
 	tag    string   // "" or the kind of file system the line is for
 	user   string   // name of a user
+	named  bool     // the script names that user
 	op     string   // key of operations
 	args   []string // expanded
 	want   []string // names of errnos, one of which must be got; "ok"
 }
 
 func (c *check) String() string { return c.group + "/" + c.name }
+
+// needsRoot tells that an ordinary user cannot run a check: another one, or root by name, does something in it, or
+// something is done that takes privileges.
+func (c *check) needsRoot() bool {
+	return slices.ContainsFunc(c.lines, func(l line) bool {
+		switch l.op {
+		case "chown", "lchown", "mknod", "drop":
+			return true
+		}
+		return l.named && l.user != "second" && l.user != "third"
+	})
+}
 
 func (c *check) where() string {
 	if len(c.lines) == 0 {
@@ -49,30 +64,47 @@ func (c *check) where() string {
 	return fmt.Sprintf("%s:%d", c.source, c.lines[0].number)
 }
 
+// localChecks are scripts about what NFS has not, or the client does by itself.
+const localChecks = "checks/local"
+
 // allChecks parses the scripts in checks/ and writes and parses the generated ones.
 func allChecks() ([]*check, error) {
 	var all []*check
-	files, err := scripts.ReadDir("checks")
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		b, err := scripts.ReadFile(path.Join("checks", f.Name()))
-		if err != nil {
-			return nil, err
-		}
-		cs, err := parse(strings.TrimSuffix(f.Name(), ".txt"), f.Name(), string(b))
-		if err != nil {
-			return nil, err
+	add := func(group, source, text string, local bool) error {
+		cs, err := parse(group, source, text)
+		for _, c := range cs {
+			c.local = local
 		}
 		all = append(all, cs...)
+		return err
+	}
+	for _, dir := range []string{"checks", localChecks} {
+		files, err := scripts.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if f.IsDir() {
+				continue
+			}
+			b, err := scripts.ReadFile(path.Join(dir, f.Name()))
+			if err != nil {
+				return nil, err
+			}
+			if err := add(strings.TrimSuffix(f.Name(), ".txt"), f.Name(), string(b), dir == localChecks); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, g := range generators {
-		cs, err := parse(g.group, "matrix", g.script())
-		if err != nil {
+		if err := add(g.group, "matrix", g.script(), false); err != nil {
 			return nil, err
 		}
-		all = append(all, cs...)
+	}
+	for _, g := range localGenerators {
+		if err := add(g.group, "matrix", g.script(), true); err != nil {
+			return nil, err
+		}
 	}
 	seen := map[string]bool{}
 	for _, c := range all {
@@ -130,7 +162,7 @@ func parseLine(s string) (line, error) {
 	if before, after, ok := strings.Cut(s, " => "); ok {
 		s, l.want = before, strings.Split(strings.TrimSpace(after), "|")
 		for _, w := range l.want {
-			if _, ok := errnos[w]; !ok && w != "ok" {
+			if _, ok := errnos[w]; !ok && w != "ok" && w != bus {
 				return l, fmt.Errorf("unknown errno %s", w)
 			}
 		}
@@ -140,10 +172,10 @@ func parseLine(s string) (line, error) {
 		return l, err
 	}
 	if who, ok := strings.CutSuffix(words[0], ":"); ok {
-		if _, ok := ids[who]; !ok {
+		if !isUser(who) {
 			return l, fmt.Errorf("unknown user %s", who)
 		}
-		l.user, words = who, words[1:]
+		l.user, l.named, words = who, true, words[1:]
 	}
 	if len(words) == 0 {
 		return l, fmt.Errorf("no operation")

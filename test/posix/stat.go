@@ -81,6 +81,8 @@ func compareField(st *unix.Stat_t, field, value string) (string, bool) {
 		return s, s == value
 	case "below": // kilobytes allocated
 		return strconv.FormatInt(st.Blocks/2, 10), st.Blocks/2 < number(value)
+	case "atleast":
+		return strconv.FormatInt(st.Blocks/2, 10), st.Blocks/2 >= number(value)
 	case "atime":
 		return stamp(st.Atim), st.Atim == timespec(value)
 	case "mtime":

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"tansy/disk"
+	"tansy/internal/ablation"
 	"tansy/internal/extern/dbuf"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dlock"
@@ -282,6 +283,9 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 // (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the status that the
 // transaction ended with. That of the last one is the result, as an error.
 func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, cut, r uint32) (again bool, st uint32)) error {
+	if ablation.On(ablation.OneLock) || ablation.On(ablation.NoGroupCommit) {
+		defer ablation.Transaction(s.Flush)()
+	}
 	t := s.begin(readOnly)
 	defer func() {
 		if t != nil {

@@ -86,6 +86,11 @@ module AllocatedRange {
     requires IsDom(bm0) && IsDom(bm)
   { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && bm[p] == 0 && (IsData(p) ==> lo <= First(p)) }
 
+  // blocks of data of ino were given back, of those m to n - 1 of the file
+  predicate {:opaque} Emptied(bm0: BlkMap, bm: BlkMap, ino: uint64, m: int, n: int)
+    requires IsDom(bm0) && IsDom(bm)
+  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && bm[p] == 0 && IsData(p) && m <= First(p) < n }
+
   lemma GrewNone(bm: BlkMap, ino: uint64, lo: int, n: int)
     requires IsDom(bm)
     ensures Grew(bm, bm, ino, lo, n)
@@ -110,6 +115,23 @@ module AllocatedRange {
     requires IsDom(bm0) && IsDom(bm1) && IsDom(bm2) && Shrank(bm0, bm1, ino, lo) && Shrank(bm1, bm2, ino, lo') && lo <= lo'
     ensures Shrank(bm0, bm2, ino, lo)
   { reveal Shrank(); }
+
+  lemma EmptiedNone(bm: BlkMap, ino: uint64, m: int, n: int)
+    requires IsDom(bm)
+    ensures Emptied(bm, bm, ino, m, n)
+  { reveal Emptied(); }
+  lemma EmptiedOne(bm: BlkMap, p: Pos)
+    requires IsDom(bm) && IsData(p)
+    ensures IsDom(bm[p := 0]) && Emptied(bm, bm[p := 0], p.ino, First(p), First(p) + 1)
+  { reveal Emptied(); }
+  lemma EmptiedMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64, l: int, m: int, n: int)
+    requires IsDom(bm0) && IsDom(bm1) && IsDom(bm2) && Emptied(bm0, bm1, ino, m, n) && Emptied(bm1, bm2, ino, l, m) && l <= m <= n
+    ensures Emptied(bm0, bm2, ino, l, n)
+  { reveal Emptied(); }
+  lemma EmptiedShrank(bm0: BlkMap, bm: BlkMap, ino: uint64, m: int, n: int, lo: int)
+    requires IsDom(bm0) && IsDom(bm) && Emptied(bm0, bm, ino, m, n) && lo <= m
+    ensures Shrank(bm0, bm, ino, lo)
+  { reveal Emptied(); reveal Shrank(); }
 
   lemma StillWithin(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
     requires IsDom(bm0) && IsDom(bm) && Shrank(bm0, bm, ino, lo) && Within(bm0, ino, n)

@@ -21,7 +21,9 @@ module Directories {
   import opened AttributeChanges
   import opened ByteFiles
   import opened HeldBlocks
+  import Writing
   import C = NfsCommon
+  import Local = NfsLocal
   import opened DirLayout
   import opened DirListSpec
   import opened DirListS
@@ -486,6 +488,16 @@ module Directories {
       ensures ok && len != 0 ==> fs.metas[ino].used as int == old(fs.metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(fs.held)[ino]|
       ensures ino in old(fs.metas) && ino in old(fs.held) && len != 0 && MayWrite(old(fs.metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(fs.held)[ino] ==> ok
     { ok := fs.Write(txn, ino, off, src, so, len); }
+
+    method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n && n as int <= Writing.BlocksFor(|fs.files[ino]|)
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
+      ensures ino in old(fs.files) && fs.files == old(fs.files)[ino := Local.Zeroed(old(fs.files)[ino], 4096 * m as int, 4096 * n as int)]
+      ensures ino in old(fs.held) && fs.held == old(fs.held)[ino := old(fs.held)[ino] - Local.Span(m as int, n as int)]
+      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := WithUsed(old(fs.metas)[ino], fs.metas[ino].used)]
+      ensures fs.metas[ino].used as int == old(fs.metas)[ino].used as int - |old(fs.held)[ino] * Local.Span(m as int, n as int)|
+    { m := fs.Punch(txn, ino, lo, n, max); }
 
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)

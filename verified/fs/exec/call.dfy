@@ -34,7 +34,7 @@ module Calls {
     var p: uint32                  // the procedure
     var how: uint32                // WRITE: how stable
     var deferred: bool             // nothing waits but COMMIT
-    var n: uint64                  // WRITE: the bytes that are stored
+    var n: uint64                  // WRITE, LOCAL: the bytes that are stored
     var ino: uint64                // the file of which SHRINK is to free blocks
     var record: bool               // it leaves a record of itself
     var status: uint32             // the answer
@@ -89,14 +89,14 @@ module Calls {
     // it is durable if that was promised, or a WRITE's reply says so, and what is shown is
     ensures c.status == 0 && at != 0 && c.p < D.PROCEDURES && D.Promised(c.p, c.how) && !c.deferred ==> at <= t.s.j.lb
     ensures c.status == 0 && at != 0 && c.p == D.WRITE && E.Committed(c.how, c.deferred) != D.UNSTABLE ==> at <= t.s.j.lb
-    ensures c.status == 0 && at != 0 && c.p == TRIM ==> at <= t.s.j.lb
+    ensures c.status == 0 && at != 0 && (c.p == TRIM || (c.p == LOCAL && !c.deferred)) ==> at <= t.s.j.lb
     ensures c.status == 0 && c.p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
     ensures c.Bare() || (D.Shows(c.status) && cut == OK && Lasting(t.s, g))
     ensures c.status != 0 ==> c.Same()
     // the answer is a client's, and counts what this transaction was to store
     ensures !Inner(c.status) && (st == CONFLICT ==> next == AGAIN)
     ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && c.status == NOSPC) || (next == ALONE && c.record && c.status == D.IO)
-    ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && c.p == D.WRITE && 0 < c.n < old(c.n)))
+    ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && E.Dividable(c.p) && 0 < c.n < old(c.n)))
     decreases *
   {
     var status;
@@ -106,7 +106,7 @@ module Calls {
     if st == CONFLICT {
       next := AGAIN;
     } else if status == TOOBIG {
-      var fewer := if c.p == D.WRITE then Fewer(c.n) else 0;
+      var fewer := if E.Dividable(c.p) then Fewer(c.n) else 0;
       if fewer == 0 {
         status := SERVERFAULT;
       } else {

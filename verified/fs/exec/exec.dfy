@@ -19,6 +19,8 @@ module Exec {
   // written anew; none of it can be seen. TRIM: free blocks are written that are about to lose their room on the host.
   const FREE: uint32 := 100
   const TRIM: uint32 := 101
+  // What a local mount asks for beside the procedures (local.s.dfy) and changes something: it waits as they do.
+  const LOCAL: uint32 := 102
   // a status that no client sees: the transaction does not fit the journal
   const TOOBIG: uint32 := 20000
 
@@ -30,6 +32,7 @@ module Exec {
   lemma Table(p: uint32, how: uint32)
     ensures p < D.PROCEDURES ==> (ReadOnly(p) <==> !D.Changes(p)) && (Stable(p, how, false) <==> D.Promised(p, how)) && !Stable(p, how, true)
     ensures Stable(TRIM, how, true) && !ReadOnly(TRIM) && !ReadOnly(FREE) && !Stable(FREE, how, false)
+    ensures !ReadOnly(LOCAL) && Stable(LOCAL, how, false) && !Stable(LOCAL, how, true)
   {}
 
   // the answer to a call whose transaction ended with st, after its work had come to status r
@@ -70,7 +73,7 @@ module Exec {
     ensures status == 0 ==> st == OK && r == 0 && (g.wrote != map[] ==> at != 0)
     // it is durable if that was promised, and what is shown is
     ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.s.j.lb
-    ensures status == 0 && at != 0 && p == TRIM ==> at <= t.s.j.lb
+    ensures status == 0 && at != 0 && (p == TRIM || (p == LOCAL && !deferred)) ==> at <= t.s.j.lb
     ensures D.Shows(status) ==> cut == OK && Lasting(t.s, g)
     ensures status == 0 && p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
     decreases *
@@ -83,9 +86,10 @@ module Exec {
     status := Status(st, r);
   }
 
-  // ---- WRITE ----
+  // ---- WRITE, and what a local mount asks for of many bytes ----
   const MOST: uint64 := 1048576         // bytes
   const LEAST: uint64 := 4096
+  predicate method Dividable(p: uint32) { p == D.WRITE || p == LOCAL }
   // how many of n bytes a WRITE stores, unless they do not fit a transaction; after n were too many, it tries fewer (0: no)
   function method First(n: uint64): uint64 { if n > MOST then MOST else n }
   function method Fewer(n: uint64): uint64 { if n > LEAST then n / 2 else 0 }

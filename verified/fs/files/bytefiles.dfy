@@ -7,6 +7,7 @@
 include "reading.dfy"
 include "writing.dfy"
 include "shrinking.dfy"
+include "punching.dfy"
 include "attributechanges.dfy"
 module ByteFiles {
   import opened Machine
@@ -25,12 +26,15 @@ module ByteFiles {
   import opened Writing
   import opened Unmapping
   import opened Shrinking
+  import Seeking
+  import Punching
   import opened AttributeChanges
   import opened AllocatedRange
   import opened CountedBlocks
   import opened HeldBlocks
   import C = NfsCommon
   import N = NfsState
+  import Local = NfsLocal
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -83,6 +87,13 @@ module ByteFiles {
     requires Cut(d0, d, ino, 4096 * m, 4096 * n)
     requires shrink' == 4096 * m || (shrink' == 0 && 4096 * m == Up(|f|))
     ensures FileMatch(d, ino, f, shrink')
+  { reveal FileMatch(); reveal Cut(); }
+
+  // the blocks m to n - 1 became holes
+  lemma FilePunched(d0: Data, d: Data, ino: uint64, f: seq<byte>, shrink: int, m: int, n: int)
+    requires FileMatch(d0, ino, f, shrink) && 0 <= m <= n && 4096 * n <= Up(|f|)
+    requires Cut(d0, d, ino, 4096 * m, 4096 * n)
+    ensures FileMatch(d, ino, Local.Zeroed(f, 4096 * m, 4096 * n), shrink)
   { reveal FileMatch(); reveal Cut(); }
 
   // a block that is not all zeros is there
@@ -332,6 +343,55 @@ module ByteFiles {
       ReachSame(geo, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
       metas := metas[ino := fs.fs.inodes[ino].meta];
       FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+    }
+
+    // Makes holes of the blocks n - 1 down to m >= lo, none of which lies behind the end: of about max of them.
+    method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
+      modifies this, fs, fs.fs, jrnl
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n && n as int <= BlocksFor(|files[ino]|)
+      ensures Valid() && lo <= m <= n && (lo < n && 0 < max ==> m < n)
+      ensures ino in old(files) && files == old(files)[ino := Local.Zeroed(old(files)[ino], 4096 * m as int, 4096 * n as int)]
+      ensures ino in old(held) && held == old(held)[ino := old(held)[ino] - Local.Span(m as int, n as int)]
+      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := WithUsed(old(metas)[ino], metas[ino].used)]
+      ensures metas[ino].used as int == old(metas)[ino].used as int - |old(held)[ino] * Local.Span(m as int, n as int)|
+    {
+      var ip := fs.fs.ReadInode(txn, ino, true);
+      Stored(ino, ip);
+      ghost var f := files[ino];
+      ghost var d0 := fs.data;
+      ghost var i0 := fs.fs.inodes;
+      ghost var b0 := fs.bm;
+      m := Punching.Punch(fs, txn, ip, ino, n, lo, max);
+      fs.SetMeta(txn, ip, ino);
+      ghost var x := fs.fs.inodes[ino].meta;
+      FilePunched(d0, fs.data, ino, f, x.shrink as int, m as int, n as int);
+      EmptiedShrank(b0, fs.bm, ino, m as int, n as int, lo as int);
+      ReachOf(geo, b0, metas, ino);
+      StillWithin(b0, fs.bm, ino, lo as int, Limit(metas[ino]));
+      ReachShrunk(geo, b0, fs.bm, metas, ino, x, lo as int);
+      HeldPunched(geo, b0, fs.bm, metas, held, ino, x, m as int, n as int);
+      files := files[ino := Local.Zeroed(f, 4096 * m as int, 4096 * n as int)];
+      held := held[ino := held[ino] - Local.Span(m as int, n as int)];
+      metas := metas[ino := x];
+      assert Others(d0, fs.data, ino) by { reveal Cut(); }
+      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+    }
+
+    // Passes the blocks from n on that are there, or (there: false) the holes, up to the first other one (found), but not beyond
+    // `top`, and in at most max steps.
+    method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool) returns (m: uint64, found: bool)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top && top as int <= BlocksFor(|files[ino]|)
+      ensures n <= m <= top && (n < top && 0 < max ==> found || n < m) && ino in held
+      ensures forall i: int {:trigger i in held[ino]} | n as int <= i < m as int :: i in held[ino] <==> there
+      ensures found ==> m < top && (m as int in held[ino] <==> !there)
+    {
+      var ip := fs.fs.ReadInode(txn, ino, excl);
+      Stored(ino, ip);
+      HeldOf(geo, fs.bm, metas, held, ino);
+      m, found := Seeking.Pass(fs, txn, ip, ino, n, top, there, max, excl);
+      forall i: int | n as int <= i < m as int ensures i in held[ino] <==> there
+      { assert There(fs.bm, ino, i) <==> there; }
+      if found { assert There(fs.bm, ino, m as int) <==> !there; }
     }
 
     // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)

@@ -5,7 +5,7 @@
 // off is not the file's any more, though it may wait to be freed. The inode counts these too
 // (used), and so has the number of `held` when nothing waits.
 include "../blocks/counted.dfy"
-include "../spec/nfs3.s.dfy"
+include "../spec/local.s.dfy"
 module HeldBlocks {
   import opened Machine
   import opened VolumeGeometry
@@ -15,6 +15,7 @@ module HeldBlocks {
   import opened AllocatedRange
   import opened CountedBlocks
   import C = NfsCommon
+  import Local = NfsLocal
 
   type Helds = map<uint64, set<int>>
 
@@ -198,6 +199,30 @@ module HeldBlocks {
     assert held[ino := h] == held;
     forall b: int | There(bm, ino, b) ensures There(bm0, ino, b) { PosOfOk(ino, b as uint64); FirstOf(ino, b as uint64); }
     CountFewer(bm0, bm, ino, metas[ino].used as int, m.used as int);
+  }
+
+  // the blocks m to n - 1, none of which lies behind the end, are holes now
+  lemma HeldPunched(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, x: Meta, m: int, n: int)
+    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && OkIno(g, ino) && ino in metas && ino in held
+    requires 0 <= m <= n && 4096 * n < metas[ino].size as int + 4096 && x.size == metas[ino].size && Counted(bm, ino, x.used as int)
+    requires Emptied(bm0, bm, ino, m, n) && forall i: int {:trigger There(bm, ino, i)} | m <= i < n :: !There(bm, ino, i)
+    ensures HeldOk(g, bm, metas[ino := x], held[ino := held[ino] - Local.Span(m, n)])
+    ensures x.used as int == metas[ino].used as int - |held[ino] * Local.Span(m, n)|
+  {
+    HeldOf(g, bm0, metas, held, ino);
+    var h, gone := held[ino], held[ino] * Local.Span(m, n);
+    reveal Emptied();
+    forall i: uint64, b: int | 0 <= b < NODATA && (i != ino || b < m || n <= b) ensures There(bm, i, b) <==> There(bm0, i, b)
+    { FirstOf(i, b as uint64); }
+    forall b: int ensures b in h - Local.Span(m, n) <==> 4096 * b < x.size as int && There(bm, ino, b)
+    { assert There(bm0, ino, b) ==> 0 <= b < NODATA; assert There(bm, ino, b) ==> 0 <= b < NODATA; }
+    HeldStep(g, bm0, bm, metas, held, ino, x, h - Local.Span(m, n));
+    var s0 := CountOf(bm0, ino, metas[ino].used as int);
+    var s := CountOf(bm, ino, x.used as int);
+    forall b: int ensures b in s0 <==> b in s || b in gone
+    { assert There(bm0, ino, b) ==> 0 <= b < NODATA; assert There(bm, ino, b) ==> 0 <= b < NODATA; }
+    forall b: int | b in gone ensures b !in s { assert !There(bm, ino, b); }
+    assert s0 == s + gone;
   }
 
   // no block lies behind the end

@@ -40,7 +40,7 @@ module Shrinking {
 
   // how many levels above the data block at j the tree ends: 0 = the block's
   // parent is there (or it needs none)
-  method Missing(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64) returns (d: uint64)
+  method Missing(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64, excl: bool) returns (d: uint64)
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires OkPos(Pos(ino, k, MaxLev(k), j))
     ensures d <= MaxLev(k)
@@ -56,7 +56,7 @@ module Shrinking {
       decreases d
     {
       AboveIs(p, d);
-      var bn := x.Resolve(txn, ip, ino, k, MaxLev(k) - d, Up512(j, d), true);
+      var bn := x.Resolve(txn, ip, ino, k, MaxLev(k) - d, Up512(j, d), excl);
       if bn == 0 { return; }
       d := d - 1;
     }
@@ -109,7 +109,7 @@ module Shrinking {
     // q has nothing for these blocks any more
     ensures x.bm[Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)] == pn
     ensures First(Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)) <= m as int
-    ensures Shrank(old(x.bm), x.bm, ino, lo as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
+    ensures Emptied(old(x.bm), x.bm, ino, m as int, n as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     var k := FlatK(n - 1);
@@ -124,7 +124,7 @@ module Shrinking {
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     m, freed := n, 0;
     ghost var b0 := x.bm;
-    ShrankNone(b0, ino, lo as int);
+    EmptiedNone(b0, ino, n as int, n as int);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && freed < max
       invariant lo <= m <= n && freed <= max && fresh(t) && t != ip
@@ -134,7 +134,7 @@ module Shrinking {
       invariant x.fs.inodes == i0
       invariant q in x.bm && x.bm[q] == pn
       invariant m < n ==> First(q) <= m as int
-      invariant Shrank(b0, x.bm, ino, lo as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
+      invariant Emptied(b0, x.bm, ino, m as int, n as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.bm && x.bm[PosOf(ino, i)] == 0
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
     {
@@ -153,13 +153,14 @@ module Shrinking {
       if bn == 0 {
         assert x.data[p] == Zeros(4096) by { reveal DataOk(); assert OkPos(p); }
         CutHole(x.data, ino, l);
+        EmptiedNone(b1, ino, l as int, m as int);
       } else {
         CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j, true);
-        ShrankOne(b1, p, lo as int);
-        ShrankMore(b0, b1, x.bm, ino, lo as int, lo as int);
+        EmptiedOne(b1, p);
         CutBlock(d1, ino, l);
         freed := freed + 1;
       }
+      EmptiedMore(b0, b1, x.bm, ino, l as int, m as int, n as int);
       CutMore(d0, d1, x.data, ino, 4096 * l as int, 4096 * m as int, 4096 * n as int);
       m := l;
     }
@@ -167,11 +168,11 @@ module Shrinking {
   }
 
   // free the block in a direct slot, if there is one
-  method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, ghost lo: int)
+  method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x, x.fs, x.fs.jrnl, ip
-    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12 && lo <= k as int
+    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures Shrank(old(x.bm), x.bm, ino, lo) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
+    ensures Emptied(old(x.bm), x.bm, ino, k as int, k as int + 1) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * k as int, 4096 * k as int + 4096)
   {
     ghost var p, d0, b0 := Pos(ino, k, 0, 0), x.data, x.bm;
@@ -181,12 +182,12 @@ module Shrinking {
     if bn == 0 {
       assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
       CutHole(d0, ino, k);
-      ShrankNone(b0, ino, lo);
+      EmptiedNone(b0, ino, k as int, k as int + 1);
     } else {
       FreeRoot(x, txn, ip, ino, k);
       CutBlock(d0, ino, k);
       FirstOf(ino, k);
-      ShrankOne(b0, p, lo);
+      EmptiedOne(b0, p);
     }
   }
 
@@ -220,12 +221,13 @@ module Shrinking {
       PosOfOk(ino, m - 1);
       ghost var d1, b1 := x.data, x.bm;
       var l, freed: uint64 := 0, 1;
-      var d := Missing(x, txn, ip, ino, k, j);
+      var d := Missing(x, txn, ip, ino, k, j, true);
       if 0 < d || k < 12 {
         l := BaseOf(k) + First512(j, d);
         if l < lo { l := lo; }
         if d == 0 {
-          FreeDirect(x, txn, ip, ino, k, lo as int);
+          FreeDirect(x, txn, ip, ino, k);
+          EmptiedShrank(b1, x.bm, ino, k as int, k as int + 1, lo as int);
         } else {
           ShrankNone(b1, ino, lo as int);
           Skip(x, ino, m, l, d);
@@ -237,6 +239,7 @@ module Shrinking {
         var pn := x.Resolve(txn, ip, ino, k, MaxLev(k) - 1, j / 512, true);
         l, freed := CutRun(x, txn, ip, pn, ino, m, lo, left);
         if freed == 0 { freed := 1; }
+        EmptiedShrank(b1, x.bm, ino, l as int, m as int, lo as int);
         StillWithin(b1, x.bm, ino, lo as int, m as int);
         ChainLeaf(x.bm, Pos(ino, k, MaxLev(k) - 1, j / 512), l, m);
       }

@@ -8,6 +8,7 @@ include "rename.dfy"
 include "volume.dfy"
 include "trimming.dfy"
 include "renewing.dfy"
+include "local.dfy"
 include "squash.dfy"
 include "once.dfy"
 // All procedures of the file system.

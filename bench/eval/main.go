@@ -1,0 +1,158 @@
+//go:build linux
+
+// Command eval measures Tansy's mount the way the papers about verified file systems measure theirs: the same workloads,
+// against other local file systems on the same device, and says how much of each of them is reached.
+//
+// There is one device, a loop device on an image whose blocks are all written. Each measurement makes a fresh file
+// system there, mounts it, runs one workload, and unmounts it, so that each file system has the same blocks and none
+// has aged. The contenders take turns, and each round begins with the next one, so that a change of the machine's mood hits all alike.
+//
+//	main.go       flags, the list of workloads
+//	options.go    how much is done, and for how long; prepared.go: what is made once for all
+//	device.go     the image and the loop device
+//	site.go       a file system made, mounted, and unmounted again; server.go: the process behind a mount
+//	contender.go  what is compared: Tansy, ext4 and others, with FUSE between or not
+//	passfuse.go   the process that passes everything through FUSE and does nothing else
+//	turns.go      measuring in turns; repeat.go: clients side by side
+//	samples.go    what was measured, as it is kept; summary.go: medians and spreads
+//	targets.go    what is to be reached
+//	table.go plot.go report.go  the tables, the plots, docs/evaluation.md
+//	smallfile.go largefile.go mailbench.go ...  a file for each workload
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+// A workload is a number of experiments with one set of contenders.
+type workload struct {
+	name, about string
+	contenders  func(options) []contender
+	experiments func(options) []experiment
+	missing     func() error // says why it can't be run here; may be nil
+}
+
+// An experiment takes one site from nothing to its figures.
+type experiment struct {
+	metrics []metric
+	run     func(context.Context, *site) ([]float64, error) // a figure for each of the metrics
+}
+
+// A metric is what one figure is of.
+type metric struct {
+	Name    string `json:"name"`
+	Unit    string `json:"unit"`              // per second, if not a time
+	Lower   bool   `json:"lower,omitempty"`   // the lower, the better
+	Clients int    `json:"clients,omitempty"` // of a workload that is run with several numbers of them
+}
+
+var workloads = []workload{
+	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", fileSystems, smallfile, nil},
+	{"largefile", "a large file written and fsync'ed, read warm and cold", fileSystems, largefile, nil},
+	{"mailbench", "mail spooled, delivered, picked up; 1 to 32 users", fileSystems, mailbench, nil},
+	{"sqlite", "orders and payments as TPC-C has them, on SQLite, by one client", fileSystems, sqlite, programs("sqlite3")},
+	{"pgbench", "PostgreSQL's own benchmark", fileSystems, pgbench, postgresMissing},
+	{"random", "4 KiB written at random into a file, with an fdatasync for each", fileSystems, random, nil},
+	{"app", "git clone of Tansy, and go build", fileSystems, app, inRepository},
+	{"tree", "very many small files unpacked, read, and removed", fileSystems, tree, programs("tar")},
+	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", libraryContenders, libraries, programs("go")},
+	{"ablations", "what each part of the design is worth: Tansy's mount without it", ablationContenders, ablations, programs("go")},
+}
+
+func main() {
+	if len(os.Args) == 4 && os.Args[1] == passCommand {
+		os.Exit(passMain(os.Args[2], os.Args[3]))
+	}
+	o, err := parseFlags(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2)
+	}
+	// With its reader gone the run must still take down what it has mounted.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, o, os.Stdout); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "eval:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures until all is done or ctx ends, and leaves nothing behind but the report, if one is to be written.
+func run(ctx context.Context, o options, out io.Writer) (err error) {
+	ws, err := chosen(o.workloads)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("only root can make and mount file systems")
+	}
+	if o.write != "" {
+		if _, _, err := page(o.write); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("interrupted (%w)", err)
+		}
+	}()
+	m, err := newMachine(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	s := samples{}
+	about := describe(ctx, o, m.device)
+	fmt.Fprintln(out, about)
+	for _, w := range ws {
+		fmt.Fprintf(out, "\n%s: %s\n", w.name, w.about)
+		if w.missing != nil {
+			if err := w.missing(); err != nil {
+				fmt.Fprintln(out, "  left out:", err)
+				continue
+			}
+		}
+		cs := w.contenders(o)
+		if len(cs) == 0 {
+			fmt.Fprintln(out, "  left out: none of the contenders is here")
+			continue
+		}
+		measured, err := m.measure(ctx, w, cs, out)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		measured.Conditions = about
+		s[w.name] = measured
+		if o.write != "" { // now: what comes later may fail
+			if err := writeReport(o.write, s); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintln(out)
+	printTargets(out, s)
+	return nil
+}
+
+// programs says which of them are not installed.
+func programs(names ...string) func() error {
+	return func() (err error) {
+		for _, name := range names {
+			_, wrong := exec.LookPath(name)
+			err = errors.Join(err, wrong)
+		}
+		return err
+	}
+}

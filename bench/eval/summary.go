@@ -1,0 +1,68 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A summary is what several rounds have shown.
+type summary struct{ least, median, most float64 }
+
+// summarize returns false if there is nothing to summarize.
+func summarize(figures []float64) (s summary, ok bool) {
+	if len(figures) == 0 {
+		return s, false
+	}
+	f := slices.Sorted(slices.Values(figures))
+	middle := f[len(f)/2]
+	if len(f)%2 == 0 {
+		middle = (middle + f[len(f)/2-1]) / 2
+	}
+	return summary{f[0], middle, f[len(f)-1]}, true
+}
+
+// of is the summary of a contender's figures.
+func (r *row) of(contender string) (summary, bool) { return summarize(r.Figures[contender]) }
+
+// ratio says how many times as fast a contender is as another one: of the ratios in each round.
+func (r *row) ratio(contender, base string) (summary, bool) {
+	a, b := r.Figures[contender], r.Figures[base]
+	var ratios []float64
+	for i := range min(len(a), len(b)) {
+		x := a[i] / b[i]
+		if r.Lower {
+			x = 1 / x
+		}
+		ratios = append(ratios, x)
+	}
+	return summarize(ratios)
+}
+
+// number has three digits, at least.
+func number(v float64) string {
+	switch {
+	case v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Sprint(v)
+	case v < 1:
+		return fmt.Sprintf("%.3f", v)
+	case v < 10:
+		return fmt.Sprintf("%.2f", v)
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
+	case math.Round(v) < 1000:
+		return fmt.Sprintf("%.0f", v)
+	}
+	thousands := math.Floor(math.Round(v) / 1000)
+	return fmt.Sprintf("%.0f,%03.0f", thousands, math.Round(v)-1000*thousands)
+}
+
+// String is the median, and how far the rounds lie apart.
+func (s summary) String() string {
+	if s.least == s.most {
+		return number(s.median)
+	}
+	return fmt.Sprintf("%s (%s to %s)", number(s.median), number(s.least), number(s.most))
+}

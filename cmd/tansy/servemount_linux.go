@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tansy/disk/rbd"
+	tansyfs "tansy/fs"
+	"tansy/mount"
+)
+
+// localMount is what serve mounts on its own machine: its flags, and the mount while there is one.
+type localMount struct {
+	dir     string
+	options mounting
+	given   bool // options were
+
+	at     *mount.Mount
+	ending chan struct{} // closed when we unmount it
+}
+
+func (l *localMount) flags(f *flagSet) {
+	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE (docs/mount.md); for one volume alone")
+	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, ro, nosuid, nodev, noexec")
+}
+
+// String is for flag.Value.
+func (l *localMount) String() string { return "" }
+
+// Set takes options of --mount-options over.
+func (l *localMount) Set(list string) error {
+	l.given = true
+	for option := range strings.SplitSeq(list, ",") {
+		switch name, _, _ := strings.Cut(option, "="); name {
+		case "cache", "discard", "nodiscard":
+			return fmt.Errorf("%q: that is for the volume: give --cache or --discard", option)
+		}
+	}
+	return l.options.Set(list)
+}
+
+// wrong says what is wrong with the flags for these volumes, or nothing.
+func (l *localMount) wrong(places []place) string {
+	switch {
+	case l.dir == "" && l.given:
+		return "--mount-options are those of --mount DIR"
+	case l.dir == "":
+	case len(places) > 1:
+		return "--mount is for a server of one volume: start a server for each that is to be mounted"
+	case rbd.IsName(places[0].image):
+		return "--mount is not for volumes on Ceph: they go from host to host, and what uses a mount cannot go with them"
+	}
+	return ""
+}
+
+// memory is what the mount may need, in bytes.
+func (l *localMount) memory() int64 {
+	if l.dir == "" {
+		return 0
+	}
+	return mount.MaxPending
+}
+
+// start mounts the volume, if that is wanted, and returns what is to be served.
+func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, error) {
+	if l.dir == "" {
+		return v.fs, nil
+	}
+	dir, err := filepath.Abs(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	source, err := anywhere(v.image)
+	if err != nil {
+		return nil, err
+	}
+	if hides(dir, source) {
+		return nil, errHides
+	}
+	files := v.fs.Deferring()
+	if l.options.sync {
+		files = v.fs
+	}
+	at, err := mount.New(files, dir, mount.Options{
+		Source: source, ReadOnly: readOnly || l.options.readOnly, Sync: l.options.sync, AllowOther: l.options.allowOther,
+		Flags: l.options.flags, Shared: true, Log: v.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.dir, l.at, l.ending = dir, at, make(chan struct{})
+	v.log.Info("mounted", "volume", source, "dir", dir)
+	go func() {
+		select {
+		case <-at.Done():
+			v.log.Info("unmounted by somebody else; the volume is served by NFS on, and is not mounted again before the next start", "dir", dir)
+		case <-l.ending:
+		}
+	}()
+	return at.Beside(v.fs), nil
+}
+
+// print tells where the volume is mounted.
+func (l *localMount) print(w io.Writer, v *volume) {
+	if l.at != nil {
+		fmt.Fprintf(w, "%s is mounted on %s\n", v.image, l.dir)
+	}
+}
+
+// end unmounts. Those who use the file system have as long as drain; false: it is still in use, so the volume may not be closed,
+// but all is durable.
+func (l *localMount) end(v *volume) (idle bool) {
+	if l.at == nil {
+		return true
+	}
+	close(l.ending)
+	lost := v.failed.Load() != nil
+	patience := time.NewTimer(drain)
+	if lost { // they get errors, and all the more when the process has ended
+		patience.Reset(0)
+	}
+	if err := l.unmount(v, lost); err != nil {
+		v.log.Error("cannot unmount", "dir", l.dir, "err", err)
+	}
+	select {
+	case <-l.at.Done():
+		return true
+	case <-patience.C:
+	}
+	if !lost && v.fs.Sync() == nil {
+		v.log.Warn("the mount is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next start recovers the volume", "dir", l.dir)
+	}
+	return false
+}
+
+// unmount unmounts, lazily if the file system is in use, unless it is out of sight already.
+func (l *localMount) unmount(v *volume, lazy bool) error {
+	err := l.at.Unmount(lazy)
+	if errors.Is(err, mount.ErrBusy) {
+		v.log.Warn("the mount is in use: it goes out of sight now, and those who use it have some time", "dir", l.dir, "time", drain)
+		err = l.at.Unmount(true)
+	}
+	if errors.Is(err, mount.ErrNotThere) {
+		return nil
+	}
+	return err
+}

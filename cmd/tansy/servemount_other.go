@@ -1,0 +1,21 @@
+//go:build !linux
+
+package main
+
+import (
+	"io"
+
+	tansyfs "tansy/fs"
+)
+
+// localMount is nothing here: Linux alone has mounts.
+type localMount struct{}
+
+func (localMount) flags(*flagSet)           {}
+func (localMount) wrong([]place) string     { return "" }
+func (localMount) memory() int64            { return 0 }
+func (localMount) print(io.Writer, *volume) {}
+func (localMount) end(*volume) bool         { return true }
+func (localMount) start(v *volume, _ bool) (tansyfs.OnceFileSystem, error) {
+	return v.fs, nil
+}

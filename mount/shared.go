@@ -1,0 +1,161 @@
+//go:build linux
+
+package mount
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"tansy/fs"
+)
+
+// A volume that is mounted and served at the same time (Options.Shared) has two faces. What either does, the other
+// sees when the call has returned: the kernel keeps no names, no attributes, no listings, and no contents (read and write come
+// here each time) but those of memory that is mapped. Those it is told to forget before a change of them by the other face is answered.
+//
+// The kernel does less for files whose contents it does not keep, so that is done here: appending at the end that the file has now,
+// waiting for the device with O_SYNC, and taking setuid and setgid away from what is written to.
+
+// openShared notes that a file is opened, which somebody else may have removed, or given a name again.
+func (f *fileSystem) openShared(id uint64) error {
+	h, err := f.nodes.handle(id)
+	if err != nil {
+		return err
+	}
+	defer f.nodes.lockNames(id)()
+	if _, err := f.volume.Getattr(h); err != nil {
+		return err // the kernel looks the name up once more
+	}
+	f.nodes.with(id, func(x *node) {
+		x.gone = nil
+		x.opens++
+	})
+	return nil
+}
+
+// beforeWrite does what comes before the data of a write, and returns where they go. The kernel writes the contents of mapped
+// memory (WRITE_CACHE) where they belong, and for nobody in particular.
+func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, err error) {
+	appends := in.Flags&unix.O_APPEND != 0
+	kills := in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0
+	if in.WriteFlags&fuse.WRITE_CACHE != 0 || !appends && !kills {
+		return in.Offset, nil
+	}
+	a, err := f.volume.Getattr(h)
+	if err != nil {
+		return 0, err
+	}
+	if mode := withoutPrivileges(a.Mode); kills && mode != a.Mode {
+		if _, err := f.volume.Setattr(superuser, h, &fs.SetAttr{Mode: &mode}, nil); err != nil {
+			return 0, err
+		}
+	}
+	if appends {
+		return a.Size, nil
+	}
+	return in.Offset, nil
+}
+
+// withoutPrivileges is what becomes of a mode when the file is written to. setgid without the group's x means something else.
+func withoutPrivileges(mode uint32) uint32 {
+	mode &^= unix.S_ISUID
+	if mode&unix.S_IXGRP != 0 {
+		mode &^= unix.S_ISGID
+	}
+	return mode
+}
+
+// changed has the kernel forget what it has of the contents from an offset on, n bytes or (0) all. Only of what is open it has any.
+// It may have something to write first, which is answered meanwhile: who calls this holds nothing.
+func (f *fileSystem) changed(h fs.Handle, from uint64, n uint32) {
+	id := nodeID(h)
+	if open, _ := f.nodes.isOpen(id); open {
+		f.forget(id, int64(from), int64(n))
+	}
+}
+
+// Beside is the mounted volume for others, who use v: files that they remove live while they are open in the mount, and
+// what they write is seen there. v is the volume that New was told, as those others know it.
+func (m *Mount) Beside(v fs.OnceFileSystem) fs.OnceFileSystem { return beside{v, m.files} }
+
+type beside struct {
+	fs.FileSystem
+	mount *fileSystem
+}
+
+// Once implements fs.OnceFileSystem.
+func (b beside) Once(id *fs.CallID) fs.FileSystem {
+	return beside{b.FileSystem.(fs.OnceFileSystem).Once(id), b.mount}
+}
+
+// Write implements fs.FileSystem.
+func (b beside) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+	n, committed, w, err := b.FileSystem.Write(c, h, off, data, how)
+	if err == nil && n > 0 {
+		b.mount.changed(h, off, n)
+	}
+	return n, committed, w, err
+}
+
+// Setattr implements fs.FileSystem.
+func (b beside) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
+	w, err := b.FileSystem.Setattr(c, h, s, guard)
+	if err == nil && s.Size != nil {
+		b.mount.changed(h, *s.Size, 0)
+	}
+	return w, err
+}
+
+// Create implements fs.FileSystem. It may cut a file that is there.
+func (b beside) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+	n, err := b.FileSystem.Create(c, dir, name, how, s, verf)
+	if err == nil && s != nil && s.Size != nil {
+		b.mount.changed(n.Handle, *s.Size, 0)
+	}
+	return n, err
+}
+
+// accessDelete is the right of ACCESS to take names out of a directory.
+const accessDelete = 0x10
+
+// losing is that of the mount, for a caller who may do it: of one who may not, nothing should be seen. A removal
+// needs no room, so if there is none to keep the file, who has it open gets ESTALE.
+func (b beside) losing(c *fs.Cred, dir fs.Handle, name []byte, take func() error) error {
+	if b.mount.isHidden(nodeID(dir), string(name)) {
+		return fs.ErrAcces
+	}
+	if granted, _, err := b.Access(c, dir, accessDelete); err != nil || granted == 0 {
+		return take() // which says why not
+	}
+	return b.mount.losing(dir, name, true, take)
+}
+
+// Remove implements fs.FileSystem.
+func (b beside) Remove(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err error) {
+	err = b.losing(c, dir, name, func() (err error) {
+		w, err = b.FileSystem.Remove(c, dir, name)
+		return err
+	})
+	return w, err
+}
+
+// Rmdir implements fs.FileSystem.
+func (b beside) Rmdir(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err error) {
+	err = b.losing(c, dir, name, func() (err error) {
+		w, err = b.FileSystem.Rmdir(c, dir, name)
+		return err
+	})
+	return w, err
+}
+
+// Rename implements fs.FileSystem.
+func (b beside) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fw, tw fs.WCC, err error) {
+	if b.mount.isHidden(nodeID(from), string(fromName)) {
+		return fw, tw, fs.ErrAcces
+	}
+	err = b.losing(c, to, toName, func() (err error) {
+		fw, tw, err = b.FileSystem.Rename(c, from, fromName, to, toName)
+		return err
+	})
+	return fw, tw, err
+}

@@ -1,0 +1,84 @@
+// THE SPECIFICATION of what a local mount has beside the procedures of NFS: looking for holes, room set aside, and holes made
+// (lseek(2) with SEEK_DATA and SEEK_HOLE; fallocate(2)).
+//
+// It continues nfs3.s.dfy, and reads as that does. The kernel asks for ranges of any length; each call here is one step, one
+// transaction of bounded size, and is made again for the rest: AllocateOk for the next bytes, PunchOk for the blocks below `at`, SeekOk from `at`.
+// A crash leaves the steps before some point, and none after it.
+//
+// When it is durable: nothing is before fsync, fdatasync, or sync has returned, unless the volume is mounted with --sync. There is one order
+// of all changes, of data and of names, by whomever; a crash leaves a beginning of it that has all that was done before the last such call
+// began. (That is COMMIT's promise in durable.s.dfy, and the theorem of the journal: after a crash the volume is as one of its commit
+// points left it, not earlier than the last that somebody was told of.)
+include "nfs3.s.dfy"
+module NfsLocal {
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  // SEEK_DATA, SEEK_HOLE: the first byte from off on whose block the file has, or (hole) has not. What lies from `at` on is
+  // so, if found; else it was looked at up to there, and when that is the end, there are no more data. The end of the file is a hole.
+  predicate SeekOk(f: FS, c: Caller, h: Handle, off: uint64, hole: bool, at: uint64, found: bool)
+  {
+    Live(f, h) && var n := f.nodes[h.ino];
+    n.body.File? && CanFetch(c, n) && off as int < |n.body.data| && off <= at && at as int <= |n.body.data| &&
+    (forall k: int {:trigger k / 4096 in n.body.held} | off as int <= k < at as int :: k / 4096 in n.body.held <==> hole) &&
+    (found ==> if at as int == |n.body.data| then hole else (at as int / 4096 in n.body.held <==> !hole)) &&
+    (!found ==> off < at && (hole ==> (at as int) < |n.body.data|))
+  }
+  // (NOENT stands for the ENXIO of lseek(2), which NFS lacks: off is not before the end.)
+  predicate SeekErr(f: FS, c: Caller, h: Handle, off: uint64, st: uint32)
+  {
+    HandleErr(f, h, st) ||
+    (Live(f, h) && var n := f.nodes[h.ino];
+      (st == NFS3ERR_INVAL && !n.body.File?) || (st == NFS3ERR_ACCES && !CanFetch(c, n)) ||
+      (st == NFS3ERR_NOENT && n.body.File? && |n.body.data| <= off as int))
+  }
+
+  // fallocate, mode 0: the file has all blocks that the len bytes at off lie in, and is long enough for them; no byte
+  // changes. To WRITE there needs no room then. The times are those of a WRITE.
+  predicate AllocateOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, len: uint64, now: Time)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    n.body.File? && CanWriteData(c, n) && 0 < len && off as int + len as int <= FILEMAX &&
+    post == Put(pre, h.ino, Allocated(c, n, off as int, len as int, now))
+  }
+  function Allocated(c: Caller, n: Node, off: int, len: int, now: Time): Node
+    requires n.body.File? && 0 <= off && 0 <= len
+  {
+    Node(WrittenAttr(c, n.attr, now), File(Resized(n.body.data, if off + len > |n.body.data| then off + len else |n.body.data|), n.body.verf, n.body.held + Blocks(off, len)),
+      n.blocks + |Blocks(off, len) - n.body.held|)
+  }
+  function WrittenAttr(c: Caller, was: Attr, now: Time): Attr
+  { var t := Stamp(now, was.ctime); Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t) }
+  predicate AllocateErr(pre: FS, c: Caller, h: Handle, off: uint64, len: uint64, st: uint32)
+  {
+    HandleErr(pre, h, st) ||
+    (Live(pre, h) && var n := pre.nodes[h.ino];
+      (st == NFS3ERR_INVAL && (!n.body.File? || len == 0)) ||
+      (st == NFS3ERR_FBIG && off as int + len as int > FILEMAX) ||
+      (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
+      (n.body.File? && ((Full(st) && !(Blocks(off as int, len as int) <= n.body.held)) || (st == SHRINKFIRST && off as int + len as int > |n.body.data|))))
+  }
+
+  // FALLOC_FL_PUNCH_HOLE: of the blocks lo to hi - 1, those from `at` on are holes now: their bytes are zeros, and their room is free.
+  // (Of the parts of blocks at both ends of a range, zeros are written.) Blocks behind the end there are none.
+  predicate PunchOk(pre: FS, post: FS, c: Caller, h: Handle, lo: uint64, hi: uint64, at: uint64, now: Time)
+  {
+    Live(pre, h) && var n := pre.nodes[h.ino];
+    n.body.File? && CanWriteData(c, n) && lo < hi && lo <= at && at < hi && post == Put(pre, h.ino, Punched(c, n, at as int, hi as int, now))
+  }
+  function Punched(c: Caller, n: Node, lo: int, hi: int, now: Time): Node
+    requires n.body.File? && 0 <= lo <= hi
+  {
+    Node(WrittenAttr(c, n.attr, now), File(Zeroed(n.body.data, 4096 * lo, 4096 * hi), n.body.verf, n.body.held - Span(lo, hi)),
+      n.blocks - |n.body.held * Span(lo, hi)|)
+  }
+  function Span(lo: int, hi: int): set<int> { set b: int | lo <= b < hi }
+  // the bytes from a to b - 1, as far as there are any, are zeros
+  function Zeroed(d: seq<byte>, a: int, b: int): seq<byte>
+    requires 0 <= a <= b
+  { var e := if b < |d| then b else |d|; if |d| <= a then d else d[..a] + Zeros(e - a) + d[e..] }
+  predicate PunchErr(pre: FS, c: Caller, h: Handle, lo: uint64, hi: uint64, st: uint32)
+  {
+    HandleErr(pre, h, st) ||
+    (Live(pre, h) && var n := pre.nodes[h.ino];
+      (st == NFS3ERR_INVAL && (!n.body.File? || hi <= lo)) || (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)))
+  }
+}
