@@ -374,12 +374,6 @@ module TreeOfCodes {
     if p in W { assert p < s[i].x / 255; }
     Step(t.seal.t, t.Now(), t.Root(), s, i, W, pg, r, j, p, b, c, s2, r2);
   }
-  lemma Changed1(t: Tree, c: Codes, W: set<int>, pg: seq<BV>, r: CV)
-    requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    requires Changing(t.seal.t, t.Now(), t.Root(), c.s, |c.s|, W, pg, r)
-    ensures NextTree(t, c, r, pg)
-    ensures forall x :: 0 <= x < t.n as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x] else CodeIn(t.seal.t, t.Now(), x)
-  { Ended(t.seal.t, t.Now(), t.Root(), c.s, W, pg, r); }
   // the codes c.s[..i] of a change of the newest tree are done: the pages W are written, pg are the pages now, r is the root
   predicate {:opaque} Halfway(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV) reads t.pages`vs, t.pages`rs, c
     ensures Halfway(t, c, i, W, pg, r) ==> t.Ok() && t.np > 0 && 0 <= i <= |c.s| && ListOk(t.seal.t, c.s)
@@ -387,6 +381,12 @@ module TreeOfCodes {
     t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) &&
     Changing(t.seal.t, t.Now(), t.Root(), c.s, i, W, pg, r)
   }
+  // all of them are
+  lemma AllDone(t: Tree, c: Codes, W: set<int>, pg: seq<BV>, r: CV)
+    requires Halfway(t, c, |c.s|, W, pg, r)
+    ensures NextTree(t, c, r, pg) && PagesOk(t.seal.t, t.Now()) && PagesOk(t.seal.t, pg)
+    ensures forall x :: 0 <= x < t.n as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x] else CodeIn(t.seal.t, t.Now(), x)
+  { reveal Halfway(); Ended(t.seal.t, t.Now(), t.Root(), c.s, W, pg, r); }
   twostate lemma Further(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, k: CV, r2: CV)
     requires old(Halfway(t, c, i, W, pg, r)) && t.pages.vs == old(t.pages.vs) && t.pages.rs == old(t.pages.rs) && 0 <= p < t.np as int
     requires 0 < |t.pages.vs| && p < |t.Now()| && Wrote(old(c.s), i, j, p, t.Now()[p], b)

@@ -33,7 +33,7 @@ module JournalCommit {
   predicate Closed(j: Journal) reads j { j.failed || |j.vs| > 0x3FFF_FFFF_FFFF_0000 }
   // [L] merge a transaction into the running group; n is its index in the history. Only who may commit can take this step, and has then done so.
   method Append(j: Journal, tx: BMap, ghost p: Permit) returns (st: uint32, n: uint64)
-    requires j.Inv() && j.mu.held && j.TxOk(tx) && tx !in j.repr && p.may
+    requires j.Inv() && j.mu.Inside() && j.TxOk(tx) && tx !in j.repr && p.may
     modifies j`vs, j`nvs, j.running, j.d`ok, p
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures st != AOk ==> j.vs == old(j.vs)
@@ -71,17 +71,17 @@ module JournalCommit {
   }
   // [L] is commit n durable?
   method IsDurable(j: Journal, n: uint64) returns (b: bool)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
     ensures b <==> n as int <= j.lb
   { reveal j.Inv(); b := n <= j.nlb; }
   // [L] index of the last commit
   method Newest(j: Journal) returns (n: uint64)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
     ensures n as int == |j.vs| - 1
   { reveal j.Inv(); n := j.nvs; }
   // [L] freeze the running group: the caller becomes the logger
   method StartCommit(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
     modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner, j.running
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> j.lg.ph == 1 && old(j.lg.ph) == 0       // nobody was the logger
@@ -128,7 +128,7 @@ module JournalCommit {
   { reveal j.HoldI(); }
   // [L] is a block of the running group one of the direct blocks that are held?
   method Clash(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
     ensures !b ==> forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.hq as int), a)
   {
     var n := j.running.Len();
@@ -152,7 +152,7 @@ module JournalCommit {
   // [L] may block a of the running group go straight home? It may if it is free in the
   // durable state and in no live group; it shall if that is wished.
   method Straight(j: Journal, a: uint64) returns (b: bool)
-    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
     ensures b ==> FreeIn(j.geo, DurState(j.g()), a as int) && forall i :: 0 <= i < |j.gs| ==> a as int !in j.gs[i]
   {
     var w := j.notes.Bulk(a);
@@ -191,7 +191,7 @@ module JournalCommit {
   }
   // [L] what block a is in the durable state, if that is in memory
   method Durably(j: Journal, a: uint64) returns (known: bool, b: Blk)
-    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
     ensures known ==> a as int in DurState(j.g()) && b.v == DurState(j.g())[a as int] && |b.v| == 4096
   {
     reveal j.Inv(); reveal j.CacheI(); LogFacts(j); LiveMaps(j);
@@ -203,7 +203,7 @@ module JournalCommit {
   }
   // [L] the running group in two parts: for the log, and straight home
   method Split(j: Journal) returns (ring: BMap, dir: BMap)
-    requires j.Inv() && j.mu.held && j.lg.ph == 0
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
     requires forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.hq as int), a)
     ensures fresh(dir) && fresh(ring) && ring != dir && ring.Ok() && dir.Ok()
     ensures |ring.addrs| + |dir.addrs| <= |j.running.addrs|
@@ -238,7 +238,7 @@ module JournalCommit {
   { m.Distinct(); }
   // [L] the cache has nothing of the direct blocks: what is written in bulk is not worth a place
   method Uncache(j: Journal, dir: BMap)
-    requires j.mu.held && dir.Ok()
+    requires j.mu.Inside() && dir.Ok()
     modifies j.cache
     ensures forall a :: a in j.cache.m ==> a !in dir.m && a in old(j.cache.m) && j.cache.m[a] == old(j.cache.m)[a]
   {
@@ -257,7 +257,7 @@ module JournalCommit {
   }
   // [L] the two parts are the group being logged, and r is the running one
   method StartFields(j: Journal, r: BMap, ring: BMap, dir: BMap)
-    requires j.Inv() && j.mu.held && Unused(j, r) && Unused(j, dir) && Unused(j, ring) && r !in j.repr && dir !in j.repr && r != ring && r != dir && ring != dir
+    requires j.Inv() && j.mu.Inside() && Unused(j, r) && Unused(j, dir) && Unused(j, ring) && r !in j.repr && dir !in j.repr && r != ring && r != dir && ring != dir
     requires r.Ok() && r.m == map[] && r.addrs == [] && j.lg.ph == 0 && ring.Ok() && dir.Ok()
     requires Parts(j.running.m, ring.m, dir.m) && Ready(j.g(), ring.m, dir.m) && |ring.addrs| + |dir.addrs| <= |j.running.addrs|
     requires |j.gs| < j.geo.nd && j.wp as int + |j.running.addrs| <= j.lo as int + j.geo.nr && End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp as int < 0x1FFF_FFFF_FFFF_0000
@@ -300,7 +300,7 @@ module JournalCommit {
   predicate Aside(j: Journal, r: BMap) reads j { r != j.lgm && r != j.cgm && r != j.cdm && r != j.inm && r != j.lho && r != j.iho }
   // [L] the direct blocks are home: their addresses are held, and their codes c, until an installation puts these into the tree
   method HoldDirect(j: Journal, c: Codes)
-    requires j.mu.held && j.cdm.Ok() && j.lho.Ok() && j.lho != j.cdm
+    requires j.mu.Inside() && j.cdm.Ok() && j.lho.Ok() && j.lho != j.cdm
     modifies j.lho, j.tree.pages`held
     ensures j.lho.Ok() && forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in j.cdm.m
     ensures j.tree.np > 0 ==> Kept(old(j.tree.pages.held), c.s, j.tree.pages.held)
@@ -333,7 +333,7 @@ module JournalCommit {
   }
   // [L] the group is logged; c: the codes of its direct blocks. (What readers see of it, who do not hold the mutex, happens at once: in HoldAll.)
   method FinishCommit(j: Journal, c: Codes)
-    requires j.Inv() && j.mu.held && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
     requires j.tree.np > 0 ==> CodesOf(c.s, j.cdm.m, j.home as int, j.seal.key)
     modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.cgm, j.cdm, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner
     ensures j.Inv() && j.IKeep() && j.Mono() && j.lb == old(j.cl) && j.lg.ph == 0
@@ -360,7 +360,7 @@ module JournalCommit {
   }
   // [L] ... its direct blocks are held, and the others join those of the groups that are logged
   method FinishMaps(j: Journal, c: Codes) returns (l: BMap, h: uint64)
-    requires j.mu.held && j.lgm.Ok() && j.cgm.Ok() && j.cdm.Ok() && j.lho.Ok() && j.lgm != j.cgm && j.lgm != j.cdm && j.lgm != j.lho && j.lho != j.cdm && j.lho != j.cgm
+    requires j.mu.Inside() && j.lgm.Ok() && j.cgm.Ok() && j.cdm.Ok() && j.lho.Ok() && j.lgm != j.cgm && j.lgm != j.cdm && j.lgm != j.lho && j.lho != j.cdm && j.lho != j.cgm
     requires |j.lgm.addrs| + |j.cgm.addrs| < 0x4_0000_0000_0000
     modifies j.lgm, j.lho, j.tree.pages`held
     ensures (l == j.lgm || (l == j.cgm && j.lgm.m == old(j.lgm.m))) && j.lgm.Ok() && l.Ok() && l.m == Ov(old(j.lgm.m), j.cgm.m) && |l.addrs| <= |old(j.lgm.addrs)| + |j.cgm.addrs|

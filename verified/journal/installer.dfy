@@ -22,7 +22,7 @@ module JournalInstaller {
 
   // [L] freeze the logged groups for installation, if there is enough of them
   method StartInstall(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mu.held && j.ins.ip == 0
+    requires j.Inv() && j.mu.Inside() && j.ins.ip == 0
     modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == (if ok then 1 else 0) && (ok ==> j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0)
@@ -34,7 +34,7 @@ module JournalInstaller {
   }
   // [L] ... they are what is being installed
   method FreezeLogged(j: Journal)
-    requires j.Inv() && j.mu.held && j.ins.ip == 0
+    requires j.Inv() && j.mu.Inside() && j.ins.ip == 0
     modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0
@@ -111,8 +111,8 @@ module JournalInstaller {
   { reveal j.InsI(); }
   // [F] sort the frozen map by address
   method InstSort(j: Journal) returns (l: BList)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null
-    modifies j.ins`list
+    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list == null
+    modifies j.ins`list, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.list == l && j.ins.wn == 0 && j.icnr == 0 && |l.blks| == |l.addrs|
   {
@@ -123,8 +123,8 @@ module JournalInstaller {
   }
   // [F] write blocks of the frozen map home, from the i-th on as long as their addresses are adjacent
   method InstWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && i as int == j.ins.wn < |j.ins.list.addrs|
-    modifies j.ins`wn, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && i as int == j.ins.wn < |j.ins.list.addrs|
+    modifies j.ins`wn, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.ins.wn <= |j.ins.list.addrs|
     ensures !ok ==> j.d.bad
@@ -180,8 +180,8 @@ module JournalInstaller {
   // [F] the page of the tree with the codes of c from the i-th on, as far as they belong there, and where it
   // goes; !ok = a page that it depends on cannot be read, or is damaged
   method NextPage(j: Journal, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
-    requires j.Inv() && i as int < |c.s| && j.tree.np > 0 && ListOk(j.tree.seal.t, c.s)
-    modifies j.ins`lost
+    requires j.Inv() && j.mu.settled == j.ins && i as int < |c.s| && j.tree.np > 0 && ListOk(j.tree.seal.t, c.s)
+    modifies j.ins`lost, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
     ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
     ensures ok ==> p < j.tree.np && Spares(j.tree, p, a) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
@@ -193,7 +193,7 @@ module JournalInstaller {
   }
   // [F] page p, with contents b, is to change in the page above it; or it is the root, whose code is c0, c1
   method PageUp(j: Journal, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
-    requires j.Inv() && p < j.tree.np && |b.v| == 4096
+    requires j.Inv() && j.mu.settled == j.ins && p < j.tree.np && |b.v| == 4096
     modifies c
     ensures Vouches(j.tree.seal.key, j.tree.n as int + p as int, CV(c0, c1), b.v) && root == (p as int == j.tree.np as int - 1)
     ensures c.s == if root then old(c.s) else old(c.s) + [Code(j.tree.n as int + p as int, CV(c0, c1))]
@@ -203,7 +203,7 @@ module JournalInstaller {
   }
   // [F] the code of the tree's root
   method TreeRoot(j: Journal) returns (r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv()
+    requires j.Inv() && j.mu.settled == j.ins
     ensures j.tree.Ok() && j.tree.seal == j.seal && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && j.tree.Root() == CV(r0, r1) && pg == j.tree.Now() && (j.tree.np > 0 ==> IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root()))
   {
     reveal j.Inv();
@@ -214,8 +214,8 @@ module JournalInstaller {
   }
   // [F] write page p of the tree of codes; not where its newest version was seen, which counts until the header is written
   method PageWrite(j: Journal, p: uint64, a: uint64, b: Blk) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && p < j.tree.np && Spares(j.tree, p, a) && |b.v| == 4096
-    modifies j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && p < j.tree.np && Spares(j.tree, p, a) && |b.v| == 4096
+    modifies j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures !ok ==> j.d.bad
   {
@@ -238,8 +238,8 @@ module JournalInstaller {
   predicate CodesNext(j: Journal, s: seq<Code>) reads j.ins { Restates(s, j.home as int, j.seal.key, j.ins.tb, j.ins.tb2) }
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
   method ChangedCodes(j: Journal) returns (ok: bool, c: Codes)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
-    modifies j.ins`lost
+    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
+    modifies j.ins`lost, j.mu`settled
     ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
     ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
   {
@@ -312,8 +312,8 @@ module JournalInstaller {
   }
   // [F] what is being installed is home
   method InstBarrier(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && j.ins.wn == |j.ins.list.addrs|
-    modifies j.ins`ip, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && j.ins.wn == |j.ins.list.addrs|
+    modifies j.ins`ip, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == (if ok then 2 else 1)
     ensures !ok ==> j.d.bad
@@ -389,8 +389,8 @@ module JournalInstaller {
   // is durable, its copy: so there is always a header that is not being written.
   method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
     requires Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1))
-    requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    modifies j.ins`ip, j.ins`hph, j.ins`r2, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.ins && if copy then j.ins.hph == 2 else j.ins.ip == 2
+    modifies j.ins`ip, j.ins`hph, j.ins`r2, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1) && j.ins.r2 == CV(r0, r1)
     ensures !ok ==> j.d.bad
@@ -411,8 +411,8 @@ module JournalInstaller {
   }
   // [F] what was written of the headers is durable
   method HdrBarrier(j: Journal) returns (ok: bool)
-    requires j.Inv() && (j.ins.hph == 1 || j.ins.hph == 3)
-    modifies j.ins`hph, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.ins && (j.ins.hph == 1 || j.ins.hph == 3)
+    modifies j.ins`hph, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures ok ==> j.ins.hph == old(j.ins.hph) + 1
     ensures !ok ==> j.d.bad
@@ -428,8 +428,8 @@ module JournalInstaller {
   // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
   // copy tells. (What cannot be read tells nothing: writes and barriers fail of their own.)
   method HeaderIsOurs(j: Journal) returns (ok: bool)
-    requires j.Inv()
-    modifies j.d`bad
+    requires j.Inv() && j.mu.settled != null
+    modifies j.d`bad, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures ok ==> j.d.bad == old(j.d.bad)
     ensures !ok ==> j.d.bad
@@ -463,7 +463,7 @@ module JournalInstaller {
   }
   // [L] put one of the installed blocks into the cache
   method CacheInst(j: Journal)
-    requires j.Inv() && j.mu.held && j.ins.ip == 3 && j.ins.list != null && j.icnr as int < |j.ins.list.addrs|
+    requires j.Inv() && j.mu.Inside() && j.ins.ip == 3 && j.ins.list != null && j.icnr as int < |j.ins.list.addrs|
     modifies j`icnr, j`cached, j.cache
     ensures j.Inv() && j.LKeep() && j.Mono()
     ensures j.icnr == old(j.icnr) + 1
@@ -483,20 +483,28 @@ module JournalInstaller {
   }
   // [L] the log space is free, and the tree's next version counts. (What readers see of it, who do not hold the mutex, happens at once: in Advance.)
   method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.mu.held && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires j.Inv() && j.mu.Inside() && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
     requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
     modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.inm, j.tree.pages, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
     ensures fresh(j.repr - old(j.repr))
   {
-    reveal j.Inv();
-    HdrFacts(j);
-    var e := NewBMap(); var f := NewBMap();
     var was := j.inm;
+    Installed(j, c, r0, r1, pg);
+    was.Clear();
+  }
+  // [L] ... all of it, but that the map of what was installed is not empty yet
+  method Installed(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires j.Inv() && j.mu.Inside() && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
+    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.tree.pages, j.d`owner
+    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
+    ensures fresh(j.repr - old(j.repr)) && var was := old(j.inm); was !in {j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho}
+  {
+    FinishInstallG(j);
+    reveal j.Inv();
+    var e := NewBMap(); var f := NewBMap();
     ghost var g1 := IFinished(j.g());
-    IFinishPres(j.d.poss, j.g());
-    assert g1.gs[g1.k..] == j.gs[j.k..];
-    forall a | a in j.lho.m || a in j.iho.m ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m) { HeldLive(j, a); }
     j.d.Leave(Installing);
     Advance(j.tree, c, r0, r1, j.iho, pg);
     FinishInstallFields(j, e, f);
@@ -504,7 +512,20 @@ module JournalInstaller {
     assert j.OwnI() by { reveal j.OwnI(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg);
     NoteInstall(j);
-    was.Clear();
+  }
+  // what finishing means for the protocol's state
+  lemma FinishInstallG(j: Journal)
+    requires j.Inv() && j.ins.hph == 4
+    ensures j.ins.ip == 3 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
+    ensures var g1 := IFinished(j.g()); Full(j.d.poss, g1) && DurState(g1) == DurState(j.g()) && g1.gs[g1.k..] == j.gs[j.k..]
+    ensures forall a :: a in j.lho.m || a in j.iho.m ==> a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m)
+  {
+    reveal j.Inv();
+    HdrFacts(j);
+    IFinishPres(j.d.poss, j.g());
+    var g1 := IFinished(j.g());
+    assert g1.gs[g1.k..] == j.gs[j.k..];
+    forall a | a in j.lho.m || a in j.iho.m ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m) { HeldLive(j, a); }
   }
   twostate lemma TreeDone(j: Journal, pg: seq<BV>)
     requires old(j.TreeI()) && j.base == Over(old(j.base), old(j.im)) && j.ins.r == old(j.ins.r2) && j.ins.tb == old(j.ins.tb2) && j.lho == old(j.lho) && j.lho.m == old(j.lho.m) && j.iho.m == map[]

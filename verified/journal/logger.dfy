@@ -18,8 +18,8 @@ module JournalLogger {
 
   // [F] seal the group (no operation of the device). c: the codes of its direct blocks
   method LogEnc(j: Journal) returns (c: Codes)
-    requires j.Inv() && j.lg.ph == 1
-    modifies j.lg, j.seal, j.d`ok
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 1
+    modifies j.lg, j.seal, j.d`ok, j.mu`settled
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures j.lg.ph == 2 && j.lg.wn == 0 && j.lg.dn == 0 && !j.lg.wd
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks|
@@ -112,14 +112,13 @@ module JournalLogger {
       if r in g0.sg { assert DirectOf(r, q, a); } else { assert r == rec; }
     }
   }
-  // [F] does the group fit its unit, behind the descriptor?
-  method Small(j: Journal) returns (b: bool)
-    requires j.Inv() && j.lg.ph == 2
-    ensures b <==> |j.cgm.addrs| <= 15
+  // [F] how many blocks of the group go to the log? Up to 15 fit its unit, behind the descriptor.
+  method LogLen(j: Journal) returns (n: uint64)
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 2
+    ensures n as int == |j.cgm.addrs|
   {
     reveal j.Inv(); LogFacts(j);
-    var n := j.lg.body.Len();
-    b := n <= 15;
+    n := j.lg.body.Len();
   }
   // [F] the descriptor and behind it the blocks of a small group, as one list (the map is there to make it)
   method UnitList(j: Journal) returns (l: BList, n: uint64)
@@ -148,8 +147,8 @@ module JournalLogger {
   }
   // [F] write a small group, all of it
   method LogWriteUnit(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.wn == 0 && |j.cgm.addrs| <= 15
-    modifies j.lg`wn, j.lg`wd, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 2 && j.lg.wn == 0 && |j.cgm.addrs| <= 15
+    modifies j.lg`wn, j.lg`wd, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> j.lg.wd && j.lg.wn == |j.cgm.addrs|
     ensures !ok ==> j.d.bad
@@ -204,8 +203,8 @@ module JournalLogger {
   }
   // [F] write blocks of a larger group to the ring, from the i-th on as many as lie side by side
   method LogWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
-    requires j.Inv() && j.lg.ph == 2 && i as int == j.lg.wn < |j.cgm.addrs| && |j.cgm.addrs| > 15
-    modifies j.lg`wn, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 2 && i as int == j.lg.wn < |j.cgm.addrs| && |j.cgm.addrs| > 15
+    modifies j.lg`wn, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.lg.wn <= |j.cgm.addrs|
     ensures !ok ==> j.d.bad
@@ -241,8 +240,8 @@ module JournalLogger {
   }
   // [F] write direct blocks of the group home, from the i-th on as long as their addresses are adjacent
   method DirWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && i as int == j.lg.dn < |j.lg.dirs.addrs|
-    modifies j.lg`dn, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 2 && j.lg.dirs != null && i as int == j.lg.dn < |j.lg.dirs.addrs|
+    modifies j.lg`dn, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.lg.dn <= |j.lg.dirs.addrs|
     ensures !ok ==> j.d.bad
@@ -285,8 +284,8 @@ module JournalLogger {
   }
   // [F] the descriptor of a larger group
   method LogWriteDesc(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2
-    modifies j.lg`wd, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 2
+    modifies j.lg`wd, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures ok ==> j.lg.wd
     ensures !ok ==> j.d.bad
@@ -302,8 +301,8 @@ module JournalLogger {
   }
   // [F] the one barrier of a group commit
   method LogBarrier(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.wd && j.lg.wn == |j.cgm.addrs| && j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
-    modifies j.lg`ph, j.d`poss, j.d`cur, j.d`bad
+    requires j.Inv() && j.mu.settled == j.lg && j.lg.ph == 2 && j.lg.wd && j.lg.wn == |j.cgm.addrs| && j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
+    modifies j.lg`ph, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures j.lg.ph == if ok then 3 else 2
     ensures old(j.d.bad) ==> !ok       // once the device has failed, nothing more becomes durable

@@ -25,7 +25,7 @@ module JournalPolicy {
 
   // [L] is there something to commit that should not wait?
   method WantCommit(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
   {
     var k := j.running.Len();
     var want := j.notes.Get(NWant);
@@ -34,46 +34,46 @@ module JournalPolicy {
   }
   // [L] commit n is wanted durable now
   method Want(j: Journal, n: uint64)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     var want := j.notes.Get(NWant);
     if want < n { j.notes.Set(NWant, n); }
   }
   // [L] everything appended so far is wanted durable now
   method Nudge(j: Journal)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     j.notes.Set(NWant, j.nvs);
     if !j.busy { j.mu.WakeOne(CLogger); }
   }
   // [L] somebody waits for room in the running group (after this: mu.Wait(CSpace))
   method AskSpace(j: Journal)
-    requires j.mu.held
+    requires j.mu.Inside()
   { Nudge(j); }
   // [L] the logged groups are wanted installed now
   method Urge(j: Journal)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     j.notes.Set(NUrge, 1);
     j.mu.WakeOne(CInstaller);
   }
   // [L] the threads of the background should end
   method SetStop(j: Journal)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     j.notes.Set(NStop, 1);
     j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller);
   }
   // [L] should the thread go on?
   method Alive(j: Journal) returns (b: bool)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     var stop := j.notes.Get(NStop);
     b := stop == 0 && !j.failed;
   }
   // [L] is the header to be looked at before the frozen group is written? (After this it is.)
   method LookDue(j: Journal) returns (due: bool)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
   {
     var n := j.cdm.Len();
     var age := j.notes.Get(NAge);
@@ -82,12 +82,12 @@ module JournalPolicy {
   }
   // [L] has the journal failed?
   method Failed(j: Journal) returns (b: bool)
-    requires j.mu.held
+    requires j.mu.Inside()
     ensures b == j.failed
   { b := j.failed; }
   // [L] the journal fails: no commit is accepted any more
   method Fail(j: Journal)
-    requires j.Inv() && j.mu.held && j.Cause()
+    requires j.Inv() && j.mu.Inside() && j.Cause()
     modifies j`failed
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.failed
   {
@@ -97,7 +97,7 @@ module JournalPolicy {
   }
   // [L] the condition variable that tells of commit n
   method WaitOn(j: Journal, n: uint64) returns (c: uint32)
-    requires j.mu.held
+    requires j.mu.Inside()
     ensures c < 5
   {
     var parity := j.notes.Get(NParity);
@@ -110,7 +110,7 @@ module JournalPolicy {
   }
   // [L] the running group becomes the committing one
   method NoteStart(j: Journal)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     var parity := j.notes.Get(NParity);
     j.notes.Set(NParity, 1 - parity % 2);
@@ -119,7 +119,7 @@ module JournalPolicy {
   }
   // [L] the committing group is durable
   method NoteFinish(j: Journal)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
   {
     var parity := j.notes.Get(NParity);
     var w := j.notes.Get(NWaiters);
@@ -139,7 +139,7 @@ module JournalPolicy {
   }
   // [L] are there logged groups that should be installed?
   method WantInstall(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.held && j.hq <= j.eq && j.lo <= j.wp
+    requires j.Inv() && j.mu.Inside() && j.hq <= j.eq && j.lo <= j.wp
   {
     var k := j.lgm.Len(); var h := j.lho.Len();
     var urge := j.notes.Get(NUrge);
@@ -148,7 +148,7 @@ module JournalPolicy {
   }
   // [L] an installation is over
   method NoteInstall(j: Journal)
-    requires j.mu.held
+    requires j.mu.Inside()
   {
     var n := j.notes.Get(NInstalls);
     if n < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NInstalls, n + 1); }
@@ -157,7 +157,7 @@ module JournalPolicy {
   }
   // [L] is everything home?
   method Drained(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
   {
     var r := j.running.Len(); var c := j.cgm.Len(); var h := j.cdm.Len(); var l := j.lgm.Len(); var i := j.inm.Len();
     b := r == 0 && c == 0 && h == 0 && l == 0 && i == 0;

@@ -21,7 +21,7 @@ module JournalReader {
   { reveal j.Inv(); }
   // [L] the block if it is in memory, else a ticket for a disk read
   method Lookup(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
-    requires j.Inv() && j.mu.held && j.home <= a < j.sz
+    requires j.Inv() && j.mu.Inside() && j.home <= a < j.sz
     ensures a as int in j.Cur()
     ensures b != null ==> b.v == j.Cur()[a as int] && |b.v| == 4096
     ensures b == null ==> a as int in j.base && !j.Pending(a as int) && j.base[a as int] == j.Cur()[a as int]
@@ -41,8 +41,8 @@ module JournalReader {
   // [F] read n home blocks, from a on. With a tree of codes the device may return anything, and
   // CheckHome decides what counts; without one, it is taken to return what it holds.
   method ReadHome(j: Journal, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
-    requires j.Inv() && j.home <= a && a as int + n as int <= j.sz as int && t <= j.trims
-    modifies j`rds
+    requires j.Inv() && j.mu.settled != null && j.home <= a && a as int + n as int <= j.sz as int && t <= j.trims
+    modifies j`rds, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
     ensures ok && j.tree.np == 0 ==> forall i :: 0 <= i < n as int ==> j.WasRead(a as int + i, t, l.blks[i])
@@ -60,9 +60,9 @@ module JournalReader {
   // m: the first that is not; for it block bad is damaged, or what was read was overtaken by an installation.
   // (Each block has its own instant, at which Genuine looks at what is in memory of the tree.)
   method CheckHome(j: Journal, a: uint64, l: BList, i: uint64, t: uint64) returns (m: uint64, bad: uint64)
-    requires j.Inv() && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && t <= j.trims
+    requires j.Inv() && j.mu.settled != null && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && t <= j.trims
     requires j.tree.np == 0 ==> forall k :: 0 <= k < |l.blks| ==> j.WasRead(a as int + k, t, l.blks[k])
-    modifies j`rds
+    modifies j`rds, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures i <= m && m as int <= |l.blks| && forall k :: i as int <= k < m as int ==> j.WasRead(a as int + k, t, l.blks[k])
   {
@@ -102,7 +102,7 @@ module JournalReader {
   // [L] a read of block a with ticket t found block bad damaged: is it? Not if a is in memory now: it was
   // committed since, and may be on its way home.
   method Confirm(j: Journal, a: uint64, t: uint64, bad: uint64) returns (damaged: bool)
-    requires j.Inv() && j.mu.held && j.home <= a < j.sz
+    requires j.Inv() && j.mu.Inside() && j.home <= a < j.sz
   {
     var b, t2 := Lookup(j, a);
     damaged := b == null && t == t2;
@@ -153,7 +153,7 @@ module JournalReader {
   }
   // [L] validate the block read; null = retry
   method Lookup2(j: Journal, a: uint64, t: uint64, c: Blk) returns (b: Blk?)
-    requires j.Inv() && j.mu.held && j.home <= a < j.sz && j.WasRead(a as int, t, c.v)
+    requires j.Inv() && j.mu.Inside() && j.home <= a < j.sz && j.WasRead(a as int, t, c.v)
     modifies j.cache
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096

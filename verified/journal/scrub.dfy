@@ -31,12 +31,12 @@ module JournalScrub {
 
   // [L] a ticket for reads of the device
   method Ticket(j: Journal) returns (t: uint64)
-    requires j.mu.held
+    requires j.mu.Inside()
     ensures t == j.trims
   { t := j.trims; }
   // [L] is block a going to be written home?
   method IsPending(j: Journal, a: uint64) returns (is: bool)
-    requires j.Inv() && j.mu.held
+    requires j.Inv() && j.mu.Inside()
     ensures is == j.Pending(a as int)
   {
     reveal j.Inv();
@@ -59,7 +59,7 @@ module JournalScrub {
   // [L] Block a was read with ticket t and is not what it should be, as block bad is damaged; or it could not be read (bad == a).
   // What does that mean?
   method Verdict(j: Journal, a: uint64, t: uint64, bad: uint64) returns (st: uint32)
-    requires j.Inv() && j.mu.held && j.home <= a < j.sz
+    requires j.Inv() && j.mu.Inside() && j.home <= a < j.sz
     ensures st == SGood || st == SAgain || st == SDamaged || st == SInMemory
     ensures st == SGood ==> j.Pending(a as int)
     ensures st == SDamaged || st == SInMemory ==> !j.Pending(a as int) && t == j.trims
@@ -74,12 +74,12 @@ module JournalScrub {
   }
   // [L] a page of the tree was read with ticket t, and is not what it should be; mem: it is in memory
   method VerdictPage(j: Journal, t: uint64, mem: bool) returns (st: uint32)
-    requires j.mu.held
+    requires j.mu.Inside()
     ensures st == SAgain || (t == j.trims && st == if mem then SInMemory else SDamaged)
   { st := if t != j.trims then SAgain else if mem then SInMemory else SDamaged; }
   // [L] notes that block bad is damaged, if that is the verdict; ours: nobody else opened the volume; unread: the device cannot read it
   method Tell(j: Journal, verdict: uint32, ours: bool, unread: bool, bad: uint64) returns (st: uint32)
-    requires j.mu.held
+    requires j.mu.Inside()
     ensures verdict == SGood || verdict == SAgain ==> st == verdict
     ensures st == SDamaged ==> verdict == SDamaged && ours && !unread
   {
@@ -92,7 +92,7 @@ module JournalScrub {
   // [F] Does the device have page p of the tree? It is read, also if it is in memory (mem), but not if it was never written (blank). If not,
   // block bad is damaged: a place of it, or of a page above it; or what was read was overtaken.
   method CheckPage(j: Journal, p: uint64) returns (ok: bool, b: Blk, mem: bool, blank: bool, bad: uint64)
-    requires j.Inv() && p < j.tree.np
+    requires j.Inv() && j.mu.settled != null && p < j.tree.np
     modifies {}
     ensures j.LKeep() && j.IKeep()
     ensures ok ==> |j.tree.pages.vs| > 0 && p as int < |j.tree.Now()| && b.v == j.tree.Now()[p]

@@ -72,7 +72,6 @@ module JournalScrubber {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
   {
-    CYield(j);
     j.mu.Lock(); CYield(j);
     st := Verdict(j, a, t, bad);
     j.mu.Unlock();
@@ -86,7 +85,6 @@ module JournalScrubber {
   {
     CYield(j);
     var ours := HeaderIsOurs(j);
-    CYield(j);
     j.mu.Lock(); CYield(j);
     st := Verdict(j, a, t, bad);
     st := Tell(j, st, ours, unread, bad);
@@ -113,7 +111,6 @@ module JournalScrubber {
   {
     CYield(j);
     var ours := HeaderIsOurs(j);
-    CYield(j);
     j.mu.Lock(); CYield(j);
     st := VerdictPage(j, t, mem);
     st := Tell(j, st, ours, false, bad);

@@ -1,7 +1,9 @@
 // The thread programs. A Yield does nothing at run time; its specification says what
 // the other threads may have done meanwhile (the rely). It is sound because every step of
-// theirs is verified to keep to it (the guarantee). A Yield stands wherever others may run:
-// after each Lock and Wait, and before each step that runs without the mutex.
+// theirs is verified to keep to it (the guarantee). A Yield stands wherever others may run and
+// a step comes next: after each Lock and Wait, and before each step that runs without the mutex. (None is
+// needed before Lock: the one after it stands for all that others did since the last step, txn/rely.dfy.)
+// It leaves its mark in the mutex (settled), without which no step verifies.
 include "recover.dfy"
 include "commit.dfy"
 include "logger.dfy"
@@ -29,24 +31,24 @@ module JournalThreads {
 
   method LYield(j: Journal)        // the logger's: nobody else changes j.lg
     requires j.Inv()
-    modifies j, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
-    ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr))
-  {}
+    modifies j, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+    ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j.lg
+  { j.mu.Yielded(j.lg); }
   method IYield(j: Journal)        // the installer's: nobody else changes j.ins
     requires j.Inv()
-    modifies j, j.lg, j.d, j.seal, j.cache, j.tree.pages, j.repr
-    ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr))
-  {}
+    modifies j, j.lg, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+    ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j.ins
+  { j.mu.Yielded(j.ins); }
   method CYield(j: Journal)        // everybody's
     requires j.Inv()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-  {}
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j
+  { j.mu.Yielded(j); }
 
   // Writes the direct blocks of the frozen group home. look: only if the volume is ours still.
   method WriteDirect(j: Journal, look: bool) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
     ensures ok ==> j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
@@ -70,18 +72,16 @@ module JournalThreads {
       if ok { i := i + m; }
     }
   }
-  // Writes the blocks of the frozen group to the ring.
-  method WriteRing(j: Journal) returns (ok: bool)
+  // Writes the n blocks of the frozen group to the ring.
+  method WriteRing(j: Journal, n: uint64) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    requires |j.cgm.addrs| > 15
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    requires 15 < n as int == |j.cgm.addrs|
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
     ensures if ok then j.lg.wn == |j.cgm.addrs| else j.d.bad
     decreases *
   {
-    LYield(j);
-    var n := j.cgm.Len();
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
@@ -99,16 +99,16 @@ module JournalThreads {
   // Writes the descriptor of the frozen group and what it has in the log.
   method WriteRecord(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
     ensures if ok then j.lg.wd && j.lg.wn == |j.cgm.addrs| else j.d.bad
     decreases *
   {
     LYield(j);
-    var small := Small(j);
-    if small { ok := LogWriteUnit(j); return; }
-    ok := WriteRing(j);
+    var n := LogLen(j);
+    if n <= 15 { ok := LogWriteUnit(j); return; }
+    ok := WriteRing(j, n);
     if !ok { return; }
     LYield(j);
     assert fresh(j.repr - old(j.repr));
@@ -117,7 +117,7 @@ module JournalThreads {
   // Writes the frozen group, durably.
   method WriteGroup(j: Journal, look: bool) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
     ensures if ok then j.lg.ph == 3 else j.d.bad
     decreases *
@@ -133,9 +133,9 @@ module JournalThreads {
   // Commits the frozen group. The caller is the logger and holds the mutex, at the
   // beginning and at the end.
   method LogGroup(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 1 && j.mu.held
+    requires j.Inv() && j.lg.ph == 1 && j.mu.Inside()
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
     ensures if ok then j.lb >= old(j.cl) else j.failed
     decreases *
   {
@@ -146,7 +146,6 @@ module JournalThreads {
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     ok := WriteGroup(j, look);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    LYield(j);
     j.mu.Lock(); LYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
     if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
@@ -162,7 +161,7 @@ module JournalThreads {
     j.mu.Lock(); CYield(j);
     var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.mu.held && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.mu.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
       var go := StartCommit(j);
@@ -175,23 +174,23 @@ module JournalThreads {
   // Puts the installed blocks into the cache, in portions, so that nobody waits long for
   // the mutex (it is held at the beginning and at the end).
   method CacheAll(j: Journal, l: BList, n: uint64) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && n as int == |l.addrs| && j.icnr == 0 && j.mu.held
+    requires j.Inv() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && n as int == |l.addrs| && j.icnr == 0 && j.mu.Inside()
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && ok
+    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && ok
     ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs| && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2)
     ensures j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
     decreases *
   {
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && fresh(j.repr - old(j.repr)) && j.mu.held
+      invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && fresh(j.repr - old(j.repr)) && j.mu.Inside()
       invariant i == j.icnr && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
       decreases *
     {
       CacheInst(j);
       i := i + 1;
       if i % 128 == 0 {
-        j.mu.Unlock(); IYield(j);
+        j.mu.Unlock();
         j.mu.Lock(); IYield(j);
       }
     }
@@ -200,7 +199,7 @@ module JournalThreads {
   // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg: the new tree
   method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
@@ -230,7 +229,7 @@ module JournalThreads {
   // One page of it: that of the i-th code.
   method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, c
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled, c
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && i1 as int <= |c.s|
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
     ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0) else j.Cause()
@@ -264,7 +263,7 @@ module JournalThreads {
   // Writes the frozen groups home, and the tree's pages with them, durably; l lists them.
   method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
     ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
@@ -295,7 +294,7 @@ module JournalThreads {
   // The same, and the header after it.
   method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1) else j.Cause()
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
@@ -316,7 +315,7 @@ module JournalThreads {
   // Writes the header, or its copy, durably.
   method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
     requires j.Inv() && !j.mu.held && Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
     ensures !ok ==> j.Cause()
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.ins.r2 == CV(r0, r1)
@@ -336,9 +335,9 @@ module JournalThreads {
   // Installs the frozen groups. The caller is the installer and holds the mutex, at the
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.held
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.Inside()
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
     ensures if ok then j.ins.ip == 0 else j.failed
     decreases *
   {
@@ -346,7 +345,6 @@ module JournalThreads {
     var l, n, c, r0, r1;
     ghost var pg;
     ok, l, n, c, r0, r1, pg := WriteInst(j);
-    IYield(j);
     j.mu.Lock(); IYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     if !ok { Fail(j); return; }
@@ -362,11 +360,10 @@ module JournalThreads {
     ensures !j.mu.held
     decreases *
   {
-    IYield(j);
     j.mu.Lock(); IYield(j);
     var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.ins.ip == 0 && j.mu.held && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.ins.ip == 0 && j.mu.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
       var go := StartInstall(j);
@@ -380,9 +377,9 @@ module JournalThreads {
   }
   // Waits until there may be room for another transaction. The mutex is held, before and after.
   method WaitSpace(j: Journal)
-    requires j.Inv() && j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.mu.Inside()
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
     decreases *
   {
     AskSpace(j);
@@ -401,7 +398,7 @@ module JournalThreads {
     ok := IsDurable(j, n);
     var failed := Failed(j);
     while !ok && !failed
-      invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
       invariant (ok ==> n as int <= j.lb) && failed == j.failed
       decreases *
     {
@@ -433,7 +430,7 @@ module JournalThreads {
     j.mu.Lock(); CYield(j);
     st, n := Append(j, tx, p);
     while st == AFull
-      invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
+      invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
       invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
       invariant st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
       invariant p.may <==> st != AOk
@@ -444,7 +441,6 @@ module JournalThreads {
     }
     j.mu.Unlock();
     if st == AOk && wait {
-      CYield(j);
       var ok := WaitDurable(j, n);
       if !ok { st := AFailed; }
     }
@@ -452,7 +448,7 @@ module JournalThreads {
   // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was overtaken.
   method Fetch(j: Journal, a: uint64, t: uint64) returns (ok: bool, c: Blk?, bad: uint64)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held && t <= j.trims
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures ok && c != null ==> j.WasRead(a as int, t, c.v)
   {
@@ -485,13 +481,9 @@ module JournalThreads {
       ok, c, bad := Fetch(j, a, t);
       assert fresh(j.repr - old(j.repr)) && j.Mono();
       if !ok { return; }
-      CYield(j);
-      assert fresh(j.repr - old(j.repr)) && j.Mono();
       ok, b := Decide(j, h, a, t, c, bad);
       assert fresh(j.repr - old(j.repr)) && j.Mono();
       if b != null || !ok { return; }
-      CYield(j);
-      assert fresh(j.repr - old(j.repr)) && j.Mono();
     }
   }
   method LookOnce(j: Journal, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
@@ -534,7 +526,7 @@ module JournalThreads {
   {
     j.mu.Lock(); CYield(j);
     n := Newest(j);
-    j.mu.Unlock(); CYield(j);
+    j.mu.Unlock();
     ok := WaitDurable(j, n);
   }
   // Asks the logger for what has been appended so far, without waiting.
@@ -558,7 +550,7 @@ module JournalThreads {
     var e := Drained(j);
     var failed := Failed(j);
     while !e && !failed
-      invariant j.Inv() && j.Mono() && j.mu.held && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
       Nudge(j); Urge(j);
@@ -578,8 +570,6 @@ module JournalThreads {
     CYield(j);
     ok := HeaderIsOurs(j);
     if ok { return; }
-    CYield(j);
-    assert fresh(j.repr - old(j.repr));
     j.mu.Lock(); CYield(j);
     Fail(j);
     j.mu.Unlock();

@@ -11,20 +11,38 @@ env: Z3 (path), DAFNY (command)
 mutants/AREA.py lists tuples: the file below the area's folder, a name, the text, its replacement, and
 who must reject it: a pattern of methods, after "FILE:" if they stand in another file. Only these are
 verified. A sixth part is the reason why the mutant means the same and is to survive.
+Area yields is made here: each Yield left out.
 mutants/threads.py has what the checks of the text must find (threads.py --selftest tries these alone)."""
-import ast, concurrent.futures as cf, fnmatch, getopt, os, re, shutil, signal, subprocess, sys, tempfile, time
+import ast, concurrent.futures as cf, fnmatch, getopt, glob, os, re, shutil, signal, subprocess, sys, tempfile, time
 import threads
+from dafnytext import blank
 
 opts, words = getopt.getopt(sys.argv[1:], "j:n", ["markdown="])
 opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
 # area, what it is, folder of its files
-AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("threads", "what the checks of the text find", ""),
+AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("yields", "the Yields", ""), ("threads", "what the checks of the text find", ""),
          ("spec", "the specification", "fs"), ("fs", "the file system", "fs"), ("simplenfs", "the example", "../example/simplenfs")]
 
 
+def yields():
+    """each Yield of a program left out: to be rejected by that program's proof"""
+    out, files = [], threads.sources()
+    for f in glob.glob(os.path.join(root, "fs", "exec", "*.dfy")):
+        with open(f) as h:
+            files[os.path.relpath(f, root)] = h.read()
+    for path, raw in sorted(files.items()):
+        for m in re.finditer(r"\b[A-Z]Yield\([^()]*\);", blank(raw)):
+            program = enclosing(raw, m.start())
+            n = sum(x[4] == "*." + program and x[0] == path[:-4] for x in out) + 1
+            out.append((path[:-4], "no Yield %d in %s" % (n, program), raw[:m.end()], raw[:m.start()], "*." + program))
+    return out
+
+
 def listed(area):
+    if area == "yields":
+        return yields()
     with open(os.path.join(here, "mutants", area + ".py")) as h:
         return ast.literal_eval(h.read())
 

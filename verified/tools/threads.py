@@ -2,13 +2,13 @@
 """What the verifier cannot see of the thread programs, for the effect of the other threads
 comes only from the Yields that stand in them. Every method of journal/ and txn/ is a step,
 marked [L] (under the mutex) or [F] (without it) in the comment above it, a Yield, or, if it
-uses any of these or the mutex, a program. Checked of them, on every path:
+uses any of these or the mutex, a program. That a Yield stands before each step is proved, as steps demand
+it (`settled` of the mutex), which only Yields set (sources.py). Checked is that steps do demand it, and besides,
+on every path:
 
-- Right after Lock and Wait stands a Yield, and after the work of a transaction (WORK), and so it does, in the transactions, after a
+- Right after Lock and Wait stands a Yield, and so it does, in the transactions, after a
   program of the journal that takes the mutex.
-- What is done without the mutex (an [F] step, a look into a frozen map) follows a Yield, and so does taking the mutex.
-  Programs that begin with it rely on their callers; those that also demand something of a
-  role's progress do not: that has to outlast what happens before.
+- What is done without the mutex (an [F] step, a look into a frozen map) follows a Yield.
 - Nothing under the mutex comes before the Yield.
 - A step takes, releases, and awaits no mutex, and calls no program. Programs change
   fields, use the device, and take and release locks of the transactions, by steps alone.
@@ -30,13 +30,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("journal", "txn")
 RELY = "txn/rely.dfy"                                           # no programs, but what holds of the Yields
 ROLES = {"L": ("LKeep", "StartCommit"), "I": ("IKeep", None)}   # what the others keep; the step that makes one the role
-PROGRESS = r"\bj\.(?:g\.ip|lph|ins\.\w+|lg\.\w+)\b"             # ghost state of a role that demands may speak of
 LOOK = "HeaderIsOurs"                                           # before these:
 LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
            "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Conclude")}, "Commit": set()}
-WORK = {"Admit"}                  # of the Work of a transaction: others run meanwhile
 LOOKS = {"Len", "AddrAt", "BlkAt"}      # at what its role has frozen
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 
@@ -48,9 +46,9 @@ class Method:
         self.mark = mark.group(1) if mark else None
         self.yields = d.name[0] if re.match(r"[A-Z]Yield$", d.name) else None
         self.modifies = "modifies" in d.clauses
-        held = re.search(r"(!?)(?:\w+\.)*\bmu\.held\b", " ".join(re.findall(r"requires(.*)", d.clauses)))
+        held = re.search(r"(!?)(?:\w+\.)*\bmu\.(?:held\b|Inside\(\))", " ".join(re.findall(r"requires(.*)", d.clauses)))
         self.held = None if not held else held.group(1) == ""
-        self.program, self.relies, self.takes, self.role, self.exits = False, False, False, None, {"entry"}
+        self.program, self.takes, self.role, self.exits = False, False, None, {"entry"}
 
 
 class Check:
@@ -75,14 +73,15 @@ class Check:
                 self.check_step(m)
         programs = [m for m in self.all if m.program]
         for _ in range(len(programs)):            # what is known of a program depends on those it calls
-            before = [(m.relies, m.takes, m.role, m.exits) for m in programs]
+            before = [(m.takes, m.role, m.exits) for m in programs]
             for m in programs:
                 self.walk(m)
-            if before == [(m.relies, m.takes, m.role, m.exits) for m in programs]:
+            if before == [(m.takes, m.role, m.exits) for m in programs]:
                 break
         self.bad = sorted(set(self.bad))
         for m in sorted({o for p in programs for _, kind, o in self.calls(p) if kind in ("L", "F")}, key=lambda o: o.decl.start):
             self.check_guarantee(m)
+            self.check_demand(m)
         for m in programs:
             self.check_roles(m)
             self.check_looks(m)
@@ -114,8 +113,6 @@ class Check:
             path = receiver.rstrip(".").split(".")
             if path[-1] == "mu" and name in ("Lock", "Unlock", "Wait"):
                 yield name, None
-            elif path[-1] == "w" and name in WORK:
-                yield "work", None
             elif path[-1] == "tbl":
                 yield "table", None
             elif receiver and name in ("Lock", "Unlock", "Wait", "Release") and not self.resolve(m, receiver, name):
@@ -145,19 +142,19 @@ class Check:
             changed = False
             for m in self.all:
                 if not (m.mark or m.yields or m.program) and any(
-                        k in ("Lock", "Unlock", "Wait", "yield", "table", "alias", "work", "L", "F", "program") for _, k, _ in self.calls(m)):
+                        k in ("Lock", "Unlock", "Wait", "yield", "table", "alias", "L", "F", "program") for _, k, _ in self.calls(m)):
                     m.program = changed = True
 
     def check_step(self, m):
         for s, kind, o in self.calls(m):
-            if kind in ("Lock", "Unlock", "Wait", "work", "yield", "program", "alias"):
+            if kind in ("Lock", "Unlock", "Wait", "yield", "program", "alias"):
                 self.say(m, s.at, "a step lets no others run (%s)" % (o.name if o else kind))
             self.check_caller(m, s, o)
 
     def check_guarantee(self, m):
         """the contract of a step that a program takes names what the Yields of others rely on"""
         plain = re.sub(r"==>\s*[\w.]+\(\)(?:\s*&&\s*[\w.]+\(\))*", "", m.decl.clauses)      # without what holds under a condition
-        changes = re.findall(r"[\w.`]+", " ".join(re.findall(r"modifies(.*)", m.decl.clauses)))
+        changes = self.changes(m)
         mine = [x for x in changes if re.match(r"(?:\w+\.)*j\b", x)]
         wanted = ["Inv()", "Mono()"] + [keep + "()" for r, (keep, step) in ROLES.items() if r != self.owner(m) and m.name != step] if mine else []
         for w in wanted:
@@ -167,6 +164,22 @@ class Check:
             self.say(m, m.decl.start, "a step whose contract does not say that new maps are fresh")
         if any(re.search(r"(^|\.)tbl$|`(stab|logs)$", x) for x in changes) and not re.search(r"ensures forall o: Owner[^\n]*==> [\w.]+\.Kept\(o\)", plain):
             self.say(m, m.decl.start, "a step whose contract does not name Kept of all others")
+
+    def changes(self, m):
+        return [x for x in re.findall(r"[\w.`]+", " ".join(re.findall(r"modifies(.*)", m.decl.clauses))) if not x.endswith("mu`settled")]
+
+    def check_demand(self, m):
+        """a step that a program takes demands a Yield, and one without the mutex that changes something, one for itself"""
+        demands, changes = " ".join(re.findall(r"requires(.*)", m.decl.clauses)), self.changes(m)
+        whose = {"L": r"== j\.lg\b", "I": r"== j\.ins\b"}.get(self.owner(m), r"(?:!= null|== [\w.]+)")
+        if any(re.search(r"(^|\.)tbl$", x) for x in changes):
+            whose = r"== (?:\w+\.)*own\b"
+        if not re.search(r"\bmu\.Inside\(\)" if m.mark == "L" else r"\bmu\.settled " + whose, demands):
+            self.say(m, m.decl.start, "a step that does not demand a Yield")
+        if m.mark == "F" and any(re.match(r"this\b|(?:\w+\.)*(?:j|tbl)\b", x) for x in changes) and "mu`settled" not in m.decl.clauses:
+            self.say(m, m.decl.start, "a step after which no Yield has to come")
+        if re.search(r"ensures[^\n]*\bsettled\b", m.decl.clauses):
+            self.say(m, m.decl.start, "a step that tells of a Yield")
 
     def check_caller(self, m, s, o):
         if o and o.name in CALLERS and (m.folder, m.name) not in CALLERS[o.name] and (o.folder, o.name) != (m.folder, m.name):
@@ -248,9 +261,8 @@ class Check:
         if kind == "yield":
             how = "settled"
         elif kind == "Lock":
-            self.take(m, s, how)
-            how, held = "owes", True
-        elif kind in ("Wait", "work"):
+            m.takes, how, held = True, "owes", True
+        elif kind == "Wait":
             how = "owes"
         elif kind == "Unlock":
             how, held = "moved", False
@@ -273,8 +285,6 @@ class Check:
             if o.modifies:
                 self.say(m, s.at, "%s changes something, and is neither a step nor a program" % o.name)
         elif kind == "program":
-            if o.relies:
-                self.take(m, s, how)
             if o.held and how == "moved":
                 self.say(m, s.at, "no Yield before this program")
             m.takes = m.takes or o.takes
@@ -283,16 +293,6 @@ class Check:
                 after = {"owes"}
             return {(x, held, appended) for x in after}
         return {(how, held, appended)}
-
-    def take(self, m, s, how):
-        m.takes = True
-        if how == "moved":
-            self.say(m, s.at, "no Yield before the mutex is taken")
-        if how == "entry":
-            m.relies = True
-            demands = " ".join(re.findall(r"requires(.*)", m.decl.clauses))
-            if re.search(PROGRESS, demands):
-                self.say(m, s.at, "no Yield before the mutex is taken, although the method demands a role's progress")
 
     def check_looks(self, m):
         looked = False

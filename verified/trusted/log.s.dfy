@@ -117,16 +117,21 @@ module {:extern "dlog"} LogS {
       modifies this ensures forall x :: x in m ==> x != a as int && x in old(m) && m[x] == old(m)[x]
   }
 
-  // A mutex with condition variables 0..4. `held`: by the calling thread.
+  // A mutex with condition variables 0..4. `held`: by the calling thread. `settled`: what that thread knows of the shared state is up to date, as there was
+  // a Yield (verified/journal/threads.dfy), whose thread this is; null: there was none since the mutex changed hands.
   class {:extern "Mutex"} Mutex {         // tested: dlog.TestMutex
     ghost var held: bool
+    ghost var settled: object?
+    predicate Inside() reads this { held && settled != null }
     method {:extern "Lock"} Lock()
-      requires !held modifies this ensures held
+      requires !held modifies this ensures held && settled == null
     method {:extern "Unlock"} Unlock()
-      requires held modifies this ensures !held
+      requires held modifies this ensures !held && settled == null
     // releases the mutex, waits for a wake-up (or returns for no reason), takes it again
     method {:extern "Wait"} Wait(c: uint32)
-      requires held && c < 5
+      requires held && c < 5 modifies this`settled ensures settled == null
+    // for Yields alone
+    ghost method Yielded(thread: object) modifies this`settled ensures settled == thread { settled := thread; }
     method {:extern "WakeOne"} WakeOne(c: uint32) requires c < 5
     method {:extern "WakeAll"} WakeAll(c: uint32) requires c < 5
   }

@@ -170,7 +170,7 @@ module CommitM {
 
   // [L] tx becomes the blocks to append. Not ok: block miss is not in memory.
   method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
-    requires t.Inv() && t.s.j.mu.held && t.buf.Sorted() && tx !in t.s.j.repr
+    requires t.Inv() && t.s.j.mu.Inside() && t.buf.Sorted() && tx !in t.s.j.repr
     modifies tx
     ensures tx.Ok()
     ensures !ok ==> t.s.j.home <= miss < t.s.j.sz
@@ -227,7 +227,7 @@ module CommitM {
   // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
     requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
     ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers() && t.points == old(t.points)
@@ -245,8 +245,8 @@ module CommitM {
   predicate Noted(t: Table, k: uint64, n: int) reads t { k in t.last && n <= t.last[k] as int }
   // [F] the step itself
   method LetGo(t: Txn, n: uint64)
-    requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
-    modifies t, t.s.tbl, t.buf, t.tx
+    requires t.Inv() && t.s.j.mu.settled == t.own && t.pend <= n as int < |t.s.j.vs|
+    modifies t, t.s.tbl, t.buf, t.tx, t.s.j.mu`settled
     ensures t.Inv() && t.Idle() && t.points == old(t.points)
     ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
     ensures t.s.Remembers()
@@ -267,7 +267,7 @@ module CommitM {
   // something is not there, may be sent when commit `need` is durable.
   method Abort(t: Txn) returns (need: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
+    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers() && t.points == old(t.points)
@@ -323,16 +323,16 @@ module CommitM {
   }
   // Waits until there may be room for it in the log. The mutex is held, before and after.
   method AwaitRoom(t: Txn)
-    requires t.Inv() && t.s.j.mu.held
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.tbl, t.s`stab, t.s`logs
-    ensures t.Inv() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Kept(t.own)
+    requires t.Inv() && t.s.j.mu.Inside()
+    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs
+    ensures t.Inv() && t.s.j.Mono() && t.s.j.mu.Inside() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Kept(t.own)
   {
     AskSpace(t.s.j);
     t.s.j.mu.Wait(CSpace); TYield(t.s, t.own);
   }
   // [L] the step itself
   method Point(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.held && t.buf.Sorted() && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && t.buf.Sorted() && p.may
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
     ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
@@ -393,7 +393,6 @@ module CommitM {
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
       decreases *
     {
-      TYield(t.s, t.own);
       st, n, get, miss := TryAppend(t, stable, p);
       if get {
         var b := Latest(t.s, t.own, t.hold, miss);

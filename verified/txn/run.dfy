@@ -34,22 +34,24 @@ module TxnRun {
   // With these a reply may tell what the transaction saw; with the others it may tell nothing.
   predicate method MayTell(st: uint32) { st == OK || st == TOOLARGE }
 
-  // Waits until commit need is durable, if the status says that something is told.
+  // Waits until commit need is durable, if the status says that something is told. At the end the transaction knows what the others did meanwhile
+  // (settled): the Yields of WaitDurable say so of the journal alone.
   method Await(t: Txn, st: uint32, need: uint64) returns (end: uint32)
     requires t.Inv() && t.Idle() && !t.s.j.mu.held
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures t.s.j.mu.settled == t.own
     ensures MayTell(end) ==> end == st && (need > 0 ==> need as int <= t.s.j.lb)
     ensures end == st || (MayTell(st) && end == UNSURE)
     decreases *
   {
-    end := st;
-    if !MayTell(st) || need == 0 { return; }
+    var ok := true;
+    if MayTell(st) && need > 0 {
+      Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
+      ok := WaitDurable(t.s.j, need);
+    }
     TYield(t.s, t.own);
-    Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
-    var ok := WaitDurable(t.s.j, need);
-    TYield(t.s, t.own);
-    if !ok { end := UNSURE; }
+    end := if ok then st else UNSURE;
   }
 
   // Ends a transaction whose work has come to status r: commits if that is 0, else aborts; a read-only one never commits. If st is one
@@ -72,7 +74,6 @@ module TxnRun {
       return;
     }
     var ok := w.Admit();
-    TYield(t.s, t.own);
     if !ok {
       need := Abort(t);
       st := TOOLARGE;

@@ -80,9 +80,9 @@ module TxnSysM {
   // the other threads run
   method TYield(s: Sys, ghost o: Owner)
     requires s.Inv()
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs
-    ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-  {}
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
+    ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o) && s.j.mu.settled == o
+  { s.j.mu.Yielded(o); }
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
   method Peek(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
@@ -92,7 +92,6 @@ module TxnSysM {
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
     ensures t <= s.j.trims
   {
-    TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     b, t := Lookup(s.j, a);
     if b != null { h.Keep(s.j.cache, b); }
@@ -101,7 +100,7 @@ module TxnSysM {
   // What the device holds at block a and the n-1 behind it, and how many of these, m, are what they should be; or block bad is not.
   method Device(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList, m: uint64, bad: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures ok ==> m <= n && n as int == |l.blks| && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
   {
@@ -116,7 +115,7 @@ module TxnSysM {
   // [L] The first m of the blocks l, read at a with ticket t, are in memory from now on; b: the first as it is now, unless it is
   // to be read again.
   method Bring(s: Sys, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
-    requires s.Inv() && s.j.mu.held && s.j.home <= a && 0 < m && m as int <= |l.blks| && a as int + m as int <= s.j.sz as int
+    requires s.Inv() && s.j.mu.Inside() && s.j.home <= a && 0 < m && m as int <= |l.blks| && a as int + m as int <= s.j.sz as int
     requires forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
     modifies s.j.cache
     ensures s.Inv() && s.j.LKeep() && s.j.IKeep() && s.j.Mono()
@@ -147,7 +146,6 @@ module TxnSysM {
     var l, m, bad;
     ok, l, m, bad := Device(s, o, h, a, n, t);
     if !ok { return false, null; }
-    TYield(s, o);
     s.j.mu.Lock(); TYield(s, o);
     if m == 0 {
       var damaged := Confirm(s.j, a, t, bad);

@@ -97,7 +97,7 @@ module TxnM {
     // Locks an object, or says that it would have to wait out of order.
     method Lock(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
       ensures Took(k, ok) && log == old(log)
@@ -119,8 +119,8 @@ module TxnM {
     }
     // [F] takes the lock, or is refused, or begins to wait: then k lies above all that it holds
     method Grab(k: uint64, excl: bool) returns (ok: bool, queued: bool)
-      requires Inv() && OkKey(s.kinds, k)
-      modifies this, s.tbl
+      requires Inv() && s.j.mu.settled == own && OkKey(s.kinds, k)
+      modifies this, s.tbl, s.j.mu`settled
       ensures InvAs(queued) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
@@ -146,8 +146,8 @@ module TxnM {
     }
     // [F] the wait is over
     method Granted(k: uint64)
-      requires InvAs(true) && s.tbl.wants[own].k == k && OkKey(s.kinds, k) && top < k
-      modifies this, s.tbl
+      requires InvAs(true) && s.j.mu.settled == own && s.tbl.wants[own].k == k && OkKey(s.kinds, k) && top < k
+      modifies this, s.tbl, s.j.mu`settled
       ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
@@ -258,7 +258,7 @@ module TxnM {
     // takes b over unless it fails
     method WriteBlock(a: uint64, b: Bytes) returns (st: uint32)
       requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs, buf, b
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs, buf, b
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
       ensures st != OK ==> buf.m == old(buf.m)
@@ -276,7 +276,7 @@ module TxnM {
     }
     method WriteInode(a: uint64, off: uint64, b: Bytes) returns (st: uint32)
       requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs, buf
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
       ensures st != OK ==> buf.m == old(buf.m)
@@ -293,7 +293,7 @@ module TxnM {
     }
     method WriteBit(a: uint64, off: uint64, b: bool) returns (st: uint32)
       requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.tbl, s`stab, s`logs, buf
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs, buf
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
       ensures st != OK ==> buf.m == old(buf.m)

@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _438_cs uint64
-	var _ = _438_cs
-	var _439_cns uint32
-	var _ = _439_cns
-	var _out612 uint64
+	var _436_cs uint64
+	var _ = _436_cs
+	var _437_cns uint32
+	var _ = _437_cns
+	var _out611 uint64
+	var _ = _out611
+	var _out612 uint32
 	var _ = _out612
-	var _out613 uint32
-	var _ = _out613
-	_out612, _out613 = inodeformat.Companion_Default___.GetCtime(ip)
-	_438_cs = _out612
-	_439_cns = _out613
-	if _438_cs < s || _438_cs == s && _439_cns < ns {
+	_out611, _out612 = inodeformat.Companion_Default___.GetCtime(ip)
+	_436_cs = _out611
+	_437_cns = _out612
+	if _436_cs < s || _436_cs == s && _437_cns < ns {
 		return ts, tns
 	}
-	if _439_cns < uint32(999999999) {
-		ts, tns = _438_cs, _439_cns+uint32(1)
-	} else if _438_cs < uint64(18446744073709551615) {
-		ts, tns = _438_cs+uint64(1), uint32(0)
+	if _437_cns < uint32(999999999) {
+		ts, tns = _436_cs, _437_cns+uint32(1)
+	} else if _436_cs < uint64(18446744073709551615) {
+		ts, tns = _436_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _438_cs, _439_cns
+		ts, tns = _436_cs, _437_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _440_size uint64
-	var _ = _440_size
+	var _438_size uint64
+	var _ = _438_size
+	var _out613 uint64
+	var _ = _out613
+	_out613 = inodeformat.Companion_Default___.GetSize(ip)
+	_438_size = _out613
+	var _439_n uint64
+	var _ = _439_n
 	var _out614 uint64
 	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetSize(ip)
-	_440_size = _out614
-	var _441_n uint64
-	var _ = _441_n
-	var _out615 uint64
-	var _ = _out615
-	_out615 = inodeformat.Companion_Default___.GetUsed(ip)
-	_441_n = _out615
-	if uint64(549755813888) < _440_size {
+	_out614 = inodeformat.Companion_Default___.GetUsed(ip)
+	_439_n = _out614
+	if uint64(549755813888) < _438_size {
 		x = uint64(0)
 		return x
 	}
-	var _442_all uint64
-	var _ = _442_all
-	_442_all = (_440_size + uint64(4095)) / uint64(4096)
-	if _442_all < _441_n {
-		_441_n = _442_all
+	var _440_all uint64
+	var _ = _440_all
+	_440_all = (_438_size + uint64(4095)) / uint64(4096)
+	if _440_all < _439_n {
+		_439_n = _440_all
 	}
-	x = uint64(4096) * _441_n
+	x = uint64(4096) * _439_n
 	return x
 }
 

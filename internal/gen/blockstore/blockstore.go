@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out506 *dbytes.Bytes
-	var _ = _out506
-	_out506 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out506
+	var _out505 *dbytes.Bytes
+	var _ = _out505
+	_out505 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out505
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _321_tries uint64
-	var _ = _321_tries
-	_321_tries = uint64(0)
-	for _321_tries < uint64(16) {
-		var _322_got bool = false
-		var _ = _322_got
-		var _out507 bool
+	var _319_tries uint64
+	var _ = _319_tries
+	_319_tries = uint64(0)
+	for _319_tries < uint64(16) {
+		var _320_got bool = false
+		var _ = _320_got
+		var _out506 bool
+		var _ = _out506
+		var _out507 uint64
 		var _ = _out507
-		var _out508 uint64
-		var _ = _out508
-		_out507, _out508 = txn.AllocHint(uint64(1), near)
-		_322_got = _out507
-		ino = _out508
-		if !_322_got {
+		_out506, _out507 = txn.AllocHint(uint64(1), near)
+		_320_got = _out506
+		ino = _out507
+		if !_320_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _323_u bool
-			var _ = _323_u
-			var _out509 bool
-			var _ = _out509
-			_out509 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_323_u = _out509
-			if !_323_u {
+			var _321_u bool
+			var _ = _321_u
+			var _out508 bool
+			var _ = _out508
+			_out508 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_321_u = _out508
+			if !_321_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_321_tries = _321_tries + uint64(1)
+		_319_tries = _319_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out510 *dbytes.Blk
-	var _ = _out510
-	_out510 = txn.ReadBlock(bn, excl)
-	b = _out510
+	var _out509 *dbytes.Blk
+	var _ = _out509
+	_out509 = txn.ReadBlock(bn, excl)
+	b = _out509
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _324_tries uint64
-	var _ = _324_tries
-	_324_tries = uint64(0)
-	for _324_tries < uint64(16) {
-		var _325_got bool = false
-		var _ = _325_got
-		var _out511 bool
+	var _322_tries uint64
+	var _ = _322_tries
+	_322_tries = uint64(0)
+	for _322_tries < uint64(16) {
+		var _323_got bool = false
+		var _ = _323_got
+		var _out510 bool
+		var _ = _out510
+		var _out511 uint64
 		var _ = _out511
-		var _out512 uint64
-		var _ = _out512
-		_out511, _out512 = txn.AllocHint(uint64(0), near)
-		_325_got = _out511
-		bn = _out512
-		if !_325_got {
+		_out510, _out511 = txn.AllocHint(uint64(0), near)
+		_323_got = _out510
+		bn = _out511
+		if !_323_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _326_u bool
-			var _ = _326_u
-			var _out513 bool
-			var _ = _out513
-			_out513 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_326_u = _out513
-			if !_326_u {
+			var _324_u bool
+			var _ = _324_u
+			var _out512 bool
+			var _ = _out512
+			_out512 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_324_u = _out512
+			if !_324_u {
 				ok = true
 				goto L3
 			}
 		}
-		_324_tries = _324_tries + uint64(1)
+		_322_tries = _322_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _327_b uint64
-	var _ = _327_b
-	_327_b = lo
-	for _327_b < lo+n {
-		var _328___v0 bool
-		var _ = _328___v0
+	var _325_b uint64
+	var _ = _325_b
+	_325_b = lo
+	for _325_b < lo+n {
+		var _326___v0 bool
+		var _ = _326___v0
+		var _out513 bool
+		var _ = _out513
+		_out513 = _this.FreeBit(txn, _325_b)
+		_326___v0 = _out513
+		_325_b = _325_b + uint64(1)
+	}
+	_325_b = lo
+	for _325_b < lo+n {
+		var _327_is bool
+		var _ = _327_is
 		var _out514 bool
 		var _ = _out514
-		_out514 = _this.FreeBit(txn, _327_b)
-		_328___v0 = _out514
-		_327_b = _327_b + uint64(1)
-	}
-	_327_b = lo
-	for _327_b < lo+n {
-		var _329_is bool
-		var _ = _329_is
-		var _out515 bool
-		var _ = _out515
-		_out515 = _this.FreeBit(txn, _327_b)
-		_329_is = _out515
-		if _329_is {
-			txn.Bulk(_327_b)
-			var _330_z *dbytes.Bytes
-			var _ = _330_z
-			var _out516 *dbytes.Bytes
-			var _ = _out516
-			_out516 = dbytes.NewBytes(uint64(4096))
-			_330_z = _out516
-			_this.WriteBlock(txn, _327_b, _330_z)
+		_out514 = _this.FreeBit(txn, _325_b)
+		_327_is = _out514
+		if _327_is {
+			txn.Bulk(_325_b)
+			var _328_z *dbytes.Bytes
+			var _ = _328_z
+			var _out515 *dbytes.Bytes
+			var _ = _out515
+			_out515 = dbytes.NewBytes(uint64(4096))
+			_328_z = _out515
+			_this.WriteBlock(txn, _325_b, _328_z)
 		}
-		_327_b = _327_b + uint64(1)
+		_325_b = _325_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _331_u bool
-	var _ = _331_u
-	var _out517 bool
-	var _ = _out517
-	_out517 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_331_u = _out517
-	is = !_331_u
+	var _329_u bool
+	var _ = _329_u
+	var _out516 bool
+	var _ = _out516
+	_out516 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_329_u = _out516
+	is = !_329_u
 	return is
 }
 

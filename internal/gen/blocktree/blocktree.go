@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out518 uint64
-		var _ = _out518
-		_out518 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out518
+		var _out517 uint64
+		var _ = _out517
+		_out517 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out517
 		return bn
 	}
-	var _332_pb *dbytes.Blk
-	var _ = _332_pb
-	var _out519 *dbytes.Blk
-	var _ = _out519
-	_out519 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_332_pb = _out519
-	bn = _332_pb.U64(uint64(8) * (j % uint64(512)))
+	var _330_pb *dbytes.Blk
+	var _ = _330_pb
+	var _out518 *dbytes.Blk
+	var _ = _out518
+	_out518 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_330_pb = _out518
+	bn = _330_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _333_pn uint64
-	var _ = _333_pn
-	var _out520 uint64
-	var _ = _out520
-	_out520 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_333_pn = _out520
-	if _333_pn == uint64(0) {
+	var _331_pn uint64
+	var _ = _331_pn
+	var _out519 uint64
+	var _ = _out519
+	_out519 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_331_pn = _out519
+	if _331_pn == uint64(0) {
+		var _out520 *dbytes.Blk
+		var _ = _out520
+		_out520 = dbytes.ZeroBlk()
+		pb = _out520
+	} else {
 		var _out521 *dbytes.Blk
 		var _ = _out521
-		_out521 = dbytes.ZeroBlk()
+		_out521 = _this.Fs.ReadBlock(txn, _331_pn, excl)
 		pb = _out521
-	} else {
-		var _out522 *dbytes.Blk
-		var _ = _out522
-		_out522 = _this.Fs.ReadBlock(txn, _333_pn, excl)
-		pb = _out522
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out523 bool
+	var _out522 bool
+	var _ = _out522
+	var _out523 uint64
 	var _ = _out523
-	var _out524 uint64
-	var _ = _out524
-	_out523, _out524 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out523
-	bn = _out524
+	_out522, _out523 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out522
+	bn = _out523
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out525 bool
+	var _out524 bool
+	var _ = _out524
+	var _out525 uint64
 	var _ = _out525
-	var _out526 uint64
-	var _ = _out526
-	_out525, _out526 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out525
-	bn = _out526
+	_out524, _out525 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out524
+	bn = _out525
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out527 uint64
-		var _ = _out527
-		_out527 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out527
+		var _out526 uint64
+		var _ = _out526
+		_out526 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out526
 		if bn == uint64(0) {
-			var _334_near uint64
-			var _ = _334_near
-			var _out528 uint64
+			var _332_near uint64
+			var _ = _332_near
+			var _out527 uint64
+			var _ = _out527
+			_out527 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_332_near = _out527
+			var _333_z *dbytes.Bytes
+			var _ = _333_z
+			var _out528 *dbytes.Bytes
 			var _ = _out528
-			_out528 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_334_near = _out528
-			var _335_z *dbytes.Bytes
-			var _ = _335_z
-			var _out529 *dbytes.Bytes
+			_out528 = dbytes.NewBytes(uint64(4096))
+			_333_z = _out528
+			var _out529 bool
 			var _ = _out529
-			_out529 = dbytes.NewBytes(uint64(4096))
-			_335_z = _out529
-			var _out530 bool
+			var _out530 uint64
 			var _ = _out530
-			var _out531 uint64
-			var _ = _out531
-			_out530, _out531 = _this.AllocRoot(txn, ip, ino, k, _334_near, _335_z)
-			ok = _out530
-			bn = _out531
+			_out529, _out530 = _this.AllocRoot(txn, ip, ino, k, _332_near, _333_z)
+			ok = _out529
+			bn = _out530
 		}
 		return ok, bn
 	}
-	var _336_pn uint64 = 0
-	var _ = _336_pn
-	var _out532 bool
+	var _334_pn uint64 = 0
+	var _ = _334_pn
+	var _out531 bool
+	var _ = _out531
+	var _out532 uint64
 	var _ = _out532
-	var _out533 uint64
-	var _ = _out533
-	_out532, _out533 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out532
-	_336_pn = _out533
+	_out531, _out532 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out531
+	_334_pn = _out532
 	if !ok {
 		return ok, bn
 	}
-	var _337_pb *dbytes.Blk
-	var _ = _337_pb
-	var _out534 *dbytes.Blk
-	var _ = _out534
-	_out534 = _this.Fs.ReadBlock(txn, _336_pn, true)
-	_337_pb = _out534
-	bn = _337_pb.U64(uint64(8) * (j % uint64(512)))
+	var _335_pb *dbytes.Blk
+	var _ = _335_pb
+	var _out533 *dbytes.Blk
+	var _ = _out533
+	_out533 = _this.Fs.ReadBlock(txn, _334_pn, true)
+	_335_pb = _out533
+	bn = _335_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _338_t *dbytes.Bytes
-		var _ = _338_t
+		var _336_t *dbytes.Bytes
+		var _ = _336_t
+		var _out534 *dbytes.Bytes
+		var _ = _out534
+		_out534 = _335_pb.Thaw()
+		_336_t = _out534
+		var _337_z *dbytes.Bytes
+		var _ = _337_z
 		var _out535 *dbytes.Bytes
 		var _ = _out535
-		_out535 = _337_pb.Thaw()
-		_338_t = _out535
-		var _339_z *dbytes.Bytes
-		var _ = _339_z
-		var _out536 *dbytes.Bytes
+		_out535 = dbytes.NewBytes(uint64(4096))
+		_337_z = _out535
+		var _out536 bool
 		var _ = _out536
-		_out536 = dbytes.NewBytes(uint64(4096))
-		_339_z = _out536
-		var _out537 bool
+		var _out537 uint64
 		var _ = _out537
-		var _out538 uint64
-		var _ = _out538
-		_out537, _out538 = _this.AddChild(txn, ip, _338_t, _336_pn, j, false, _336_pn, _339_z)
-		ok = _out537
-		bn = _out538
+		_out536, _out537 = _this.AddChild(txn, ip, _336_t, _334_pn, j, false, _334_pn, _337_z)
+		ok = _out536
+		bn = _out537
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _336_pn, _338_t)
+		_this.CloseParent(txn, _334_pn, _336_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
+		var _out538 *dbytes.Blk
+		var _ = _out538
+		_out538 = dbytes.ZeroBlk()
+		b = _out538
+	} else {
 		var _out539 *dbytes.Blk
 		var _ = _out539
-		_out539 = dbytes.ZeroBlk()
+		_out539 = _this.Fs.ReadBlock(txn, bn, excl)
 		b = _out539
-	} else {
-		var _out540 *dbytes.Blk
-		var _ = _out540
-		_out540 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out540
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _340_k uint64
-	var _ = _340_k
-	_340_k = positions.Companion_Default___.FlatK(n)
-	var _341_bn uint64
-	var _ = _341_bn
-	var _out541 uint64
+	var _338_k uint64
+	var _ = _338_k
+	_338_k = positions.Companion_Default___.FlatK(n)
+	var _339_bn uint64
+	var _ = _339_bn
+	var _out540 uint64
+	var _ = _out540
+	_out540 = _this.Resolve(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), positions.Companion_Default___.FlatJ(n), excl)
+	_339_bn = _out540
+	var _out541 *dbytes.Blk
 	var _ = _out541
-	_out541 = _this.Resolve(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), positions.Companion_Default___.FlatJ(n), excl)
-	_341_bn = _out541
-	var _out542 *dbytes.Blk
-	var _ = _out542
-	_out542 = _this.ReadAt(txn, _341_bn, excl)
-	b = _out542
+	_out541 = _this.ReadAt(txn, _339_bn, excl)
+	b = _out541
 	return b
 }
 

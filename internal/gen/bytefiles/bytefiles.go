@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out616 *dbytes.Bytes
-	var _ = _out616
-	_out616 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out616
+	var _out615 *dbytes.Bytes
+	var _ = _out615
+	_out615 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out615
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,44 +89,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _443_ip *dbytes.Bytes
-	var _ = _443_ip
-	var _out617 *dbytes.Bytes
+	var _441_ip *dbytes.Bytes
+	var _ = _441_ip
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_441_ip = _out616
+	var _442_size uint64
+	var _ = _442_size
+	var _out617 uint64
 	var _ = _out617
-	_out617 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_443_ip = _out617
-	var _444_size uint64
-	var _ = _444_size
-	var _out618 uint64
-	var _ = _out618
-	_out618 = inodeformat.Companion_Default___.GetSize(_443_ip)
-	_444_size = _out618
-	if off >= _444_size {
-		var _out619 *dbytes.Bytes
-		var _ = _out619
-		_out619 = dbytes.NewBytes(uint64(0))
-		b = _out619
+	_out617 = inodeformat.Companion_Default___.GetSize(_441_ip)
+	_442_size = _out617
+	if off >= _442_size {
+		var _out618 *dbytes.Bytes
+		var _ = _out618
+		_out618 = dbytes.NewBytes(uint64(0))
+		b = _out618
 		return b
 	}
-	var _445_n uint64
-	var _ = _445_n
-	var _out620 uint64
+	var _443_n uint64
+	var _ = _443_n
+	var _out619 uint64
+	var _ = _out619
+	_out619 = reading.Companion_Default___.Min(len_, _442_size-off)
+	_443_n = _out619
+	var _out620 *dbytes.Bytes
 	var _ = _out620
-	_out620 = reading.Companion_Default___.Min(len_, _444_size-off)
-	_445_n = _out620
-	var _out621 *dbytes.Bytes
-	var _ = _out621
-	_out621 = reading.Companion_Default___.Fetch(_this.Fs, txn, _443_ip, off, _445_n)
-	b = _out621
+	_out620 = reading.Companion_Default___.Fetch(_this.Fs, txn, _441_ip, off, _443_n)
+	b = _out620
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out622 *dbytes.Blk
-	var _ = _out622
-	_out622 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out622
+	var _out621 *dbytes.Blk
+	var _ = _out621
+	_out621 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out621
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,40 +140,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _446_ip *dbytes.Bytes
-	var _ = _446_ip
-	var _out623 *dbytes.Bytes
+	var _444_ip *dbytes.Bytes
+	var _ = _444_ip
+	var _out622 *dbytes.Bytes
+	var _ = _out622
+	_out622 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_444_ip = _out622
+	var _445_size uint64
+	var _ = _445_size
+	var _out623 uint64
 	var _ = _out623
-	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_446_ip = _out623
-	var _447_size uint64
-	var _ = _447_size
+	_out623 = inodeformat.Companion_Default___.GetSize(_444_ip)
+	_445_size = _out623
+	var _446_shrink uint64
+	var _ = _446_shrink
 	var _out624 uint64
 	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetSize(_446_ip)
-	_447_size = _out624
-	var _448_shrink uint64
-	var _ = _448_shrink
-	var _out625 uint64
-	var _ = _out625
-	_out625 = inodeformat.Companion_Default___.GetShrink(_446_ip)
-	_448_shrink = _out625
-	if _448_shrink != uint64(0) && off+len_ > _447_size {
+	_out624 = inodeformat.Companion_Default___.GetShrink(_444_ip)
+	_446_shrink = _out624
+	if _446_shrink != uint64(0) && off+len_ > _445_size {
 		ok = false
 		return ok
 	}
-	var _out626 bool
-	var _ = _out626
-	_out626 = writing.Companion_Default___.Store(_this.Fs, txn, _446_ip, ino, off, src, so, len_)
-	ok = _out626
+	var _out625 bool
+	var _ = _out625
+	_out625 = writing.Companion_Default___.Store(_this.Fs, txn, _444_ip, ino, off, src, so, len_)
+	ok = _out625
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _447_size {
-		inodeformat.Companion_Default___.SetFileSize(_446_ip, off+len_)
+	if off+len_ > _445_size {
+		inodeformat.Companion_Default___.SetFileSize(_444_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _446_ip, ino)
+	_this.Fs.SetMeta(txn, _444_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -183,60 +183,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _449_ip *dbytes.Bytes
-	var _ = _449_ip
-	var _out627 *dbytes.Bytes
+	var _447_ip *dbytes.Bytes
+	var _ = _447_ip
+	var _out626 *dbytes.Bytes
+	var _ = _out626
+	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_447_ip = _out626
+	var _448_size uint64
+	var _ = _448_size
+	var _out627 uint64
 	var _ = _out627
-	_out627 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_449_ip = _out627
-	var _450_size uint64
-	var _ = _450_size
+	_out627 = inodeformat.Companion_Default___.GetSize(_447_ip)
+	_448_size = _out627
+	var _449_shrink uint64
+	var _ = _449_shrink
 	var _out628 uint64
 	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetSize(_449_ip)
-	_450_size = _out628
-	var _451_shrink uint64
-	var _ = _451_shrink
-	var _out629 uint64
-	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.GetShrink(_449_ip)
-	_451_shrink = _out629
+	_out628 = inodeformat.Companion_Default___.GetShrink(_447_ip)
+	_449_shrink = _out628
 	ok = true
-	if sz > _450_size {
-		if _451_shrink != uint64(0) {
+	if sz > _448_size {
+		if _449_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _450_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _449_ip, sz)
-		var _452_shrink_k uint64
-		var _ = _452_shrink_k
-		_452_shrink_k = _451_shrink
-		if _451_shrink < _450_size && (_451_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_450_size+uint64(4095))/uint64(4096)) {
-			_452_shrink_k = _450_size
+	} else if sz < _448_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _447_ip, sz)
+		var _450_shrink_k uint64
+		var _ = _450_shrink_k
+		_450_shrink_k = _449_shrink
+		if _449_shrink < _448_size && (_449_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_448_size+uint64(4095))/uint64(4096)) {
+			_450_shrink_k = _448_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_449_ip, _452_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_447_ip, _450_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_449_ip, sz)
-	_this.Fs.SetMeta(txn, _449_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_447_ip, sz)
+	_this.Fs.SetMeta(txn, _447_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _453_ip *dbytes.Bytes
-	var _ = _453_ip
-	var _out630 *dbytes.Bytes
+	var _451_ip *dbytes.Bytes
+	var _ = _451_ip
+	var _out629 *dbytes.Bytes
+	var _ = _out629
+	_out629 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_451_ip = _out629
+	var _out630 uint64
 	var _ = _out630
-	_out630 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_453_ip = _out630
-	var _out631 uint64
-	var _ = _out631
-	_out631 = punching.Companion_Default___.Punch(_this.Fs, txn, _453_ip, ino, n, lo, max)
-	m = _out631
-	_this.Fs.SetMeta(txn, _453_ip, ino)
+	_out630 = punching.Companion_Default___.Punch(_this.Fs, txn, _451_ip, ino, n, lo, max)
+	m = _out630
+	_this.Fs.SetMeta(txn, _451_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -244,70 +244,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _454_ip *dbytes.Bytes
-	var _ = _454_ip
-	var _out632 *dbytes.Bytes
+	var _452_ip *dbytes.Bytes
+	var _ = _452_ip
+	var _out631 *dbytes.Bytes
+	var _ = _out631
+	_out631 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_452_ip = _out631
+	var _out632 uint64
 	var _ = _out632
-	_out632 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_454_ip = _out632
-	var _out633 uint64
+	var _out633 bool
 	var _ = _out633
-	var _out634 bool
-	var _ = _out634
-	_out633, _out634 = seeking.Companion_Default___.Pass(_this.Fs, txn, _454_ip, ino, n, top, there, max, excl)
-	m = _out633
-	found = _out634
+	_out632, _out633 = seeking.Companion_Default___.Pass(_this.Fs, txn, _452_ip, ino, n, top, there, max, excl)
+	m = _out632
+	found = _out633
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _455_ip *dbytes.Bytes
-	var _ = _455_ip
-	var _out635 *dbytes.Bytes
+	var _453_ip *dbytes.Bytes
+	var _ = _453_ip
+	var _out634 *dbytes.Bytes
+	var _ = _out634
+	_out634 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_453_ip = _out634
+	var _454_size uint64
+	var _ = _454_size
+	var _out635 uint64
 	var _ = _out635
-	_out635 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_455_ip = _out635
-	var _456_size uint64
-	var _ = _456_size
+	_out635 = inodeformat.Companion_Default___.GetSize(_453_ip)
+	_454_size = _out635
+	var _455_shrink uint64
+	var _ = _455_shrink
 	var _out636 uint64
 	var _ = _out636
-	_out636 = inodeformat.Companion_Default___.GetSize(_455_ip)
-	_456_size = _out636
-	var _457_shrink uint64
-	var _ = _457_shrink
-	var _out637 uint64
-	var _ = _out637
-	_out637 = inodeformat.Companion_Default___.GetShrink(_455_ip)
-	_457_shrink = _out637
-	if _457_shrink == uint64(0) {
+	_out636 = inodeformat.Companion_Default___.GetShrink(_453_ip)
+	_455_shrink = _out636
+	if _455_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _458_lo uint64
-	var _ = _458_lo
-	_458_lo = (_456_size + uint64(4095)) / uint64(4096)
-	var _459_n uint64
-	var _ = _459_n
-	_459_n = (_457_shrink + uint64(4095)) / uint64(4096)
-	if _459_n < _458_lo {
-		_459_n = _458_lo
+	var _456_lo uint64
+	var _ = _456_lo
+	_456_lo = (_454_size + uint64(4095)) / uint64(4096)
+	var _457_n uint64
+	var _ = _457_n
+	_457_n = (_455_shrink + uint64(4095)) / uint64(4096)
+	if _457_n < _456_lo {
+		_457_n = _456_lo
 	}
-	var _460_m uint64
-	var _ = _460_m
-	var _out638 uint64
-	var _ = _out638
-	_out638 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _455_ip, ino, _459_n, _458_lo, max)
-	_460_m = _out638
-	var _461_shrink_k uint64
-	var _ = _461_shrink_k
-	_461_shrink_k = uint64(4096) * _460_m
-	if _460_m == _458_lo {
-		_461_shrink_k = uint64(0)
+	var _458_m uint64
+	var _ = _458_m
+	var _out637 uint64
+	var _ = _out637
+	_out637 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _453_ip, ino, _457_n, _456_lo, max)
+	_458_m = _out637
+	var _459_shrink_k uint64
+	var _ = _459_shrink_k
+	_459_shrink_k = uint64(4096) * _458_m
+	if _458_m == _456_lo {
+		_459_shrink_k = uint64(0)
 	}
-	done = _461_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_455_ip, _461_shrink_k)
-	_this.Fs.SetMeta(txn, _455_ip, ino)
+	done = _459_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_453_ip, _459_shrink_k)
+	_this.Fs.SetMeta(txn, _453_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -315,104 +315,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out639 bool
+	var _out638 bool
+	var _ = _out638
+	var _out639 uint64
 	var _ = _out639
-	var _out640 uint64
-	var _ = _out640
-	_out639, _out640 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out639
-	ino = _out640
+	_out638, _out639 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out638
+	ino = _out639
 	if !ok {
 		return ok, ino
 	}
-	var _462_ip *dbytes.Bytes
-	var _ = _462_ip
-	var _out641 *dbytes.Bytes
+	var _460_ip *dbytes.Bytes
+	var _ = _460_ip
+	var _out640 *dbytes.Bytes
+	var _ = _out640
+	_out640 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_460_ip = _out640
+	var _461_size uint64
+	var _ = _461_size
+	var _out641 uint64
 	var _ = _out641
-	_out641 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_462_ip = _out641
-	var _463_size uint64
-	var _ = _463_size
+	_out641 = inodeformat.Companion_Default___.GetSize(_460_ip)
+	_461_size = _out641
+	var _462_shrink uint64
+	var _ = _462_shrink
 	var _out642 uint64
 	var _ = _out642
-	_out642 = inodeformat.Companion_Default___.GetSize(_462_ip)
-	_463_size = _out642
-	var _464_shrink uint64
-	var _ = _464_shrink
+	_out642 = inodeformat.Companion_Default___.GetShrink(_460_ip)
+	_462_shrink = _out642
+	var _463_gen uint64
+	var _ = _463_gen
 	var _out643 uint64
 	var _ = _out643
-	_out643 = inodeformat.Companion_Default___.GetShrink(_462_ip)
-	_464_shrink = _out643
-	var _465_gen uint64
-	var _ = _465_gen
-	var _out644 uint64
+	_out643 = inodeformat.Companion_Default___.GetGen(_460_ip)
+	_463_gen = _out643
+	var _464_bare bool
+	var _ = _464_bare
+	var _out644 bool
 	var _ = _out644
-	_out644 = inodeformat.Companion_Default___.GetGen(_462_ip)
-	_465_gen = _out644
-	var _466_bare bool
-	var _ = _466_bare
-	var _out645 bool
-	var _ = _out645
-	_out645 = inodeformat.Companion_Default___.NoSlots(_462_ip)
-	_466_bare = _out645
-	if _463_size != uint64(0) || _464_shrink != uint64(0) || !_466_bare || _465_gen == uint64(18446744073709551615) {
+	_out644 = inodeformat.Companion_Default___.NoSlots(_460_ip)
+	_464_bare = _out644
+	if _461_size != uint64(0) || _462_shrink != uint64(0) || !_464_bare || _463_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _462_ip, ino, ty, _465_gen+uint64(1))
+	_this.Blank(txn, _460_ip, ino, ty, _463_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _467_ip *dbytes.Bytes
-	var _ = _467_ip
-	var _out646 *dbytes.Bytes
+	var _465_ip *dbytes.Bytes
+	var _ = _465_ip
+	var _out645 *dbytes.Bytes
+	var _ = _out645
+	_out645 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_465_ip = _out645
+	var _466_size uint64
+	var _ = _466_size
+	var _out646 uint64
 	var _ = _out646
-	_out646 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_467_ip = _out646
-	var _468_size uint64
-	var _ = _468_size
+	_out646 = inodeformat.Companion_Default___.GetSize(_465_ip)
+	_466_size = _out646
+	var _467_shrink uint64
+	var _ = _467_shrink
 	var _out647 uint64
 	var _ = _out647
-	_out647 = inodeformat.Companion_Default___.GetSize(_467_ip)
-	_468_size = _out647
-	var _469_shrink uint64
-	var _ = _469_shrink
+	_out647 = inodeformat.Companion_Default___.GetShrink(_465_ip)
+	_467_shrink = _out647
+	var _468_gen uint64
+	var _ = _468_gen
 	var _out648 uint64
 	var _ = _out648
-	_out648 = inodeformat.Companion_Default___.GetShrink(_467_ip)
-	_469_shrink = _out648
-	var _470_gen uint64
-	var _ = _470_gen
-	var _out649 uint64
+	_out648 = inodeformat.Companion_Default___.GetGen(_465_ip)
+	_468_gen = _out648
+	var _469_bare bool
+	var _ = _469_bare
+	var _out649 bool
 	var _ = _out649
-	_out649 = inodeformat.Companion_Default___.GetGen(_467_ip)
-	_470_gen = _out649
-	var _471_bare bool
-	var _ = _471_bare
-	var _out650 bool
-	var _ = _out650
-	_out650 = inodeformat.Companion_Default___.NoSlots(_467_ip)
-	_471_bare = _out650
-	if _468_size != uint64(0) || _469_shrink != uint64(0) || !_471_bare {
+	_out649 = inodeformat.Companion_Default___.NoSlots(_465_ip)
+	_469_bare = _out649
+	if _466_size != uint64(0) || _467_shrink != uint64(0) || !_469_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _467_ip, ino, uint32(0), _470_gen)
+	_this.Blank(txn, _465_ip, ino, uint32(0), _468_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _472_z *dbytes.Bytes
-	var _ = _472_z
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	_out651 = dbytes.NewBytes(uint64(256))
-	_472_z = _out651
-	inodeformat.Companion_Default___.SetTy(_472_z, ty)
-	inodeformat.Companion_Default___.SetGen(_472_z, gen)
-	_this.Fs.SetInode(txn, _472_z, ino, ty != uint32(0))
+	var _470_z *dbytes.Bytes
+	var _ = _470_z
+	var _out650 *dbytes.Bytes
+	var _ = _out650
+	_out650 = dbytes.NewBytes(uint64(256))
+	_470_z = _out650
+	inodeformat.Companion_Default___.SetTy(_470_z, ty)
+	inodeformat.Companion_Default___.SetGen(_470_z, gen)
+	_this.Fs.SetInode(txn, _470_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

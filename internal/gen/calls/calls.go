@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _619_status uint32 = 0
-	var _ = _619_status
+	var _617_status uint32 = 0
+	var _ = _617_status
+	var _out822 uint32
+	var _ = _out822
 	var _out823 uint32
 	var _ = _out823
-	var _out824 uint32
-	var _ = _out824
-	_out823, _out824 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_619_status = _out823
-	st = _out824
+	_out822, _out823 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_617_status = _out822
+	st = _out823
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _619_status == exec.Companion_Default___.TOOBIG() {
-		var _620_fewer uint64
-		var _ = _620_fewer
-		_620_fewer = func() uint64 {
+	} else if _617_status == exec.Companion_Default___.TOOBIG() {
+		var _618_fewer uint64
+		var _ = _618_fewer
+		_618_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _620_fewer == uint64(0) {
-			_619_status = Companion_Default___.SERVERFAULT()
+		if _618_fewer == uint64(0) {
+			_617_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _620_fewer
+			c.N = _618_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _619_status == Companion_Default___.SHRINKFIRST() {
+	} else if _617_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _619_status == Companion_Default___.NOSPC() {
+	} else if _617_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _619_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _617_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_619_status = nfsdurable.Companion_Default___.IO()
+		_617_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_619_status)
+	c.Answer(_617_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _279_n uint64
-	var _ = _279_n
-	var _out461 uint64
-	var _ = _out461
-	_out461 = t.Buf.Len()
-	_279_n = _out461
+	var _277_n uint64
+	var _ = _277_n
+	var _out460 uint64
+	var _ = _out460
+	_out460 = t.Buf.Len()
+	_277_n = _out460
 	i = i0
-	var _280_go bool
-	var _ = _280_go
-	_280_go = true
-	for _280_go {
-		var _281_k uint64
-		var _ = _281_k
-		var _out462 uint64
+	var _278_go bool
+	var _ = _278_go
+	_278_go = true
+	for _278_go {
+		var _279_k uint64
+		var _ = _279_k
+		var _out461 uint64
+		var _ = _out461
+		_out461 = t.Buf.KeyAt(i)
+		_279_k = _out461
+		var _280_off uint64
+		var _ = _280_off
+		_280_off = objectsm.Companion_Default___.KeyOff(_279_k)
+		var _281_is bool
+		var _ = _281_is
+		var _282_v bool
+		var _ = _282_v
+		var _out462 bool
 		var _ = _out462
-		_out462 = t.Buf.KeyAt(i)
-		_281_k = _out462
-		var _282_off uint64
-		var _ = _282_off
-		_282_off = objectsm.Companion_Default___.KeyOff(_281_k)
-		var _283_is bool
-		var _ = _283_is
-		var _284_v bool
-		var _ = _284_v
 		var _out463 bool
 		var _ = _out463
-		var _out464 bool
-		var _ = _out464
-		_out463, _out464 = t.Buf.BitAt(i)
-		_283_is = _out463
-		_284_v = _out464
-		if _283_is {
-			objectsm.Companion_Default___.PutBit(w, _282_off, _284_v)
+		_out462, _out463 = t.Buf.BitAt(i)
+		_281_is = _out462
+		_282_v = _out463
+		if _281_is {
+			objectsm.Companion_Default___.PutBit(w, _280_off, _282_v)
 		} else {
-			t.Buf.CopyAt(i, w, _282_off/uint64(8))
+			t.Buf.CopyAt(i, w, _280_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _279_n {
-			_280_go = false
+		if i == _277_n {
+			_278_go = false
 		} else {
-			var _285_k2 uint64
-			var _ = _285_k2
-			var _out465 uint64
-			var _ = _out465
-			_out465 = t.Buf.KeyAt(i)
-			_285_k2 = _out465
-			_280_go = objectsm.Companion_Default___.KeyBlk(_285_k2) == a
+			var _283_k2 uint64
+			var _ = _283_k2
+			var _out464 uint64
+			var _ = _out464
+			_out464 = t.Buf.KeyAt(i)
+			_283_k2 = _out464
+			_278_go = objectsm.Companion_Default___.KeyBlk(_283_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _286_n uint64
-	var _ = _286_n
-	var _out466 uint64
-	var _ = _out466
-	_out466 = t.Buf.Len()
-	_286_n = _out466
-	var _287_i uint64
-	var _ = _287_i
-	_287_i = uint64(0)
+	var _284_n uint64
+	var _ = _284_n
+	var _out465 uint64
+	var _ = _out465
+	_out465 = t.Buf.Len()
+	_284_n = _out465
+	var _285_i uint64
+	var _ = _285_i
+	_285_i = uint64(0)
 	miss = uint64(0)
-	for _287_i < _286_n {
-		var _288_k uint64
-		var _ = _288_k
-		var _out467 uint64
+	for _285_i < _284_n {
+		var _286_k uint64
+		var _ = _286_k
+		var _out466 uint64
+		var _ = _out466
+		_out466 = t.Buf.KeyAt(_285_i)
+		_286_k = _out466
+		var _287_a uint64
+		var _ = _287_a
+		_287_a = objectsm.Companion_Default___.KeyBlk(_286_k)
+		var _288_b *dbytes.Blk
+		var _ = _288_b
+		var _out467 *dbytes.Blk
 		var _ = _out467
-		_out467 = t.Buf.KeyAt(_287_i)
-		_288_k = _out467
-		var _289_a uint64
-		var _ = _289_a
-		_289_a = objectsm.Companion_Default___.KeyBlk(_288_k)
-		var _290_b *dbytes.Blk
-		var _ = _290_b
-		var _out468 *dbytes.Blk
-		var _ = _out468
-		_out468 = t.Buf.BlkAt(_287_i)
-		_290_b = _out468
-		if _290_b != (*dbytes.Blk)(nil) {
-			tx.Put(_289_a, _290_b)
-			_287_i = _287_i + uint64(1)
+		_out467 = t.Buf.BlkAt(_285_i)
+		_288_b = _out467
+		if _288_b != (*dbytes.Blk)(nil) {
+			tx.Put(_287_a, _288_b)
+			_285_i = _285_i + uint64(1)
 		} else {
-			var _291_c *dbytes.Blk
-			var _ = _291_c
-			var _292___v0 uint64
-			var _ = _292___v0
-			var _out469 *dbytes.Blk
+			var _289_c *dbytes.Blk
+			var _ = _289_c
+			var _290___v0 uint64
+			var _ = _290___v0
+			var _out468 *dbytes.Blk
+			var _ = _out468
+			var _out469 uint64
 			var _ = _out469
-			var _out470 uint64
-			var _ = _out470
-			_out469, _out470 = journalreader.Companion_Default___.Lookup(t.S.J, _289_a)
-			_291_c = _out469
-			_292___v0 = _out470
-			if _291_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _289_a
+			_out468, _out469 = journalreader.Companion_Default___.Lookup(t.S.J, _287_a)
+			_289_c = _out468
+			_290___v0 = _out469
+			if _289_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _287_a
 				return ok, miss
 			}
-			var _293_w *dbytes.Bytes
-			var _ = _293_w
-			var _out471 *dbytes.Bytes
+			var _291_w *dbytes.Bytes
+			var _ = _291_w
+			var _out470 *dbytes.Bytes
+			var _ = _out470
+			_out470 = _289_c.Thaw()
+			_291_w = _out470
+			var _out471 uint64
 			var _ = _out471
-			_out471 = _291_c.Thaw()
-			_293_w = _out471
-			var _out472 uint64
+			_out471 = Companion_Default___.Splice1(t, _285_i, _287_a, _291_w)
+			_285_i = _out471
+			var _292_f *dbytes.Blk
+			var _ = _292_f
+			var _out472 *dbytes.Blk
 			var _ = _out472
-			_out472 = Companion_Default___.Splice1(t, _287_i, _289_a, _293_w)
-			_287_i = _out472
-			var _294_f *dbytes.Blk
-			var _ = _294_f
-			var _out473 *dbytes.Blk
-			var _ = _out473
-			_out473 = dbytes.Freeze(_293_w)
-			_294_f = _out473
-			tx.Put(_289_a, _294_f)
+			_out472 = dbytes.Freeze(_291_w)
+			_292_f = _out472
+			tx.Put(_287_a, _292_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,28 +218,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _295_j *journalm.Journal
-	var _ = _295_j
-	_295_j = t.S.J
-	_295_j.Mu.Lock()
+	var _293_j *journalm.Journal
+	var _ = _293_j
+	_293_j = t.S.J
+	_293_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out474 uint32
+	var _out473 uint32
+	var _ = _out473
+	var _out474 uint64
 	var _ = _out474
-	var _out475 uint64
+	var _out475 bool
 	var _ = _out475
-	var _out476 bool
+	var _out476 uint64
 	var _ = _out476
-	var _out477 uint64
-	var _ = _out477
-	_out474, _out475, _out476, _out477 = Companion_Default___.Point(t)
-	st = _out474
-	n = _out475
-	get = _out476
-	miss = _out477
+	_out473, _out474, _out475, _out476 = Companion_Default___.Point(t)
+	st = _out473
+	n = _out474
+	get = _out475
+	miss = _out476
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_295_j.Mu.Unlock()
+	_293_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,31 +256,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _296_j *journalm.Journal
-	var _ = _296_j
-	_296_j = t.S.J
+	var _294_j *journalm.Journal
+	var _ = _294_j
+	_294_j = t.S.J
 	n = uint64(0)
-	var _297_ok bool = false
-	var _ = _297_ok
-	var _out478 bool
+	var _295_ok bool = false
+	var _ = _295_ok
+	var _out477 bool
+	var _ = _out477
+	var _out478 uint64
 	var _ = _out478
-	var _out479 uint64
-	var _ = _out479
-	_out478, _out479 = Companion_Default___.Build(t, t.Tx)
-	_297_ok = _out478
-	miss = _out479
-	get = !_297_ok
-	if !_297_ok {
+	_out477, _out478 = Companion_Default___.Build(t, t.Tx)
+	_295_ok = _out477
+	miss = _out478
+	get = !_295_ok
+	if !_295_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out480 uint32
+	var _out479 uint32
+	var _ = _out479
+	var _out480 uint64
 	var _ = _out480
-	var _out481 uint64
-	var _ = _out481
-	_out480, _out481 = journalcommit.Companion_Default___.Append(_296_j, t.Tx)
-	st = _out480
-	n = _out481
+	_out479, _out480 = journalcommit.Companion_Default___.Append(_294_j, t.Tx)
+	st = _out479
+	n = _out480
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -288,38 +288,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _298_j *journalm.Journal
-	var _ = _298_j
-	_298_j = t.S.J
-	var _299_get bool = false
-	var _ = _299_get
-	var _300_miss uint64 = 0
-	var _ = _300_miss
+	var _296_j *journalm.Journal
+	var _ = _296_j
+	_296_j = t.S.J
+	var _297_get bool = false
+	var _ = _297_get
+	var _298_miss uint64 = 0
+	var _ = _298_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		txnsysm.Companion_Default___.TYield(t.S)
-		var _out482 uint32
+		var _out481 uint32
+		var _ = _out481
+		var _out482 uint64
 		var _ = _out482
-		var _out483 uint64
+		var _out483 bool
 		var _ = _out483
-		var _out484 bool
+		var _out484 uint64
 		var _ = _out484
-		var _out485 uint64
-		var _ = _out485
-		_out482, _out483, _out484, _out485 = Companion_Default___.TryAppend(t)
-		st = _out482
-		n = _out483
-		_299_get = _out484
-		_300_miss = _out485
-		if _299_get {
-			var _301_b *dbytes.Blk
-			var _ = _301_b
-			var _out486 *dbytes.Blk
-			var _ = _out486
-			_out486 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _300_miss)
-			_301_b = _out486
-			if _301_b == (*dbytes.Blk)(nil) {
+		_out481, _out482, _out483, _out484 = Companion_Default___.TryAppend(t)
+		st = _out481
+		n = _out482
+		_297_get = _out483
+		_298_miss = _out484
+		if _297_get {
+			var _299_b *dbytes.Blk
+			var _ = _299_b
+			var _out485 *dbytes.Blk
+			var _ = _out485
+			_out485 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _298_miss)
+			_299_b = _out485
+			if _299_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -343,39 +342,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _302_w uint64
-	var _ = _302_w
-	var _out487 uint64
-	var _ = _out487
-	_out487 = t.Buf.Len()
-	_302_w = _out487
-	var _303_n uint64
-	var _ = _303_n
-	_303_n = uint64(0)
-	if _302_w > uint64(0) {
+	var _300_w uint64
+	var _ = _300_w
+	var _out486 uint64
+	var _ = _out486
+	_out486 = t.Buf.Len()
+	_300_w = _out486
+	var _301_n uint64
+	var _ = _301_n
+	_301_n = uint64(0)
+	if _300_w > uint64(0) {
 		t.Buf.Sort()
-		var _out488 uint32
+		var _out487 uint32
+		var _ = _out487
+		var _out488 uint64
 		var _ = _out488
-		var _out489 uint64
-		var _ = _out489
-		_out488, _out489 = Companion_Default___.AppendAll(t)
-		st = _out488
-		_303_n = _out489
+		_out487, _out488 = Companion_Default___.AppendAll(t)
+		st = _out487
+		_301_n = _out488
 		if st != txnm.Companion_Default___.OK() {
-			var _out490 uint64
-			var _ = _out490
-			_out490 = Companion_Default___.Abort(t)
-			need = _out490
+			var _out489 uint64
+			var _ = _out489
+			_out489 = Companion_Default___.Abort(t)
+			need = _out489
 			return st, need
 		}
 		if !stable {
-			_303_n = uint64(0)
+			_301_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _303_n)
-	if _303_n > need {
-		need = _303_n
+	Companion_Default___.Drop(t, _301_n)
+	if _301_n > need {
+		need = _301_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

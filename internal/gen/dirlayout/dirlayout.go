@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _473_b uint64 = 0
-	var _ = _473_b
+	var _471_b uint64 = 0
+	var _ = _471_b
 	if lev == uint64(0) {
-		_473_b = uint64(0)
+		_471_b = uint64(0)
 	} else if lev == uint64(1) {
-		_473_b = uint64(1) + h%uint64(8)
+		_471_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_473_b = uint64(9) + h%uint64(64)
+		_471_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_473_b = uint64(73) + h%uint64(512)
+		_471_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_473_b = uint64(585) + h%uint64(4096)
+		_471_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_473_b = uint64(4681) + h%uint64(32768)
+		_471_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_473_b = uint64(37449) + h%uint64(262144)
+		_471_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_473_b = uint64(299593) + h%uint64(2097152)
+		_471_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_473_b = uint64(2396745) + h%uint64(16777216)
+		_471_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_473_b + kind
+	blk = uint64(2)*_471_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _474_l uint64
-	var _ = _474_l
-	_474_l = name.Len()
-	key = _474_l + uint64(256)*(h/uint64(72057594037927936))
+	var _472_l uint64
+	var _ = _472_l
+	_472_l = name.Len()
+	key = _472_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _475_step uint64
-	var _ = _475_step
-	_475_step = uint64(1)
+	var _473_step uint64
+	var _ = _473_step
+	_473_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_475_step = uint64(8)
+		_473_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out652 bool
-			var _ = _out652
-			_out652 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out652
+			var _out651 bool
+			var _ = _out651
+			_out651 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out651
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _475_step
+		i = i + _473_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _476_step uint64
-	var _ = _476_step
-	_476_step = uint64(1)
+	var _474_step uint64
+	var _ = _474_step
+	_474_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_476_step = uint64(8)
+		_474_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _477_w uint64
-		var _ = _477_w
-		_477_w = b.U64(uint64(64) * i)
-		if _477_w == uint64(0) {
+		var _475_w uint64
+		var _ = _475_w
+		_475_w = b.U64(uint64(64) * i)
+		if _475_w == uint64(0) {
 			return i
 		}
-		i = i + _476_step
+		i = i + _474_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out653 *dbytes.Bytes
-	var _ = _out653
-	_out653 = dbytes.NewBytes(size)
-	s = _out653
-	var _478_l uint64
-	var _ = _478_l
-	_478_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _478_l)
+	var _out652 *dbytes.Bytes
+	var _ = _out652
+	_out652 = dbytes.NewBytes(size)
+	s = _out652
+	var _476_l uint64
+	var _ = _476_l
+	_476_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _476_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

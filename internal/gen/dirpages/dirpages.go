@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _479_step uint64
-	var _ = _479_step
-	var _480_cap uint64
-	var _ = _480_cap
-	_479_step, _480_cap = uint64(1), uint64(56)
-	var _481_i uint64
-	var _ = _481_i
-	_481_i = from
+	var _477_step uint64
+	var _ = _477_step
+	var _478_cap uint64
+	var _ = _478_cap
+	_477_step, _478_cap = uint64(1), uint64(56)
+	var _479_i uint64
+	var _ = _479_i
+	_479_i = from
 	if blk%uint64(2) == uint64(1) {
-		_479_step, _480_cap = uint64(8), uint64(255)
-		_481_i = (_481_i + uint64(7)) / uint64(8) * uint64(8)
+		_477_step, _478_cap = uint64(8), uint64(255)
+		_479_i = (_479_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _481_i < uint64(64) {
-		var _482_w uint64
-		var _ = _482_w
-		_482_w = b.U64(uint64(64) * _481_i)
-		if _482_w != uint64(0) {
-			var _483_l uint64
-			var _ = _483_l
-			_483_l = _482_w / uint64(281474976710656) % uint64(256)
-			if _483_l > _480_cap {
-				_483_l = _480_cap
+	for _479_i < uint64(64) {
+		var _480_w uint64
+		var _ = _480_w
+		_480_w = b.U64(uint64(64) * _479_i)
+		if _480_w != uint64(0) {
+			var _481_l uint64
+			var _ = _481_l
+			_481_l = _480_w / uint64(281474976710656) % uint64(256)
+			if _481_l > _478_cap {
+				_481_l = _478_cap
 			}
-			var _out654 bool
-			var _ = _out654
-			_out654 = out.Offer(_482_w%uint64(281474976710656), b, uint64(64)*_481_i+uint64(8), _483_l, uint64(64)*blk+_481_i+uint64(3))
-			fits = _out654
+			var _out653 bool
+			var _ = _out653
+			_out653 = out.Offer(_480_w%uint64(281474976710656), b, uint64(64)*_479_i+uint64(8), _481_l, uint64(64)*blk+_479_i+uint64(3))
+			fits = _out653
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_481_i = _481_i + _479_step
+		_479_i = _479_i + _477_step
 	}
 	fits = true
 	return fits

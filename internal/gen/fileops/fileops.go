@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _621_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _621_ip
-	var _out825 uint32
+	var _619_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _619_ip
+	var _out824 uint32
+	var _ = _out824
+	var _out825 *dbytes.Bytes
 	var _ = _out825
-	var _out826 *dbytes.Bytes
-	var _ = _out826
-	_out825, _out826 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out825
-	_621_ip = _out826
+	_out824, _out825 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out824
+	_619_ip = _out825
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _621_ip
-	var _622_ty uint32
-	var _ = _622_ty
-	var _out827 uint32
-	var _ = _out827
-	_out827 = inodeformat.Companion_Default___.GetTy(_621_ip)
-	_622_ty = _out827
-	if _622_ty != permissions.Companion_Default___.REG() {
+	after = _619_ip
+	var _620_ty uint32
+	var _ = _620_ty
+	var _out826 uint32
+	var _ = _out826
+	_out826 = inodeformat.Companion_Default___.GetTy(_619_ip)
+	_620_ty = _out826
+	if _620_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _623_r bool
-	var _ = _623_r
+	var _621_r bool
+	var _ = _621_r
+	var _out827 bool
+	var _ = _out827
+	_out827 = permissions.Companion_Default___.MayData(c, _619_ip, permissions.Companion_Default___.MAYR())
+	_621_r = _out827
+	var _622_x bool
+	var _ = _622_x
 	var _out828 bool
 	var _ = _out828
-	_out828 = permissions.Companion_Default___.MayData(c, _621_ip, permissions.Companion_Default___.MAYR())
-	_623_r = _out828
-	var _624_x bool
-	var _ = _624_x
-	var _out829 bool
-	var _ = _out829
-	_out829 = permissions.Companion_Default___.May(c, _621_ip, permissions.Companion_Default___.MAYX())
-	_624_x = _out829
-	if !_623_r && !_624_x {
+	_out828 = permissions.Companion_Default___.May(c, _619_ip, permissions.Companion_Default___.MAYX())
+	_622_x = _out828
+	if !_621_r && !_622_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _625_size uint64
-	var _ = _625_size
-	var _out830 uint64
+	var _623_size uint64
+	var _ = _623_size
+	var _out829 uint64
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetSize(_619_ip)
+	_623_size = _out829
+	eof = off >= _623_size || len_ >= _623_size-off
+	var _out830 *dbytes.Bytes
 	var _ = _out830
-	_out830 = inodeformat.Companion_Default___.GetSize(_621_ip)
-	_625_size = _out830
-	eof = off >= _625_size || len_ >= _625_size-off
-	var _out831 *dbytes.Bytes
-	var _ = _out831
-	_out831 = d.Fs.Read(txn, ino, off, len_)
-	data = _out831
+	_out830 = d.Fs.Read(txn, ino, off, len_)
+	data = _out830
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _626_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _626_ip
-	var _out832 uint32
+	var _624_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _624_ip
+	var _out831 uint32
+	var _ = _out831
+	var _out832 *dbytes.Bytes
 	var _ = _out832
-	var _out833 *dbytes.Bytes
-	var _ = _out833
-	_out832, _out833 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out832
-	_626_ip = _out833
+	_out831, _out832 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out831
+	_624_ip = _out832
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _626_ip
-	var _627_ty uint32
-	var _ = _627_ty
-	var _out834 uint32
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetTy(_626_ip)
-	_627_ty = _out834
-	if _627_ty != permissions.Companion_Default___.REG() {
+	before = _624_ip
+	var _625_ty uint32
+	var _ = _625_ty
+	var _out833 uint32
+	var _ = _out833
+	_out833 = inodeformat.Companion_Default___.GetTy(_624_ip)
+	_625_ty = _out833
+	if _625_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _628_w bool
-	var _ = _628_w
-	var _out835 bool
-	var _ = _out835
-	_out835 = permissions.Companion_Default___.MayData(c, _626_ip, permissions.Companion_Default___.MAYW())
-	_628_w = _out835
-	if !_628_w {
+	var _626_w bool
+	var _ = _626_w
+	var _out834 bool
+	var _ = _out834
+	_out834 = permissions.Companion_Default___.MayData(c, _624_ip, permissions.Companion_Default___.MAYW())
+	_626_w = _out834
+	if !_626_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _626_ip
+		after = _624_ip
 		return st, before, after
 	}
-	var _629_size uint64
-	var _ = _629_size
+	var _627_size uint64
+	var _ = _627_size
+	var _out835 uint64
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetSize(_624_ip)
+	_627_size = _out835
+	var _628_shrink uint64
+	var _ = _628_shrink
 	var _out836 uint64
 	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetSize(_626_ip)
-	_629_size = _out836
-	var _630_shrink uint64
-	var _ = _630_shrink
-	var _out837 uint64
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetShrink(_626_ip)
-	_630_shrink = _out837
-	if _630_shrink != uint64(0) && off+len_ > _629_size {
+	_out836 = inodeformat.Companion_Default___.GetShrink(_624_ip)
+	_628_shrink = _out836
+	if _628_shrink != uint64(0) && off+len_ > _627_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out838 uint32
+	var _out837 uint32
+	var _ = _out837
+	var _out838 *dbytes.Bytes
 	var _ = _out838
-	var _out839 *dbytes.Bytes
-	var _ = _out839
-	_out838, _out839 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out838
-	after = _out839
+	_out837, _out838 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out837
+	after = _out838
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _631_ok bool
-	var _ = _631_ok
-	var _out840 bool
-	var _ = _out840
-	_out840 = d.Write(txn, ino, off, src, so, len_)
-	_631_ok = _out840
-	if !_631_ok {
+	var _629_ok bool
+	var _ = _629_ok
+	var _out839 bool
+	var _ = _out839
+	_out839 = d.Write(txn, ino, off, src, so, len_)
+	_629_ok = _out839
+	if !_629_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _632_np *dbytes.Bytes
-	var _ = _632_np
-	var _out841 *dbytes.Bytes
+	var _630_np *dbytes.Bytes
+	var _ = _630_np
+	var _out840 *dbytes.Bytes
+	var _ = _out840
+	_out840 = d.Fs.GetInode(txn, ino, true)
+	_630_np = _out840
+	var _631_ts uint64
+	var _ = _631_ts
+	var _632_tns uint32
+	var _ = _632_tns
+	var _out841 uint64
 	var _ = _out841
-	_out841 = d.Fs.GetInode(txn, ino, true)
-	_632_np = _out841
-	var _633_ts uint64
-	var _ = _633_ts
-	var _634_tns uint32
-	var _ = _634_tns
-	var _out842 uint64
+	var _out842 uint32
 	var _ = _out842
-	var _out843 uint32
-	var _ = _out843
-	_out842, _out843 = attributechanges.Companion_Default___.Stamp(_632_np, s, ns)
-	_633_ts = _out842
-	_634_tns = _out843
-	inodeformat.Companion_Default___.SetMtime(_632_np, _633_ts, _634_tns)
-	inodeformat.Companion_Default___.SetCtime(_632_np, _633_ts, _634_tns)
+	_out841, _out842 = attributechanges.Companion_Default___.Stamp(_630_np, s, ns)
+	_631_ts = _out841
+	_632_tns = _out842
+	inodeformat.Companion_Default___.SetMtime(_630_np, _631_ts, _632_tns)
+	inodeformat.Companion_Default___.SetCtime(_630_np, _631_ts, _632_tns)
 	if c.Uid != uint32(0) {
-		var _635_mode uint32
-		var _ = _635_mode
-		var _out844 uint32
-		var _ = _out844
-		_out844 = inodeformat.Companion_Default___.GetMode(_632_np)
-		_635_mode = _out844
-		inodeformat.Companion_Default___.SetMode(_632_np, permissions.Companion_Default___.KillPriv(_635_mode))
+		var _633_mode uint32
+		var _ = _633_mode
+		var _out843 uint32
+		var _ = _out843
+		_out843 = inodeformat.Companion_Default___.GetMode(_630_np)
+		_633_mode = _out843
+		inodeformat.Companion_Default___.SetMode(_630_np, permissions.Companion_Default___.KillPriv(_633_mode))
 	}
-	d.PutInode(txn, ino, _632_np)
-	after = _632_np
+	d.PutInode(txn, ino, _630_np)
+	after = _630_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _636_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _636_ip
-	var _out845 uint32
+	var _634_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _634_ip
+	var _out844 uint32
+	var _ = _out844
+	var _out845 *dbytes.Bytes
 	var _ = _out845
-	var _out846 *dbytes.Bytes
-	var _ = _out846
-	_out845, _out846 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out845
-	_636_ip = _out846
+	_out844, _out845 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out844
+	_634_ip = _out845
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _636_ip
-	var _637_ty uint32
-	var _ = _637_ty
-	var _out847 uint32
-	var _ = _out847
-	_out847 = inodeformat.Companion_Default___.GetTy(_636_ip)
-	_637_ty = _out847
-	if _637_ty != permissions.Companion_Default___.LNK() {
+	after = _634_ip
+	var _635_ty uint32
+	var _ = _635_ty
+	var _out846 uint32
+	var _ = _out846
+	_out846 = inodeformat.Companion_Default___.GetTy(_634_ip)
+	_635_ty = _out846
+	if _635_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _638_size uint64
-	var _ = _638_size
-	var _out848 uint64
-	var _ = _out848
-	_out848 = inodeformat.Companion_Default___.GetSize(_636_ip)
-	_638_size = _out848
-	if _638_size > uint64(4096) {
+	var _636_size uint64
+	var _ = _636_size
+	var _out847 uint64
+	var _ = _out847
+	_out847 = inodeformat.Companion_Default___.GetSize(_634_ip)
+	_636_size = _out847
+	if _636_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out849 *dbytes.Bytes
-	var _ = _out849
-	_out849 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out849
+	var _out848 *dbytes.Bytes
+	var _ = _out848
+	_out848 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out848
 	return st, target, after
 }
 

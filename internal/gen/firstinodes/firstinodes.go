@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _543_bf *blockstore.BlockFs
-	var _ = _543_bf
+	var _541_bf *blockstore.BlockFs
+	var _ = _541_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_543_bf = _nw2
-	var _544_xf *blocktree.BlockTreeFs
-	var _ = _544_xf
+	_541_bf = _nw2
+	var _542_xf *blocktree.BlockTreeFs
+	var _ = _542_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_543_bf)
-	_544_xf = _nw3
+	_nw3.Recover(_541_bf)
+	_542_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_544_xf, geo, jrnl)
+	_nw4.Recover(_542_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out718 *bytefiles.ByteFs
+	var _out717 *bytefiles.ByteFs
+	var _ = _out717
+	_out717 = Companion_Default___.Blank(geo, jrnl)
+	f = _out717
+	var _543_z *dbytes.Bytes
+	var _ = _543_z
+	var _out718 *dbytes.Bytes
 	var _ = _out718
-	_out718 = Companion_Default___.Blank(geo, jrnl)
-	f = _out718
-	var _545_z *dbytes.Bytes
-	var _ = _545_z
+	_out718 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_543_z = _out718
+	f.Blank(txn, _543_z, uint64(2), uint32(8), uint64(1))
 	var _out719 *dbytes.Bytes
 	var _ = _out719
-	_out719 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_545_z = _out719
-	f.Blank(txn, _545_z, uint64(2), uint32(8), uint64(1))
+	_out719 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_543_z = _out719
+	f.Blank(txn, _543_z, uint64(1), uint32(2), uint64(1))
+	var _544_ip *dbytes.Bytes
+	var _ = _544_ip
 	var _out720 *dbytes.Bytes
 	var _ = _out720
-	_out720 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_545_z = _out720
-	f.Blank(txn, _545_z, uint64(1), uint32(2), uint64(1))
-	var _546_ip *dbytes.Bytes
-	var _ = _546_ip
-	var _out721 *dbytes.Bytes
-	var _ = _out721
-	_out721 = f.GetInode(txn, uint64(1), true)
-	_546_ip = _out721
-	inodeformat.Companion_Default___.SetMode(_546_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_546_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_546_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_546_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_546_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_546_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_546_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_546_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _546_ip)
+	_out720 = f.GetInode(txn, uint64(1), true)
+	_544_ip = _out720
+	inodeformat.Companion_Default___.SetMode(_544_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_544_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_544_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_544_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_544_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_544_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_544_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_544_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _544_ip)
 	return f
 }
 

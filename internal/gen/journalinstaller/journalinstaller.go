@@ -74,19 +74,19 @@ func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool 
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
-	var _142_r *dlog.BMap
-	var _ = _142_r
+	var _141_r *dlog.BMap
+	var _ = _141_r
 	var _out192 *dlog.BMap
 	var _ = _out192
 	_out192 = dlog.NewBMap()
-	_142_r = _out192
-	var _143_f *dlog.BMap
-	var _ = _143_f
+	_141_r = _out192
+	var _142_f *dlog.BMap
+	var _ = _142_f
 	var _out193 *dlog.BMap
 	var _ = _out193
 	_out193 = dlog.NewBMap()
-	_143_f = _out193
-	Companion_Default___.StartInstallFields(j, _142_r, _143_f)
+	_142_f = _out193
+	Companion_Default___.StartInstallFields(j, _141_r, _142_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
 	j.Inm = j.Lgm
@@ -113,18 +113,18 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _144_a uint64 = 0
-	var _ = _144_a
+	var _143_a uint64 = 0
+	var _ = _143_a
 	var _out195 uint64
 	var _ = _out195
 	var _out196 uint64
 	var _ = _out196
 	_out195, _out196 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_144_a = _out195
+	_143_a = _out195
 	n = _out196
 	var _out197 bool
 	var _ = _out197
-	_out197 = j.D.WriteRun(_144_a, j.Ins.List, i, n)
+	_out197 = j.D.WriteRun(_143_a, j.Ins.List, i, n)
 	ok = _out197
 	return ok, n
 }
@@ -184,8 +184,8 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _145_version uint64 = 0
-	var _ = _145_version
+	var _144_version uint64 = 0
+	var _ = _144_version
 	var _out206 uint64
 	var _ = _out206
 	var _out207 uint64
@@ -193,7 +193,7 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _out208 uint64
 	var _ = _out208
 	_out206, _out207, _out208 = j.Tree.Pages.Root()
-	_145_version = _out206
+	_144_version = _out206
 	r0 = _out207
 	r1 = _out208
 	return r0, r1
@@ -230,34 +230,34 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) (bool
 	return ok, c
 }
 func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.Codes) {
-	var _146_n uint64
-	var _ = _146_n
+	var _145_n uint64
+	var _ = _145_n
 	var _out212 uint64
 	var _ = _out212
 	_out212 = j.Iho.Len()
-	_146_n = _out212
-	var _147_i uint64
-	var _ = _147_i
-	_147_i = uint64(0)
-	for _147_i < _146_n {
-		var _148_a uint64
-		var _ = _148_a
+	_145_n = _out212
+	var _146_i uint64
+	var _ = _146_i
+	_146_i = uint64(0)
+	for _146_i < _145_n {
+		var _147_a uint64
+		var _ = _147_a
 		var _out213 uint64
 		var _ = _out213
-		_out213 = j.Iho.AddrAt(_147_i)
-		_148_a = _out213
-		var _149_has bool
-		var _ = _149_has
-		var _150_c0 uint64
-		var _ = _150_c0
-		var _151_c1 uint64
-		var _ = _151_c1
-		var _152_v uint64
-		var _ = _152_v
-		var _153_r0 uint64
-		var _ = _153_r0
-		var _154_r1 uint64
-		var _ = _154_r1
+		_out213 = j.Iho.AddrAt(_146_i)
+		_147_a = _out213
+		var _148_has bool
+		var _ = _148_has
+		var _149_c0 uint64
+		var _ = _149_c0
+		var _150_c1 uint64
+		var _ = _150_c1
+		var _151_v uint64
+		var _ = _151_v
+		var _152_r0 uint64
+		var _ = _152_r0
+		var _153_r1 uint64
+		var _ = _153_r1
 		var _out214 bool
 		var _ = _out214
 		var _out215 uint64
@@ -270,15 +270,15 @@ func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.
 		var _ = _out218
 		var _out219 uint64
 		var _ = _out219
-		_out214, _out215, _out216, _out217, _out218, _out219 = j.Tree.Pages.Look(_148_a - j.Home)
-		_149_has = _out214
-		_150_c0 = _out215
-		_151_c1 = _out216
-		_152_v = _out217
-		_153_r0 = _out218
-		_154_r1 = _out219
-		c.Add(_148_a-j.Home, _150_c0, _151_c1)
-		_147_i = _147_i + uint64(1)
+		_out214, _out215, _out216, _out217, _out218, _out219 = j.Tree.Pages.Look(_147_a - j.Home)
+		_148_has = _out214
+		_149_c0 = _out215
+		_150_c1 = _out216
+		_151_v = _out217
+		_152_r0 = _out218
+		_153_r1 = _out219
+		c.Add(_147_a-j.Home, _149_c0, _150_c1)
+		_146_i = _146_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
@@ -293,15 +293,15 @@ func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _155_b *dbytes.Blk
-	var _ = _155_b
+	var _154_b *dbytes.Blk
+	var _ = _154_b
 	var _out221 *dbytes.Blk
 	var _ = _out221
 	_out221 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_155_b = _out221
-	var _156_a uint64
-	var _ = _156_a
-	_156_a = func() uint64 {
+	_154_b = _out221
+	var _155_a uint64
+	var _ = _155_a
+	_155_a = func() uint64 {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
@@ -309,7 +309,7 @@ func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ boo
 	}()
 	var _out222 bool
 	var _ = _out222
-	_out222 = j.D.WriteSector(_156_a, _155_b)
+	_out222 = j.D.WriteSector(_155_a, _154_b)
 	ok = _out222
 	return ok
 }
@@ -337,45 +337,45 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 func (_this *CompanionStruct_Default___) BearsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _157_io bool = false
-	var _ = _157_io
-	var _158_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _158_b
+	var _156_io bool = false
+	var _ = _156_io
+	var _157_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _157_b
 	var _out225 bool
 	var _ = _out225
 	var _out226 *dbytes.Blk
 	var _ = _out226
 	_out225, _out226 = j.D.Read(j.At)
-	_157_io = _out225
-	_158_b = _out226
-	var _159_is bool
-	var _ = _159_is
-	_159_is = false
-	if _157_io {
-		var _160_q uint64 = 0
-		var _ = _160_q
+	_156_io = _out225
+	_157_b = _out226
+	var _158_is bool
+	var _ = _158_is
+	_158_is = false
+	if _156_io {
+		var _159_q uint64 = 0
+		var _ = _159_q
 		var _out227 bool
 		var _ = _out227
 		var _out228 uint64
 		var _ = _out228
-		_out227, _out228 = j.Seal.DecHdr(_158_b)
-		_159_is = _out227
-		_160_q = _out228
+		_out227, _out228 = j.Seal.DecHdr(_157_b)
+		_158_is = _out227
+		_159_q = _out228
 	}
-	if !_159_is {
+	if !_158_is {
 		var _out229 bool
 		var _ = _out229
 		var _out230 *dbytes.Blk
 		var _ = _out230
 		_out229, _out230 = j.D.Read(j.Home - uint64(1))
-		_157_io = _out229
-		_158_b = _out230
+		_156_io = _out229
+		_157_b = _out230
 	}
 	ok = true
-	if _157_io {
+	if _156_io {
 		var _out231 bool
 		var _ = _out231
-		_out231 = j.Seal.Ours(_158_b)
+		_out231 = j.Seal.Ours(_157_b)
 		ok = _out231
 	}
 	return ok
@@ -384,25 +384,32 @@ func (_this *CompanionStruct_Default___) Halt(j *journalm.Journal) {
 	j.D.Stop()
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
-	var _161_i uint64
-	var _ = _161_i
-	_161_i = j.Icnr
-	var _162_a uint64
-	var _ = _162_a
+	var _160_i uint64
+	var _ = _160_i
+	_160_i = j.Icnr
+	var _161_a uint64
+	var _ = _161_a
 	var _out232 uint64
 	var _ = _out232
-	_out232 = j.Ins.List.AddrAt(_161_i)
-	_162_a = _out232
-	var _163_b *dbytes.Blk
-	var _ = _163_b
+	_out232 = j.Ins.List.AddrAt(_160_i)
+	_161_a = _out232
+	var _162_b *dbytes.Blk
+	var _ = _162_b
 	var _out233 *dbytes.Blk
 	var _ = _out233
-	_out233 = j.Ins.List.BlkAt(_161_i)
-	_163_b = _out233
-	j.Cache.Put(_162_a, _163_b)
+	_out233 = j.Ins.List.BlkAt(_160_i)
+	_162_b = _out233
+	j.Cache.Put(_161_a, _162_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
+	var _163_was *dlog.BMap
+	var _ = _163_was
+	_163_was = j.Inm
+	Companion_Default___.Installed(j, c, r0, r1)
+	_163_was.Clear()
+}
+func (_this *CompanionStruct_Default___) Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
 	var _164_e *dlog.BMap
 	var _ = _164_e
 	var _out234 *dlog.BMap
@@ -415,13 +422,9 @@ func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *d
 	var _ = _out235
 	_out235 = dlog.NewBMap()
 	_165_f = _out235
-	var _166_was *dlog.BMap
-	var _ = _166_was
-	_166_was = j.Inm
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
 	Companion_Default___.FinishInstallFields(j, _164_e, _165_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
-	_166_was.Clear()
 }
 func (_this *CompanionStruct_Default___) FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {
 	j.Inm = e

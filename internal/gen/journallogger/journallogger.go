@@ -116,17 +116,14 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 	lg.Body = l
 	lg.Dirs = dl
 }
-func (_this *CompanionStruct_Default___) Small(j *journalm.Journal) bool {
-	var b bool = false
-	var _ = b
-	var _130_n uint64
-	var _ = _130_n
+func (_this *CompanionStruct_Default___) LogLen(j *journalm.Journal) uint64 {
+	var n uint64 = 0
+	var _ = n
 	var _out171 uint64
 	var _ = _out171
 	_out171 = j.Lg.Body.Len()
-	_130_n = _out171
-	b = _130_n <= uint64(15)
-	return b
+	n = _out171
+	return n
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -137,56 +134,56 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = _out172
 	_out172 = j.Lg.Body.Len()
 	n = _out172
-	var _131_m *dlog.BMap
-	var _ = _131_m
+	var _130_m *dlog.BMap
+	var _ = _130_m
 	var _out173 *dlog.BMap
 	var _ = _out173
 	_out173 = dlog.NewBMap()
-	_131_m = _out173
-	_131_m.Put(uint64(0), j.Lg.Desc)
-	var _132_i uint64
-	var _ = _132_i
-	_132_i = uint64(0)
-	for _132_i < n {
-		var _133_b *dbytes.Blk
-		var _ = _133_b
+	_130_m = _out173
+	_130_m.Put(uint64(0), j.Lg.Desc)
+	var _131_i uint64
+	var _ = _131_i
+	_131_i = uint64(0)
+	for _131_i < n {
+		var _132_b *dbytes.Blk
+		var _ = _132_b
 		var _out174 *dbytes.Blk
 		var _ = _out174
-		_out174 = j.Lg.Body.BlkAt(_132_i)
-		_133_b = _out174
-		_131_m.Put(_132_i+uint64(1), _133_b)
-		_132_i = _132_i + uint64(1)
+		_out174 = j.Lg.Body.BlkAt(_131_i)
+		_132_b = _out174
+		_130_m.Put(_131_i+uint64(1), _132_b)
+		_131_i = _131_i + uint64(1)
 	}
 	var _out175 *ddisk.BList
 	var _ = _out175
-	_out175 = _131_m.List()
+	_out175 = _130_m.List()
 	l = _out175
-	_131_m.Clear()
+	_130_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _134_l *ddisk.BList
-	var _ = _134_l
-	var _135_n uint64
-	var _ = _135_n
+	var _133_l *ddisk.BList
+	var _ = _133_l
+	var _134_n uint64
+	var _ = _134_n
 	var _out176 *ddisk.BList
 	var _ = _out176
 	var _out177 uint64
 	var _ = _out177
 	_out176, _out177 = Companion_Default___.UnitList(j)
-	_134_l = _out176
-	_135_n = _out177
-	var _136_s uint64
-	var _ = _136_s
+	_133_l = _out176
+	_134_n = _out177
+	var _135_s uint64
+	var _ = _135_s
 	var _out178 uint64
 	var _ = _out178
 	_out178 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_136_s = _out178
+	_135_s = _out178
 	var _out179 bool
 	var _ = _out179
-	_out179 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_136_s, _134_l, uint64(0), uint64(1)+_135_n)
+	_out179 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_135_s, _133_l, uint64(0), uint64(1)+_134_n)
 	ok = _out179
 	return ok
 }
@@ -195,23 +192,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _137_len uint64
-	var _ = _137_len
+	var _136_len uint64
+	var _ = _136_len
 	var _out180 uint64
 	var _ = _out180
 	_out180 = j.Lg.Body.Len()
-	_137_len = _out180
-	n = _137_len - i
-	var _138_s uint64
-	var _ = _138_s
+	_136_len = _out180
+	n = _136_len - i
+	var _137_s uint64
+	var _ = _137_s
 	var _out181 uint64
 	var _ = _out181
 	_out181 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_138_s = _out181
-	if n > j.Nr-_138_s {
-		n = j.Nr - _138_s
+	_137_s = _out181
+	if n > j.Nr-_137_s {
+		n = j.Nr - _137_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _138_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _137_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -219,18 +216,18 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _139_a uint64 = 0
-	var _ = _139_a
+	var _138_a uint64 = 0
+	var _ = _138_a
 	var _out182 uint64
 	var _ = _out182
 	var _out183 uint64
 	var _ = _out183
 	_out182, _out183 = Companion_Default___.DataRun(j, i)
-	_139_a = _out182
+	_138_a = _out182
 	n = _out183
 	var _out184 bool
 	var _ = _out184
-	_out184 = j.D.WriteRun(_139_a, j.Lg.Body, i, n)
+	_out184 = j.D.WriteRun(_138_a, j.Lg.Body, i, n)
 	ok = _out184
 	return ok, n
 }
@@ -239,33 +236,33 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _140_a uint64 = 0
-	var _ = _140_a
+	var _139_a uint64 = 0
+	var _ = _139_a
 	var _out185 uint64
 	var _ = _out185
 	var _out186 uint64
 	var _ = _out186
 	_out185, _out186 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_140_a = _out185
+	_139_a = _out185
 	n = _out186
 	var _out187 bool
 	var _ = _out187
-	_out187 = j.D.WriteRun(_140_a, j.Lg.Dirs, i, n)
+	_out187 = j.D.WriteRun(_139_a, j.Lg.Dirs, i, n)
 	ok = _out187
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _141_s uint64
-	var _ = _141_s
+	var _140_s uint64
+	var _ = _140_s
 	var _out188 uint64
 	var _ = _out188
 	_out188 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_141_s = _out188
+	_140_s = _out188
 	var _out189 bool
 	var _ = _out189
-	_out189 = j.D.Write(j.At+uint64(1)+uint64(16)*_141_s, j.Lg.Desc)
+	_out189 = j.D.Write(j.At+uint64(1)+uint64(16)*_140_s, j.Lg.Desc)
 	ok = _out189
 	return ok
 }

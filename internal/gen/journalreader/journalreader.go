@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _167_n uint64
-	var _ = _167_n
+	var _166_n uint64
+	var _ = _166_n
 	var _out246 uint64
 	var _ = _out246
 	_out246 = l.Len()
-	_167_n = _out246
+	_166_n = _out246
 	m = i
 	bad = a
-	for m < _167_n {
-		var _168_b *dbytes.Blk
-		var _ = _168_b
+	for m < _166_n {
+		var _167_b *dbytes.Blk
+		var _ = _167_b
 		var _out247 *dbytes.Blk
 		var _ = _out247
 		_out247 = l.BlkAt(m)
-		_168_b = _out247
-		var _169_ok bool = false
-		var _ = _169_ok
+		_167_b = _out247
+		var _168_ok bool = false
+		var _ = _168_ok
 		var _out248 bool
 		var _ = _out248
 		var _out249 uint64
 		var _ = _out249
-		_out248, _out249 = Companion_Default___.CheckOne(j, a+m, _168_b, t)
-		_169_ok = _out248
+		_out248, _out249 = Companion_Default___.CheckOne(j, a+m, _167_b, t)
+		_168_ok = _out248
 		bad = _out249
-		if !_169_ok {
+		if !_168_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _170_b *dbytes.Blk
-	var _ = _170_b
-	var _171_t2 uint64
-	var _ = _171_t2
+	var _169_b *dbytes.Blk
+	var _ = _169_b
+	var _170_t2 uint64
+	var _ = _170_t2
 	var _out252 *dbytes.Blk
 	var _ = _out252
 	var _out253 uint64
 	var _ = _out253
 	_out252, _out253 = Companion_Default___.Lookup(j, a)
-	_170_b = _out252
-	_171_t2 = _out253
-	damaged = _170_b == (*dbytes.Blk)(nil) && t == _171_t2
+	_169_b = _out252
+	_170_t2 = _out253
+	damaged = _169_b == (*dbytes.Blk)(nil) && t == _170_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _172_t2 uint64 = 0
-	var _ = _172_t2
+	var _171_t2 uint64 = 0
+	var _ = _171_t2
 	var _out254 *dbytes.Blk
 	var _ = _out254
 	var _out255 uint64
 	var _ = _out255
 	_out254, _out255 = Companion_Default___.Lookup(j, a)
 	b = _out254
-	_172_t2 = _out255
-	if b == (*dbytes.Blk)(nil) && t == _172_t2 {
+	_171_t2 = _out255
+	if b == (*dbytes.Blk)(nil) && t == _171_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _218_b *dbytes.Blk
-	var _ = _218_b
-	var _out364 *dbytes.Blk
-	var _ = _out364
-	_out364 = j.Running.Get(a)
-	_218_b = _out364
-	if _218_b == (*dbytes.Blk)(nil) {
+	var _216_b *dbytes.Blk
+	var _ = _216_b
+	var _out363 *dbytes.Blk
+	var _ = _out363
+	_out363 = j.Running.Get(a)
+	_216_b = _out363
+	if _216_b == (*dbytes.Blk)(nil) {
+		var _out364 *dbytes.Blk
+		var _ = _out364
+		_out364 = j.Cgm.Get(a)
+		_216_b = _out364
+	}
+	if _216_b == (*dbytes.Blk)(nil) {
 		var _out365 *dbytes.Blk
 		var _ = _out365
-		_out365 = j.Cgm.Get(a)
-		_218_b = _out365
+		_out365 = j.Cdm.Get(a)
+		_216_b = _out365
 	}
-	if _218_b == (*dbytes.Blk)(nil) {
+	if _216_b == (*dbytes.Blk)(nil) {
 		var _out366 *dbytes.Blk
 		var _ = _out366
-		_out366 = j.Cdm.Get(a)
-		_218_b = _out366
+		_out366 = j.Lgm.Get(a)
+		_216_b = _out366
 	}
-	if _218_b == (*dbytes.Blk)(nil) {
+	if _216_b == (*dbytes.Blk)(nil) {
 		var _out367 *dbytes.Blk
 		var _ = _out367
-		_out367 = j.Lgm.Get(a)
-		_218_b = _out367
+		_out367 = j.Inm.Get(a)
+		_216_b = _out367
 	}
-	if _218_b == (*dbytes.Blk)(nil) {
-		var _out368 *dbytes.Blk
-		var _ = _out368
-		_out368 = j.Inm.Get(a)
-		_218_b = _out368
-	}
-	is = _218_b != (*dbytes.Blk)(nil) /* dircomp */
+	is = _216_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _219_pending bool
-	var _ = _219_pending
-	var _out369 bool
-	var _ = _out369
-	_out369 = Companion_Default___.IsPending(j, a)
-	_219_pending = _out369
-	if _219_pending {
+	var _217_pending bool
+	var _ = _217_pending
+	var _out368 bool
+	var _ = _out368
+	_out368 = Companion_Default___.IsPending(j, a)
+	_217_pending = _out368
+	if _217_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _220_b *dbytes.Blk
-	var _ = _220_b
-	var _out370 *dbytes.Blk
-	var _ = _out370
-	_out370 = j.Cache.Get(a)
-	_220_b = _out370
+	var _218_b *dbytes.Blk
+	var _ = _218_b
+	var _out369 *dbytes.Blk
+	var _ = _out369
+	_out369 = j.Cache.Get(a)
+	_218_b = _out369
 	st = func() uint32 {
-		if _220_b != (*dbytes.Blk)(nil) && bad == a {
+		if _218_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out371 bool
+	var _out370 bool
+	var _ = _out370
+	var _out371 *dbytes.Blk
 	var _ = _out371
-	var _out372 *dbytes.Blk
+	var _out372 bool
 	var _ = _out372
 	var _out373 bool
 	var _ = _out373
-	var _out374 bool
+	var _out374 uint64
 	var _ = _out374
-	var _out375 uint64
-	var _ = _out375
-	_out371, _out372, _out373, _out374, _out375 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out371
-	b = _out372
-	mem = _out373
-	blank = _out374
-	bad = _out375
+	_out370, _out371, _out372, _out373, _out374 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out370
+	b = _out371
+	mem = _out372
+	blank = _out373
+	bad = _out374
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _221_version uint64
-	var _ = _221_version
-	var _222_r0 uint64
-	var _ = _222_r0
-	var _223_r1 uint64
-	var _ = _223_r1
+	var _219_version uint64
+	var _ = _219_version
+	var _220_r0 uint64
+	var _ = _220_r0
+	var _221_r1 uint64
+	var _ = _221_r1
+	var _out375 uint64
+	var _ = _out375
 	var _out376 uint64
 	var _ = _out376
 	var _out377 uint64
 	var _ = _out377
-	var _out378 uint64
-	var _ = _out378
-	_out376, _out377, _out378 = t.Pages.Root()
-	_221_version = _out376
-	_222_r0 = _out377
-	_223_r1 = _out378
-	var _224_place uint64 = 0
-	var _ = _224_place
-	var _225_c0 uint64
-	var _ = _225_c0
-	var _226_c1 uint64
-	var _ = _226_c1
-	_225_c0, _226_c1 = _222_r0, _223_r1
+	_out375, _out376, _out377 = t.Pages.Root()
+	_219_version = _out375
+	_220_r0 = _out376
+	_221_r1 = _out377
+	var _222_place uint64 = 0
+	var _ = _222_place
+	var _223_c0 uint64
+	var _ = _223_c0
+	var _224_c1 uint64
+	var _ = _224_c1
+	_223_c0, _224_c1 = _220_r0, _221_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _227_q uint64
-		var _ = _227_q
-		_227_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out379 bool
+		var _225_q uint64
+		var _ = _225_q
+		_225_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out378 bool
+		var _ = _out378
+		var _out379 *dbytes.Blk
 		var _ = _out379
-		var _out380 *dbytes.Blk
+		var _out380 uint64
 		var _ = _out380
 		var _out381 uint64
 		var _ = _out381
-		var _out382 uint64
-		var _ = _out382
-		_out379, _out380, _out381, _out382 = treeofcodes.Companion_Default___.Page(t, _227_q, _221_version, _222_r0, _223_r1)
-		ok = _out379
-		b = _out380
-		_224_place = _out381
-		bad = _out382
+		_out378, _out379, _out380, _out381 = treeofcodes.Companion_Default___.Page(t, _225_q, _219_version, _220_r0, _221_r1)
+		ok = _out378
+		b = _out379
+		_222_place = _out380
+		bad = _out381
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
+		var _out382 uint64
+		var _ = _out382
 		var _out383 uint64
 		var _ = _out383
-		var _out384 uint64
-		var _ = _out384
-		_out383, _out384 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_225_c0 = _out383
-		_226_c1 = _out384
+		_out382, _out383 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_223_c0 = _out382
+		_224_c1 = _out383
 	}
 	bad = p
-	blank = _225_c0 == uint64(0) && _226_c1 == uint64(0)
-	var _out385 bool
+	blank = _223_c0 == uint64(0) && _224_c1 == uint64(0)
+	var _out384 bool
+	var _ = _out384
+	var _out385 *dbytes.Blk
 	var _ = _out385
-	var _out386 *dbytes.Blk
+	var _out386 uint64
 	var _ = _out386
-	var _out387 uint64
-	var _ = _out387
-	_out385, _out386, _out387 = treeofcodes.Companion_Default___.Load(t, p, _225_c0, _226_c1)
-	ok = _out385
-	b = _out386
-	_224_place = _out387
+	_out384, _out385, _out386 = treeofcodes.Companion_Default___.Load(t, p, _223_c0, _224_c1)
+	ok = _out384
+	b = _out385
+	_222_place = _out386
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _228_c *dbytes.Blk
-	var _ = _228_c
-	var _out388 *dbytes.Blk
-	var _ = _out388
-	_out388 = t.Pages.Get(_221_version, p)
-	_228_c = _out388
-	mem = _228_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _226_c *dbytes.Blk
+	var _ = _226_c
+	var _out387 *dbytes.Blk
+	var _ = _out387
+	_out387 = t.Pages.Get(_219_version, p)
+	_226_c = _out387
+	mem = _226_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _229_t uint64
-	var _ = _229_t
-	var _out389 uint64
-	var _ = _out389
-	_out389 = journalscrub.Companion_Default___.Ticket(j)
-	_229_t = _out389
+	var _227_t uint64
+	var _ = _227_t
+	var _out388 uint64
+	var _ = _out388
+	_out388 = journalscrub.Companion_Default___.Ticket(j)
+	_227_t = _out388
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _230_ok bool
-	var _ = _230_ok
-	var _231_l *ddisk.BList
-	var _ = _231_l
-	var _out390 bool
+	var _228_ok bool
+	var _ = _228_ok
+	var _229_l *ddisk.BList
+	var _ = _229_l
+	var _out389 bool
+	var _ = _out389
+	var _out390 *ddisk.BList
 	var _ = _out390
-	var _out391 *ddisk.BList
-	var _ = _out391
-	_out390, _out391 = journalreader.Companion_Default___.ReadHome(j, a, n, _229_t)
-	_230_ok = _out390
-	_231_l = _out391
-	if !_230_ok {
-		var _out392 uint32
-		var _ = _out392
-		_out392 = Companion_Default___.Judge(j, a, _229_t, a, true)
-		st = _out392
+	_out389, _out390 = journalreader.Companion_Default___.ReadHome(j, a, n, _227_t)
+	_228_ok = _out389
+	_229_l = _out390
+	if !_228_ok {
+		var _out391 uint32
+		var _ = _out391
+		_out391 = Companion_Default___.Judge(j, a, _227_t, a, true)
+		st = _out391
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _232_k uint64 = 0
-		var _ = _232_k
-		var _out393 uint32
+		var _230_k uint64 = 0
+		var _ = _230_k
+		var _out392 uint32
+		var _ = _out392
+		var _out393 uint64
 		var _ = _out393
 		var _out394 uint64
 		var _ = _out394
-		var _out395 uint64
-		var _ = _out395
-		_out393, _out394, _out395 = Companion_Default___.ScrubOn(j, a, _231_l, m, _229_t)
-		st = _out393
-		_232_k = _out394
-		bad = _out395
-		good = good + (_232_k - m)
-		m = _232_k
+		_out392, _out393, _out394 = Companion_Default___.ScrubOn(j, a, _229_l, m, _227_t)
+		st = _out392
+		_230_k = _out393
+		bad = _out394
+		good = good + (_230_k - m)
+		m = _230_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,44 +143,43 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
+	var _out395 uint64
+	var _ = _out395
 	var _out396 uint64
 	var _ = _out396
+	_out395, _out396 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out395
+	bad = _out396
+	st = journalscrub.Companion_Default___.SGood()
+	var _231_n uint64
+	var _ = _231_n
 	var _out397 uint64
 	var _ = _out397
-	_out396, _out397 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out396
-	bad = _out397
-	st = journalscrub.Companion_Default___.SGood()
-	var _233_n uint64
-	var _ = _233_n
-	var _out398 uint64
-	var _ = _out398
-	_out398 = l.Len()
-	_233_n = _out398
-	if m < _233_n {
-		var _out399 uint32
-		var _ = _out399
-		_out399 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out399
+	_out397 = l.Len()
+	_231_n = _out397
+	if m < _231_n {
+		var _out398 uint32
+		var _ = _out398
+		_out398 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out398
 	}
 	return st, m, bad
 }
 func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	journalthreads.Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out400 uint32
-	var _ = _out400
-	_out400 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out400
+	var _out399 uint32
+	var _ = _out399
+	_out399 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out399
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out401 uint32
-		var _ = _out401
-		_out401 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out401
+		var _out400 uint32
+		var _ = _out400
+		_out400 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out400
 	}
 	return st
 }
@@ -188,23 +187,22 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _234_ours bool
-	var _ = _234_ours
-	var _out402 bool
-	var _ = _out402
-	_out402 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_234_ours = _out402
-	journalthreads.Companion_Default___.CYield(j)
+	var _232_ours bool
+	var _ = _232_ours
+	var _out401 bool
+	var _ = _out401
+	_out401 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_232_ours = _out401
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
+	var _out402 uint32
+	var _ = _out402
+	_out402 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out402
 	var _out403 uint32
 	var _ = _out403
-	_out403 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	_out403 = journalscrub.Companion_Default___.Tell(j, st, _232_ours, unread, bad)
 	st = _out403
-	var _out404 uint32
-	var _ = _out404
-	_out404 = journalscrub.Companion_Default___.Tell(j, st, _234_ours, unread, bad)
-	st = _out404
 	j.Mu.Unlock()
 	return st
 }
@@ -217,42 +215,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _235_t uint64
-	var _ = _235_t
-	var _out405 uint64
-	var _ = _out405
-	_out405 = journalscrub.Companion_Default___.Ticket(j)
-	_235_t = _out405
+	var _233_t uint64
+	var _ = _233_t
+	var _out404 uint64
+	var _ = _out404
+	_out404 = journalscrub.Companion_Default___.Ticket(j)
+	_233_t = _out404
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _236_ok bool = false
-	var _ = _236_ok
-	var _237_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _237_b
-	var _238_mem bool = false
-	var _ = _238_mem
-	var _out406 bool
+	var _234_ok bool = false
+	var _ = _234_ok
+	var _235_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _235_b
+	var _236_mem bool = false
+	var _ = _236_mem
+	var _out405 bool
+	var _ = _out405
+	var _out406 *dbytes.Blk
 	var _ = _out406
-	var _out407 *dbytes.Blk
+	var _out407 bool
 	var _ = _out407
 	var _out408 bool
 	var _ = _out408
-	var _out409 bool
+	var _out409 uint64
 	var _ = _out409
-	var _out410 uint64
-	var _ = _out410
-	_out406, _out407, _out408, _out409, _out410 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_236_ok = _out406
-	_237_b = _out407
-	_238_mem = _out408
-	blank = _out409
-	bad = _out410
+	_out405, _out406, _out407, _out408, _out409 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_234_ok = _out405
+	_235_b = _out406
+	_236_mem = _out407
+	blank = _out408
+	bad = _out409
 	st = journalscrub.Companion_Default___.SGood()
-	if !_236_ok {
-		var _out411 uint32
-		var _ = _out411
-		_out411 = Companion_Default___.SentencePage(j, _235_t, _238_mem, bad)
-		st = _out411
+	if !_234_ok {
+		var _out410 uint32
+		var _ = _out410
+		_out410 = Companion_Default___.SentencePage(j, _233_t, _236_mem, bad)
+		st = _out410
 	}
 	return st, blank, bad
 }
@@ -260,23 +258,22 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _239_ours bool
-	var _ = _239_ours
-	var _out412 bool
-	var _ = _out412
-	_out412 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_239_ours = _out412
-	journalthreads.Companion_Default___.CYield(j)
+	var _237_ours bool
+	var _ = _237_ours
+	var _out411 bool
+	var _ = _out411
+	_out411 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_237_ours = _out411
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
+	var _out412 uint32
+	var _ = _out412
+	_out412 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out412
 	var _out413 uint32
 	var _ = _out413
-	_out413 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	_out413 = journalscrub.Companion_Default___.Tell(j, st, _237_ours, false, bad)
 	st = _out413
-	var _out414 uint32
-	var _ = _out414
-	_out414 = journalscrub.Companion_Default___.Tell(j, st, _239_ours, false, bad)
-	st = _out414
 	j.Mu.Unlock()
 	return st
 }

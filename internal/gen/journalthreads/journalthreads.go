@@ -72,18 +72,18 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _173_l *ddisk.BList
-	var _ = _173_l
-	_173_l = j.Lg.Dirs
-	var _174_n uint64
-	var _ = _174_n
+	var _172_l *ddisk.BList
+	var _ = _172_l
+	_172_l = j.Lg.Dirs
+	var _173_n uint64
+	var _ = _173_n
 	var _out256 uint64
 	var _ = _out256
-	_out256 = _173_l.Len()
-	_174_n = _out256
-	var _175_i uint64
-	var _ = _175_i
-	_175_i = uint64(0)
+	_out256 = _172_l.Len()
+	_173_n = _out256
+	var _174_i uint64
+	var _ = _174_i
+	_174_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
@@ -92,50 +92,43 @@ func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look b
 		_out257 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
 		ok = _out257
 	}
-	for ok && _175_i < _174_n {
+	for ok && _174_i < _173_n {
 		Companion_Default___.LYield(j)
-		var _176_m uint64 = 0
-		var _ = _176_m
+		var _175_m uint64 = 0
+		var _ = _175_m
 		var _out258 bool
 		var _ = _out258
 		var _out259 uint64
 		var _ = _out259
-		_out258, _out259 = journallogger.Companion_Default___.DirWrite(j, _175_i)
+		_out258, _out259 = journallogger.Companion_Default___.DirWrite(j, _174_i)
 		ok = _out258
-		_176_m = _out259
+		_175_m = _out259
 		if ok {
-			_175_i = _175_i + _176_m
+			_174_i = _174_i + _175_m
 		}
 	}
 	return ok
 }
-func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal) bool {
+func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	Companion_Default___.LYield(j)
-	var _177_n uint64
-	var _ = _177_n
-	var _out260 uint64
-	var _ = _out260
-	_out260 = j.Cgm.Len()
-	_177_n = _out260
-	var _178_i uint64
-	var _ = _178_i
-	_178_i = uint64(0)
+	var _176_i uint64
+	var _ = _176_i
+	_176_i = uint64(0)
 	ok = true
-	for ok && _178_i < _177_n {
+	for ok && _176_i < n {
 		Companion_Default___.LYield(j)
-		var _179_m uint64 = 0
-		var _ = _179_m
-		var _out261 bool
+		var _177_m uint64 = 0
+		var _ = _177_m
+		var _out260 bool
+		var _ = _out260
+		var _out261 uint64
 		var _ = _out261
-		var _out262 uint64
-		var _ = _out262
-		_out261, _out262 = journallogger.Companion_Default___.LogWrite(j, _178_i)
-		ok = _out261
-		_179_m = _out262
+		_out260, _out261 = journallogger.Companion_Default___.LogWrite(j, _176_i)
+		ok = _out260
+		_177_m = _out261
 		if ok {
-			_178_i = _178_i + _179_m
+			_176_i = _176_i + _177_m
 		}
 	}
 	return ok
@@ -144,79 +137,78 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _180_small bool
-	var _ = _180_small
-	var _out263 bool
-	var _ = _out263
-	_out263 = journallogger.Companion_Default___.Small(j)
-	_180_small = _out263
-	if _180_small {
-		var _out264 bool
-		var _ = _out264
-		_out264 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out264
+	var _178_n uint64
+	var _ = _178_n
+	var _out262 uint64
+	var _ = _out262
+	_out262 = journallogger.Companion_Default___.LogLen(j)
+	_178_n = _out262
+	if _178_n <= uint64(15) {
+		var _out263 bool
+		var _ = _out263
+		_out263 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out263
 		return ok
 	}
-	var _out265 bool
-	var _ = _out265
-	_out265 = Companion_Default___.WriteRing(j)
-	ok = _out265
+	var _out264 bool
+	var _ = _out264
+	_out264 = Companion_Default___.WriteRing(j, _178_n)
+	ok = _out264
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out266 bool
-	var _ = _out266
-	_out266 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out266
+	var _out265 bool
+	var _ = _out265
+	_out265 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out265
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
+	var _out266 bool
+	var _ = _out266
+	_out266 = Companion_Default___.WriteRecord(j)
+	ok = _out266
+	if !ok {
+		return ok
+	}
 	var _out267 bool
 	var _ = _out267
-	_out267 = Companion_Default___.WriteRecord(j)
+	_out267 = Companion_Default___.WriteDirect(j, look)
 	ok = _out267
 	if !ok {
 		return ok
 	}
+	Companion_Default___.LYield(j)
 	var _out268 bool
 	var _ = _out268
-	_out268 = Companion_Default___.WriteDirect(j, look)
+	_out268 = journallogger.Companion_Default___.LogBarrier(j)
 	ok = _out268
-	if !ok {
-		return ok
-	}
-	Companion_Default___.LYield(j)
-	var _out269 bool
-	var _ = _out269
-	_out269 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out269
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _181_look bool
-	var _ = _181_look
-	var _out270 bool
-	var _ = _out270
-	_out270 = journalpolicy.Companion_Default___.LookDue(j)
-	_181_look = _out270
+	var _179_look bool
+	var _ = _179_look
+	var _out269 bool
+	var _ = _out269
+	_out269 = journalpolicy.Companion_Default___.LookDue(j)
+	_179_look = _out269
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _182_cs *dlog.Codes
-	var _ = _182_cs
-	var _out271 *dlog.Codes
+	var _180_cs *dlog.Codes
+	var _ = _180_cs
+	var _out270 *dlog.Codes
+	var _ = _out270
+	_out270 = journallogger.Companion_Default___.LogEnc(j)
+	_180_cs = _out270
+	var _out271 bool
 	var _ = _out271
-	_out271 = journallogger.Companion_Default___.LogEnc(j)
-	_182_cs = _out271
-	var _out272 bool
-	var _ = _out272
-	_out272 = Companion_Default___.WriteGroup(j, _181_look)
-	ok = _out272
-	Companion_Default___.LYield(j)
+	_out271 = Companion_Default___.WriteGroup(j, _179_look)
+	ok = _out271
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok || j.Trims >= uint64(4611686018427322368) {
@@ -224,55 +216,54 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.FinishCommit(j, _182_cs)
+	journalcommit.Companion_Default___.FinishCommit(j, _180_cs)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _183_alive bool
-	var _ = _183_alive
-	var _out273 bool
-	var _ = _out273
-	_out273 = journalpolicy.Companion_Default___.Alive(j)
-	_183_alive = _out273
-	for _183_alive {
-		var _184_go bool
-		var _ = _184_go
-		var _out274 bool
-		var _ = _out274
-		_out274 = journalcommit.Companion_Default___.StartCommit(j)
-		_184_go = _out274
-		if _184_go {
-			var _185_ok bool
-			var _ = _185_ok
-			var _out275 bool
-			var _ = _out275
-			_out275 = Companion_Default___.LogGroup(j)
-			_185_ok = _out275
+	var _181_alive bool
+	var _ = _181_alive
+	var _out272 bool
+	var _ = _out272
+	_out272 = journalpolicy.Companion_Default___.Alive(j)
+	_181_alive = _out272
+	for _181_alive {
+		var _182_go bool
+		var _ = _182_go
+		var _out273 bool
+		var _ = _out273
+		_out273 = journalcommit.Companion_Default___.StartCommit(j)
+		_182_go = _out273
+		if _182_go {
+			var _183_ok bool
+			var _ = _183_ok
+			var _out274 bool
+			var _ = _out274
+			_out274 = Companion_Default___.LogGroup(j)
+			_183_ok = _out274
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out276 bool
-		var _ = _out276
-		_out276 = journalpolicy.Companion_Default___.Alive(j)
-		_183_alive = _out276
+		var _out275 bool
+		var _ = _out275
+		_out275 = journalpolicy.Companion_Default___.Alive(j)
+		_181_alive = _out275
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _186_i uint64
-	var _ = _186_i
-	_186_i = uint64(0)
-	for _186_i < n {
+	var _184_i uint64
+	var _ = _184_i
+	_184_i = uint64(0)
+	for _184_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_186_i = _186_i + uint64(1)
-		if _186_i%uint64(128) == uint64(0) {
+		_184_i = _184_i + uint64(1)
+		if _184_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
-			Companion_Default___.IYield(j)
 			j.Mu.Lock()
 			Companion_Default___.IYield(j)
 		}
@@ -290,51 +281,51 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out277 bool
+	var _out276 bool
+	var _ = _out276
+	var _out277 *dlog.Codes
 	var _ = _out277
-	var _out278 *dlog.Codes
-	var _ = _out278
-	_out277, _out278 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out277
-	c = _out278
+	_out276, _out277 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	ok = _out276
+	c = _out277
 	Companion_Default___.IYield(j)
+	var _out278 uint64
+	var _ = _out278
 	var _out279 uint64
 	var _ = _out279
-	var _out280 uint64
-	var _ = _out280
-	_out279, _out280 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out279
-	r1 = _out280
+	_out278, _out279 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out278
+	r1 = _out279
 	if j.Tree.Np == uint64(0) || !ok {
 		return ok, c, r0, r1
 	}
-	var _187_i uint64
-	var _ = _187_i
-	_187_i = uint64(0)
-	var _188_n uint64
-	var _ = _188_n
-	var _out281 uint64
-	var _ = _out281
-	_out281 = c.Len()
-	_188_n = _out281
-	for ok && _187_i < _188_n {
-		var _out282 bool
+	var _185_i uint64
+	var _ = _185_i
+	_185_i = uint64(0)
+	var _186_n uint64
+	var _ = _186_n
+	var _out280 uint64
+	var _ = _out280
+	_out280 = c.Len()
+	_186_n = _out280
+	for ok && _185_i < _186_n {
+		var _out281 bool
+		var _ = _out281
+		var _out282 uint64
 		var _ = _out282
 		var _out283 uint64
 		var _ = _out283
 		var _out284 uint64
 		var _ = _out284
+		_out281, _out282, _out283, _out284 = Companion_Default___.WritePage(j, c, _185_i, r0, r1)
+		ok = _out281
+		_185_i = _out282
+		r0 = _out283
+		r1 = _out284
 		var _out285 uint64
 		var _ = _out285
-		_out282, _out283, _out284, _out285 = Companion_Default___.WritePage(j, c, _187_i, r0, r1)
-		ok = _out282
-		_187_i = _out283
-		r0 = _out284
-		r1 = _out285
-		var _out286 uint64
-		var _ = _out286
-		_out286 = c.Len()
-		_188_n = _out286
+		_out285 = c.Len()
+		_186_n = _out285
 	}
 	return ok, c, r0, r1
 }
@@ -349,58 +340,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _189_p uint64 = 0
-	var _ = _189_p
-	var _190_a uint64 = 0
-	var _ = _190_a
-	var _191_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _191_b
-	var _out287 bool
+	var _187_p uint64 = 0
+	var _ = _187_p
+	var _188_a uint64 = 0
+	var _ = _188_a
+	var _189_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _189_b
+	var _out286 bool
+	var _ = _out286
+	var _out287 uint64
 	var _ = _out287
 	var _out288 uint64
 	var _ = _out288
-	var _out289 uint64
+	var _out289 *dbytes.Blk
 	var _ = _out289
-	var _out290 *dbytes.Blk
+	var _out290 uint64
 	var _ = _out290
-	var _out291 uint64
-	var _ = _out291
-	_out287, _out288, _out289, _out290, _out291 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out287
-	_189_p = _out288
-	_190_a = _out289
-	_191_b = _out290
-	i1 = _out291
+	_out286, _out287, _out288, _out289, _out290 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out286
+	_187_p = _out287
+	_188_a = _out288
+	_189_b = _out289
+	i1 = _out290
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
+	var _out291 bool
+	var _ = _out291
+	_out291 = journalinstaller.Companion_Default___.PageWrite(j, _187_p, _188_a, _189_b)
+	ok = _out291
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _190_root bool
+	var _ = _190_root
+	var _191_c0 uint64
+	var _ = _191_c0
+	var _192_c1 uint64
+	var _ = _192_c1
 	var _out292 bool
 	var _ = _out292
-	_out292 = journalinstaller.Companion_Default___.PageWrite(j, _189_p, _190_a, _191_b)
-	ok = _out292
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _192_root bool
-	var _ = _192_root
-	var _193_c0 uint64
-	var _ = _193_c0
-	var _194_c1 uint64
-	var _ = _194_c1
-	var _out293 bool
+	var _out293 uint64
 	var _ = _out293
 	var _out294 uint64
 	var _ = _out294
-	var _out295 uint64
-	var _ = _out295
-	_out293, _out294, _out295 = journalinstaller.Companion_Default___.PageUp(j, c, _189_p, _191_b)
-	_192_root = _out293
-	_193_c0 = _out294
-	_194_c1 = _out295
-	if _192_root {
-		r0, r1 = _193_c0, _194_c1
+	_out292, _out293, _out294 = journalinstaller.Companion_Default___.PageUp(j, c, _187_p, _189_b)
+	_190_root = _out292
+	_191_c0 = _out293
+	_192_c1 = _out294
+	if _190_root {
+		r0, r1 = _191_c0, _192_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -417,66 +408,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out296 *dlog.Codes
-	var _ = _out296
-	_out296 = dlog.NewCodes()
-	c = _out296
+	var _out295 *dlog.Codes
+	var _ = _out295
+	_out295 = dlog.NewCodes()
+	c = _out295
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out297 *ddisk.BList
-	var _ = _out297
-	_out297 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out297
+	var _out296 *ddisk.BList
+	var _ = _out296
+	_out296 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out296
 	Companion_Default___.IYield(j)
-	var _out298 bool
+	var _out297 bool
+	var _ = _out297
+	_out297 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out297
+	var _out298 uint64
 	var _ = _out298
-	_out298 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out298
-	var _out299 uint64
-	var _ = _out299
-	_out299 = l.Len()
-	n = _out299
-	var _195_i uint64
-	var _ = _195_i
-	_195_i = uint64(0)
-	for ok && _195_i < n {
+	_out298 = l.Len()
+	n = _out298
+	var _193_i uint64
+	var _ = _193_i
+	_193_i = uint64(0)
+	for ok && _193_i < n {
 		Companion_Default___.IYield(j)
-		var _196_m uint64 = 0
-		var _ = _196_m
-		var _out300 bool
+		var _194_m uint64 = 0
+		var _ = _194_m
+		var _out299 bool
+		var _ = _out299
+		var _out300 uint64
 		var _ = _out300
-		var _out301 uint64
-		var _ = _out301
-		_out300, _out301 = journalinstaller.Companion_Default___.InstWrite(j, _195_i)
-		ok = _out300
-		_196_m = _out301
+		_out299, _out300 = journalinstaller.Companion_Default___.InstWrite(j, _193_i)
+		ok = _out299
+		_194_m = _out300
 		if ok {
-			_195_i = _195_i + _196_m
+			_193_i = _193_i + _194_m
 		}
 	}
 	if ok {
-		var _out302 bool
+		var _out301 bool
+		var _ = _out301
+		var _out302 *dlog.Codes
 		var _ = _out302
-		var _out303 *dlog.Codes
+		var _out303 uint64
 		var _ = _out303
 		var _out304 uint64
 		var _ = _out304
-		var _out305 uint64
-		var _ = _out305
-		_out302, _out303, _out304, _out305 = Companion_Default___.WritePages(j)
-		ok = _out302
-		c = _out303
-		r0 = _out304
-		r1 = _out305
+		_out301, _out302, _out303, _out304 = Companion_Default___.WritePages(j)
+		ok = _out301
+		c = _out302
+		r0 = _out303
+		r1 = _out304
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out306 bool
-		var _ = _out306
-		_out306 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out306
+		var _out305 bool
+		var _ = _out305
+		_out305 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out305
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -493,48 +484,56 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out307 bool
+	var _out306 bool
+	var _ = _out306
+	var _out307 *ddisk.BList
 	var _ = _out307
-	var _out308 *ddisk.BList
+	var _out308 uint64
 	var _ = _out308
-	var _out309 uint64
+	var _out309 *dlog.Codes
 	var _ = _out309
-	var _out310 *dlog.Codes
+	var _out310 uint64
 	var _ = _out310
 	var _out311 uint64
 	var _ = _out311
-	var _out312 uint64
+	_out306, _out307, _out308, _out309, _out310, _out311 = Companion_Default___.WriteHome(j)
+	ok = _out306
+	l = _out307
+	n = _out308
+	c = _out309
+	r0 = _out310
+	r1 = _out311
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out312 bool
 	var _ = _out312
-	_out307, _out308, _out309, _out310, _out311, _out312 = Companion_Default___.WriteHome(j)
-	ok = _out307
-	l = _out308
-	n = _out309
-	c = _out310
-	r0 = _out311
-	r1 = _out312
+	_out312 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out312
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
 	var _out313 bool
 	var _ = _out313
-	_out313 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	_out313 = Companion_Default___.WriteHeader(j, true, r0, r1)
 	ok = _out313
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out314 bool
-	var _ = _out314
-	_out314 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out314
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
+	var _out314 bool
+	var _ = _out314
+	_out314 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out314
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
 	var _out315 bool
 	var _ = _out315
-	_out315 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_out315 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
 	ok = _out315
 	if !ok {
 		return ok
@@ -542,105 +541,95 @@ func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ 
 	Companion_Default___.IYield(j)
 	var _out316 bool
 	var _ = _out316
-	_out316 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	_out316 = journalinstaller.Companion_Default___.HdrBarrier(j)
 	ok = _out316
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out317 bool
-	var _ = _out317
-	_out317 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out317
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _197_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _197_l
-	var _198_n uint64 = 0
-	var _ = _198_n
-	var _199_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _199_c
-	var _200_r0 uint64 = 0
-	var _ = _200_r0
-	var _201_r1 uint64 = 0
-	var _ = _201_r1
-	var _out318 bool
+	var _195_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _195_l
+	var _196_n uint64 = 0
+	var _ = _196_n
+	var _197_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _197_c
+	var _198_r0 uint64 = 0
+	var _ = _198_r0
+	var _199_r1 uint64 = 0
+	var _ = _199_r1
+	var _out317 bool
+	var _ = _out317
+	var _out318 *ddisk.BList
 	var _ = _out318
-	var _out319 *ddisk.BList
+	var _out319 uint64
 	var _ = _out319
-	var _out320 uint64
+	var _out320 *dlog.Codes
 	var _ = _out320
-	var _out321 *dlog.Codes
+	var _out321 uint64
 	var _ = _out321
 	var _out322 uint64
 	var _ = _out322
-	var _out323 uint64
-	var _ = _out323
-	_out318, _out319, _out320, _out321, _out322, _out323 = Companion_Default___.WriteInst(j)
-	ok = _out318
-	_197_l = _out319
-	_198_n = _out320
-	_199_c = _out321
-	_200_r0 = _out322
-	_201_r1 = _out323
-	Companion_Default___.IYield(j)
+	_out317, _out318, _out319, _out320, _out321, _out322 = Companion_Default___.WriteInst(j)
+	ok = _out317
+	_195_l = _out318
+	_196_n = _out319
+	_197_c = _out320
+	_198_r0 = _out321
+	_199_r1 = _out322
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
 	if !ok {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out324 bool
-	var _ = _out324
-	_out324 = Companion_Default___.CacheAll(j, _197_l, _198_n)
-	ok = _out324
+	var _out323 bool
+	var _ = _out323
+	_out323 = Companion_Default___.CacheAll(j, _195_l, _196_n)
+	ok = _out323
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _199_c, _200_r0, _201_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _197_c, _198_r0, _199_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
-	Companion_Default___.IYield(j)
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _202_alive bool
-	var _ = _202_alive
-	var _out325 bool
-	var _ = _out325
-	_out325 = journalpolicy.Companion_Default___.Alive(j)
-	_202_alive = _out325
-	for _202_alive {
-		var _203_go bool
-		var _ = _203_go
-		var _out326 bool
-		var _ = _out326
-		_out326 = journalinstaller.Companion_Default___.StartInstall(j)
-		_203_go = _out326
-		if _203_go {
-			var _204_ok bool
-			var _ = _204_ok
-			var _out327 bool
-			var _ = _out327
-			_out327 = Companion_Default___.Install(j)
-			_204_ok = _out327
-			if !_204_ok {
+	var _200_alive bool
+	var _ = _200_alive
+	var _out324 bool
+	var _ = _out324
+	_out324 = journalpolicy.Companion_Default___.Alive(j)
+	_200_alive = _out324
+	for _200_alive {
+		var _201_go bool
+		var _ = _201_go
+		var _out325 bool
+		var _ = _out325
+		_out325 = journalinstaller.Companion_Default___.StartInstall(j)
+		_201_go = _out325
+		if _201_go {
+			var _202_ok bool
+			var _ = _202_ok
+			var _out326 bool
+			var _ = _out326
+			_out326 = Companion_Default___.Install(j)
+			_202_ok = _out326
+			if !_202_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out328 bool
-		var _ = _out328
-		_out328 = journalpolicy.Companion_Default___.Alive(j)
-		_202_alive = _out328
+		var _out327 bool
+		var _ = _out327
+		_out327 = journalpolicy.Companion_Default___.Alive(j)
+		_200_alive = _out327
 	}
 L2:
 	j.Mu.Unlock()
@@ -655,49 +644,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
+	var _out328 bool
+	var _ = _out328
+	_out328 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out328
+	var _203_failed bool
+	var _ = _203_failed
 	var _out329 bool
 	var _ = _out329
-	_out329 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out329
-	var _205_failed bool
-	var _ = _205_failed
-	var _out330 bool
-	var _ = _out330
-	_out330 = journalpolicy.Companion_Default___.Failed(j)
-	_205_failed = _out330
-	for !ok && !_205_failed {
+	_out329 = journalpolicy.Companion_Default___.Failed(j)
+	_203_failed = _out329
+	for !ok && !_203_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _206_go bool
-		var _ = _206_go
-		var _out331 bool
-		var _ = _out331
-		_out331 = journalcommit.Companion_Default___.StartCommit(j)
-		_206_go = _out331
-		if _206_go {
-			var _207_done bool
-			var _ = _207_done
-			var _out332 bool
-			var _ = _out332
-			_out332 = Companion_Default___.LogGroup(j)
-			_207_done = _out332
+		var _204_go bool
+		var _ = _204_go
+		var _out330 bool
+		var _ = _out330
+		_out330 = journalcommit.Companion_Default___.StartCommit(j)
+		_204_go = _out330
+		if _204_go {
+			var _205_done bool
+			var _ = _205_done
+			var _out331 bool
+			var _ = _out331
+			_out331 = Companion_Default___.LogGroup(j)
+			_205_done = _out331
 		} else {
-			var _208_c uint32
-			var _ = _208_c
-			var _out333 uint32
-			var _ = _out333
-			_out333 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_208_c = _out333
-			j.Mu.Wait(_208_c)
+			var _206_c uint32
+			var _ = _206_c
+			var _out332 uint32
+			var _ = _out332
+			_out332 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_206_c = _out332
+			j.Mu.Wait(_206_c)
 			Companion_Default___.CYield(j)
 		}
+		var _out333 bool
+		var _ = _out333
+		_out333 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out333
 		var _out334 bool
 		var _ = _out334
-		_out334 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out334
-		var _out335 bool
-		var _ = _out335
-		_out335 = journalpolicy.Companion_Default___.Failed(j)
-		_205_failed = _out335
+		_out334 = journalpolicy.Companion_Default___.Failed(j)
+		_203_failed = _out334
 	}
 	j.Mu.Unlock()
 	return ok
@@ -709,33 +698,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out336 uint32
+	var _out335 uint32
+	var _ = _out335
+	var _out336 uint64
 	var _ = _out336
-	var _out337 uint64
-	var _ = _out337
-	_out336, _out337 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out336
-	n = _out337
+	_out335, _out336 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out335
+	n = _out336
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out338 uint32
+		var _out337 uint32
+		var _ = _out337
+		var _out338 uint64
 		var _ = _out338
-		var _out339 uint64
-		var _ = _out339
-		_out338, _out339 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out338
-		n = _out339
+		_out337, _out338 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out337
+		n = _out338
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
-		Companion_Default___.CYield(j)
-		var _209_ok bool
-		var _ = _209_ok
-		var _out340 bool
-		var _ = _out340
-		_out340 = Companion_Default___.WaitDurable(j, n)
-		_209_ok = _out340
-		if !_209_ok {
+		var _207_ok bool
+		var _ = _207_ok
+		var _out339 bool
+		var _ = _out339
+		_out339 = Companion_Default___.WaitDurable(j, n)
+		_207_ok = _out339
+		if !_207_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -751,33 +739,33 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _210_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _210_l
-	var _out341 bool
+	var _208_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _208_l
+	var _out340 bool
+	var _ = _out340
+	var _out341 *ddisk.BList
 	var _ = _out341
-	var _out342 *ddisk.BList
-	var _ = _out342
-	_out341, _out342 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out341
-	_210_l = _out342
+	_out340, _out341 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out340
+	_208_l = _out341
 	if !ok {
 		return ok, c, bad
 	}
 	Companion_Default___.CYield(j)
-	var _211_m uint64 = 0
-	var _ = _211_m
+	var _209_m uint64 = 0
+	var _ = _209_m
+	var _out342 uint64
+	var _ = _out342
 	var _out343 uint64
 	var _ = _out343
-	var _out344 uint64
-	var _ = _out344
-	_out343, _out344 = journalreader.Companion_Default___.CheckHome(j, a, _210_l, uint64(0), t)
-	_211_m = _out343
-	bad = _out344
-	if _211_m > uint64(0) {
-		var _out345 *dbytes.Blk
-		var _ = _out345
-		_out345 = _210_l.BlkAt(uint64(0))
-		c = _out345
+	_out342, _out343 = journalreader.Companion_Default___.CheckHome(j, a, _208_l, uint64(0), t)
+	_209_m = _out342
+	bad = _out343
+	if _209_m > uint64(0) {
+		var _out344 *dbytes.Blk
+		var _ = _out344
+		_out344 = _208_l.BlkAt(uint64(0))
+		c = _out344
 	}
 	return ok, c, bad
 }
@@ -787,48 +775,46 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _212_t uint64 = 0
-		var _ = _212_t
-		var _out346 *dbytes.Blk
+		var _210_t uint64 = 0
+		var _ = _210_t
+		var _out345 *dbytes.Blk
+		var _ = _out345
+		var _out346 uint64
 		var _ = _out346
-		var _out347 uint64
-		var _ = _out347
-		_out346, _out347 = Companion_Default___.LookOnce(j, h, a)
-		b = _out346
-		_212_t = _out347
+		_out345, _out346 = Companion_Default___.LookOnce(j, h, a)
+		b = _out345
+		_210_t = _out346
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _213_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _213_c
-		var _214_bad uint64 = 0
-		var _ = _214_bad
-		var _out348 bool
+		var _211_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _211_c
+		var _212_bad uint64 = 0
+		var _ = _212_bad
+		var _out347 bool
+		var _ = _out347
+		var _out348 *dbytes.Blk
 		var _ = _out348
-		var _out349 *dbytes.Blk
+		var _out349 uint64
 		var _ = _out349
-		var _out350 uint64
-		var _ = _out350
-		_out348, _out349, _out350 = Companion_Default___.Fetch(j, a, _212_t)
-		ok = _out348
-		_213_c = _out349
-		_214_bad = _out350
+		_out347, _out348, _out349 = Companion_Default___.Fetch(j, a, _210_t)
+		ok = _out347
+		_211_c = _out348
+		_212_bad = _out349
 		if !ok {
 			return ok, b
 		}
-		Companion_Default___.CYield(j)
-		var _out351 bool
+		var _out350 bool
+		var _ = _out350
+		var _out351 *dbytes.Blk
 		var _ = _out351
-		var _out352 *dbytes.Blk
-		var _ = _out352
-		_out351, _out352 = Companion_Default___.Decide(j, h, a, _212_t, _213_c, _214_bad)
-		ok = _out351
-		b = _out352
+		_out350, _out351 = Companion_Default___.Decide(j, h, a, _210_t, _211_c, _212_bad)
+		ok = _out350
+		b = _out351
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
-		Companion_Default___.CYield(j)
 	}
 	return ok, b
 }
@@ -839,13 +825,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.H
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out353 *dbytes.Blk
+	var _out352 *dbytes.Blk
+	var _ = _out352
+	var _out353 uint64
 	var _ = _out353
-	var _out354 uint64
-	var _ = _out354
-	_out353, _out354 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out353
-	t = _out354
+	_out352, _out353 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out352
+	t = _out353
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
@@ -862,21 +848,21 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hol
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out355 *dbytes.Blk
-		var _ = _out355
-		_out355 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out355
+		var _out354 *dbytes.Blk
+		var _ = _out354
+		_out354 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out354
 		if b != (*dbytes.Blk)(nil) {
 			h.Keep(j.Cache, b)
 		}
 	} else {
-		var _215_damaged bool
-		var _ = _215_damaged
-		var _out356 bool
-		var _ = _out356
-		_out356 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_215_damaged = _out356
-		ok = !_215_damaged
+		var _213_damaged bool
+		var _ = _213_damaged
+		var _out355 bool
+		var _ = _out355
+		_out355 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_213_damaged = _out355
+		ok = !_213_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -888,16 +874,15 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out357 uint64
-	var _ = _out357
-	_out357 = journalcommit.Companion_Default___.Newest(j)
-	n = _out357
+	var _out356 uint64
+	var _ = _out356
+	_out356 = journalcommit.Companion_Default___.Newest(j)
+	n = _out356
 	j.Mu.Unlock()
-	Companion_Default___.CYield(j)
-	var _out358 bool
-	var _ = _out358
-	_out358 = Companion_Default___.WaitDurable(j, n)
-	ok = _out358
+	var _out357 bool
+	var _ = _out357
+	_out357 = Companion_Default___.WaitDurable(j, n)
+	ok = _out357
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -909,31 +894,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _216_e bool
-	var _ = _216_e
+	var _214_e bool
+	var _ = _214_e
+	var _out358 bool
+	var _ = _out358
+	_out358 = journalpolicy.Companion_Default___.Drained(j)
+	_214_e = _out358
+	var _215_failed bool
+	var _ = _215_failed
 	var _out359 bool
 	var _ = _out359
-	_out359 = journalpolicy.Companion_Default___.Drained(j)
-	_216_e = _out359
-	var _217_failed bool
-	var _ = _217_failed
-	var _out360 bool
-	var _ = _out360
-	_out360 = journalpolicy.Companion_Default___.Failed(j)
-	_217_failed = _out360
-	for !_216_e && !_217_failed {
+	_out359 = journalpolicy.Companion_Default___.Failed(j)
+	_215_failed = _out359
+	for !_214_e && !_215_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
+		var _out360 bool
+		var _ = _out360
+		_out360 = journalpolicy.Companion_Default___.Drained(j)
+		_214_e = _out360
 		var _out361 bool
 		var _ = _out361
-		_out361 = journalpolicy.Companion_Default___.Drained(j)
-		_216_e = _out361
-		var _out362 bool
-		var _ = _out362
-		_out362 = journalpolicy.Companion_Default___.Failed(j)
-		_217_failed = _out362
+		_out361 = journalpolicy.Companion_Default___.Failed(j)
+		_215_failed = _out361
 	}
 	j.Mu.Unlock()
 }
@@ -941,14 +926,13 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out363 bool
-	var _ = _out363
-	_out363 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out363
+	var _out362 bool
+	var _ = _out362
+	_out362 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out362
 	if ok {
 		return ok
 	}
-	Companion_Default___.CYield(j)
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
 	journalpolicy.Companion_Default___.Fail(j)

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _871_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _871_ip
-	var _out1290 uint32
+	var _869_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _869_ip
+	var _out1289 uint32
+	var _ = _out1289
+	var _out1290 *dbytes.Bytes
 	var _ = _out1290
-	var _out1291 *dbytes.Bytes
-	var _ = _out1291
-	_out1290, _out1291 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1290
-	_871_ip = _out1291
+	_out1289, _out1290 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1289
+	_869_ip = _out1290
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _872_ty uint32
-	var _ = _872_ty
-	var _out1292 uint32
-	var _ = _out1292
-	_out1292 = inodeformat.Companion_Default___.GetTy(_871_ip)
-	_872_ty = _out1292
-	if _872_ty != permissions.Companion_Default___.REG() {
+	var _870_ty uint32
+	var _ = _870_ty
+	var _out1291 uint32
+	var _ = _out1291
+	_out1291 = inodeformat.Companion_Default___.GetTy(_869_ip)
+	_870_ty = _out1291
+	if _870_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _873_r bool
-	var _ = _873_r
+	var _871_r bool
+	var _ = _871_r
+	var _out1292 bool
+	var _ = _out1292
+	_out1292 = permissions.Companion_Default___.MayData(c, _869_ip, permissions.Companion_Default___.MAYR())
+	_871_r = _out1292
+	var _872_x bool
+	var _ = _872_x
 	var _out1293 bool
 	var _ = _out1293
-	_out1293 = permissions.Companion_Default___.MayData(c, _871_ip, permissions.Companion_Default___.MAYR())
-	_873_r = _out1293
-	var _874_x bool
-	var _ = _874_x
-	var _out1294 bool
-	var _ = _out1294
-	_out1294 = permissions.Companion_Default___.May(c, _871_ip, permissions.Companion_Default___.MAYX())
-	_874_x = _out1294
-	if !_873_r && !_874_x {
+	_out1293 = permissions.Companion_Default___.May(c, _869_ip, permissions.Companion_Default___.MAYX())
+	_872_x = _out1293
+	if !_871_r && !_872_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _875_size uint64
-	var _ = _875_size
-	var _out1295 uint64
-	var _ = _out1295
-	_out1295 = inodeformat.Companion_Default___.GetSize(_871_ip)
-	_875_size = _out1295
-	if _875_size <= off {
+	var _873_size uint64
+	var _ = _873_size
+	var _out1294 uint64
+	var _ = _out1294
+	_out1294 = inodeformat.Companion_Default___.GetSize(_869_ip)
+	_873_size = _out1294
+	if _873_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _876_n uint64
-	var _ = _876_n
-	var _877_top uint64
-	var _ = _877_top
-	_876_n, _877_top = off/uint64(4096), (_875_size+uint64(4095))/uint64(4096)
-	var _878_m uint64 = 0
-	var _ = _878_m
-	var _out1296 uint64
+	var _874_n uint64
+	var _ = _874_n
+	var _875_top uint64
+	var _ = _875_top
+	_874_n, _875_top = off/uint64(4096), (_873_size+uint64(4095))/uint64(4096)
+	var _876_m uint64 = 0
+	var _ = _876_m
+	var _out1295 uint64
+	var _ = _out1295
+	var _out1296 bool
 	var _ = _out1296
-	var _out1297 bool
-	var _ = _out1297
-	_out1296, _out1297 = d.Fs.Pass(txn, ino, _876_n, _877_top, hole, Companion_Default___.STEPS(), false)
-	_878_m = _out1296
-	found = _out1297
-	if _876_n < _878_m {
+	_out1295, _out1296 = d.Fs.Pass(txn, ino, _874_n, _875_top, hole, Companion_Default___.STEPS(), false)
+	_876_m = _out1295
+	found = _out1296
+	if _874_n < _876_m {
 		at = func() uint64 {
-			if _878_m == _877_top {
-				return _875_size
+			if _876_m == _875_top {
+				return _873_size
 			}
-			return uint64(4096) * _878_m
+			return uint64(4096) * _876_m
 		}()
 	}
-	if _878_m == _877_top && hole {
+	if _876_m == _875_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _879_np *dbytes.Bytes
-	var _ = _879_np
-	var _out1298 *dbytes.Bytes
+	var _877_np *dbytes.Bytes
+	var _ = _877_np
+	var _out1297 *dbytes.Bytes
+	var _ = _out1297
+	_out1297 = d.Fs.GetInode(txn, ino, true)
+	_877_np = _out1297
+	var _878_ts uint64
+	var _ = _878_ts
+	var _879_tns uint32
+	var _ = _879_tns
+	var _out1298 uint64
 	var _ = _out1298
-	_out1298 = d.Fs.GetInode(txn, ino, true)
-	_879_np = _out1298
-	var _880_ts uint64
-	var _ = _880_ts
-	var _881_tns uint32
-	var _ = _881_tns
-	var _out1299 uint64
+	var _out1299 uint32
 	var _ = _out1299
-	var _out1300 uint32
-	var _ = _out1300
-	_out1299, _out1300 = attributechanges.Companion_Default___.Stamp(_879_np, s, ns)
-	_880_ts = _out1299
-	_881_tns = _out1300
-	inodeformat.Companion_Default___.SetMtime(_879_np, _880_ts, _881_tns)
-	inodeformat.Companion_Default___.SetCtime(_879_np, _880_ts, _881_tns)
+	_out1298, _out1299 = attributechanges.Companion_Default___.Stamp(_877_np, s, ns)
+	_878_ts = _out1298
+	_879_tns = _out1299
+	inodeformat.Companion_Default___.SetMtime(_877_np, _878_ts, _879_tns)
+	inodeformat.Companion_Default___.SetCtime(_877_np, _878_ts, _879_tns)
 	if c.Uid != uint32(0) {
-		var _882_mode uint32
-		var _ = _882_mode
-		var _out1301 uint32
-		var _ = _out1301
-		_out1301 = inodeformat.Companion_Default___.GetMode(_879_np)
-		_882_mode = _out1301
-		inodeformat.Companion_Default___.SetMode(_879_np, permissions.Companion_Default___.KillPriv(_882_mode))
+		var _880_mode uint32
+		var _ = _880_mode
+		var _out1300 uint32
+		var _ = _out1300
+		_out1300 = inodeformat.Companion_Default___.GetMode(_877_np)
+		_880_mode = _out1300
+		inodeformat.Companion_Default___.SetMode(_877_np, permissions.Companion_Default___.KillPriv(_880_mode))
 	}
-	d.PutInode(txn, ino, _879_np)
+	d.PutInode(txn, ino, _877_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _883_lim uint64
-	var _ = _883_lim
-	_883_lim = func() uint64 {
+	var _881_lim uint64
+	var _ = _881_lim
+	_881_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _884_found bool = false
-	var _ = _884_found
-	var _out1302 uint64
+	var _882_found bool = false
+	var _ = _882_found
+	var _out1301 uint64
+	var _ = _out1301
+	var _out1302 bool
 	var _ = _out1302
-	var _out1303 bool
-	var _ = _out1303
-	_out1302, _out1303 = d.Fs.Pass(txn, ino, b, _883_lim, false, Companion_Default___.RUN(), true)
-	m = _out1302
-	_884_found = _out1303
-	var _885_to uint64
-	var _ = _885_to
-	_885_to = func() uint64 {
+	_out1301, _out1302 = d.Fs.Pass(txn, ino, b, _881_lim, false, Companion_Default___.RUN(), true)
+	m = _out1301
+	_882_found = _out1302
+	var _883_to uint64
+	var _ = _883_to
+	_883_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _886_n uint64
-	var _ = _886_n
-	_886_n = _885_to - uint64(4096)*b
-	var _out1304 bool
-	var _ = _out1304
-	_out1304 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _886_n)
-	ok = _out1304
+	var _884_n uint64
+	var _ = _884_n
+	_884_n = _883_to - uint64(4096)*b
+	var _out1303 bool
+	var _ = _out1303
+	_out1303 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _884_n)
+	ok = _out1303
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _887_end uint64
-	var _ = _887_end
-	_887_end = off + len_
-	var _888_ip *dbytes.Bytes
-	var _ = _888_ip
-	var _out1305 *dbytes.Bytes
+	var _885_end uint64
+	var _ = _885_end
+	_885_end = off + len_
+	var _886_ip *dbytes.Bytes
+	var _ = _886_ip
+	var _out1304 *dbytes.Bytes
+	var _ = _out1304
+	_out1304 = d.Fs.GetInode(txn, ino, true)
+	_886_ip = _out1304
+	var _887_size uint64
+	var _ = _887_size
+	var _out1305 uint64
 	var _ = _out1305
-	_out1305 = d.Fs.GetInode(txn, ino, true)
-	_888_ip = _out1305
-	var _889_size uint64
-	var _ = _889_size
-	var _out1306 uint64
-	var _ = _out1306
-	_out1306 = inodeformat.Companion_Default___.GetSize(_888_ip)
-	_889_size = _out1306
-	if _889_size < _887_end {
-		var _890_ok bool
-		var _ = _890_ok
-		var _out1307 bool
-		var _ = _out1307
-		_out1307 = d.SetSize(txn, ino, _887_end)
-		_890_ok = _out1307
-		_889_size = _887_end
+	_out1305 = inodeformat.Companion_Default___.GetSize(_886_ip)
+	_887_size = _out1305
+	if _887_size < _885_end {
+		var _888_ok bool
+		var _ = _888_ok
+		var _out1306 bool
+		var _ = _out1306
+		_out1306 = d.SetSize(txn, ino, _885_end)
+		_888_ok = _out1306
+		_887_size = _885_end
 	} else {
 	}
-	var _891_first uint64
-	var _ = _891_first
-	var _892_top uint64
-	var _ = _892_top
-	_891_first, _892_top = off/uint64(4096), (_887_end+uint64(4095))/uint64(4096)
-	var _893_b uint64
-	var _ = _893_b
-	_893_b = _891_first
-	var _894_z *dbytes.Bytes
-	var _ = _894_z
-	var _out1308 *dbytes.Bytes
-	var _ = _out1308
-	_out1308 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_894_z = _out1308
-	for _893_b < _892_top {
-		var _895_m uint64
-		var _ = _895_m
-		var _896_found bool
-		var _ = _896_found
-		var _out1309 uint64
+	var _889_first uint64
+	var _ = _889_first
+	var _890_top uint64
+	var _ = _890_top
+	_889_first, _890_top = off/uint64(4096), (_885_end+uint64(4095))/uint64(4096)
+	var _891_b uint64
+	var _ = _891_b
+	_891_b = _889_first
+	var _892_z *dbytes.Bytes
+	var _ = _892_z
+	var _out1307 *dbytes.Bytes
+	var _ = _out1307
+	_out1307 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_892_z = _out1307
+	for _891_b < _890_top {
+		var _893_m uint64
+		var _ = _893_m
+		var _894_found bool
+		var _ = _894_found
+		var _out1308 uint64
+		var _ = _out1308
+		var _out1309 bool
 		var _ = _out1309
-		var _out1310 bool
-		var _ = _out1310
-		_out1309, _out1310 = d.Fs.Pass(txn, ino, _893_b, _892_top, true, Companion_Default___.STEPS(), true)
-		_895_m = _out1309
-		_896_found = _out1310
-		if _893_b < _895_m {
+		_out1308, _out1309 = d.Fs.Pass(txn, ino, _891_b, _890_top, true, Companion_Default___.STEPS(), true)
+		_893_m = _out1308
+		_894_found = _out1309
+		if _891_b < _893_m {
 		} else {
-			var _897_ok bool = false
-			var _ = _897_ok
-			var _out1311 bool
+			var _895_ok bool = false
+			var _ = _895_ok
+			var _out1310 bool
+			var _ = _out1310
+			var _out1311 uint64
 			var _ = _out1311
-			var _out1312 uint64
-			var _ = _out1312
-			_out1311, _out1312 = Companion_Default___.FillHoles(txn, d, ino, _893_b, _892_top, _894_z, _889_size)
-			_897_ok = _out1311
-			_895_m = _out1312
-			if !_897_ok {
+			_out1310, _out1311 = Companion_Default___.FillHoles(txn, d, ino, _891_b, _890_top, _892_z, _887_size)
+			_895_ok = _out1310
+			_893_m = _out1311
+			if !_895_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_893_b = _895_m
+		_891_b = _893_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _898_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _898_ip
-	var _out1313 uint32
+	var _896_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _896_ip
+	var _out1312 uint32
+	var _ = _out1312
+	var _out1313 *dbytes.Bytes
 	var _ = _out1313
-	var _out1314 *dbytes.Bytes
-	var _ = _out1314
-	_out1313, _out1314 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1313
-	_898_ip = _out1314
+	_out1312, _out1313 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1312
+	_896_ip = _out1313
 	if st != uint32(0) {
 		return st
 	}
-	var _899_ty uint32
-	var _ = _899_ty
-	var _out1315 uint32
-	var _ = _out1315
-	_out1315 = inodeformat.Companion_Default___.GetTy(_898_ip)
-	_899_ty = _out1315
-	if _899_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _897_ty uint32
+	var _ = _897_ty
+	var _out1314 uint32
+	var _ = _out1314
+	_out1314 = inodeformat.Companion_Default___.GetTy(_896_ip)
+	_897_ty = _out1314
+	if _897_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _900_w bool
-	var _ = _900_w
-	var _out1316 bool
-	var _ = _out1316
-	_out1316 = permissions.Companion_Default___.MayData(c, _898_ip, permissions.Companion_Default___.MAYW())
-	_900_w = _out1316
-	if !_900_w {
+	var _898_w bool
+	var _ = _898_w
+	var _out1315 bool
+	var _ = _out1315
+	_out1315 = permissions.Companion_Default___.MayData(c, _896_ip, permissions.Companion_Default___.MAYW())
+	_898_w = _out1315
+	if !_898_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _901_size uint64
-	var _ = _901_size
+	var _899_size uint64
+	var _ = _899_size
+	var _out1316 uint64
+	var _ = _out1316
+	_out1316 = inodeformat.Companion_Default___.GetSize(_896_ip)
+	_899_size = _out1316
+	var _900_shrink uint64
+	var _ = _900_shrink
 	var _out1317 uint64
 	var _ = _out1317
-	_out1317 = inodeformat.Companion_Default___.GetSize(_898_ip)
-	_901_size = _out1317
-	var _902_shrink uint64
-	var _ = _902_shrink
-	var _out1318 uint64
-	var _ = _out1318
-	_out1318 = inodeformat.Companion_Default___.GetShrink(_898_ip)
-	_902_shrink = _out1318
-	if _902_shrink != uint64(0) && off+len_ > _901_size {
+	_out1317 = inodeformat.Companion_Default___.GetShrink(_896_ip)
+	_900_shrink = _out1317
+	if _900_shrink != uint64(0) && off+len_ > _899_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1319 uint32
-	var _ = _out1319
-	_out1319 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1319
+	var _out1318 uint32
+	var _ = _out1318
+	_out1318 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1318
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _903_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _903_ip
-	var _out1320 uint32
+	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _901_ip
+	var _out1319 uint32
+	var _ = _out1319
+	var _out1320 *dbytes.Bytes
 	var _ = _out1320
-	var _out1321 *dbytes.Bytes
-	var _ = _out1321
-	_out1320, _out1321 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1320
-	_903_ip = _out1321
+	_out1319, _out1320 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1319
+	_901_ip = _out1320
 	if st != uint32(0) {
 		return st, at
 	}
-	var _904_ty uint32
-	var _ = _904_ty
-	var _out1322 uint32
-	var _ = _out1322
-	_out1322 = inodeformat.Companion_Default___.GetTy(_903_ip)
-	_904_ty = _out1322
-	if _904_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _902_ty uint32
+	var _ = _902_ty
+	var _out1321 uint32
+	var _ = _out1321
+	_out1321 = inodeformat.Companion_Default___.GetTy(_901_ip)
+	_902_ty = _out1321
+	if _902_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _905_w bool
-	var _ = _905_w
-	var _out1323 bool
-	var _ = _out1323
-	_out1323 = permissions.Companion_Default___.MayData(c, _903_ip, permissions.Companion_Default___.MAYW())
-	_905_w = _out1323
-	if !_905_w {
+	var _903_w bool
+	var _ = _903_w
+	var _out1322 bool
+	var _ = _out1322
+	_out1322 = permissions.Companion_Default___.MayData(c, _901_ip, permissions.Companion_Default___.MAYW())
+	_903_w = _out1322
+	if !_903_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _906_size uint64
-	var _ = _906_size
-	var _out1324 uint64
-	var _ = _out1324
-	_out1324 = inodeformat.Companion_Default___.GetSize(_903_ip)
-	_906_size = _out1324
-	var _907_top uint64
-	var _ = _907_top
-	_907_top = (_906_size + uint64(4095)) / uint64(4096)
-	var _908_n uint64
-	var _ = _908_n
-	_908_n = func() uint64 {
-		if hi < _907_top {
+	var _904_size uint64
+	var _ = _904_size
+	var _out1323 uint64
+	var _ = _out1323
+	_out1323 = inodeformat.Companion_Default___.GetSize(_901_ip)
+	_904_size = _out1323
+	var _905_top uint64
+	var _ = _905_top
+	_905_top = (_904_size + uint64(4095)) / uint64(4096)
+	var _906_n uint64
+	var _ = _906_n
+	_906_n = func() uint64 {
+		if hi < _905_top {
 			return hi
 		}
-		return _907_top
+		return _905_top
 	}()
-	if lo < _908_n {
-		var _out1325 uint64
-		var _ = _out1325
-		_out1325 = d.Punch(txn, ino, lo, _908_n, max)
-		at = _out1325
+	if lo < _906_n {
+		var _out1324 uint64
+		var _ = _out1324
+		_out1324 = d.Punch(txn, ino, lo, _906_n, max)
+		at = _out1324
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

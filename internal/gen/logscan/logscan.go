@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out853 bool
+		var _out852 bool
+		var _ = _out852
+		var _out853 *ddisk.BList
 		var _ = _out853
-		var _out854 *ddisk.BList
-		var _ = _out854
-		_out853, _out854 = d.ReadRun(a, n)
-		io = _out853
-		l = _out854
+		_out852, _out853 = d.ReadRun(a, n)
+		io = _out852
+		l = _out853
 	} else {
-		var _out855 bool
+		var _out854 bool
+		var _ = _out854
+		var _out855 *ddisk.BList
 		var _ = _out855
-		var _out856 *ddisk.BList
-		var _ = _out856
-		_out855, _out856 = d.ReadAny(a, n)
-		io = _out855
-		l = _out856
+		_out854, _out855 = d.ReadAny(a, n)
+		io = _out854
+		l = _out855
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _639_s uint64
-	var _ = _639_s
-	var _out857 uint64
-	var _ = _out857
-	_out857 = ring.Companion_Default___.SlotOf(q, nd)
-	_639_s = _out857
-	var _640_a uint64
-	var _ = _640_a
-	_640_a = at + uint64(2) + uint64(16)*_639_s
-	var _641_k uint64
-	var _ = _641_k
-	_641_k = n
+	var _637_s uint64
+	var _ = _637_s
+	var _out856 uint64
+	var _ = _out856
+	_out856 = ring.Companion_Default___.SlotOf(q, nd)
+	_637_s = _out856
+	var _638_a uint64
+	var _ = _638_a
+	_638_a = at + uint64(2) + uint64(16)*_637_s
+	var _639_k uint64
+	var _ = _639_k
+	_639_k = n
 	if n > uint64(15) {
-		var _out858 uint64
-		var _ = _out858
-		_out858 = ring.Companion_Default___.SlotOf(pos, nr)
-		_639_s = _out858
-		_640_a = at + uint64(1) + uint64(16)*nd + _639_s
-		if _641_k > nr-_639_s {
-			_641_k = nr - _639_s
+		var _out857 uint64
+		var _ = _out857
+		_out857 = ring.Companion_Default___.SlotOf(pos, nr)
+		_637_s = _out857
+		_638_a = at + uint64(1) + uint64(16)*nd + _637_s
+		if _639_k > nr-_637_s {
+			_639_k = nr - _637_s
 		}
 	}
-	var _out859 bool
+	var _out858 bool
+	var _ = _out858
+	var _out859 *ddisk.BList
 	var _ = _out859
-	var _out860 *ddisk.BList
-	var _ = _out860
-	_out859, _out860 = Companion_Default___.ReadLog(d, believe, _640_a, _641_k)
-	io = _out859
-	x = _out860
+	_out858, _out859 = Companion_Default___.ReadLog(d, believe, _638_a, _639_k)
+	io = _out858
+	x = _out859
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out861 bool
+	var _out860 bool
+	var _ = _out860
+	var _out861 *ddisk.BList
 	var _ = _out861
-	var _out862 *ddisk.BList
-	var _ = _out862
-	_out861, _out862 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_641_k)
-	io = _out861
-	y = _out862
+	_out860, _out861 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_639_k)
+	io = _out860
+	y = _out861
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _642_hm *dlog.BMap
-	var _ = _642_hm
-	var _out863 *dlog.BMap
-	var _ = _out863
-	_out863 = dlog.NewBMap()
-	_642_hm = _out863
-	var _643_i uint64
-	var _ = _643_i
-	_643_i = uint64(0)
-	for _643_i < m {
-		var _644_a uint64
-		var _ = _644_a
-		var _645_n uint64
-		var _ = _645_n
+	var _640_hm *dlog.BMap
+	var _ = _640_hm
+	var _out862 *dlog.BMap
+	var _ = _out862
+	_out862 = dlog.NewBMap()
+	_640_hm = _out862
+	var _641_i uint64
+	var _ = _641_i
+	_641_i = uint64(0)
+	for _641_i < m {
+		var _642_a uint64
+		var _ = _642_a
+		var _643_n uint64
+		var _ = _643_n
+		var _out863 uint64
+		var _ = _out863
 		var _out864 uint64
 		var _ = _out864
-		var _out865 uint64
+		_out863, _out864 = Companion_Default___.DirRun(r, _641_i, m)
+		_642_a = _out863
+		_643_n = _out864
+		var _644_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _644_l
+		var _out865 bool
 		var _ = _out865
-		_out864, _out865 = Companion_Default___.DirRun(r, _643_i, m)
-		_644_a = _out864
-		_645_n = _out865
-		var _646_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _646_l
-		var _out866 bool
+		var _out866 *ddisk.BList
 		var _ = _out866
-		var _out867 *ddisk.BList
-		var _ = _out867
-		_out866, _out867 = Companion_Default___.ReadLog(d, believe, _644_a, _645_n)
-		io = _out866
-		_646_l = _out867
+		_out865, _out866 = Companion_Default___.ReadLog(d, believe, _642_a, _643_n)
+		io = _out865
+		_644_l = _out866
 		if !io {
 			return io, z
 		}
-		var _647_ok bool
-		var _ = _647_ok
-		var _out868 bool
-		var _ = _out868
-		_out868 = Companion_Default___.PutRun(_642_hm, r, _643_i, _645_n, _646_l)
-		_647_ok = _out868
-		if !_647_ok {
+		var _645_ok bool
+		var _ = _645_ok
+		var _out867 bool
+		var _ = _out867
+		_out867 = Companion_Default___.PutRun(_640_hm, r, _641_i, _643_n, _644_l)
+		_645_ok = _out867
+		if !_645_ok {
 			return io, z
 		}
-		_643_i = _643_i + _645_n
+		_641_i = _641_i + _643_n
 	}
-	var _out869 *ddisk.BList
-	var _ = _out869
-	_out869 = _642_hm.List()
-	z = _out869
+	var _out868 *ddisk.BList
+	var _ = _out868
+	_out868 = _640_hm.List()
+	z = _out868
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out870 uint64
-	var _ = _out870
-	_out870 = r.Dir(i)
-	a = _out870
+	var _out869 uint64
+	var _ = _out869
+	_out869 = r.Dir(i)
+	a = _out869
 	n = uint64(1)
 	for i+n < m {
-		var _648_b uint64
-		var _ = _648_b
-		var _out871 uint64
-		var _ = _out871
-		_out871 = r.Dir(i + n)
-		_648_b = _out871
-		if _648_b != a+n {
+		var _646_b uint64
+		var _ = _646_b
+		var _out870 uint64
+		var _ = _out870
+		_out870 = r.Dir(i + n)
+		_646_b = _out870
+		if _646_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _649_k uint64
-	var _ = _649_k
-	_649_k = uint64(0)
-	for _649_k < n {
-		var _650_a uint64
-		var _ = _650_a
-		var _out872 uint64
+	var _647_k uint64
+	var _ = _647_k
+	_647_k = uint64(0)
+	for _647_k < n {
+		var _648_a uint64
+		var _ = _648_a
+		var _out871 uint64
+		var _ = _out871
+		_out871 = r.Dir(i + _647_k)
+		_648_a = _out871
+		var _649_o *dbytes.Blk
+		var _ = _649_o
+		var _out872 *dbytes.Blk
 		var _ = _out872
-		_out872 = r.Dir(i + _649_k)
-		_650_a = _out872
-		var _651_o *dbytes.Blk
-		var _ = _651_o
-		var _out873 *dbytes.Blk
-		var _ = _out873
-		_out873 = hm.Get(_650_a)
-		_651_o = _out873
-		if _651_o != (*dbytes.Blk)(nil) {
+		_out872 = hm.Get(_648_a)
+		_649_o = _out872
+		if _649_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _652_b *dbytes.Blk
-		var _ = _652_b
-		var _out874 *dbytes.Blk
-		var _ = _out874
-		_out874 = l.BlkAt(_649_k)
-		_652_b = _out874
-		hm.Put(_650_a, _652_b)
-		_649_k = _649_k + uint64(1)
+		var _650_b *dbytes.Blk
+		var _ = _650_b
+		var _out873 *dbytes.Blk
+		var _ = _out873
+		_out873 = l.BlkAt(_647_k)
+		_650_b = _out873
+		hm.Put(_648_a, _650_b)
+		_647_k = _647_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _653_s uint64
-	var _ = _653_s
-	var _out875 uint64
+	var _651_s uint64
+	var _ = _651_s
+	var _out874 uint64
+	var _ = _out874
+	_out874 = ring.Companion_Default___.SlotOf(q, nd)
+	_651_s = _out874
+	var _652_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _652_l
+	var _out875 bool
 	var _ = _out875
-	_out875 = ring.Companion_Default___.SlotOf(q, nd)
-	_653_s = _out875
-	var _654_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _654_l
-	var _out876 bool
+	var _out876 *ddisk.BList
 	var _ = _out876
-	var _out877 *ddisk.BList
-	var _ = _out877
-	_out876, _out877 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_653_s, uint64(1))
-	io = _out876
-	_654_l = _out877
+	_out875, _out876 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_651_s, uint64(1))
+	io = _out875
+	_652_l = _out876
 	if !io {
 		return io, gm
 	}
-	var _655_b *dbytes.Blk
-	var _ = _655_b
-	var _out878 *dbytes.Blk
+	var _653_b *dbytes.Blk
+	var _ = _653_b
+	var _out877 *dbytes.Blk
+	var _ = _out877
+	_out877 = _652_l.BlkAt(uint64(0))
+	_653_b = _out877
+	var _654_r *dlog.DescR
+	var _ = _654_r
+	var _out878 *dlog.DescR
 	var _ = _out878
-	_out878 = _654_l.BlkAt(uint64(0))
-	_655_b = _out878
-	var _656_r *dlog.DescR
-	var _ = _656_r
-	var _out879 *dlog.DescR
-	var _ = _out879
-	_out879 = dlog.Parse(_655_b)
-	_656_r = _out879
-	if _656_r == (*dlog.DescR)(nil) {
+	_out878 = dlog.Parse(_653_b)
+	_654_r = _out878
+	if _654_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _657_q2 uint64
-	var _ = _657_q2
+	var _655_q2 uint64
+	var _ = _655_q2
+	var _out879 uint64
+	var _ = _out879
+	_out879 = _654_r.Sq()
+	_655_q2 = _out879
+	var _656_pos uint64
+	var _ = _656_pos
 	var _out880 uint64
 	var _ = _out880
-	_out880 = _656_r.Sq()
-	_657_q2 = _out880
-	var _658_pos uint64
-	var _ = _658_pos
+	_out880 = _654_r.Pos()
+	_656_pos = _out880
+	var _657_n uint64
+	var _ = _657_n
 	var _out881 uint64
 	var _ = _out881
-	_out881 = _656_r.Pos()
-	_658_pos = _out881
-	var _659_n uint64
-	var _ = _659_n
+	_out881 = _654_r.N()
+	_657_n = _out881
+	var _658_dn uint64
+	var _ = _658_dn
 	var _out882 uint64
 	var _ = _out882
-	_out882 = _656_r.N()
-	_659_n = _out882
-	var _660_dn uint64
-	var _ = _660_dn
-	var _out883 uint64
-	var _ = _out883
-	_out883 = _656_r.M()
-	_660_dn = _out883
-	if _657_q2 != q || _658_pos >= uint64(2305843009213693952) || _659_n > uint64(500) || _660_dn > uint64(500)-_659_n {
+	_out882 = _654_r.M()
+	_658_dn = _out882
+	if _655_q2 != q || _656_pos >= uint64(2305843009213693952) || _657_n > uint64(500) || _658_dn > uint64(500)-_657_n {
 		return io, gm
 	}
-	var _661_same bool
-	var _ = _661_same
+	var _659_same bool
+	var _ = _659_same
+	var _out883 bool
+	var _ = _out883
+	_out883 = seal.Under(_654_r, hb)
+	_659_same = _out883
+	if !_659_same {
+		return io, gm
+	}
+	var _660_inside bool
+	var _ = _660_inside
 	var _out884 bool
 	var _ = _out884
-	_out884 = seal.Under(_656_r, hb)
-	_661_same = _out884
-	if !_661_same {
+	_out884 = Companion_Default___.AddrsIn(_654_r, _657_n, _658_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_660_inside = _out884
+	if !_660_inside {
 		return io, gm
 	}
-	var _662_inside bool
-	var _ = _662_inside
+	var _661_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _661_x
+	var _662_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _662_y
 	var _out885 bool
 	var _ = _out885
-	_out885 = Companion_Default___.AddrsIn(_656_r, _659_n, _660_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_662_inside = _out885
-	if !_662_inside {
-		return io, gm
-	}
-	var _663_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _663_x
-	var _664_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _664_y
-	var _out886 bool
+	var _out886 *ddisk.BList
 	var _ = _out886
 	var _out887 *ddisk.BList
 	var _ = _out887
-	var _out888 *ddisk.BList
-	var _ = _out888
-	_out886, _out887, _out888 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _658_pos, _659_n)
-	io = _out886
-	_663_x = _out887
-	_664_y = _out888
+	_out885, _out886, _out887 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _656_pos, _657_n)
+	io = _out885
+	_661_x = _out886
+	_662_y = _out887
 	if !io {
 		return io, gm
 	}
-	var _665_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _665_z
-	var _out889 bool
+	var _663_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _663_z
+	var _out888 bool
+	var _ = _out888
+	var _out889 *ddisk.BList
 	var _ = _out889
-	var _out890 *ddisk.BList
+	_out888, _out889 = Companion_Default___.ReadDirect(d, believe, _654_r, _658_dn)
+	io = _out888
+	_663_z = _out889
+	if !io || _663_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _664_ok bool
+	var _ = _664_ok
+	var _out890 bool
 	var _ = _out890
-	_out889, _out890 = Companion_Default___.ReadDirect(d, believe, _656_r, _660_dn)
-	io = _out889
-	_665_z = _out890
-	if !io || _665_z == (*ddisk.BList)(nil) {
+	_out890 = seal.Check(_654_r, _661_x, _662_y, _663_z, cs)
+	_664_ok = _out890
+	if !_664_ok {
 		return io, gm
 	}
-	var _666_ok bool
-	var _ = _666_ok
-	var _out891 bool
+	var _out891 *dlog.BMap
 	var _ = _out891
-	_out891 = seal.Check(_656_r, _663_x, _664_y, _665_z, cs)
-	_666_ok = _out891
-	if !_666_ok {
-		return io, gm
-	}
-	var _out892 *dlog.BMap
-	var _ = _out892
-	_out892 = Companion_Default___.GroupMap(_656_r, _659_n, _663_x, _664_y)
-	gm = _out892
+	_out891 = Companion_Default___.GroupMap(_654_r, _657_n, _661_x, _662_y)
+	gm = _out891
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _667_i uint64
-	var _ = _667_i
-	_667_i = uint64(0)
-	for _667_i < n {
-		var _668_a uint64
-		var _ = _668_a
+	var _665_i uint64
+	var _ = _665_i
+	_665_i = uint64(0)
+	for _665_i < n {
+		var _666_a uint64
+		var _ = _666_a
+		var _out892 uint64
+		var _ = _out892
+		_out892 = r.Addr(_665_i)
+		_666_a = _out892
+		if _666_a < lo || _666_a >= hi {
+			ok = false
+			return ok
+		}
+		_665_i = _665_i + uint64(1)
+	}
+	_665_i = uint64(0)
+	for _665_i < m {
+		var _667_a uint64
+		var _ = _667_a
 		var _out893 uint64
 		var _ = _out893
-		_out893 = r.Addr(_667_i)
-		_668_a = _out893
-		if _668_a < lo || _668_a >= hi {
+		_out893 = r.Dir(_665_i)
+		_667_a = _out893
+		if _667_a < lo || _667_a >= hi {
 			ok = false
 			return ok
 		}
-		_667_i = _667_i + uint64(1)
-	}
-	_667_i = uint64(0)
-	for _667_i < m {
-		var _669_a uint64
-		var _ = _669_a
-		var _out894 uint64
-		var _ = _out894
-		_out894 = r.Dir(_667_i)
-		_669_a = _out894
-		if _669_a < lo || _669_a >= hi {
-			ok = false
-			return ok
-		}
-		_667_i = _667_i + uint64(1)
+		_665_i = _665_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out895 *dlog.BMap
+	var _out894 *dlog.BMap
+	var _ = _out894
+	_out894 = dlog.NewBMap()
+	gm = _out894
+	var _668_k uint64
+	var _ = _668_k
+	var _out895 uint64
 	var _ = _out895
-	_out895 = dlog.NewBMap()
-	gm = _out895
-	var _670_k uint64
-	var _ = _670_k
-	var _out896 uint64
-	var _ = _out896
-	_out896 = x.Len()
-	_670_k = _out896
-	var _671_i uint64
-	var _ = _671_i
-	_671_i = uint64(0)
-	for _671_i < n {
-		var _672_a uint64
-		var _ = _672_a
-		var _out897 uint64
-		var _ = _out897
-		_out897 = r.Addr(_671_i)
-		_672_a = _out897
-		var _673_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _673_b
-		if _671_i < _670_k {
+	_out895 = x.Len()
+	_668_k = _out895
+	var _669_i uint64
+	var _ = _669_i
+	_669_i = uint64(0)
+	for _669_i < n {
+		var _670_a uint64
+		var _ = _670_a
+		var _out896 uint64
+		var _ = _out896
+		_out896 = r.Addr(_669_i)
+		_670_a = _out896
+		var _671_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _671_b
+		if _669_i < _668_k {
+			var _out897 *dbytes.Blk
+			var _ = _out897
+			_out897 = x.BlkAt(_669_i)
+			_671_b = _out897
+		} else {
 			var _out898 *dbytes.Blk
 			var _ = _out898
-			_out898 = x.BlkAt(_671_i)
-			_673_b = _out898
-		} else {
-			var _out899 *dbytes.Blk
-			var _ = _out899
-			_out899 = y.BlkAt(_671_i - _670_k)
-			_673_b = _out899
+			_out898 = y.BlkAt(_669_i - _668_k)
+			_671_b = _out898
 		}
-		gm.Put(_672_a, _673_b)
-		_671_i = _671_i + uint64(1)
+		gm.Put(_670_a, _671_b)
+		_669_i = _669_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out900 bool
+	var _out899 bool
+	var _ = _out899
+	var _out900 *dlog.BMap
 	var _ = _out900
-	var _out901 *dlog.BMap
+	var _out901 uint64
 	var _ = _out901
-	var _out902 uint64
-	var _ = _out902
-	_out900, _out901, _out902 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out900
-	mm = _out901
-	i = _out902
+	_out899, _out900, _out901 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out899
+	mm = _out900
+	i = _out901
 	if !io {
 		return io, damaged, mm, i
 	}
+	var _out902 bool
+	var _ = _out902
 	var _out903 bool
 	var _ = _out903
-	var _out904 bool
-	var _ = _out904
-	_out903, _out904 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out903
-	damaged = _out904
+	_out902, _out903 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out902
+	damaged = _out903
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
+	var _out904 bool
+	var _ = _out904
 	var _out905 bool
 	var _ = _out905
-	var _out906 bool
-	var _ = _out906
-	_out905, _out906 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out905
-	damaged = _out906
+	_out904, _out905 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out904
+	damaged = _out905
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out907 *dlog.BMap
-	var _ = _out907
-	_out907 = dlog.NewBMap()
-	mm = _out907
+	var _out906 *dlog.BMap
+	var _ = _out906
+	_out906 = dlog.NewBMap()
+	mm = _out906
 	i = uint64(0)
 	io = true
-	var _674_done bool
-	var _ = _674_done
-	_674_done = false
-	for !_674_done {
+	var _672_done bool
+	var _ = _672_done
+	_672_done = false
+	for !_672_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _675_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _675_gm
-		var _out908 bool
+		var _673_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _673_gm
+		var _out907 bool
+		var _ = _out907
+		var _out908 *dlog.BMap
 		var _ = _out908
-		var _out909 *dlog.BMap
-		var _ = _out909
-		_out908, _out909 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out908
-		_675_gm = _out909
+		_out907, _out908 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out907
+		_673_gm = _out908
 		if !io {
 			return io, mm, i
 		}
-		if _675_gm == (*dlog.BMap)(nil) {
-			_674_done = true
+		if _673_gm == (*dlog.BMap)(nil) {
+			_672_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _675_gm)
+			groups.Companion_Default___.MergeInto(mm, _673_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _676_s uint64
-	var _ = _676_s
-	_676_s = uint64(0)
+	var _674_s uint64
+	var _ = _674_s
+	_674_s = uint64(0)
 	io = true
 	found = false
-	for _676_s < nd {
-		var _677_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _677_l
-		var _out910 bool
+	for _674_s < nd {
+		var _675_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _675_l
+		var _out909 bool
+		var _ = _out909
+		var _out910 *ddisk.BList
 		var _ = _out910
-		var _out911 *ddisk.BList
-		var _ = _out911
-		_out910, _out911 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_676_s, uint64(1))
-		io = _out910
-		_677_l = _out911
+		_out909, _out910 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_674_s, uint64(1))
+		io = _out909
+		_675_l = _out910
 		if !io {
 			return io, found
 		}
-		var _678_b *dbytes.Blk
-		var _ = _678_b
-		var _out912 *dbytes.Blk
+		var _676_b *dbytes.Blk
+		var _ = _676_b
+		var _out911 *dbytes.Blk
+		var _ = _out911
+		_out911 = _675_l.BlkAt(uint64(0))
+		_676_b = _out911
+		var _677_r *dlog.DescR
+		var _ = _677_r
+		var _out912 *dlog.DescR
 		var _ = _out912
-		_out912 = _677_l.BlkAt(uint64(0))
-		_678_b = _out912
-		var _679_r *dlog.DescR
-		var _ = _679_r
-		var _out913 *dlog.DescR
-		var _ = _out913
-		_out913 = dlog.Parse(_678_b)
-		_679_r = _out913
-		if _679_r != (*dlog.DescR)(nil) {
-			var _680_q uint64
-			var _ = _680_q
-			var _out914 uint64
+		_out912 = dlog.Parse(_676_b)
+		_677_r = _out912
+		if _677_r != (*dlog.DescR)(nil) {
+			var _678_q uint64
+			var _ = _678_q
+			var _out913 uint64
+			var _ = _out913
+			_out913 = _677_r.Sq()
+			_678_q = _out913
+			var _679_ok bool
+			var _ = _679_ok
+			var _out914 bool
 			var _ = _out914
-			_out914 = _679_r.Sq()
-			_680_q = _out914
-			var _681_ok bool
-			var _ = _681_ok
-			var _out915 bool
-			var _ = _out915
-			_out915 = seal.Vouch(_679_r)
-			_681_ok = _out915
-			if _680_q > e && _681_ok {
+			_out914 = seal.Vouch(_677_r)
+			_679_ok = _out914
+			if _678_q > e && _679_ok {
 				found = true
 				return io, found
 			}
 		}
-		_676_s = _676_s + uint64(1)
+		_674_s = _674_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _682_cs *dlog.Codes
-	var _ = _682_cs
-	var _out916 *dlog.Codes
-	var _ = _out916
-	_out916 = dlog.NewCodes()
-	_682_cs = _out916
-	var _683_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _683_gm
+	var _680_cs *dlog.Codes
+	var _ = _680_cs
+	var _out915 *dlog.Codes
+	var _ = _out915
+	_out915 = dlog.NewCodes()
+	_680_cs = _out915
+	var _681_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _681_gm
 	lied = false
-	var _out917 bool
+	var _out916 bool
+	var _ = _out916
+	var _out917 *dlog.BMap
 	var _ = _out917
-	var _out918 *dlog.BMap
-	var _ = _out918
-	_out917, _out918 = Companion_Default___.ReadAt(d, true, seal, t, _682_cs, hb, h+i, at, nd, nr, sz)
-	io = _out917
-	_683_gm = _out918
+	_out916, _out917 = Companion_Default___.ReadAt(d, true, seal, t, _680_cs, hb, h+i, at, nd, nr, sz)
+	io = _out916
+	_681_gm = _out917
 	if !io {
 		return io, lied
 	}
-	lied = _683_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _681_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out919 bool
+	var _out918 bool
+	var _ = _out918
+	var _out919 *dlog.BMap
 	var _ = _out919
-	var _out920 *dlog.BMap
-	var _ = _out920
-	_out919, _out920 = Companion_Default___.ReadAt(d, true, seal, t, _682_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out919
-	_683_gm = _out920
-	lied = io && _683_gm == (*dlog.BMap)(nil)
+	_out918, _out919 = Companion_Default___.ReadAt(d, true, seal, t, _680_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out918
+	_681_gm = _out919
+	lied = io && _681_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _752_dots uint32 = 0
-	var _ = _752_dots
-	var _out1040 uint32
+	var _750_dots uint32 = 0
+	var _ = _750_dots
+	var _out1039 uint32
+	var _ = _out1039
+	var _out1040 *dbytes.Bytes
 	var _ = _out1040
-	var _out1041 *dbytes.Bytes
+	var _out1041 uint32
 	var _ = _out1041
-	var _out1042 uint32
-	var _ = _out1042
-	_out1040, _out1041, _out1042 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1040
-	dir = _out1041
-	_752_dots = _out1042
+	_out1039, _out1040, _out1041 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1039
+	dir = _out1040
+	_750_dots = _out1041
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _753_ok bool
-	var _ = _753_ok
-	var _out1043 bool
-	var _ = _out1043
-	_out1043 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_753_ok = _out1043
-	if !_753_ok {
+	var _751_ok bool
+	var _ = _751_ok
+	var _out1042 bool
+	var _ = _out1042
+	_out1042 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_751_ok = _out1042
+	if !_751_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _754_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _754_ip
-	if _752_dots == uint32(1) {
+	var _752_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _752_ip
+	if _750_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _752_dots == uint32(2) {
-		var _out1044 uint64
-		var _ = _out1044
-		_out1044 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1044
+	if _750_dots == uint32(2) {
+		var _out1043 uint64
+		var _ = _out1043
+		_out1043 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1043
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1045 *dbytes.Bytes
-		var _ = _out1045
-		_out1045 = d.Fs.GetInode(txn, ino, false)
-		_754_ip = _out1045
-		node = _754_ip
+		var _out1044 *dbytes.Bytes
+		var _ = _out1044
+		_out1044 = d.Fs.GetInode(txn, ino, false)
+		_752_ip = _out1044
+		node = _752_ip
 		return st, ino, node, dir
 	}
-	var _755_found bool = false
-	var _ = _755_found
-	var _out1046 bool
+	var _753_found bool = false
+	var _ = _753_found
+	var _out1045 bool
+	var _ = _out1045
+	var _out1046 uint64
 	var _ = _out1046
-	var _out1047 uint64
-	var _ = _out1047
-	_out1046, _out1047 = d.Lookup(txn, dino, name, false)
-	_755_found = _out1046
-	ino = _out1047
-	if !_755_found {
+	_out1045, _out1046 = d.Lookup(txn, dino, name, false)
+	_753_found = _out1045
+	ino = _out1046
+	if !_753_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1048 uint32
+	var _out1047 uint32
+	var _ = _out1047
+	var _out1048 *dbytes.Bytes
 	var _ = _out1048
-	var _out1049 *dbytes.Bytes
-	var _ = _out1049
-	_out1048, _out1049 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1048
-	_754_ip = _out1049
+	_out1047, _out1048 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1047
+	_752_ip = _out1048
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _754_ip
+	node = _752_ip
 	return st, ino, node, dir
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _240_b uint8
-	var _ = _240_b
-	_240_b = w.Get(off / uint64(8))
-	var _241_i uint64
-	var _ = _241_i
-	_241_i = off % uint64(8)
-	var _242_is bool
-	var _ = _242_is
-	_242_is = bits.Companion_Default___.BitOf(_240_b, _241_i)
-	if _242_is != v {
-		var _243_c uint8 = 0
-		var _ = _243_c
+	var _238_b uint8
+	var _ = _238_b
+	_238_b = w.Get(off / uint64(8))
+	var _239_i uint64
+	var _ = _239_i
+	_239_i = off % uint64(8)
+	var _240_is bool
+	var _ = _240_is
+	_240_is = bits.Companion_Default___.BitOf(_238_b, _239_i)
+	if _240_is != v {
+		var _241_c uint8 = 0
+		var _ = _241_c
 		if v {
-			_243_c = _240_b + Companion_Default___.Pow2(_241_i)
+			_241_c = _238_b + Companion_Default___.Pow2(_239_i)
 		} else {
-			_243_c = _240_b - Companion_Default___.Pow2(_241_i)
+			_241_c = _238_b - Companion_Default___.Pow2(_239_i)
 		}
-		w.Set(off/uint64(8), _243_c)
+		w.Set(off/uint64(8), _241_c)
 	}
 }
 

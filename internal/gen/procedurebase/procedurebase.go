@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out768 *dbytes.Bytes
-		var _ = _out768
-		_out768 = dbytes.NewBytes(uint64(256))
-		ip = _out768
+		var _out767 *dbytes.Bytes
+		var _ = _out767
+		_out767 = dbytes.NewBytes(uint64(256))
+		ip = _out767
 		return st, ip
 	}
-	var _out769 *dbytes.Bytes
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out768 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out768
+	var _582_ty uint32
+	var _ = _582_ty
+	var _out769 uint32
 	var _ = _out769
-	_out769 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out769
-	var _584_ty uint32
-	var _ = _584_ty
+	_out769 = inodeformat.Companion_Default___.GetTy(ip)
+	_582_ty = _out769
+	var _583_nl uint32
+	var _ = _583_nl
 	var _out770 uint32
 	var _ = _out770
-	_out770 = inodeformat.Companion_Default___.GetTy(ip)
-	_584_ty = _out770
-	var _585_nl uint32
-	var _ = _585_nl
-	var _out771 uint32
+	_out770 = inodeformat.Companion_Default___.GetNlink(ip)
+	_583_nl = _out770
+	var _584_g uint64
+	var _ = _584_g
+	var _out771 uint64
 	var _ = _out771
-	_out771 = inodeformat.Companion_Default___.GetNlink(ip)
-	_585_nl = _out771
-	var _586_g uint64
-	var _ = _586_g
-	var _out772 uint64
-	var _ = _out772
-	_out772 = inodeformat.Companion_Default___.GetGen(ip)
-	_586_g = _out772
-	if _584_ty == uint32(0) || _585_nl == uint32(0) || _586_g != gen {
+	_out771 = inodeformat.Companion_Default___.GetGen(ip)
+	_584_g = _out771
+	if _582_ty == uint32(0) || _583_nl == uint32(0) || _584_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out773 *dbytes.Bytes
+	var _out772 *dbytes.Bytes
+	var _ = _out772
+	_out772 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out772
+	var _585_ty uint32
+	var _ = _585_ty
+	var _out773 uint32
 	var _ = _out773
-	_out773 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out773
-	var _587_ty uint32
-	var _ = _587_ty
+	_out773 = inodeformat.Companion_Default___.GetTy(ip)
+	_585_ty = _out773
+	var _586_nl uint32
+	var _ = _586_nl
 	var _out774 uint32
 	var _ = _out774
-	_out774 = inodeformat.Companion_Default___.GetTy(ip)
-	_587_ty = _out774
-	var _588_nl uint32
-	var _ = _588_nl
-	var _out775 uint32
-	var _ = _out775
-	_out775 = inodeformat.Companion_Default___.GetNlink(ip)
-	_588_nl = _out775
+	_out774 = inodeformat.Companion_Default___.GetNlink(ip)
+	_586_nl = _out774
 	st = func() uint32 {
-		if _587_ty == uint32(0) || _588_nl == uint32(0) || ino <= uint64(2) {
+		if _585_ty == uint32(0) || _586_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out776 uint32
+	var _out775 uint32
+	var _ = _out775
+	var _out776 *dbytes.Bytes
 	var _ = _out776
-	var _out777 *dbytes.Bytes
-	var _ = _out777
-	_out776, _out777 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out776
-	ip = _out777
+	_out775, _out776 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out775
+	ip = _out776
 	if st != uint32(0) {
 		return st, ip, dots
 	}
+	var _out777 uint32
+	var _ = _out777
 	var _out778 uint32
 	var _ = _out778
-	var _out779 uint32
-	var _ = _out779
-	_out778, _out779 = permissions.Companion_Default___.NameStatus(name)
-	st = _out778
-	dots = _out779
+	_out777, _out778 = permissions.Companion_Default___.NameStatus(name)
+	st = _out777
+	dots = _out778
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _589_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _589_p
-	var _out780 uint32
+	var _587_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _587_p
+	var _out779 uint32
+	var _ = _out779
+	var _out780 *dbytes.Bytes
 	var _ = _out780
-	var _out781 *dbytes.Bytes
-	var _ = _out781
-	_out780, _out781 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out780
-	_589_p = _out781
+	_out779, _out780 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out779
+	_587_p = _out780
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _589_p
-	var _590_ty uint32
-	var _ = _590_ty
-	var _out782 uint32
-	var _ = _out782
-	_out782 = inodeformat.Companion_Default___.GetTy(_589_p)
-	_590_ty = _out782
-	if _590_ty != permissions.Companion_Default___.DIR() {
+	ip = _587_p
+	var _588_ty uint32
+	var _ = _588_ty
+	var _out781 uint32
+	var _ = _out781
+	_out781 = inodeformat.Companion_Default___.GetTy(_587_p)
+	_588_ty = _out781
+	if _588_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out783 *dbytes.Bytes
+	var _out782 *dbytes.Bytes
+	var _ = _out782
+	_out782 = d.Fs.GetInode(txn, ino, true)
+	ip = _out782
+	var _589_ts uint64
+	var _ = _589_ts
+	var _590_tns uint32
+	var _ = _590_tns
+	var _out783 uint64
 	var _ = _out783
-	_out783 = d.Fs.GetInode(txn, ino, true)
-	ip = _out783
-	var _591_ts uint64
-	var _ = _591_ts
-	var _592_tns uint32
-	var _ = _592_tns
-	var _out784 uint64
+	var _out784 uint32
 	var _ = _out784
-	var _out785 uint32
-	var _ = _out785
-	_out784, _out785 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_591_ts = _out784
-	_592_tns = _out785
-	inodeformat.Companion_Default___.SetMtime(ip, _591_ts, _592_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _591_ts, _592_tns)
+	_out783, _out784 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_589_ts = _out783
+	_590_tns = _out784
+	inodeformat.Companion_Default___.SetMtime(ip, _589_ts, _590_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _589_ts, _590_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out786 *dbytes.Bytes
-	var _ = _out786
-	_out786 = d.Fs.GetInode(txn, ino, true)
-	ip = _out786
+	var _out785 *dbytes.Bytes
+	var _ = _out785
+	_out785 = d.Fs.GetInode(txn, ino, true)
+	ip = _out785
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _593_ts uint64
-	var _ = _593_ts
-	var _594_tns uint32
-	var _ = _594_tns
-	var _out787 uint64
+	var _591_ts uint64
+	var _ = _591_ts
+	var _592_tns uint32
+	var _ = _592_tns
+	var _out786 uint64
+	var _ = _out786
+	var _out787 uint32
 	var _ = _out787
-	var _out788 uint32
-	var _ = _out788
-	_out787, _out788 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_593_ts = _out787
-	_594_tns = _out788
-	inodeformat.Companion_Default___.SetCtime(ip, _593_ts, _594_tns)
+	_out786, _out787 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_591_ts = _out786
+	_592_tns = _out787
+	inodeformat.Companion_Default___.SetCtime(ip, _591_ts, _592_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _595_ip *dbytes.Bytes
-	var _ = _595_ip
-	var _out789 *dbytes.Bytes
+	var _593_ip *dbytes.Bytes
+	var _ = _593_ip
+	var _out788 *dbytes.Bytes
+	var _ = _out788
+	_out788 = d.Fs.GetInode(txn, ino, true)
+	_593_ip = _out788
+	var _594_nl uint32
+	var _ = _594_nl
+	var _out789 uint32
 	var _ = _out789
-	_out789 = d.Fs.GetInode(txn, ino, true)
-	_595_ip = _out789
-	var _596_nl uint32
-	var _ = _596_nl
-	var _out790 uint32
-	var _ = _out790
-	_out790 = inodeformat.Companion_Default___.GetNlink(_595_ip)
-	_596_nl = _out790
-	if up && _596_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out789 = inodeformat.Companion_Default___.GetNlink(_593_ip)
+	_594_nl = _out789
+	if up && _594_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _596_nl <= uint32(2) {
+	if !up && _594_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_595_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_593_ip, func() uint32 {
 		if up {
-			return _596_nl + uint32(1)
+			return _594_nl + uint32(1)
 		}
-		return _596_nl - uint32(1)
+		return _594_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _595_ip)
+	d.PutInode(txn, ino, _593_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _597_ip *dbytes.Bytes
-	var _ = _597_ip
-	var _out791 *dbytes.Bytes
+	var _595_ip *dbytes.Bytes
+	var _ = _595_ip
+	var _out790 *dbytes.Bytes
+	var _ = _out790
+	_out790 = d.Fs.GetInode(txn, ino, true)
+	_595_ip = _out790
+	var _596_fl uint32
+	var _ = _596_fl
+	var _out791 uint32
 	var _ = _out791
-	_out791 = d.Fs.GetInode(txn, ino, true)
-	_597_ip = _out791
-	var _598_fl uint32
-	var _ = _598_fl
-	var _out792 uint32
-	var _ = _out792
-	_out792 = inodeformat.Companion_Default___.GetFlags(_597_ip)
-	_598_fl = _out792
-	if _598_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out791 = inodeformat.Companion_Default___.GetFlags(_595_ip)
+	_596_fl = _out791
+	if _596_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _599_hp *dbytes.Bytes
-	var _ = _599_hp
-	var _out793 *dbytes.Bytes
+	var _597_hp *dbytes.Bytes
+	var _ = _597_hp
+	var _out792 *dbytes.Bytes
+	var _ = _out792
+	_out792 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_597_hp = _out792
+	var _598_h uint64
+	var _ = _598_h
+	var _out793 uint64
 	var _ = _out793
-	_out793 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_599_hp = _out793
-	var _600_h uint64
-	var _ = _600_h
-	var _out794 uint64
+	_out793 = inodeformat.Companion_Default___.GetNext(_597_hp)
+	_598_h = _out793
+	inodeformat.Companion_Default___.SetNext(_595_ip, _598_h)
+	inodeformat.Companion_Default___.SetFlags(_595_ip, _596_fl+uint32(1))
+	d.PutInode(txn, ino, _595_ip)
+	var _out794 *dbytes.Bytes
 	var _ = _out794
-	_out794 = inodeformat.Companion_Default___.GetNext(_599_hp)
-	_600_h = _out794
-	inodeformat.Companion_Default___.SetNext(_597_ip, _600_h)
-	inodeformat.Companion_Default___.SetFlags(_597_ip, _598_fl+uint32(1))
-	d.PutInode(txn, ino, _597_ip)
-	var _out795 *dbytes.Bytes
-	var _ = _out795
-	_out795 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_599_hp = _out795
-	inodeformat.Companion_Default___.SetNext(_599_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _599_hp)
+	_out794 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_597_hp = _out794
+	inodeformat.Companion_Default___.SetNext(_597_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _597_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out796 bool
-		var _ = _out796
-		_out796 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out796
+		var _out795 bool
+		var _ = _out795
+		_out795 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out795
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _601_ip *dbytes.Bytes
-	var _ = _601_ip
-	var _out797 *dbytes.Bytes
+	var _599_ip *dbytes.Bytes
+	var _ = _599_ip
+	var _out796 *dbytes.Bytes
+	var _ = _out796
+	_out796 = d.Fs.GetInode(txn, ino, true)
+	_599_ip = _out796
+	var _600_nl uint32
+	var _ = _600_nl
+	var _out797 uint32
 	var _ = _out797
-	_out797 = d.Fs.GetInode(txn, ino, true)
-	_601_ip = _out797
-	var _602_nl uint32
-	var _ = _602_nl
+	_out797 = inodeformat.Companion_Default___.GetNlink(_599_ip)
+	_600_nl = _out797
+	var _601_ty uint32
+	var _ = _601_ty
 	var _out798 uint32
 	var _ = _out798
-	_out798 = inodeformat.Companion_Default___.GetNlink(_601_ip)
-	_602_nl = _out798
-	var _603_ty uint32
-	var _ = _603_ty
-	var _out799 uint32
+	_out798 = inodeformat.Companion_Default___.GetTy(_599_ip)
+	_601_ty = _out798
+	var _602_size uint64
+	var _ = _602_size
+	var _out799 uint64
 	var _ = _out799
-	_out799 = inodeformat.Companion_Default___.GetTy(_601_ip)
-	_603_ty = _out799
-	var _604_size uint64
-	var _ = _604_size
-	var _out800 uint64
+	_out799 = inodeformat.Companion_Default___.GetSize(_599_ip)
+	_602_size = _out799
+	var _603_fl uint32
+	var _ = _603_fl
+	var _out800 uint32
 	var _ = _out800
-	_out800 = inodeformat.Companion_Default___.GetSize(_601_ip)
-	_604_size = _out800
-	var _605_fl uint32
-	var _ = _605_fl
-	var _out801 uint32
-	var _ = _out801
-	_out801 = inodeformat.Companion_Default___.GetFlags(_601_ip)
-	_605_fl = _out801
-	if _602_nl == uint32(0) {
+	_out800 = inodeformat.Companion_Default___.GetFlags(_599_ip)
+	_603_fl = _out800
+	if _600_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _603_ty != permissions.Companion_Default___.DIR() && _602_nl > uint32(1) {
-		var _out802 *dbytes.Bytes
-		var _ = _out802
-		_out802 = Companion_Default___.SetLinks(txn, d, ino, _602_nl-uint32(1), s, ns)
-		_601_ip = _out802
+	if _601_ty != permissions.Companion_Default___.DIR() && _600_nl > uint32(1) {
+		var _out801 *dbytes.Bytes
+		var _ = _out801
+		_out801 = Companion_Default___.SetLinks(txn, d, ino, _600_nl-uint32(1), s, ns)
+		_599_ip = _out801
 		return st, freed, later
 	}
-	var _out803 *dbytes.Bytes
+	var _out802 *dbytes.Bytes
+	var _ = _out802
+	_out802 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_599_ip = _out802
+	var _604_ok bool
+	var _ = _604_ok
+	var _out803 bool
 	var _ = _out803
-	_out803 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_601_ip = _out803
-	var _606_ok bool
-	var _ = _606_ok
-	var _out804 bool
-	var _ = _out804
-	_out804 = d.SetSize(txn, ino, uint64(0))
-	_606_ok = _out804
-	if !_606_ok {
+	_out803 = d.SetSize(txn, ino, uint64(0))
+	_604_ok = _out803
+	if !_604_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _605_fl%uint32(2) == uint32(1) {
+	if _603_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _607_done bool
-	var _ = _607_done
-	var _out805 bool
-	var _ = _out805
-	_out805 = Companion_Default___.Release(txn, d, ino, _604_size)
-	_607_done = _out805
-	if _607_done {
-		var _out806 bool
-		var _ = _out806
-		_out806 = d.FreeInode(txn, ino)
-		_606_ok = _out806
-		if !_606_ok {
+	var _605_done bool
+	var _ = _605_done
+	var _out804 bool
+	var _ = _out804
+	_out804 = Companion_Default___.Release(txn, d, ino, _602_size)
+	_605_done = _out804
+	if _605_done {
+		var _out805 bool
+		var _ = _out805
+		_out805 = d.FreeInode(txn, ino)
+		_604_ok = _out805
+		if !_604_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _608_hp *dbytes.Bytes
-	var _ = _608_hp
-	var _out807 *dbytes.Bytes
+	var _606_hp *dbytes.Bytes
+	var _ = _606_hp
+	var _out806 *dbytes.Bytes
+	var _ = _out806
+	_out806 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_606_hp = _out806
+	var _607_h uint64
+	var _ = _607_h
+	var _out807 uint64
 	var _ = _out807
-	_out807 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_608_hp = _out807
-	var _609_h uint64
-	var _ = _609_h
-	var _out808 uint64
-	var _ = _out808
-	_out808 = inodeformat.Companion_Default___.GetNext(_608_hp)
-	_609_h = _out808
+	_out807 = inodeformat.Companion_Default___.GetNext(_606_hp)
+	_607_h = _out807
 	st, more = uint32(0), false
-	if _609_h == uint64(0) {
+	if _607_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _609_h) || _609_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _607_h) || _607_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _610_done bool
-	var _ = _610_done
-	var _out809 bool
-	var _ = _out809
-	_out809 = d.FreeSome(txn, _609_h, max)
-	_610_done = _out809
-	if !_610_done {
+	var _608_done bool
+	var _ = _608_done
+	var _out808 bool
+	var _ = _out808
+	_out808 = d.FreeSome(txn, _607_h, max)
+	_608_done = _out808
+	if !_608_done {
 		return st, more
 	}
-	var _out810 uint32
+	var _out809 uint32
+	var _ = _out809
+	var _out810 bool
 	var _ = _out810
-	var _out811 bool
-	var _ = _out811
-	_out810, _out811 = Companion_Default___.OffList(txn, d, _609_h)
-	st = _out810
-	more = _out811
+	_out809, _out810 = Companion_Default___.OffList(txn, d, _607_h)
+	st = _out809
+	more = _out810
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _611_ip *dbytes.Bytes
-	var _ = _611_ip
-	var _out812 *dbytes.Bytes
+	var _609_ip *dbytes.Bytes
+	var _ = _609_ip
+	var _out811 *dbytes.Bytes
+	var _ = _out811
+	_out811 = d.Fs.GetInode(txn, h, true)
+	_609_ip = _out811
+	var _610_fl uint32
+	var _ = _610_fl
+	var _out812 uint32
 	var _ = _out812
-	_out812 = d.Fs.GetInode(txn, h, true)
-	_611_ip = _out812
-	var _612_fl uint32
-	var _ = _612_fl
+	_out812 = inodeformat.Companion_Default___.GetFlags(_609_ip)
+	_610_fl = _out812
+	var _611_nl uint32
+	var _ = _611_nl
 	var _out813 uint32
 	var _ = _out813
-	_out813 = inodeformat.Companion_Default___.GetFlags(_611_ip)
-	_612_fl = _out813
-	var _613_nl uint32
-	var _ = _613_nl
-	var _out814 uint32
+	_out813 = inodeformat.Companion_Default___.GetNlink(_609_ip)
+	_611_nl = _out813
+	var _612_next uint64
+	var _ = _612_next
+	var _out814 uint64
 	var _ = _out814
-	_out814 = inodeformat.Companion_Default___.GetNlink(_611_ip)
-	_613_nl = _out814
-	var _614_next uint64
-	var _ = _614_next
-	var _out815 uint64
-	var _ = _out815
-	_out815 = inodeformat.Companion_Default___.GetNext(_611_ip)
-	_614_next = _out815
-	if _612_fl%uint32(2) == uint32(0) {
+	_out814 = inodeformat.Companion_Default___.GetNext(_609_ip)
+	_612_next = _out814
+	if _610_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_611_ip, _612_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_611_ip, uint64(0))
-	d.PutInode(txn, h, _611_ip)
-	var _615_hp *dbytes.Bytes
-	var _ = _615_hp
-	var _out816 *dbytes.Bytes
-	var _ = _out816
-	_out816 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_615_hp = _out816
-	inodeformat.Companion_Default___.SetNext(_615_hp, _614_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _615_hp)
-	if _613_nl == uint32(0) {
-		var _616_ok bool
-		var _ = _616_ok
-		var _out817 bool
-		var _ = _out817
-		_out817 = d.FreeInode(txn, h)
-		_616_ok = _out817
-		if !_616_ok {
+	inodeformat.Companion_Default___.SetFlags(_609_ip, _610_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_609_ip, uint64(0))
+	d.PutInode(txn, h, _609_ip)
+	var _613_hp *dbytes.Bytes
+	var _ = _613_hp
+	var _out815 *dbytes.Bytes
+	var _ = _out815
+	_out815 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_613_hp = _out815
+	inodeformat.Companion_Default___.SetNext(_613_hp, _612_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _613_hp)
+	if _611_nl == uint32(0) {
+		var _614_ok bool
+		var _ = _614_ok
+		var _out816 bool
+		var _ = _out816
+		_out816 = d.FreeInode(txn, h)
+		_614_ok = _out816
+		if !_614_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _614_next != uint64(0) /* dircomp */
+	more = _612_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out818 bool
-	var _ = _out818
-	_out818 = d.FreeSome(txn, ino, max)
-	done = _out818
+	var _out817 bool
+	var _ = _out817
+	_out817 = d.FreeSome(txn, ino, max)
+	done = _out817
 	return done
 }
 

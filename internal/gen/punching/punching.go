@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _431_left uint64
-	var _ = _431_left
-	_431_left = max
-	for lo < m && uint64(0) < _431_left {
-		var _432_k uint64
-		var _ = _432_k
-		var _433_j uint64
-		var _ = _433_j
-		_432_k, _433_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _434_l uint64
-		var _ = _434_l
-		var _435_freed uint64
-		var _ = _435_freed
-		_434_l, _435_freed = uint64(0), uint64(1)
-		var _436_d uint64
-		var _ = _436_d
-		var _out608 uint64
-		var _ = _out608
-		_out608 = shrinking.Companion_Default___.Missing(x, txn, ip, _432_k, _433_j, true)
-		_436_d = _out608
-		if uint64(0) < _436_d {
-			_434_l = allocatedrange.Companion_Default___.BaseOf(_432_k) + allocatedrange.Companion_Default___.First512(_433_j, _436_d)
-			if _434_l < lo {
-				_434_l = lo
+	var _429_left uint64
+	var _ = _429_left
+	_429_left = max
+	for lo < m && uint64(0) < _429_left {
+		var _430_k uint64
+		var _ = _430_k
+		var _431_j uint64
+		var _ = _431_j
+		_430_k, _431_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _432_l uint64
+		var _ = _432_l
+		var _433_freed uint64
+		var _ = _433_freed
+		_432_l, _433_freed = uint64(0), uint64(1)
+		var _434_d uint64
+		var _ = _434_d
+		var _out607 uint64
+		var _ = _out607
+		_out607 = shrinking.Companion_Default___.Missing(x, txn, ip, _430_k, _431_j, true)
+		_434_d = _out607
+		if uint64(0) < _434_d {
+			_432_l = allocatedrange.Companion_Default___.BaseOf(_430_k) + allocatedrange.Companion_Default___.First512(_431_j, _434_d)
+			if _432_l < lo {
+				_432_l = lo
 			}
-		} else if _432_k < uint64(12) {
-			_434_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _432_k)
+		} else if _430_k < uint64(12) {
+			_432_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _430_k)
 		} else {
-			var _437_pn uint64
-			var _ = _437_pn
+			var _435_pn uint64
+			var _ = _435_pn
+			var _out608 uint64
+			var _ = _out608
+			_out608 = x.Resolve(txn, ip, _430_k, positions.Companion_Default___.MaxLev(_430_k)-uint64(1), _431_j/uint64(512), true)
+			_435_pn = _out608
 			var _out609 uint64
 			var _ = _out609
-			_out609 = x.Resolve(txn, ip, _432_k, positions.Companion_Default___.MaxLev(_432_k)-uint64(1), _433_j/uint64(512), true)
-			_437_pn = _out609
 			var _out610 uint64
 			var _ = _out610
-			var _out611 uint64
-			var _ = _out611
-			_out610, _out611 = shrinking.Companion_Default___.CutRun(x, txn, ip, _437_pn, ino, m, lo, _431_left)
-			_434_l = _out610
-			_435_freed = _out611
-			if _435_freed == uint64(0) {
-				_435_freed = uint64(1)
+			_out609, _out610 = shrinking.Companion_Default___.CutRun(x, txn, ip, _435_pn, ino, m, lo, _429_left)
+			_432_l = _out609
+			_433_freed = _out610
+			if _433_freed == uint64(0) {
+				_433_freed = uint64(1)
 			}
 		}
-		_431_left = _431_left - _435_freed
-		m = _434_l
+		_429_left = _429_left - _433_freed
+		m = _432_l
 	}
 	return m
 }

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _342_k uint64
-	var _ = _342_k
-	var _343_j uint64
-	var _ = _343_j
-	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _340_k uint64
+	var _ = _340_k
+	var _341_j uint64
+	var _ = _341_j
+	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _342_k < uint64(12) {
-		var _out543 uint64
-		var _ = _out543
-		_out543 = x.Resolve(txn, ip, _342_k, uint64(0), uint64(0), excl)
-		bn = _out543
+	if _340_k < uint64(12) {
+		var _out542 uint64
+		var _ = _out542
+		_out542 = x.Resolve(txn, ip, _340_k, uint64(0), uint64(0), excl)
+		bn = _out542
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _342_k || cj != _343_j/uint64(512) {
-		var _out544 *dbytes.Blk
-		var _ = _out544
-		_out544 = x.ReadParent(txn, ip, _342_k, positions.Companion_Default___.MaxLev(_342_k), _343_j, excl)
-		pb_k = _out544
-		ck_k, cj_k = _342_k, _343_j/uint64(512)
+	if ck != _340_k || cj != _341_j/uint64(512) {
+		var _out543 *dbytes.Blk
+		var _ = _out543
+		_out543 = x.ReadParent(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), _341_j, excl)
+		pb_k = _out543
+		ck_k, cj_k = _340_k, _341_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_343_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_341_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _344_k uint64
-	var _ = _344_k
-	var _345_j uint64
-	var _ = _345_j
-	_344_k, _345_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _346_room uint64
-	var _ = _346_room
-	_346_room = func() uint64 {
-		if _344_k < uint64(12) {
-			return uint64(12) - _344_k
+	var _342_k uint64
+	var _ = _342_k
+	var _343_j uint64
+	var _ = _343_j
+	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _344_room uint64
+	var _ = _344_room
+	_344_room = func() uint64 {
+		if _342_k < uint64(12) {
+			return uint64(12) - _342_k
 		}
-		return uint64(512) - _345_j
+		return uint64(512) - _343_j
 	}()
-	var _347_m uint64
-	var _ = _347_m
+	var _345_m uint64
+	var _ = _345_m
+	var _out544 uint64
+	var _ = _out544
+	_out544 = Companion_Default___.Min(max, _344_room)
+	_345_m = _out544
 	var _out545 uint64
 	var _ = _out545
-	_out545 = Companion_Default___.Min(max, _346_room)
-	_347_m = _out545
-	var _out546 uint64
-	var _ = _out546
-	_out546 = Companion_Default___.Min(_347_m, Companion_Default___.AheadMax())
-	_347_m = _out546
+	_out545 = Companion_Default___.Min(_345_m, Companion_Default___.AheadMax())
+	_345_m = _out545
 	r = uint64(1)
-	for r < _347_m && bn < uint64(18446744073709486080) {
-		var _348_e uint64 = 0
-		var _ = _348_e
-		if _344_k < uint64(12) {
-			var _out547 uint64
-			var _ = _out547
-			_out547 = inodeformat.Companion_Default___.GetSlot(ip, _344_k+r)
-			_348_e = _out547
+	for r < _345_m && bn < uint64(18446744073709486080) {
+		var _346_e uint64 = 0
+		var _ = _346_e
+		if _342_k < uint64(12) {
+			var _out546 uint64
+			var _ = _out546
+			_out546 = inodeformat.Companion_Default___.GetSlot(ip, _342_k+r)
+			_346_e = _out546
 		} else {
-			_348_e = pb.U64(uint64(8) * (_345_j + r))
+			_346_e = pb.U64(uint64(8) * (_343_j + r))
 		}
-		if _348_e != bn+r {
+		if _346_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out548 *dbytes.Bytes
+	var _out547 *dbytes.Bytes
+	var _ = _out547
+	_out547 = dbytes.AnyBytes(n)
+	b = _out547
+	var _347_done uint64
+	var _ = _347_done
+	_347_done = uint64(0)
+	var _348_ahead uint64
+	var _ = _348_ahead
+	_348_ahead = uint64(0)
+	var _349_ck uint64
+	var _ = _349_ck
+	var _350_cj uint64
+	var _ = _350_cj
+	_349_ck, _350_cj = uint64(15), uint64(0)
+	var _351_pb *dbytes.Blk
+	var _ = _351_pb
+	var _out548 *dbytes.Blk
 	var _ = _out548
-	_out548 = dbytes.AnyBytes(n)
-	b = _out548
-	var _349_done uint64
-	var _ = _349_done
-	_349_done = uint64(0)
-	var _350_ahead uint64
-	var _ = _350_ahead
-	_350_ahead = uint64(0)
-	var _351_ck uint64
-	var _ = _351_ck
-	var _352_cj uint64
-	var _ = _352_cj
-	_351_ck, _352_cj = uint64(15), uint64(0)
-	var _353_pb *dbytes.Blk
-	var _ = _353_pb
-	var _out549 *dbytes.Blk
-	var _ = _out549
-	_out549 = dbytes.ZeroBlk()
-	_353_pb = _out549
-	for _349_done < n {
-		var _354_pos uint64
-		var _ = _354_pos
-		_354_pos = off + _349_done
-		var _355_bo uint64
-		var _ = _355_bo
-		_355_bo = _354_pos % uint64(4096)
-		var _356_c uint64
-		var _ = _356_c
+	_out548 = dbytes.ZeroBlk()
+	_351_pb = _out548
+	for _347_done < n {
+		var _352_pos uint64
+		var _ = _352_pos
+		_352_pos = off + _347_done
+		var _353_bo uint64
+		var _ = _353_bo
+		_353_bo = _352_pos % uint64(4096)
+		var _354_c uint64
+		var _ = _354_c
+		var _out549 uint64
+		var _ = _out549
+		_out549 = Companion_Default___.Min(uint64(4096)-_353_bo, n-_347_done)
+		_354_c = _out549
+		var _355_bn uint64 = 0
+		var _ = _355_bn
 		var _out550 uint64
 		var _ = _out550
-		_out550 = Companion_Default___.Min(uint64(4096)-_355_bo, n-_349_done)
-		_356_c = _out550
-		var _357_bn uint64 = 0
-		var _ = _357_bn
 		var _out551 uint64
 		var _ = _out551
 		var _out552 uint64
 		var _ = _out552
-		var _out553 uint64
+		var _out553 *dbytes.Blk
 		var _ = _out553
+		_out550, _out551, _out552, _out553 = Companion_Default___.Find(x, txn, ip, _352_pos/uint64(4096), false, _349_ck, _350_cj, _351_pb)
+		_355_bn = _out550
+		_349_ck = _out551
+		_350_cj = _out552
+		_351_pb = _out553
+		var _356_blk *dbytes.Blk
+		var _ = _356_blk
 		var _out554 *dbytes.Blk
 		var _ = _out554
-		_out551, _out552, _out553, _out554 = Companion_Default___.Find(x, txn, ip, _354_pos/uint64(4096), false, _351_ck, _352_cj, _353_pb)
-		_357_bn = _out551
-		_351_ck = _out552
-		_352_cj = _out553
-		_353_pb = _out554
-		var _358_blk *dbytes.Blk
-		var _ = _358_blk
-		var _out555 *dbytes.Blk
-		var _ = _out555
-		_out555 = dbytes.ZeroBlk()
-		_358_blk = _out555
-		if _357_bn != uint64(0) {
-			if _350_ahead <= _354_pos/uint64(4096) {
-				var _359_left uint64
-				var _ = _359_left
-				_359_left = (_355_bo + (n - _349_done) + uint64(4095)) / uint64(4096)
-				var _360_r uint64
-				var _ = _360_r
-				var _out556 uint64
-				var _ = _out556
-				_out556 = Companion_Default___.Adjacent(ip, _353_pb, _354_pos/uint64(4096), _357_bn, _359_left)
-				_360_r = _out556
-				if uint64(1) < _360_r {
-					txn.Ahead(_357_bn, _360_r)
+		_out554 = dbytes.ZeroBlk()
+		_356_blk = _out554
+		if _355_bn != uint64(0) {
+			if _348_ahead <= _352_pos/uint64(4096) {
+				var _357_left uint64
+				var _ = _357_left
+				_357_left = (_353_bo + (n - _347_done) + uint64(4095)) / uint64(4096)
+				var _358_r uint64
+				var _ = _358_r
+				var _out555 uint64
+				var _ = _out555
+				_out555 = Companion_Default___.Adjacent(ip, _351_pb, _352_pos/uint64(4096), _355_bn, _357_left)
+				_358_r = _out555
+				if uint64(1) < _358_r {
+					txn.Ahead(_355_bn, _358_r)
 				}
-				_350_ahead = _354_pos/uint64(4096) + _360_r
+				_348_ahead = _352_pos/uint64(4096) + _358_r
 			}
-			var _out557 *dbytes.Blk
-			var _ = _out557
-			_out557 = x.ReadAt(txn, _357_bn, false)
-			_358_blk = _out557
+			var _out556 *dbytes.Blk
+			var _ = _out556
+			_out556 = x.ReadAt(txn, _355_bn, false)
+			_356_blk = _out556
 		}
-		b.CopyBlk(_349_done, _358_blk, _355_bo, _356_c)
-		_349_done = _349_done + _356_c
+		b.CopyBlk(_347_done, _356_blk, _353_bo, _354_c)
+		_347_done = _347_done + _354_c
 	}
 	return b
 }

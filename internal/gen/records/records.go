@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _913_b *dbytes.Bytes
-	var _ = _913_b
-	var _out1328 *dbytes.Bytes
-	var _ = _out1328
-	_out1328 = txn.ReadSlot(i)
-	_913_b = _out1328
-	var _914_full uint32
-	var _ = _914_full
-	var _915_at uint64
-	var _ = _915_at
-	_914_full, _915_at = _913_b.U32(uint64(0)), _913_b.U64(uint64(8))
-	var _916_a0 uint64
-	var _ = _916_a0
-	var _917_b0 uint64
-	var _ = _917_b0
-	var _918_c0 uint64
-	var _ = _918_c0
-	var _919_d0 uint64
-	var _ = _919_d0
-	_916_a0, _917_b0, _918_c0, _919_d0 = _913_b.U64(uint64(16)), _913_b.U64(uint64(24)), _913_b.U64(uint64(32)), _913_b.U64(uint64(40))
-	var _920_a1 uint64
-	var _ = _920_a1
-	var _921_b1 uint64
-	var _ = _921_b1
-	var _922_c1 uint64
-	var _ = _922_c1
-	var _923_d1 uint64
-	var _ = _923_d1
-	_920_a1, _921_b1, _922_c1, _923_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _914_full == uint32(1) && since <= _915_at && _916_a0 == _920_a1 && _917_b0 == _921_b1 && _918_c0 == _922_c1 && _919_d0 == _923_d1
-	var _924_ino uint64
-	var _ = _924_ino
-	var _925_gen uint64
-	var _ = _925_gen
-	var _926_s uint64
-	var _ = _926_s
-	var _927_ns uint32
-	var _ = _927_ns
-	_924_ino, _925_gen, _926_s, _927_ns = _913_b.U64(uint64(48)), _913_b.U64(uint64(56)), _913_b.U64(uint64(64)), _913_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_924_ino, _925_gen}}, nfsstate.Time{nfsstate.Time_Time{_926_s, _927_ns}}
+	var _911_b *dbytes.Bytes
+	var _ = _911_b
+	var _out1327 *dbytes.Bytes
+	var _ = _out1327
+	_out1327 = txn.ReadSlot(i)
+	_911_b = _out1327
+	var _912_full uint32
+	var _ = _912_full
+	var _913_at uint64
+	var _ = _913_at
+	_912_full, _913_at = _911_b.U32(uint64(0)), _911_b.U64(uint64(8))
+	var _914_a0 uint64
+	var _ = _914_a0
+	var _915_b0 uint64
+	var _ = _915_b0
+	var _916_c0 uint64
+	var _ = _916_c0
+	var _917_d0 uint64
+	var _ = _917_d0
+	_914_a0, _915_b0, _916_c0, _917_d0 = _911_b.U64(uint64(16)), _911_b.U64(uint64(24)), _911_b.U64(uint64(32)), _911_b.U64(uint64(40))
+	var _918_a1 uint64
+	var _ = _918_a1
+	var _919_b1 uint64
+	var _ = _919_b1
+	var _920_c1 uint64
+	var _ = _920_c1
+	var _921_d1 uint64
+	var _ = _921_d1
+	_918_a1, _919_b1, _920_c1, _921_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _912_full == uint32(1) && since <= _913_at && _914_a0 == _918_a1 && _915_b0 == _919_b1 && _916_c0 == _920_c1 && _917_d0 == _921_d1
+	var _922_ino uint64
+	var _ = _922_ino
+	var _923_gen uint64
+	var _ = _923_gen
+	var _924_s uint64
+	var _ = _924_s
+	var _925_ns uint32
+	var _ = _925_ns
+	_922_ino, _923_gen, _924_s, _925_ns = _911_b.U64(uint64(48)), _911_b.U64(uint64(56)), _911_b.U64(uint64(64)), _911_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_922_ino, _923_gen}}, nfsstate.Time{nfsstate.Time_Time{_924_s, _925_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _928_b *dbytes.Bytes
-	var _ = _928_b
-	var _out1329 *dbytes.Bytes
-	var _ = _out1329
-	_out1329 = dbytes.NewBytes(uint64(256))
-	_928_b = _out1329
-	_928_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_928_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_928_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_928_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_928_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_928_b, uint64(72), ns)
-	txn.WriteSlot(i, _928_b)
+	var _926_b *dbytes.Bytes
+	var _ = _926_b
+	var _out1328 *dbytes.Bytes
+	var _ = _out1328
+	_out1328 = dbytes.NewBytes(uint64(256))
+	_926_b = _out1328
+	_926_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_926_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_926_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_926_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_926_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_926_b, uint64(72), ns)
+	txn.WriteSlot(i, _926_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _929_st uint32 = 0
-	var _ = _929_st
-	var _930_dots uint32 = 0
-	var _ = _930_dots
-	var _out1330 uint32
+	var _927_st uint32 = 0
+	var _ = _927_st
+	var _928_dots uint32 = 0
+	var _ = _928_dots
+	var _out1329 uint32
+	var _ = _out1329
+	var _out1330 *dbytes.Bytes
 	var _ = _out1330
-	var _out1331 *dbytes.Bytes
+	var _out1331 uint32
 	var _ = _out1331
-	var _out1332 uint32
-	var _ = _out1332
-	_out1330, _out1331, _out1332 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_929_st = _out1330
-	dir = _out1331
-	_930_dots = _out1332
-	if _929_st != uint32(0) || _930_dots != uint32(0) {
+	_out1329, _out1330, _out1331 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_927_st = _out1329
+	dir = _out1330
+	_928_dots = _out1331
+	if _927_st != uint32(0) || _928_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1333 bool
+	var _out1332 bool
+	var _ = _out1332
+	var _out1333 uint64
 	var _ = _out1333
-	var _out1334 uint64
-	var _ = _out1334
-	_out1333, _out1334 = d.Lookup(txn, dino, name, false)
-	found = _out1333
-	ino = _out1334
+	_out1332, _out1333 = d.Lookup(txn, dino, name, false)
+	found = _out1332
+	ino = _out1333
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _931_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _931_ip
-	var _out1335 uint32
+	var _929_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _929_ip
+	var _out1334 uint32
+	var _ = _out1334
+	var _out1335 *dbytes.Bytes
 	var _ = _out1335
-	var _out1336 *dbytes.Bytes
-	var _ = _out1336
-	_out1335, _out1336 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_929_st = _out1335
-	_931_ip = _out1336
-	if _929_st != uint32(0) {
+	_out1334, _out1335 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_927_st = _out1334
+	_929_ip = _out1335
+	if _927_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _931_ip
-	var _out1337 uint64
-	var _ = _out1337
-	_out1337 = inodeformat.Companion_Default___.GetGen(_931_ip)
-	gen = _out1337
+	node = _929_ip
+	var _out1336 uint64
+	var _ = _out1336
+	_out1336 = inodeformat.Companion_Default___.GetGen(_929_ip)
+	gen = _out1336
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _932_found bool
-	var _ = _932_found
-	var _933_h nfsstate.Handle
-	var _ = _933_h
-	var _934_t nfsstate.Time
-	var _ = _934_t
-	var _out1338 bool
+	var _930_found bool
+	var _ = _930_found
+	var _931_h nfsstate.Handle
+	var _ = _931_h
+	var _932_t nfsstate.Time
+	var _ = _932_t
+	var _out1337 bool
+	var _ = _out1337
+	var _out1338 nfsstate.Handle
 	var _ = _out1338
-	var _out1339 nfsstate.Handle
+	var _out1339 nfsstate.Time
 	var _ = _out1339
-	var _out1340 nfsstate.Time
-	var _ = _out1340
-	_out1338, _out1339, _out1340 = Companion_Default___.Look(txn, i, r, since)
-	_932_found = _out1338
-	_933_h = _out1339
-	_934_t = _out1340
-	if !_932_found {
+	_out1337, _out1338, _out1339 = Companion_Default___.Look(txn, i, r, since)
+	_930_found = _out1337
+	_931_h = _out1338
+	_932_t = _out1339
+	if !_930_found {
 		return again, ino, node, dir
 	}
-	var _935_ok bool = false
-	var _ = _935_ok
-	var _936_there bool = false
-	var _ = _936_there
-	var _937_gen uint64 = 0
-	var _ = _937_gen
+	var _933_ok bool = false
+	var _ = _933_ok
+	var _934_there bool = false
+	var _ = _934_there
+	var _935_gen uint64 = 0
+	var _ = _935_gen
+	var _out1340 bool
+	var _ = _out1340
 	var _out1341 bool
 	var _ = _out1341
-	var _out1342 bool
+	var _out1342 uint64
 	var _ = _out1342
 	var _out1343 uint64
 	var _ = _out1343
-	var _out1344 uint64
+	var _out1344 *dbytes.Bytes
 	var _ = _out1344
 	var _out1345 *dbytes.Bytes
 	var _ = _out1345
-	var _out1346 *dbytes.Bytes
-	var _ = _out1346
-	_out1341, _out1342, _out1343, _out1344, _out1345, _out1346 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_935_ok = _out1341
-	_936_there = _out1342
-	ino = _out1343
-	_937_gen = _out1344
-	node = _out1345
-	dir = _out1346
-	if !_935_ok || !_936_there || !_933_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _937_gen}}) {
+	_out1340, _out1341, _out1342, _out1343, _out1344, _out1345 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_933_ok = _out1340
+	_934_there = _out1341
+	ino = _out1342
+	_935_gen = _out1343
+	node = _out1344
+	dir = _out1345
+	if !_933_ok || !_934_there || !_931_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _935_gen}}) {
 		return again, ino, node, dir
 	}
-	var _938_s uint64
-	var _ = _938_s
-	var _939_ns uint32
-	var _ = _939_ns
-	var _out1347 uint64
+	var _936_s uint64
+	var _ = _936_s
+	var _937_ns uint32
+	var _ = _937_ns
+	var _out1346 uint64
+	var _ = _out1346
+	var _out1347 uint32
 	var _ = _out1347
-	var _out1348 uint32
-	var _ = _out1348
-	_out1347, _out1348 = inodeformat.Companion_Default___.GetCtime(node)
-	_938_s = _out1347
-	_939_ns = _out1348
-	again = _934_t.Equals(nfsstate.Time{nfsstate.Time_Time{_938_s, _939_ns}})
+	_out1346, _out1347 = inodeformat.Companion_Default___.GetCtime(node)
+	_936_s = _out1346
+	_937_ns = _out1347
+	again = _932_t.Equals(nfsstate.Time{nfsstate.Time_Time{_936_s, _937_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _940_found bool
-	var _ = _940_found
-	var _941_h nfsstate.Handle
-	var _ = _941_h
-	var _942_t nfsstate.Time
-	var _ = _942_t
-	var _out1349 bool
+	var _938_found bool
+	var _ = _938_found
+	var _939_h nfsstate.Handle
+	var _ = _939_h
+	var _940_t nfsstate.Time
+	var _ = _940_t
+	var _out1348 bool
+	var _ = _out1348
+	var _out1349 nfsstate.Handle
 	var _ = _out1349
-	var _out1350 nfsstate.Handle
+	var _out1350 nfsstate.Time
 	var _ = _out1350
-	var _out1351 nfsstate.Time
-	var _ = _out1351
-	_out1349, _out1350, _out1351 = Companion_Default___.Look(txn, i, r, since)
-	_940_found = _out1349
-	_941_h = _out1350
-	_942_t = _out1351
-	if !_940_found || !_941_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	_out1348, _out1349, _out1350 = Companion_Default___.Look(txn, i, r, since)
+	_938_found = _out1348
+	_939_h = _out1349
+	_940_t = _out1350
+	if !_938_found || !_939_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _943_ok bool = false
-	var _ = _943_ok
-	var _944_there bool = false
-	var _ = _944_there
-	var _945_ino uint64 = 0
-	var _ = _945_ino
-	var _946_gen uint64 = 0
-	var _ = _946_gen
+	var _941_ok bool = false
+	var _ = _941_ok
+	var _942_there bool = false
+	var _ = _942_there
+	var _943_ino uint64 = 0
+	var _ = _943_ino
+	var _944_gen uint64 = 0
+	var _ = _944_gen
+	var _out1351 bool
+	var _ = _out1351
 	var _out1352 bool
 	var _ = _out1352
-	var _out1353 bool
+	var _out1353 uint64
 	var _ = _out1353
 	var _out1354 uint64
 	var _ = _out1354
-	var _out1355 uint64
+	var _out1355 *dbytes.Bytes
 	var _ = _out1355
 	var _out1356 *dbytes.Bytes
 	var _ = _out1356
-	var _out1357 *dbytes.Bytes
-	var _ = _out1357
-	_out1352, _out1353, _out1354, _out1355, _out1356, _out1357 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_943_ok = _out1352
-	_944_there = _out1353
-	_945_ino = _out1354
-	_946_gen = _out1355
-	node = _out1356
-	dir = _out1357
-	again = _943_ok && _944_there && _941_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_945_ino, _946_gen}})
+	_out1351, _out1352, _out1353, _out1354, _out1355, _out1356 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_941_ok = _out1351
+	_942_there = _out1352
+	_943_ino = _out1353
+	_944_gen = _out1354
+	node = _out1355
+	dir = _out1356
+	again = _941_ok && _942_there && _939_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_943_ino, _944_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _947_found bool
-	var _ = _947_found
-	var _948_h nfsstate.Handle
-	var _ = _948_h
-	var _949_t nfsstate.Time
-	var _ = _949_t
-	var _out1358 bool
+	var _945_found bool
+	var _ = _945_found
+	var _946_h nfsstate.Handle
+	var _ = _946_h
+	var _947_t nfsstate.Time
+	var _ = _947_t
+	var _out1357 bool
+	var _ = _out1357
+	var _out1358 nfsstate.Handle
 	var _ = _out1358
-	var _out1359 nfsstate.Handle
+	var _out1359 nfsstate.Time
 	var _ = _out1359
-	var _out1360 nfsstate.Time
-	var _ = _out1360
-	_out1358, _out1359, _out1360 = Companion_Default___.Look(txn, i, r, since)
-	_947_found = _out1358
-	_948_h = _out1359
-	_949_t = _out1360
-	if !_947_found {
+	_out1357, _out1358, _out1359 = Companion_Default___.Look(txn, i, r, since)
+	_945_found = _out1357
+	_946_h = _out1358
+	_947_t = _out1359
+	if !_945_found {
 		return again, dir
 	}
-	var _950_ok bool = false
-	var _ = _950_ok
-	var _951_there bool = false
-	var _ = _951_there
-	var _952_ino uint64 = 0
-	var _ = _952_ino
-	var _953_gen uint64 = 0
-	var _ = _953_gen
-	var _954_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _954_node
+	var _948_ok bool = false
+	var _ = _948_ok
+	var _949_there bool = false
+	var _ = _949_there
+	var _950_ino uint64 = 0
+	var _ = _950_ino
+	var _951_gen uint64 = 0
+	var _ = _951_gen
+	var _952_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _952_node
+	var _out1360 bool
+	var _ = _out1360
 	var _out1361 bool
 	var _ = _out1361
-	var _out1362 bool
+	var _out1362 uint64
 	var _ = _out1362
 	var _out1363 uint64
 	var _ = _out1363
-	var _out1364 uint64
+	var _out1364 *dbytes.Bytes
 	var _ = _out1364
 	var _out1365 *dbytes.Bytes
 	var _ = _out1365
-	var _out1366 *dbytes.Bytes
-	var _ = _out1366
-	_out1361, _out1362, _out1363, _out1364, _out1365, _out1366 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_950_ok = _out1361
-	_951_there = _out1362
-	_952_ino = _out1363
-	_953_gen = _out1364
-	_954_node = _out1365
-	dir = _out1366
-	again = _950_ok && !_951_there
+	_out1360, _out1361, _out1362, _out1363, _out1364, _out1365 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_948_ok = _out1360
+	_949_there = _out1361
+	_950_ino = _out1362
+	_951_gen = _out1363
+	_952_node = _out1364
+	dir = _out1365
+	again = _948_ok && !_949_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _955_found bool
-	var _ = _955_found
-	var _956_h nfsstate.Handle
-	var _ = _956_h
-	var _957_t nfsstate.Time
-	var _ = _957_t
-	var _out1367 bool
+	var _953_found bool
+	var _ = _953_found
+	var _954_h nfsstate.Handle
+	var _ = _954_h
+	var _955_t nfsstate.Time
+	var _ = _955_t
+	var _out1366 bool
+	var _ = _out1366
+	var _out1367 nfsstate.Handle
 	var _ = _out1367
-	var _out1368 nfsstate.Handle
+	var _out1368 nfsstate.Time
 	var _ = _out1368
-	var _out1369 nfsstate.Time
-	var _ = _out1369
-	_out1367, _out1368, _out1369 = Companion_Default___.Look(txn, i, r, since)
-	_955_found = _out1367
-	_956_h = _out1368
-	_957_t = _out1369
-	if !_955_found {
+	_out1366, _out1367, _out1368 = Companion_Default___.Look(txn, i, r, since)
+	_953_found = _out1366
+	_954_h = _out1367
+	_955_t = _out1368
+	if !_953_found {
 		return again, from, to
 	}
-	var _958_fok bool = false
-	var _ = _958_fok
-	var _959_there bool = false
-	var _ = _959_there
-	var _960_ino uint64 = 0
-	var _ = _960_ino
-	var _961_gen uint64 = 0
-	var _ = _961_gen
-	var _962_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _962_node
+	var _956_fok bool = false
+	var _ = _956_fok
+	var _957_there bool = false
+	var _ = _957_there
+	var _958_ino uint64 = 0
+	var _ = _958_ino
+	var _959_gen uint64 = 0
+	var _ = _959_gen
+	var _960_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _960_node
+	var _out1369 bool
+	var _ = _out1369
 	var _out1370 bool
 	var _ = _out1370
-	var _out1371 bool
+	var _out1371 uint64
 	var _ = _out1371
 	var _out1372 uint64
 	var _ = _out1372
-	var _out1373 uint64
+	var _out1373 *dbytes.Bytes
 	var _ = _out1373
 	var _out1374 *dbytes.Bytes
 	var _ = _out1374
-	var _out1375 *dbytes.Bytes
-	var _ = _out1375
-	_out1370, _out1371, _out1372, _out1373, _out1374, _out1375 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_958_fok = _out1370
-	_959_there = _out1371
-	_960_ino = _out1372
-	_961_gen = _out1373
-	_962_node = _out1374
-	from = _out1375
-	if !_958_fok || _959_there && !_956_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_960_ino, _961_gen}}) {
+	_out1369, _out1370, _out1371, _out1372, _out1373, _out1374 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_956_fok = _out1369
+	_957_there = _out1370
+	_958_ino = _out1371
+	_959_gen = _out1372
+	_960_node = _out1373
+	from = _out1374
+	if !_956_fok || _957_there && !_954_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_958_ino, _959_gen}}) {
 		return again, from, to
 	}
-	var _963_tok bool = false
-	var _ = _963_tok
-	var _964_tthere bool = false
-	var _ = _964_tthere
+	var _961_tok bool = false
+	var _ = _961_tok
+	var _962_tthere bool = false
+	var _ = _962_tthere
+	var _out1375 bool
+	var _ = _out1375
 	var _out1376 bool
 	var _ = _out1376
-	var _out1377 bool
+	var _out1377 uint64
 	var _ = _out1377
 	var _out1378 uint64
 	var _ = _out1378
-	var _out1379 uint64
+	var _out1379 *dbytes.Bytes
 	var _ = _out1379
 	var _out1380 *dbytes.Bytes
 	var _ = _out1380
-	var _out1381 *dbytes.Bytes
-	var _ = _out1381
-	_out1376, _out1377, _out1378, _out1379, _out1380, _out1381 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_963_tok = _out1376
-	_964_tthere = _out1377
-	_960_ino = _out1378
-	_961_gen = _out1379
-	_962_node = _out1380
-	to = _out1381
-	again = _963_tok && _964_tthere && _956_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_960_ino, _961_gen}})
+	_out1375, _out1376, _out1377, _out1378, _out1379, _out1380 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_961_tok = _out1375
+	_962_tthere = _out1376
+	_958_ino = _out1377
+	_959_gen = _out1378
+	_960_node = _out1379
+	to = _out1380
+	again = _961_tok && _962_tthere && _954_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_958_ino, _959_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _965_found bool
-	var _ = _965_found
-	var _966_h nfsstate.Handle
-	var _ = _966_h
-	var _967_t nfsstate.Time
-	var _ = _967_t
-	var _out1382 bool
+	var _963_found bool
+	var _ = _963_found
+	var _964_h nfsstate.Handle
+	var _ = _964_h
+	var _965_t nfsstate.Time
+	var _ = _965_t
+	var _out1381 bool
+	var _ = _out1381
+	var _out1382 nfsstate.Handle
 	var _ = _out1382
-	var _out1383 nfsstate.Handle
+	var _out1383 nfsstate.Time
 	var _ = _out1383
-	var _out1384 nfsstate.Time
+	_out1381, _out1382, _out1383 = Companion_Default___.Look(txn, i, r, since)
+	_963_found = _out1381
+	_964_h = _out1382
+	_965_t = _out1383
+	if !_963_found {
+		return again, node
+	}
+	var _966_st uint32
+	var _ = _966_st
+	var _967_ip *dbytes.Bytes
+	var _ = _967_ip
+	var _out1384 uint32
 	var _ = _out1384
-	_out1382, _out1383, _out1384 = Companion_Default___.Look(txn, i, r, since)
-	_965_found = _out1382
-	_966_h = _out1383
-	_967_t = _out1384
-	if !_965_found {
-		return again, node
-	}
-	var _968_st uint32
-	var _ = _968_st
-	var _969_ip *dbytes.Bytes
-	var _ = _969_ip
-	var _out1385 uint32
+	var _out1385 *dbytes.Bytes
 	var _ = _out1385
-	var _out1386 *dbytes.Bytes
-	var _ = _out1386
-	_out1385, _out1386 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_968_st = _out1385
-	_969_ip = _out1386
-	if _968_st != uint32(0) {
+	_out1384, _out1385 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_966_st = _out1384
+	_967_ip = _out1385
+	if _966_st != uint32(0) {
 		return again, node
 	}
-	node = _969_ip
-	var _970_s uint64
-	var _ = _970_s
-	var _971_ns uint32
-	var _ = _971_ns
-	var _out1387 uint64
+	node = _967_ip
+	var _968_s uint64
+	var _ = _968_s
+	var _969_ns uint32
+	var _ = _969_ns
+	var _out1386 uint64
+	var _ = _out1386
+	var _out1387 uint32
 	var _ = _out1387
-	var _out1388 uint32
-	var _ = _out1388
-	_out1387, _out1388 = inodeformat.Companion_Default___.GetCtime(_969_ip)
-	_970_s = _out1387
-	_971_ns = _out1388
-	again = _967_t.Equals(nfsstate.Time{nfsstate.Time_Time{_970_s, _971_ns}})
+	_out1386, _out1387 = inodeformat.Companion_Default___.GetCtime(_967_ip)
+	_968_s = _out1386
+	_969_ns = _out1387
+	again = _965_t.Equals(nfsstate.Time{nfsstate.Time_Time{_968_s, _969_ns}})
 	return again, node
 }
 

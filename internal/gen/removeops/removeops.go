@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _807_found bool = false
-	var _ = _807_found
-	var _out1169 bool
+	var _805_found bool = false
+	var _ = _805_found
+	var _out1168 bool
+	var _ = _out1168
+	var _out1169 uint64
 	var _ = _out1169
-	var _out1170 uint64
-	var _ = _out1170
-	_out1169, _out1170 = d.Lookup(txn, dino, name, true)
-	_807_found = _out1169
-	ino = _out1170
-	if !_807_found {
+	_out1168, _out1169 = d.Lookup(txn, dino, name, true)
+	_805_found = _out1168
+	ino = _out1169
+	if !_805_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1171 *dbytes.Bytes
-		var _ = _out1171
-		_out1171 = dbytes.NewBytes(uint64(0))
-		ip = _out1171
+		var _out1170 *dbytes.Bytes
+		var _ = _out1170
+		_out1170 = dbytes.NewBytes(uint64(0))
+		ip = _out1170
 		return st, ino, ip
 	}
-	var _out1172 uint32
+	var _out1171 uint32
+	var _ = _out1171
+	var _out1172 *dbytes.Bytes
 	var _ = _out1172
-	var _out1173 *dbytes.Bytes
-	var _ = _out1173
-	_out1172, _out1173 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1172
-	ip = _out1173
+	_out1171, _out1172 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1171
+	ip = _out1172
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _808_no bool
-	var _ = _808_no
-	var _out1174 bool
-	var _ = _out1174
-	_out1174 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_808_no = _out1174
-	if _808_no {
+	var _806_no bool
+	var _ = _806_no
+	var _out1173 bool
+	var _ = _out1173
+	_out1173 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_806_no = _out1173
+	if _806_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _809_dots uint32 = 0
-	var _ = _809_dots
-	var _out1175 uint32
+	var _807_dots uint32 = 0
+	var _ = _807_dots
+	var _out1174 uint32
+	var _ = _out1174
+	var _out1175 *dbytes.Bytes
 	var _ = _out1175
-	var _out1176 *dbytes.Bytes
+	var _out1176 uint32
 	var _ = _out1176
-	var _out1177 uint32
-	var _ = _out1177
-	_out1175, _out1176, _out1177 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1175
-	before = _out1176
-	_809_dots = _out1177
+	_out1174, _out1175, _out1176 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1174
+	before = _out1175
+	_807_dots = _out1176
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _809_dots != uint32(0) {
+	if _807_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _809_dots == uint32(2) {
+			if sub && _807_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _810_w bool
-	var _ = _810_w
-	var _out1178 bool
-	var _ = _out1178
-	_out1178 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_810_w = _out1178
-	if !_810_w {
+	var _808_w bool
+	var _ = _808_w
+	var _out1177 bool
+	var _ = _out1177
+	_out1177 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_808_w = _out1177
+	if !_808_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _811_ino uint64 = 0
-	var _ = _811_ino
-	var _812_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _812_ip
-	var _out1179 uint32
+	var _809_ino uint64 = 0
+	var _ = _809_ino
+	var _810_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _810_ip
+	var _out1178 uint32
+	var _ = _out1178
+	var _out1179 uint64
 	var _ = _out1179
-	var _out1180 uint64
+	var _out1180 *dbytes.Bytes
 	var _ = _out1180
-	var _out1181 *dbytes.Bytes
-	var _ = _out1181
-	_out1179, _out1180, _out1181 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1179
-	_811_ino = _out1180
-	_812_ip = _out1181
+	_out1178, _out1179, _out1180 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1178
+	_809_ino = _out1179
+	_810_ip = _out1180
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _813_ty uint32
-	var _ = _813_ty
-	var _out1182 uint32
-	var _ = _out1182
-	_out1182 = inodeformat.Companion_Default___.GetTy(_812_ip)
-	_813_ty = _out1182
-	if _813_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _811_ty uint32
+	var _ = _811_ty
+	var _out1181 uint32
+	var _ = _out1181
+	_out1181 = inodeformat.Companion_Default___.GetTy(_810_ip)
+	_811_ty = _out1181
+	if _811_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _813_ty != permissions.Companion_Default___.DIR() && sub {
+	if _811_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _814_e bool
-		var _ = _814_e
-		var _out1183 bool
-		var _ = _out1183
-		_out1183 = d.IsEmpty(txn, _811_ino)
-		_814_e = _out1183
-		if !_814_e {
+		var _812_e bool
+		var _ = _812_e
+		var _out1182 bool
+		var _ = _out1182
+		_out1182 = d.IsEmpty(txn, _809_ino)
+		_812_e = _out1182
+		if !_812_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1184 uint32
+	var _out1183 uint32
+	var _ = _out1183
+	var _out1184 *dbytes.Bytes
 	var _ = _out1184
-	var _out1185 *dbytes.Bytes
+	var _out1185 bool
 	var _ = _out1185
-	var _out1186 bool
-	var _ = _out1186
-	_out1184, _out1185, _out1186 = Companion_Default___.TakeOut(txn, d, dino, name, _811_ino, sub, s, ns)
-	st = _out1184
-	after = _out1185
-	later = _out1186
+	_out1183, _out1184, _out1185 = Companion_Default___.TakeOut(txn, d, dino, name, _809_ino, sub, s, ns)
+	st = _out1183
+	after = _out1184
+	later = _out1185
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _815_ok bool
-	var _ = _815_ok
-	var _out1187 bool
-	var _ = _out1187
-	_out1187 = d.Remove(txn, dino, name)
-	_815_ok = _out1187
-	if !_815_ok {
+	var _813_ok bool
+	var _ = _813_ok
+	var _out1186 bool
+	var _ = _out1186
+	_out1186 = d.Remove(txn, dino, name)
+	_813_ok = _out1186
+	if !_813_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _816_freed bool = false
-	var _ = _816_freed
-	var _out1188 uint32
+	var _814_freed bool = false
+	var _ = _814_freed
+	var _out1187 uint32
+	var _ = _out1187
+	var _out1188 bool
 	var _ = _out1188
 	var _out1189 bool
 	var _ = _out1189
-	var _out1190 bool
-	var _ = _out1190
-	_out1188, _out1189, _out1190 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1188
-	_816_freed = _out1189
-	later = _out1190
+	_out1187, _out1188, _out1189 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1187
+	_814_freed = _out1188
+	later = _out1189
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1191 uint32
-		var _ = _out1191
-		_out1191 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1191
+		var _out1190 uint32
+		var _ = _out1190
+		_out1190 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1190
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1192 *dbytes.Bytes
-	var _ = _out1192
-	_out1192 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1192
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1191 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1191
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _817_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _817_ip
-	var _out1193 uint32
+	var _815_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _815_ip
+	var _out1192 uint32
+	var _ = _out1192
+	var _out1193 *dbytes.Bytes
 	var _ = _out1193
-	var _out1194 *dbytes.Bytes
-	var _ = _out1194
-	_out1193, _out1194 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1193
-	_817_ip = _out1194
+	_out1192, _out1193 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1192
+	_815_ip = _out1193
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _817_ip
-	var _818_ty uint32
-	var _ = _818_ty
+	node = _815_ip
+	var _816_ty uint32
+	var _ = _816_ty
+	var _out1194 uint32
+	var _ = _out1194
+	_out1194 = inodeformat.Companion_Default___.GetTy(_815_ip)
+	_816_ty = _out1194
+	var _817_dots uint32 = 0
+	var _ = _817_dots
 	var _out1195 uint32
 	var _ = _out1195
-	_out1195 = inodeformat.Companion_Default___.GetTy(_817_ip)
-	_818_ty = _out1195
-	var _819_dots uint32 = 0
-	var _ = _819_dots
-	var _out1196 uint32
+	var _out1196 *dbytes.Bytes
 	var _ = _out1196
-	var _out1197 *dbytes.Bytes
+	var _out1197 uint32
 	var _ = _out1197
-	var _out1198 uint32
-	var _ = _out1198
-	_out1196, _out1197, _out1198 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1196
-	before = _out1197
-	_819_dots = _out1198
+	_out1195, _out1196, _out1197 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1195
+	before = _out1196
+	_817_dots = _out1197
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _819_dots != uint32(0) {
+	if _817_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _818_ty == permissions.Companion_Default___.DIR() {
+	if _816_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _820_x bool
-	var _ = _820_x
-	var _out1199 bool
-	var _ = _out1199
-	_out1199 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_820_x = _out1199
-	if !_820_x {
+	var _818_x bool
+	var _ = _818_x
+	var _out1198 bool
+	var _ = _out1198
+	_out1198 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_818_x = _out1198
+	if !_818_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _821_found bool
-	var _ = _821_found
-	var _822_other uint64
-	var _ = _822_other
-	var _823_hint uint64
-	var _ = _823_hint
-	var _out1200 bool
+	var _819_found bool
+	var _ = _819_found
+	var _820_other uint64
+	var _ = _820_other
+	var _821_hint uint64
+	var _ = _821_hint
+	var _out1199 bool
+	var _ = _out1199
+	var _out1200 uint64
 	var _ = _out1200
 	var _out1201 uint64
 	var _ = _out1201
-	var _out1202 uint64
-	var _ = _out1202
-	_out1200, _out1201, _out1202 = d.LookupHint(txn, dino, name, true)
-	_821_found = _out1200
-	_822_other = _out1201
-	_823_hint = _out1202
-	if _821_found {
+	_out1199, _out1200, _out1201 = d.LookupHint(txn, dino, name, true)
+	_819_found = _out1199
+	_820_other = _out1200
+	_821_hint = _out1201
+	if _819_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _824_w bool
-	var _ = _824_w
-	var _out1203 bool
-	var _ = _out1203
-	_out1203 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_824_w = _out1203
-	if !_824_w {
+	var _822_w bool
+	var _ = _822_w
+	var _out1202 bool
+	var _ = _out1202
+	_out1202 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_822_w = _out1202
+	if !_822_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _825_nl uint32
-	var _ = _825_nl
-	var _out1204 uint32
-	var _ = _out1204
-	_out1204 = inodeformat.Companion_Default___.GetNlink(_817_ip)
-	_825_nl = _out1204
-	if _825_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _823_nl uint32
+	var _ = _823_nl
+	var _out1203 uint32
+	var _ = _out1203
+	_out1203 = inodeformat.Companion_Default___.GetNlink(_815_ip)
+	_823_nl = _out1203
+	if _823_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _826_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _826_np
-	var _out1205 uint32
+	var _824_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _824_np
+	var _out1204 uint32
+	var _ = _out1204
+	var _out1205 *dbytes.Bytes
 	var _ = _out1205
 	var _out1206 *dbytes.Bytes
 	var _ = _out1206
-	var _out1207 *dbytes.Bytes
-	var _ = _out1207
-	_out1205, _out1206, _out1207 = Companion_Default___.AddName(txn, d, ino, dino, name, _823_hint, _825_nl, s, ns)
-	st = _out1205
-	_826_np = _out1206
-	after = _out1207
+	_out1204, _out1205, _out1206 = Companion_Default___.AddName(txn, d, ino, dino, name, _821_hint, _823_nl, s, ns)
+	st = _out1204
+	_824_np = _out1205
+	after = _out1206
 	if st == uint32(0) {
-		node = _826_np
+		node = _824_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _827_ok bool
-	var _ = _827_ok
-	var _out1208 bool
-	var _ = _out1208
-	_out1208 = d.InsertAt(txn, dino, name, ino, hint)
-	_827_ok = _out1208
-	if !_827_ok {
+	var _825_ok bool
+	var _ = _825_ok
+	var _out1207 bool
+	var _ = _out1207
+	_out1207 = d.InsertAt(txn, dino, name, ino, hint)
+	_825_ok = _out1207
+	if !_825_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
+	var _out1208 *dbytes.Bytes
+	var _ = _out1208
+	_out1208 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1208
 	var _out1209 *dbytes.Bytes
 	var _ = _out1209
-	_out1209 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1209
-	var _out1210 *dbytes.Bytes
-	var _ = _out1210
-	_out1210 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1210
+	_out1209 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1209
 	return st, node, after
 }
 

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _828_at uint64
-	var _ = _828_at
-	_828_at = x
-	var _829_n uint64
-	var _ = _829_n
-	_829_n = uint64(0)
-	for _829_n < Companion_Default___.MAXDEPTH() {
-		if _828_at == top {
+	var _826_at uint64
+	var _ = _826_at
+	_826_at = x
+	var _827_n uint64
+	var _ = _827_n
+	_827_n = uint64(0)
+	for _827_n < Companion_Default___.MAXDEPTH() {
+		if _826_at == top {
 			below = true
 			return st, below
 		}
-		if _828_at == procedurebase.Companion_Default___.ROOT() {
+		if _826_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _830_ip *dbytes.Bytes
-		var _ = _830_ip
-		var _out1211 *dbytes.Bytes
+		var _828_ip *dbytes.Bytes
+		var _ = _828_ip
+		var _out1210 *dbytes.Bytes
+		var _ = _out1210
+		_out1210 = d.Fs.GetInode(txn, _826_at, false)
+		_828_ip = _out1210
+		var _out1211 uint64
 		var _ = _out1211
-		_out1211 = d.Fs.GetInode(txn, _828_at, false)
-		_830_ip = _out1211
-		var _out1212 uint64
-		var _ = _out1212
-		_out1212 = inodeformat.Companion_Default___.GetParent(_830_ip)
-		_828_at = _out1212
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _828_at) {
+		_out1211 = inodeformat.Companion_Default___.GetParent(_828_ip)
+		_826_at = _out1211
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _826_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_829_n = _829_n + uint64(1)
+		_827_n = _827_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _831_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _831_ip
-	var _out1213 uint32
+	var _829_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _829_ip
+	var _out1212 uint32
+	var _ = _out1212
+	var _out1213 *dbytes.Bytes
 	var _ = _out1213
-	var _out1214 *dbytes.Bytes
+	_out1212, _out1213 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1212
+	_829_ip = _out1213
+	var _830_ty uint32
+	var _ = _830_ty
+	var _out1214 uint32
 	var _ = _out1214
-	_out1213, _out1214 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1213
-	_831_ip = _out1214
-	var _832_ty uint32
-	var _ = _832_ty
-	var _out1215 uint32
+	_out1214 = inodeformat.Companion_Default___.GetTy(_829_ip)
+	_830_ty = _out1214
+	var _831_no bool
+	var _ = _831_no
+	var _out1215 bool
 	var _ = _out1215
-	_out1215 = inodeformat.Companion_Default___.GetTy(_831_ip)
-	_832_ty = _out1215
-	var _833_no bool
-	var _ = _833_no
-	var _out1216 bool
-	var _ = _out1216
-	_out1216 = permissions.Companion_Default___.Sticky(c, tdir, _831_ip)
-	_833_no = _out1216
-	if _833_no {
+	_out1215 = permissions.Companion_Default___.Sticky(c, tdir, _829_ip)
+	_831_no = _out1215
+	if _831_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _832_ty != permissions.Companion_Default___.DIR() {
+	if dir && _830_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _832_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _830_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _834_e bool
-		var _ = _834_e
-		var _out1217 bool
-		var _ = _out1217
-		_out1217 = d.IsEmpty(txn, dst)
-		_834_e = _out1217
-		if !_834_e {
+		var _832_e bool
+		var _ = _832_e
+		var _out1216 bool
+		var _ = _out1216
+		_out1216 = d.IsEmpty(txn, dst)
+		_832_e = _out1216
+		if !_832_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _835_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _835_ip
-	var _out1218 uint32
+	var _833_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _833_ip
+	var _out1217 uint32
+	var _ = _out1217
+	var _out1218 *dbytes.Bytes
 	var _ = _out1218
-	var _out1219 *dbytes.Bytes
+	_out1217, _out1218 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1217
+	_833_ip = _out1218
+	var _834_ty uint32
+	var _ = _834_ty
+	var _out1219 uint32
 	var _ = _out1219
-	_out1218, _out1219 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1218
-	_835_ip = _out1219
-	var _836_ty uint32
-	var _ = _836_ty
-	var _out1220 uint32
+	_out1219 = inodeformat.Companion_Default___.GetTy(_833_ip)
+	_834_ty = _out1219
+	var _835_no bool
+	var _ = _835_no
+	var _out1220 bool
 	var _ = _out1220
-	_out1220 = inodeformat.Companion_Default___.GetTy(_835_ip)
-	_836_ty = _out1220
-	var _837_no bool
-	var _ = _837_no
-	var _out1221 bool
-	var _ = _out1221
-	_out1221 = permissions.Companion_Default___.Sticky(c, fdir, _835_ip)
-	_837_no = _out1221
-	if _837_no {
+	_out1220 = permissions.Companion_Default___.Sticky(c, fdir, _833_ip)
+	_835_no = _out1220
+	if _835_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _836_ty == permissions.Companion_Default___.DIR() {
+	if _834_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _838_below bool = false
-		var _ = _838_below
-		var _out1222 uint32
+		var _836_below bool = false
+		var _ = _836_below
+		var _out1221 uint32
+		var _ = _out1221
+		var _out1222 bool
 		var _ = _out1222
-		var _out1223 bool
-		var _ = _out1223
-		_out1222, _out1223 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1222
-		_838_below = _out1223
+		_out1221, _out1222 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1221
+		_836_below = _out1222
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _838_below {
+		if _836_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _839_w bool
-		var _ = _839_w
-		var _out1224 bool
-		var _ = _out1224
-		_out1224 = permissions.Companion_Default___.May(c, _835_ip, permissions.Companion_Default___.MAYW())
-		_839_w = _out1224
-		if fino != tino && !_839_w {
+		var _837_w bool
+		var _ = _837_w
+		var _out1223 bool
+		var _ = _out1223
+		_out1223 = permissions.Companion_Default___.May(c, _833_ip, permissions.Companion_Default___.MAYW())
+		_837_w = _out1223
+		if fino != tino && !_837_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _840_wf bool
-	var _ = _840_wf
+	var _838_wf bool
+	var _ = _838_wf
+	var _out1224 bool
+	var _ = _out1224
+	_out1224 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_838_wf = _out1224
+	var _839_wt bool
+	var _ = _839_wt
 	var _out1225 bool
 	var _ = _out1225
-	_out1225 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_840_wf = _out1225
-	var _841_wt bool
-	var _ = _841_wt
-	var _out1226 bool
-	var _ = _out1226
-	_out1226 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_841_wt = _out1226
-	if !_840_wf || !_841_wt {
+	_out1225 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_839_wt = _out1225
+	if !_838_wf || !_839_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _842_there bool = false
-	var _ = _842_there
-	var _out1227 bool
+	var _840_there bool = false
+	var _ = _840_there
+	var _out1226 bool
+	var _ = _out1226
+	var _out1227 uint64
 	var _ = _out1227
-	var _out1228 uint64
-	var _ = _out1228
-	_out1227, _out1228 = d.Lookup(txn, fino, fname, true)
-	_842_there = _out1227
-	src = _out1228
-	if !_842_there {
+	_out1226, _out1227 = d.Lookup(txn, fino, fname, true)
+	_840_there = _out1226
+	src = _out1227
+	if !_840_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1229 bool
+	var _out1228 bool
+	var _ = _out1228
+	var _out1229 uint64
 	var _ = _out1229
-	var _out1230 uint64
-	var _ = _out1230
-	_out1229, _out1230 = d.Lookup(txn, tino, tname, true)
-	found = _out1229
-	dst = _out1230
+	_out1228, _out1229 = d.Lookup(txn, tino, tname, true)
+	found = _out1228
+	dst = _out1229
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1231 uint32
+	var _out1230 uint32
+	var _ = _out1230
+	var _out1231 bool
 	var _ = _out1231
-	var _out1232 bool
-	var _ = _out1232
-	_out1231, _out1232 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1231
-	dir = _out1232
+	_out1230, _out1231 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1230
+	dir = _out1231
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1233 uint32
-	var _ = _out1233
-	_out1233 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1233
+	var _out1232 uint32
+	var _ = _out1232
+	_out1232 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1232
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _843_ok bool = false
-	var _ = _843_ok
+	var _841_ok bool = false
+	var _ = _841_ok
 	if found {
+		var _out1233 bool
+		var _ = _out1233
+		_out1233 = d.Replace(txn, tino, tname, src)
+		_841_ok = _out1233
+	} else {
 		var _out1234 bool
 		var _ = _out1234
-		_out1234 = d.Replace(txn, tino, tname, src)
-		_843_ok = _out1234
-	} else {
-		var _out1235 bool
-		var _ = _out1235
-		_out1235 = d.Insert(txn, tino, tname, src)
-		_843_ok = _out1235
+		_out1234 = d.Insert(txn, tino, tname, src)
+		_841_ok = _out1234
 	}
-	if !_843_ok {
+	if !_841_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1236 bool
-	var _ = _out1236
-	_out1236 = d.Remove(txn, fino, fname)
-	_843_ok = _out1236
-	if !_843_ok {
+	var _out1235 bool
+	var _ = _out1235
+	_out1235 = d.Remove(txn, fino, fname)
+	_841_ok = _out1235
+	if !_841_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1237 uint32
+		var _out1236 uint32
+		var _ = _out1236
+		var _out1237 bool
 		var _ = _out1237
 		var _out1238 bool
 		var _ = _out1238
-		var _out1239 bool
-		var _ = _out1239
-		_out1237, _out1238, _out1239 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1237
-		freed = _out1238
-		later = _out1239
+		_out1236, _out1237, _out1238 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1236
+		freed = _out1237
+		later = _out1238
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1240 *dbytes.Bytes
-	var _ = _out1240
-	_out1240 = dbytes.NewBytes(uint64(0))
-	fafter = _out1240
+	var _out1239 *dbytes.Bytes
+	var _ = _out1239
+	_out1239 = dbytes.NewBytes(uint64(0))
+	fafter = _out1239
 	tafter = fafter
-	var _out1241 uint32
-	var _ = _out1241
-	_out1241 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1241
+	var _out1240 uint32
+	var _ = _out1240
+	_out1240 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1240
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
+	var _out1241 *dbytes.Bytes
+	var _ = _out1241
 	var _out1242 *dbytes.Bytes
 	var _ = _out1242
-	var _out1243 *dbytes.Bytes
-	var _ = _out1243
-	_out1242, _out1243 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1242
-	tafter = _out1243
+	_out1241, _out1242 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1241
+	tafter = _out1242
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1244 uint32
-		var _ = _out1244
-		_out1244 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1244
+		var _out1243 uint32
+		var _ = _out1243
+		_out1243 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1243
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _844_ip *dbytes.Bytes
-		var _ = _844_ip
-		var _out1245 *dbytes.Bytes
+		var _842_ip *dbytes.Bytes
+		var _ = _842_ip
+		var _out1244 *dbytes.Bytes
+		var _ = _out1244
+		_out1244 = d.Fs.GetInode(txn, src, true)
+		_842_ip = _out1244
+		inodeformat.Companion_Default___.SetParent(_842_ip, tino)
+		d.PutInode(txn, src, _842_ip)
+		var _out1245 uint32
 		var _ = _out1245
-		_out1245 = d.Fs.GetInode(txn, src, true)
-		_844_ip = _out1245
-		inodeformat.Companion_Default___.SetParent(_844_ip, tino)
-		d.PutInode(txn, src, _844_ip)
-		var _out1246 uint32
-		var _ = _out1246
-		_out1246 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1246
+		_out1245 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1245
 		if st != uint32(0) {
 			return st
 		}
-		var _out1247 uint32
-		var _ = _out1247
-		_out1247 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1247
+		var _out1246 uint32
+		var _ = _out1246
+		_out1246 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1246
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _845_ip *dbytes.Bytes
-	var _ = _845_ip
-	var _out1248 *dbytes.Bytes
+	var _843_ip *dbytes.Bytes
+	var _ = _843_ip
+	var _out1247 *dbytes.Bytes
+	var _ = _out1247
+	_out1247 = d.Fs.GetInode(txn, src, true)
+	_843_ip = _out1247
+	var _844_ts uint64
+	var _ = _844_ts
+	var _845_tns uint32
+	var _ = _845_tns
+	var _out1248 uint64
 	var _ = _out1248
-	_out1248 = d.Fs.GetInode(txn, src, true)
-	_845_ip = _out1248
-	var _846_ts uint64
-	var _ = _846_ts
-	var _847_tns uint32
-	var _ = _847_tns
-	var _out1249 uint64
+	var _out1249 uint32
 	var _ = _out1249
-	var _out1250 uint32
+	_out1248, _out1249 = attributechanges.Companion_Default___.Stamp(_843_ip, s, ns)
+	_844_ts = _out1248
+	_845_tns = _out1249
+	inodeformat.Companion_Default___.SetCtime(_843_ip, _844_ts, _845_tns)
+	d.PutInode(txn, src, _843_ip)
+	var _out1250 *dbytes.Bytes
 	var _ = _out1250
-	_out1249, _out1250 = attributechanges.Companion_Default___.Stamp(_845_ip, s, ns)
-	_846_ts = _out1249
-	_847_tns = _out1250
-	inodeformat.Companion_Default___.SetCtime(_845_ip, _846_ts, _847_tns)
-	d.PutInode(txn, src, _845_ip)
-	var _out1251 *dbytes.Bytes
-	var _ = _out1251
-	_out1251 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1251
+	_out1250 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1250
 	tafter = fafter
 	if fino != tino {
-		var _out1252 *dbytes.Bytes
-		var _ = _out1252
-		_out1252 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1252
+		var _out1251 *dbytes.Bytes
+		var _ = _out1251
+		_out1251 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1251
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1253 uint32
+	var _out1252 uint32
+	var _ = _out1252
+	var _out1253 *dbytes.Bytes
 	var _ = _out1253
-	var _out1254 *dbytes.Bytes
+	_out1252, _out1253 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1252
+	fdir = _out1253
+	var _846_tst uint32 = 0
+	var _ = _846_tst
+	var _out1254 uint32
 	var _ = _out1254
-	_out1253, _out1254 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1253
-	fdir = _out1254
-	var _848_tst uint32 = 0
-	var _ = _848_tst
-	var _out1255 uint32
+	var _out1255 *dbytes.Bytes
 	var _ = _out1255
-	var _out1256 *dbytes.Bytes
-	var _ = _out1256
-	_out1255, _out1256 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_848_tst = _out1255
-	tdir = _out1256
+	_out1254, _out1255 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_846_tst = _out1254
+	tdir = _out1255
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _848_tst != uint32(0) {
-		st = _848_tst
+	if _846_tst != uint32(0) {
+		st = _846_tst
 		return st, fdir, tdir
 	}
-	var _849_fdots uint32 = 0
-	var _ = _849_fdots
-	var _850_tdots uint32 = 0
-	var _ = _850_tdots
+	var _847_fdots uint32 = 0
+	var _ = _847_fdots
+	var _848_tdots uint32 = 0
+	var _ = _848_tdots
+	var _out1256 uint32
+	var _ = _out1256
 	var _out1257 uint32
 	var _ = _out1257
-	var _out1258 uint32
-	var _ = _out1258
-	_out1257, _out1258 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1257
-	_849_fdots = _out1258
+	_out1256, _out1257 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1256
+	_847_fdots = _out1257
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
+	var _out1258 uint32
+	var _ = _out1258
 	var _out1259 uint32
 	var _ = _out1259
-	var _out1260 uint32
-	var _ = _out1260
-	_out1259, _out1260 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1259
-	_850_tdots = _out1260
-	if st == uint32(0) && (_849_fdots != uint32(0) || _850_tdots != uint32(0)) {
+	_out1258, _out1259 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1258
+	_848_tdots = _out1259
+	if st == uint32(0) && (_847_fdots != uint32(0) || _848_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1261 uint32
+	var _out1260 uint32
+	var _ = _out1260
+	var _out1261 *dbytes.Bytes
 	var _ = _out1261
 	var _out1262 *dbytes.Bytes
 	var _ = _out1262
-	var _out1263 *dbytes.Bytes
-	var _ = _out1263
-	_out1261, _out1262, _out1263 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1261
-	fbefore = _out1262
-	tbefore = _out1263
+	_out1260, _out1261, _out1262 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1260
+	fbefore = _out1261
+	tbefore = _out1262
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _851_done bool = false
-	var _ = _851_done
-	var _852_found bool = false
-	var _ = _852_found
-	var _853_src uint64 = 0
-	var _ = _853_src
-	var _854_dst uint64 = 0
-	var _ = _854_dst
-	var _855_dir bool = false
-	var _ = _855_dir
-	var _out1264 uint32
+	var _849_done bool = false
+	var _ = _849_done
+	var _850_found bool = false
+	var _ = _850_found
+	var _851_src uint64 = 0
+	var _ = _851_src
+	var _852_dst uint64 = 0
+	var _ = _852_dst
+	var _853_dir bool = false
+	var _ = _853_dir
+	var _out1263 uint32
+	var _ = _out1263
+	var _out1264 bool
 	var _ = _out1264
-	var _out1265 bool
+	var _out1265 uint64
 	var _ = _out1265
-	var _out1266 uint64
+	var _out1266 bool
 	var _ = _out1266
 	var _out1267 bool
 	var _ = _out1267
-	var _out1268 bool
+	var _out1268 uint64
 	var _ = _out1268
-	var _out1269 uint64
-	var _ = _out1269
-	_out1264, _out1265, _out1266, _out1267, _out1268, _out1269 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1264
-	_851_done = _out1265
-	_853_src = _out1266
-	_855_dir = _out1267
-	_852_found = _out1268
-	_854_dst = _out1269
+	_out1263, _out1264, _out1265, _out1266, _out1267, _out1268 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1263
+	_849_done = _out1264
+	_851_src = _out1265
+	_853_dir = _out1266
+	_850_found = _out1267
+	_852_dst = _out1268
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _851_done {
+	if _849_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _856_fr bool = false
-	var _ = _856_fr
-	var _out1270 uint32
+	var _854_fr bool = false
+	var _ = _854_fr
+	var _out1269 uint32
+	var _ = _out1269
+	var _out1270 bool
 	var _ = _out1270
 	var _out1271 bool
 	var _ = _out1271
-	var _out1272 bool
-	var _ = _out1272
-	_out1270, _out1271, _out1272 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _853_src, _852_found, _854_dst, s, ns)
-	st = _out1270
-	_856_fr = _out1271
-	later = _out1272
+	_out1269, _out1270, _out1271 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _851_src, _850_found, _852_dst, s, ns)
+	st = _out1269
+	_854_fr = _out1270
+	later = _out1271
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1273 uint32
+	var _out1272 uint32
+	var _ = _out1272
+	var _out1273 *dbytes.Bytes
 	var _ = _out1273
 	var _out1274 *dbytes.Bytes
 	var _ = _out1274
-	var _out1275 *dbytes.Bytes
-	var _ = _out1275
-	_out1273, _out1274, _out1275 = Companion_Default___.Finish(txn, d, fino, tino, _853_src, _855_dir, _852_found && _855_dir, s, ns)
-	st = _out1273
-	fafter = _out1274
-	tafter = _out1275
+	_out1272, _out1273, _out1274 = Companion_Default___.Finish(txn, d, fino, tino, _851_src, _853_dir, _850_found && _853_dir, s, ns)
+	st = _out1272
+	fafter = _out1273
+	tafter = _out1274
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

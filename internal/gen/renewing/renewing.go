@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _864_g volumegeometry.Geo
-	var _ = _864_g
-	_864_g = d.Fs.Geo
-	var _865_s *blockstore.BlockFs
-	var _ = _865_s
-	_865_s = d.Fs.Fs.Fs
-	if _864_g.Dtor_ibm() <= a && a < _864_g.Dtor_itab() {
-		var _866_bit bool
-		var _ = _866_bit
-		var _out1285 bool
+	var _862_g volumegeometry.Geo
+	var _ = _862_g
+	_862_g = d.Fs.Geo
+	var _863_s *blockstore.BlockFs
+	var _ = _863_s
+	_863_s = d.Fs.Fs.Fs
+	if _862_g.Dtor_ibm() <= a && a < _862_g.Dtor_itab() {
+		var _864_bit bool
+		var _ = _864_bit
+		var _out1284 bool
+		var _ = _out1284
+		_out1284 = txn.ReadBit(a, uint64(0), true)
+		_864_bit = _out1284
+		txn.WriteBit(a, uint64(0), _864_bit)
+	} else if _862_g.Dtor_itab() <= a && a < _862_g.Dtor_slot0() {
+		var _865_ino *dbytes.Bytes
+		var _ = _865_ino
+		var _out1285 *dbytes.Bytes
 		var _ = _out1285
-		_out1285 = txn.ReadBit(a, uint64(0), true)
-		_866_bit = _out1285
-		txn.WriteBit(a, uint64(0), _866_bit)
-	} else if _864_g.Dtor_itab() <= a && a < _864_g.Dtor_slot0() {
-		var _867_ino *dbytes.Bytes
-		var _ = _867_ino
-		var _out1286 *dbytes.Bytes
+		_out1285 = txn.ReadInode(a, uint64(0), true)
+		_865_ino = _out1285
+		txn.WriteInode(a, uint64(0), _865_ino)
+	} else if _862_g.Dtor_data0() <= a && a < _862_g.Dtor_data1() {
+		var _866_unused bool
+		var _ = _866_unused
+		var _out1286 bool
 		var _ = _out1286
-		_out1286 = txn.ReadInode(a, uint64(0), true)
-		_867_ino = _out1286
-		txn.WriteInode(a, uint64(0), _867_ino)
-	} else if _864_g.Dtor_data0() <= a && a < _864_g.Dtor_data1() {
-		var _868_unused bool
-		var _ = _868_unused
-		var _out1287 bool
-		var _ = _out1287
-		_out1287 = _865_s.FreeBit(txn, a)
-		_868_unused = _out1287
-		if _868_unused {
+		_out1286 = _863_s.FreeBit(txn, a)
+		_866_unused = _out1286
+		if _866_unused {
 			wrote = false
 			return wrote
 		}
-		var _869_b *dbytes.Blk
-		var _ = _869_b
-		var _out1288 *dbytes.Blk
+		var _867_b *dbytes.Blk
+		var _ = _867_b
+		var _out1287 *dbytes.Blk
+		var _ = _out1287
+		_out1287 = txn.ReadBlock(a, true)
+		_867_b = _out1287
+		var _868_y *dbytes.Bytes
+		var _ = _868_y
+		var _out1288 *dbytes.Bytes
 		var _ = _out1288
-		_out1288 = txn.ReadBlock(a, true)
-		_869_b = _out1288
-		var _870_y *dbytes.Bytes
-		var _ = _870_y
-		var _out1289 *dbytes.Bytes
-		var _ = _out1289
-		_out1289 = _869_b.Thaw()
-		_870_y = _out1289
-		txn.WriteBlock(a, _870_y)
+		_out1288 = _867_b.Thaw()
+		_868_y = _out1288
+		txn.WriteBlock(a, _868_y)
 	} else {
 		wrote = false
 		return wrote

@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _422_left uint64
-	var _ = _422_left
-	_422_left = max
-	var _423_ck uint64
-	var _ = _423_ck
-	var _424_cj uint64
-	var _ = _424_cj
-	_423_ck, _424_cj = uint64(15), uint64(0)
-	var _425_pb *dbytes.Blk
-	var _ = _425_pb
-	var _out602 *dbytes.Blk
-	var _ = _out602
-	_out602 = dbytes.ZeroBlk()
-	_425_pb = _out602
-	for m < top && uint64(0) < _422_left {
-		var _426_k uint64
-		var _ = _426_k
-		var _427_j uint64
-		var _ = _427_j
-		_426_k, _427_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _428_bn uint64 = 0
-		var _ = _428_bn
+	var _420_left uint64
+	var _ = _420_left
+	_420_left = max
+	var _421_ck uint64
+	var _ = _421_ck
+	var _422_cj uint64
+	var _ = _422_cj
+	_421_ck, _422_cj = uint64(15), uint64(0)
+	var _423_pb *dbytes.Blk
+	var _ = _423_pb
+	var _out601 *dbytes.Blk
+	var _ = _out601
+	_out601 = dbytes.ZeroBlk()
+	_423_pb = _out601
+	for m < top && uint64(0) < _420_left {
+		var _424_k uint64
+		var _ = _424_k
+		var _425_j uint64
+		var _ = _425_j
+		_424_k, _425_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _426_bn uint64 = 0
+		var _ = _426_bn
+		var _out602 uint64
+		var _ = _out602
 		var _out603 uint64
 		var _ = _out603
 		var _out604 uint64
 		var _ = _out604
-		var _out605 uint64
+		var _out605 *dbytes.Blk
 		var _ = _out605
-		var _out606 *dbytes.Blk
-		var _ = _out606
-		_out603, _out604, _out605, _out606 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _423_ck, _424_cj, _425_pb)
-		_428_bn = _out603
-		_423_ck = _out604
-		_424_cj = _out605
-		_425_pb = _out606
-		if _428_bn != uint64(0) != there {
+		_out602, _out603, _out604, _out605 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _421_ck, _422_cj, _423_pb)
+		_426_bn = _out602
+		_421_ck = _out603
+		_422_cj = _out604
+		_423_pb = _out605
+		if _426_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _429_next uint64
-		var _ = _429_next
-		_429_next = m + uint64(1)
-		if _428_bn == uint64(0) && uint64(12) <= _426_k && (_427_j%uint64(512) == uint64(0) || _422_left == max) {
-			var _430_d uint64
-			var _ = _430_d
-			var _out607 uint64
-			var _ = _out607
-			_out607 = shrinking.Companion_Default___.Missing(x, txn, ip, _426_k, _427_j, excl)
-			_430_d = _out607
-			_429_next = Companion_Default___.Behind(m, _430_d)
-			if top < _429_next {
-				_429_next = top
+		var _427_next uint64
+		var _ = _427_next
+		_427_next = m + uint64(1)
+		if _426_bn == uint64(0) && uint64(12) <= _424_k && (_425_j%uint64(512) == uint64(0) || _420_left == max) {
+			var _428_d uint64
+			var _ = _428_d
+			var _out606 uint64
+			var _ = _out606
+			_out606 = shrinking.Companion_Default___.Missing(x, txn, ip, _424_k, _425_j, excl)
+			_428_d = _out606
+			_427_next = Companion_Default___.Behind(m, _428_d)
+			if top < _427_next {
+				_427_next = top
 			}
 		}
-		m = _429_next
-		_422_left = _422_left - uint64(1)
+		m = _427_next
+		_420_left = _420_left - uint64(1)
 	}
 	return m, found
 }

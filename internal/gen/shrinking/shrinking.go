@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _405_bn uint64
-		var _ = _405_bn
-		var _out594 uint64
-		var _ = _out594
-		_out594 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_405_bn = _out594
-		if _405_bn == uint64(0) {
+		var _403_bn uint64
+		var _ = _403_bn
+		var _out593 uint64
+		var _ = _out593
+		_out593 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_403_bn = _out593
+		if _403_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _406_k uint64
-	var _ = _406_k
-	_406_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _407_lev uint64
-	var _ = _407_lev
-	_407_lev = positions.Companion_Default___.MaxLev(_406_k)
-	var _408_jp uint64
-	var _ = _408_jp
-	_408_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _409_pb *dbytes.Blk
-	var _ = _409_pb
-	var _out595 *dbytes.Blk
+	var _404_k uint64
+	var _ = _404_k
+	_404_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _405_lev uint64
+	var _ = _405_lev
+	_405_lev = positions.Companion_Default___.MaxLev(_404_k)
+	var _406_jp uint64
+	var _ = _406_jp
+	_406_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _407_pb *dbytes.Blk
+	var _ = _407_pb
+	var _out594 *dbytes.Blk
+	var _ = _out594
+	_out594 = x.Fs.ReadBlock(txn, pn, true)
+	_407_pb = _out594
+	var _408_t *dbytes.Bytes
+	var _ = _408_t
+	var _out595 *dbytes.Bytes
 	var _ = _out595
-	_out595 = x.Fs.ReadBlock(txn, pn, true)
-	_409_pb = _out595
-	var _410_t *dbytes.Bytes
-	var _ = _410_t
-	var _out596 *dbytes.Bytes
-	var _ = _out596
-	_out596 = _409_pb.Thaw()
-	_410_t = _out596
+	_out595 = _407_pb.Thaw()
+	_408_t = _out595
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _411_l uint64
-		var _ = _411_l
-		_411_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_411_l) != _406_k || positions.Companion_Default___.FlatJ(_411_l)/uint64(512) != _408_jp {
+		var _409_l uint64
+		var _ = _409_l
+		_409_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_409_l) != _404_k || positions.Companion_Default___.FlatJ(_409_l)/uint64(512) != _406_jp {
 			goto L5
 		}
-		var _412_j uint64
-		var _ = _412_j
-		_412_j = positions.Companion_Default___.FlatJ(_411_l)
-		var _413_bn uint64
-		var _ = _413_bn
-		_413_bn = _410_t.U64(uint64(8) * (_412_j % uint64(512)))
-		if _413_bn == uint64(0) {
+		var _410_j uint64
+		var _ = _410_j
+		_410_j = positions.Companion_Default___.FlatJ(_409_l)
+		var _411_bn uint64
+		var _ = _411_bn
+		_411_bn = _408_t.U64(uint64(8) * (_410_j % uint64(512)))
+		if _411_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _410_t, pn, _413_bn, _412_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _408_t, pn, _411_bn, _410_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _411_l
+		m = _409_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _410_t)
+		x.CloseParent(txn, pn, _408_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _414_bn uint64
-	var _ = _414_bn
-	var _out597 uint64
-	var _ = _out597
-	_out597 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_414_bn = _out597
-	if _414_bn == uint64(0) {
+	var _412_bn uint64
+	var _ = _412_bn
+	var _out596 uint64
+	var _ = _out596
+	_out596 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_412_bn = _out596
+	if _412_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _415_left uint64
-	var _ = _415_left
-	_415_left = max
-	for lo < m && uint64(0) < _415_left {
-		var _416_k uint64
-		var _ = _416_k
-		var _417_j uint64
-		var _ = _417_j
-		_416_k, _417_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _418_l uint64
-		var _ = _418_l
-		var _419_freed uint64
-		var _ = _419_freed
-		_418_l, _419_freed = uint64(0), uint64(1)
-		var _420_d uint64
-		var _ = _420_d
-		var _out598 uint64
-		var _ = _out598
-		_out598 = Companion_Default___.Missing(x, txn, ip, _416_k, _417_j, true)
-		_420_d = _out598
-		if uint64(0) < _420_d || _416_k < uint64(12) {
-			_418_l = allocatedrange.Companion_Default___.BaseOf(_416_k) + allocatedrange.Companion_Default___.First512(_417_j, _420_d)
-			if _418_l < lo {
-				_418_l = lo
+	var _413_left uint64
+	var _ = _413_left
+	_413_left = max
+	for lo < m && uint64(0) < _413_left {
+		var _414_k uint64
+		var _ = _414_k
+		var _415_j uint64
+		var _ = _415_j
+		_414_k, _415_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _416_l uint64
+		var _ = _416_l
+		var _417_freed uint64
+		var _ = _417_freed
+		_416_l, _417_freed = uint64(0), uint64(1)
+		var _418_d uint64
+		var _ = _418_d
+		var _out597 uint64
+		var _ = _out597
+		_out597 = Companion_Default___.Missing(x, txn, ip, _414_k, _415_j, true)
+		_418_d = _out597
+		if uint64(0) < _418_d || _414_k < uint64(12) {
+			_416_l = allocatedrange.Companion_Default___.BaseOf(_414_k) + allocatedrange.Companion_Default___.First512(_415_j, _418_d)
+			if _416_l < lo {
+				_416_l = lo
 			}
-			if _420_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _416_k)
+			if _418_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _414_k)
 			} else {
 			}
 		} else {
-			var _421_pn uint64
-			var _ = _421_pn
+			var _419_pn uint64
+			var _ = _419_pn
+			var _out598 uint64
+			var _ = _out598
+			_out598 = x.Resolve(txn, ip, _414_k, positions.Companion_Default___.MaxLev(_414_k)-uint64(1), _415_j/uint64(512), true)
+			_419_pn = _out598
 			var _out599 uint64
 			var _ = _out599
-			_out599 = x.Resolve(txn, ip, _416_k, positions.Companion_Default___.MaxLev(_416_k)-uint64(1), _417_j/uint64(512), true)
-			_421_pn = _out599
 			var _out600 uint64
 			var _ = _out600
-			var _out601 uint64
-			var _ = _out601
-			_out600, _out601 = Companion_Default___.CutRun(x, txn, ip, _421_pn, ino, m, lo, _415_left)
-			_418_l = _out600
-			_419_freed = _out601
-			if _419_freed == uint64(0) {
-				_419_freed = uint64(1)
+			_out599, _out600 = Companion_Default___.CutRun(x, txn, ip, _419_pn, ino, m, lo, _413_left)
+			_416_l = _out599
+			_417_freed = _out600
+			if _417_freed == uint64(0) {
+				_417_freed = uint64(1)
 			}
 		}
-		if _420_d < positions.Companion_Default___.MaxLev(_416_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _416_k, positions.Companion_Default___.MaxLev(_416_k)-_420_d-uint64(1), allocatedrange.Companion_Default___.Up512(_417_j, _420_d+uint64(1)))
+		if _418_d < positions.Companion_Default___.MaxLev(_414_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _414_k, positions.Companion_Default___.MaxLev(_414_k)-_418_d-uint64(1), allocatedrange.Companion_Default___.Up512(_415_j, _418_d+uint64(1)))
 		}
-		_415_left = _415_left - _419_freed
-		m = _418_l
+		_413_left = _413_left - _417_freed
+		m = _416_l
 	}
 	return m
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1326 *dbytes.Bytes
-		var _ = _out1326
-		_out1326 = dbytes.NewBytes(uint64(0))
-		gs = _out1326
+		var _out1325 *dbytes.Bytes
+		var _ = _out1325
+		_out1325 = dbytes.NewBytes(uint64(0))
+		gs = _out1325
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _909_n uint64
-	var _ = _909_n
-	_909_n = gids.Len() / uint64(4)
-	var _910_out *dbytes.Bytes
-	var _ = _910_out
-	var _out1327 *dbytes.Bytes
-	var _ = _out1327
-	_out1327 = dbytes.NewBytes(uint64(4) * _909_n)
-	_910_out = _out1327
-	var _911_i uint64
-	var _ = _911_i
-	_911_i = uint64(0)
-	for _911_i < _909_n {
-		var _912_x uint32
-		var _ = _912_x
-		_912_x = gids.U32(uint64(4) * _911_i)
-		if _912_x == uint32(0) {
-			_912_x = anonGid
+	var _907_n uint64
+	var _ = _907_n
+	_907_n = gids.Len() / uint64(4)
+	var _908_out *dbytes.Bytes
+	var _ = _908_out
+	var _out1326 *dbytes.Bytes
+	var _ = _out1326
+	_out1326 = dbytes.NewBytes(uint64(4) * _907_n)
+	_908_out = _out1326
+	var _909_i uint64
+	var _ = _909_i
+	_909_i = uint64(0)
+	for _909_i < _907_n {
+		var _910_x uint32
+		var _ = _910_x
+		_910_x = gids.U32(uint64(4) * _909_i)
+		if _910_x == uint32(0) {
+			_910_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_910_out, uint64(4)*_911_i, _912_x)
-		_911_i = _911_i + uint64(1)
+		marshal.Companion_Default___.Put32(_908_out, uint64(4)*_909_i, _910_x)
+		_909_i = _909_i + uint64(1)
 	}
-	gs = _910_out
+	gs = _908_out
 	return u, g, gs
 }
 

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _554_n uint64
-	var _ = _554_n
-	var _out728 uint64
+	var _552_n uint64
+	var _ = _552_n
+	var _out727 uint64
+	var _ = _out727
+	_out727 = d.Size()
+	_552_n = _out727
+	var _553_z *dbytes.Blk
+	var _ = _553_z
+	var _out728 *dbytes.Blk
 	var _ = _out728
-	_out728 = d.Size()
-	_554_n = _out728
-	var _555_z *dbytes.Blk
-	var _ = _555_z
-	var _out729 *dbytes.Blk
+	_out728 = dbytes.ZeroBlk()
+	_553_z = _out728
+	var _out729 bool
 	var _ = _out729
-	_out729 = dbytes.ZeroBlk()
-	_555_z = _out729
-	var _out730 bool
-	var _ = _out730
-	_out730 = d.Write(uint64(0), _555_z)
-	io = _out730
+	_out729 = d.Write(uint64(0), _553_z)
+	io = _out729
+	if io {
+		var _out730 bool
+		var _ = _out730
+		_out730 = d.Write(_552_n-uint64(1), _553_z)
+		io = _out730
+	}
 	if io {
 		var _out731 bool
 		var _ = _out731
-		_out731 = d.Write(_554_n-uint64(1), _555_z)
+		_out731 = d.Barrier()
 		io = _out731
-	}
-	if io {
-		var _out732 bool
-		var _ = _out732
-		_out732 = d.Barrier()
-		io = _out732
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out733 bool
-	var _ = _out733
-	_out733 = d.Barrier()
-	io = _out733
+	var _out732 bool
+	var _ = _out732
+	_out732 = d.Barrier()
+	io = _out732
 	if io {
-		var _out734 bool
-		var _ = _out734
-		_out734 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out734
+		var _out733 bool
+		var _ = _out733
+		_out733 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out733
 		if io {
-			var _out735 bool
-			var _ = _out735
-			_out735 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out735
+			var _out734 bool
+			var _ = _out734
+			_out734 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out734
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out736 bool
-	var _ = _out736
-	_out736 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out736
+	var _out735 bool
+	var _ = _out735
+	_out735 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out735
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _556_e *dbytes.Bytes
-	var _ = _556_e
-	var _out737 *dbytes.Bytes
+	var _554_e *dbytes.Bytes
+	var _ = _554_e
+	var _out736 *dbytes.Bytes
+	var _ = _out736
+	_out736 = superblockformat.Companion_Default___.Encode(s)
+	_554_e = _out736
+	var _555_b *dbytes.Blk
+	var _ = _555_b
+	var _out737 *dbytes.Blk
 	var _ = _out737
-	_out737 = superblockformat.Companion_Default___.Encode(s)
-	_556_e = _out737
-	var _557_b *dbytes.Blk
-	var _ = _557_b
-	var _out738 *dbytes.Blk
+	_out737 = dbytes.Freeze(_554_e)
+	_555_b = _out737
+	var _out738 bool
 	var _ = _out738
-	_out738 = dbytes.Freeze(_556_e)
-	_557_b = _out738
-	var _out739 bool
-	var _ = _out739
-	_out739 = d.Write(a, _557_b)
-	io = _out739
+	_out738 = d.Write(a, _555_b)
+	io = _out738
 	if io {
-		var _out740 bool
-		var _ = _out740
-		_out740 = d.Barrier()
-		io = _out740
+		var _out739 bool
+		var _ = _out739
+		_out739 = d.Barrier()
+		io = _out739
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _558_io bool
-	var _ = _558_io
-	var _559_c *dbytes.Blk
-	var _ = _559_c
-	var _out741 bool
+	var _556_io bool
+	var _ = _556_io
+	var _557_c *dbytes.Blk
+	var _ = _557_c
+	var _out740 bool
+	var _ = _out740
+	var _out741 *dbytes.Blk
 	var _ = _out741
-	var _out742 *dbytes.Blk
-	var _ = _out742
-	_out741, _out742 = d.Read(a)
-	_558_io = _out741
-	_559_c = _out742
-	var _560_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _560_e
-	if _558_io {
+	_out740, _out741 = d.Read(a)
+	_556_io = _out740
+	_557_c = _out741
+	var _558_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _558_e
+	if _556_io {
+		var _out742 *dbytes.Bytes
+		var _ = _out742
+		_out742 = _557_c.Thaw()
+		_558_e = _out742
+	} else {
 		var _out743 *dbytes.Bytes
 		var _ = _out743
-		_out743 = _559_c.Thaw()
-		_560_e = _out743
-	} else {
-		var _out744 *dbytes.Bytes
-		var _ = _out744
-		_out744 = dbytes.NewBytes(uint64(4096))
-		_560_e = _out744
+		_out743 = dbytes.NewBytes(uint64(4096))
+		_558_e = _out743
 	}
-	var _out745 uint32
+	var _out744 uint32
+	var _ = _out744
+	var _out745 superblockformat.Super
 	var _ = _out745
-	var _out746 superblockformat.Super
-	var _ = _out746
-	_out745, _out746 = superblockformat.Companion_Default___.Decode(_560_e)
-	why = _out745
-	s = _out746
-	if !_558_io {
+	_out744, _out745 = superblockformat.Companion_Default___.Decode(_558_e)
+	why = _out744
+	s = _out745
+	if !_556_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _561_n uint64
-	var _ = _561_n
-	var _out747 uint64
+	var _559_n uint64
+	var _ = _559_n
+	var _out746 uint64
+	var _ = _out746
+	_out746 = d.Size()
+	_559_n = _out746
+	var _out747 uint32
 	var _ = _out747
-	_out747 = d.Size()
-	_561_n = _out747
-	var _out748 uint32
+	var _out748 superblockformat.Super
 	var _ = _out748
-	var _out749 superblockformat.Super
-	var _ = _out749
-	_out748, _out749 = Companion_Default___.Look(d, uint64(0))
-	why = _out748
-	s = _out749
+	_out747, _out748 = Companion_Default___.Look(d, uint64(0))
+	why = _out747
+	s = _out748
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _562_copy uint32 = 0
-		var _ = _562_copy
-		var _out750 uint32
+		var _560_copy uint32 = 0
+		var _ = _560_copy
+		var _out749 uint32
+		var _ = _out749
+		var _out750 superblockformat.Super
 		var _ = _out750
-		var _out751 superblockformat.Super
-		var _ = _out751
-		_out750, _out751 = Companion_Default___.Look(d, _561_n-uint64(1))
-		_562_copy = _out750
-		s = _out751
+		_out749, _out750 = Companion_Default___.Look(d, _559_n-uint64(1))
+		_560_copy = _out749
+		s = _out750
 		which = func() uint32 {
-			if _562_copy == uint32(0) {
+			if _560_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _561_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _559_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

@@ -58,13 +58,13 @@ func (_this type_Default___) String() string {
 	return "trimming.Default__"
 }
 func (_this *CompanionStruct_Default___) Trim(txn *dtxn.Txn, d *directories.DirFs, lo uint64, n uint64) {
-	var _863_b *blockstore.BlockFs
-	var _ = _863_b
-	_863_b = d.Fs.Fs.Fs
+	var _861_b *blockstore.BlockFs
+	var _ = _861_b
+	_861_b = d.Fs.Fs.Fs
 	if n > d.Fs.Geo.Dtor_data1() || lo < d.Fs.Geo.Dtor_data0() || lo > d.Fs.Geo.Dtor_data1()-n {
 		return
 	}
-	_863_b.ZeroFree(txn, lo, n)
+	_861_b.ZeroFree(txn, lo, n)
 }
 
 // End of class Default__

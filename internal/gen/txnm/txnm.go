@@ -87,16 +87,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _257_queued bool = false
-	var _ = _257_queued
+	var _255_queued bool = false
+	var _ = _255_queued
+	var _out439 bool
+	var _ = _out439
 	var _out440 bool
 	var _ = _out440
-	var _out441 bool
-	var _ = _out441
-	_out440, _out441 = _this.Grab(k, excl)
-	ok = _out440
-	_257_queued = _out441
-	if _257_queued {
+	_out439, _out440 = _this.Grab(k, excl)
+	ok = _out439
+	_255_queued = _out440
+	if _255_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -108,40 +108,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _258_wait bool
-	var _ = _258_wait
-	_258_wait = k > _this.Top
-	var _259_n uint64 = 0
-	var _ = _259_n
+	var _256_wait bool
+	var _ = _256_wait
+	_256_wait = k > _this.Top
+	var _257_n uint64 = 0
+	var _ = _257_n
+	var _out441 bool
+	var _ = _out441
 	var _out442 bool
 	var _ = _out442
-	var _out443 bool
+	var _out443 uint64
 	var _ = _out443
-	var _out444 uint64
-	var _ = _out444
-	_out442, _out443, _out444 = _this.S.Tbl.Lock(_this.Own, k, excl, _258_wait)
-	ok = _out442
-	queued = _out443
-	_259_n = _out444
+	_out441, _out442, _out443 = _this.S.Tbl.Lock(_this.Own, k, excl, _256_wait)
+	ok = _out441
+	queued = _out442
+	_257_n = _out443
 	if ok {
-		if _259_n > _this.Seen {
-			_this.Seen = _259_n
+		if _257_n > _this.Seen {
+			_this.Seen = _257_n
 		}
-		if _258_wait {
+		if _256_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _260_n uint64
-	var _ = _260_n
-	var _out445 uint64
-	var _ = _out445
-	_out445 = _this.S.Tbl.Await(_this.Own)
-	_260_n = _out445
-	if _260_n > _this.Seen {
-		_this.Seen = _260_n
+	var _258_n uint64
+	var _ = _258_n
+	var _out444 uint64
+	var _ = _out444
+	_out444 = _this.S.Tbl.Await(_this.Own)
+	_258_n = _out444
+	if _258_n > _this.Seen {
+		_this.Seen = _258_n
 	}
 	_this.Top = k
 }
@@ -150,31 +150,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _261_k uint64
-	var _ = _261_k
-	_261_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _262_ok bool
-	var _ = _262_ok
-	var _out446 bool
-	var _ = _out446
-	_out446 = _this.Lock(_261_k, excl)
-	_262_ok = _out446
-	if !_262_ok {
+	var _259_k uint64
+	var _ = _259_k
+	_259_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _260_ok bool
+	var _ = _260_ok
+	var _out445 bool
+	var _ = _out445
+	_out445 = _this.Lock(_259_k, excl)
+	_260_ok = _out445
+	if !_260_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out447 *dbytes.Blk
-	var _ = _out447
-	_out447 = _this.Buf.GetBlk(_261_k)
-	b = _out447
+	var _out446 *dbytes.Blk
+	var _ = _out446
+	_out446 = _this.Buf.GetBlk(_259_k)
+	b = _out446
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out448 *dbytes.Blk
-	var _ = _out448
-	_out448 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out448
+	var _out447 *dbytes.Blk
+	var _ = _out447
+	_out447 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out447
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -191,45 +191,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _263_k uint64
-	var _ = _263_k
-	_263_k = objectsm.Companion_Default___.Key(a, off)
-	var _264_ok bool
-	var _ = _264_ok
-	var _out449 bool
-	var _ = _out449
-	_out449 = _this.Lock(_263_k, excl)
-	_264_ok = _out449
-	if !_264_ok {
+	var _261_k uint64
+	var _ = _261_k
+	_261_k = objectsm.Companion_Default___.Key(a, off)
+	var _262_ok bool
+	var _ = _262_ok
+	var _out448 bool
+	var _ = _out448
+	_out448 = _this.Lock(_261_k, excl)
+	_262_ok = _out448
+	if !_262_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out450 *dbytes.Bytes
-	var _ = _out450
-	_out450 = _this.Buf.GetBytes(_263_k)
-	b = _out450
+	var _out449 *dbytes.Bytes
+	var _ = _out449
+	_out449 = _this.Buf.GetBytes(_261_k)
+	b = _out449
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _265_v *dbytes.Blk
-	var _ = _265_v
-	var _out451 *dbytes.Blk
-	var _ = _out451
-	_out451 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_265_v = _out451
-	if _265_v == (*dbytes.Blk)(nil) {
+	var _263_v *dbytes.Blk
+	var _ = _263_v
+	var _out450 *dbytes.Blk
+	var _ = _out450
+	_out450 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_263_v = _out450
+	if _263_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _266_c *dbytes.Bytes
-	var _ = _266_c
-	var _out452 *dbytes.Bytes
-	var _ = _out452
-	_out452 = dbytes.NewBytes(uint64(256))
-	_266_c = _out452
-	_266_c.CopyBlk(uint64(0), _265_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _266_c
+	var _264_c *dbytes.Bytes
+	var _ = _264_c
+	var _out451 *dbytes.Bytes
+	var _ = _out451
+	_out451 = dbytes.NewBytes(uint64(256))
+	_264_c = _out451
+	_264_c.CopyBlk(uint64(0), _263_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _264_c
 	return st, b
 	return st, b
 }
@@ -238,77 +238,98 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _267_k uint64
-	var _ = _267_k
-	_267_k = objectsm.Companion_Default___.Key(a, off)
-	var _268_ok bool
-	var _ = _268_ok
-	var _out453 bool
-	var _ = _out453
-	_out453 = _this.Lock(_267_k, excl)
-	_268_ok = _out453
-	if !_268_ok {
+	var _265_k uint64
+	var _ = _265_k
+	_265_k = objectsm.Companion_Default___.Key(a, off)
+	var _266_ok bool
+	var _ = _266_ok
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Lock(_265_k, excl)
+	_266_ok = _out452
+	if !_266_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _269_found bool = false
-	var _ = _269_found
+	var _267_found bool = false
+	var _ = _267_found
+	var _out453 bool
+	var _ = _out453
 	var _out454 bool
 	var _ = _out454
-	var _out455 bool
-	var _ = _out455
-	_out454, _out455 = _this.Buf.GetBit(_267_k)
-	_269_found = _out454
-	b = _out455
-	if _269_found {
+	_out453, _out454 = _this.Buf.GetBit(_265_k)
+	_267_found = _out453
+	b = _out454
+	if _267_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _270_v *dbytes.Blk
-	var _ = _270_v
-	var _out456 *dbytes.Blk
-	var _ = _out456
-	_out456 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_270_v = _out456
-	if _270_v == (*dbytes.Blk)(nil) {
+	var _268_v *dbytes.Blk
+	var _ = _268_v
+	var _out455 *dbytes.Blk
+	var _ = _out455
+	_out455 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_268_v = _out455
+	if _268_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _271_c uint8
-	var _ = _271_c
-	_271_c = _270_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_271_c, off%uint64(8))
+	var _269_c uint8
+	var _ = _269_c
+	_269_c = _268_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_269_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _272_k uint64
-	var _ = _272_k
-	_272_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _273_ok bool
-	var _ = _273_ok
-	var _out457 bool
-	var _ = _out457
-	_out457 = _this.Lock(_272_k, true)
-	_273_ok = _out457
-	if !_273_ok {
+	var _270_k uint64
+	var _ = _270_k
+	_270_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _271_ok bool
+	var _ = _271_ok
+	var _out456 bool
+	var _ = _out456
+	_out456 = _this.Lock(_270_k, true)
+	_271_ok = _out456
+	if !_271_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _274_v *dbytes.Blk
-	var _ = _274_v
-	var _out458 *dbytes.Blk
-	var _ = _out458
-	_out458 = dbytes.Freeze(b)
-	_274_v = _out458
-	_this.Buf.PutBlk(_272_k, _274_v)
+	var _272_v *dbytes.Blk
+	var _ = _272_v
+	var _out457 *dbytes.Blk
+	var _ = _out457
+	_out457 = dbytes.Freeze(b)
+	_272_v = _out457
+	_this.Buf.PutBlk(_270_k, _272_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
 }
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _273_k uint64
+	var _ = _273_k
+	_273_k = objectsm.Companion_Default___.Key(a, off)
+	var _274_ok bool
+	var _ = _274_ok
+	var _out458 bool
+	var _ = _out458
+	_out458 = _this.Lock(_273_k, true)
+	_274_ok = _out458
+	if !_274_ok {
+		st = Companion_Default___.CONFLICT()
+		return st
+	}
+	_this.Buf.PutBytes(_273_k, b)
+	st = Companion_Default___.OK()
+	return st
+	return st
+}
+func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	var _275_k uint64
@@ -324,28 +345,7 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_275_k, b)
-	st = Companion_Default___.OK()
-	return st
-	return st
-}
-func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
-	var st uint32 = 0
-	var _ = st
-	var _277_k uint64
-	var _ = _277_k
-	_277_k = objectsm.Companion_Default___.Key(a, off)
-	var _278_ok bool
-	var _ = _278_ok
-	var _out460 bool
-	var _ = _out460
-	_out460 = _this.Lock(_277_k, true)
-	_278_ok = _out460
-	if !_278_ok {
-		st = Companion_Default___.CONFLICT()
-		return st
-	}
-	_this.Buf.PutBit(_277_k, b)
+	_this.Buf.PutBit(_275_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

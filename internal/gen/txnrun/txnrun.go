@@ -68,21 +68,22 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	end = st
-	if !Companion_Default___.MayTell(st) || need == uint64(0) {
-		return end
+	var _302_ok bool
+	var _ = _302_ok
+	_302_ok = true
+	if Companion_Default___.MayTell(st) && need > uint64(0) {
+		var _out490 bool
+		var _ = _out490
+		_out490 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_302_ok = _out490
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _304_ok bool
-	var _ = _304_ok
-	var _out491 bool
-	var _ = _out491
-	_out491 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-	_304_ok = _out491
-	txnsysm.Companion_Default___.TYield(t.S)
-	if !_304_ok {
-		end = Companion_Default___.UNSURE()
-	}
+	end = func() uint32 {
+		if _302_ok {
+			return st
+		}
+		return Companion_Default___.UNSURE()
+	}()
 	return end
 }
 func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32, uint64) {
@@ -91,75 +92,74 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _305_n uint64
-		var _ = _305_n
-		var _out492 uint64
-		var _ = _out492
-		_out492 = t.Buf.Len()
-		_305_n = _out492
+		var _303_n uint64
+		var _ = _303_n
+		var _out491 uint64
+		var _ = _out491
+		_out491 = t.Buf.Len()
+		_303_n = _out491
 		st = func() uint32 {
-			if r == uint32(0) && _305_n > uint64(0) {
+			if r == uint32(0) && _303_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out493 uint64
-		var _ = _out493
-		_out493 = commitm.Companion_Default___.Abort(t)
-		need = _out493
+		var _out492 uint64
+		var _ = _out492
+		_out492 = commitm.Companion_Default___.Abort(t)
+		need = _out492
 		return st, need
 	}
-	var _306_ok bool
-	var _ = _306_ok
-	var _out494 bool
-	var _ = _out494
-	_out494 = w.Admit()
-	_306_ok = _out494
-	txnsysm.Companion_Default___.TYield(t.S)
-	if !_306_ok {
-		var _out495 uint64
-		var _ = _out495
-		_out495 = commitm.Companion_Default___.Abort(t)
-		need = _out495
+	var _304_ok bool
+	var _ = _304_ok
+	var _out493 bool
+	var _ = _out493
+	_out493 = w.Admit()
+	_304_ok = _out493
+	if !_304_ok {
+		var _out494 uint64
+		var _ = _out494
+		_out494 = commitm.Companion_Default___.Abort(t)
+		need = _out494
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out496 uint32
+	var _out495 uint32
+	var _ = _out495
+	var _out496 uint64
 	var _ = _out496
-	var _out497 uint64
-	var _ = _out497
-	_out496, _out497 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out496
-	need = _out497
+	_out495, _out496 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out495
+	need = _out496
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _307_need uint64 = 0
-	var _ = _307_need
-	var _out498 uint32
+	var _305_need uint64 = 0
+	var _ = _305_need
+	var _out497 uint32
+	var _ = _out497
+	var _out498 uint64
 	var _ = _out498
-	var _out499 uint64
-	var _ = _out499
-	_out498, _out499 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out498
-	_307_need = _out499
+	_out497, _out498 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out497
+	_305_need = _out498
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out500 uint32
-	var _ = _out500
-	_out500 = Companion_Default___.Await(t, st, _307_need)
-	st = _out500
+	var _out499 uint32
+	var _ = _out499
+	_out499 = Companion_Default___.Await(t, st, _305_need)
+	st = _out499
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out501 uint32
-		var _ = _out501
-		_out501 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out501
+		var _out500 uint32
+		var _ = _out500
+		_out500 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out500
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _308_need uint64
-		var _ = _308_need
-		var _out502 uint64
-		var _ = _out502
-		_out502 = commitm.Companion_Default___.Abort(t)
-		_308_need = _out502
+		var _306_need uint64
+		var _ = _306_need
+		var _out501 uint64
+		var _ = _out501
+		_out501 = commitm.Companion_Default___.Abort(t)
+		_306_need = _out501
 		w.Ended(false)
 	}
 	return st

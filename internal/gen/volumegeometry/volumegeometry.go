@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _309_ib uint64
-	var _ = _309_ib
-	_309_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _310_bb uint64
-	var _ = _310_bb
-	_310_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _311_it uint64
-	var _ = _311_it
-	_311_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _309_ib < uint64(281474976710656) && uint64(32768)*_309_ib < g.Dtor_ninode() {
+	var _307_ib uint64
+	var _ = _307_ib
+	_307_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _308_bb uint64
+	var _ = _308_bb
+	_308_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _309_it uint64
+	var _ = _309_it
+	_309_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _307_ib < uint64(281474976710656) && uint64(32768)*_307_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _310_bb < uint64(281474976710656) && uint64(32768)*_310_bb < g.Dtor_data1() {
+	if _308_bb < uint64(281474976710656) && uint64(32768)*_308_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_311_it < g.Dtor_ninode() {
+	if uint64(16)*_309_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _312_ibm uint64
-	var _ = _312_ibm
-	_312_ibm = uint64(1) + log
-	var _313_bbm uint64
-	var _ = _313_bbm
-	_313_bbm = _312_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _314_itab uint64
-	var _ = _314_itab
-	_314_itab = _313_bbm + (size+uint64(32767))/uint64(32768)
-	var _315_slot0 uint64
-	var _ = _315_slot0
-	_315_slot0 = _314_itab + (ninode+uint64(15))/uint64(16)
-	var _316_data0 uint64
-	var _ = _316_data0
-	_316_data0 = _315_slot0 + (slots+uint64(15))/uint64(16)
-	if _316_data0 >= size-uint64(1) {
+	var _310_ibm uint64
+	var _ = _310_ibm
+	_310_ibm = uint64(1) + log
+	var _311_bbm uint64
+	var _ = _311_bbm
+	_311_bbm = _310_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _312_itab uint64
+	var _ = _312_itab
+	_312_itab = _311_bbm + (size+uint64(32767))/uint64(32768)
+	var _313_slot0 uint64
+	var _ = _313_slot0
+	_313_slot0 = _312_itab + (ninode+uint64(15))/uint64(16)
+	var _314_data0 uint64
+	var _ = _314_data0
+	_314_data0 = _313_slot0 + (slots+uint64(15))/uint64(16)
+	if _314_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_312_ibm, _313_bbm, _314_itab, _315_slot0, _316_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_310_ibm, _311_bbm, _312_itab, _313_slot0, _314_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

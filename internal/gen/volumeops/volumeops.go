@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1276 uint32
+	var _out1275 uint32
+	var _ = _out1275
+	var _out1276 *dbytes.Bytes
 	var _ = _out1276
-	var _out1277 *dbytes.Bytes
-	var _ = _out1277
-	_out1276, _out1277 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1276
-	after = _out1277
-	var _857_all uint64
-	var _ = _857_all
-	_857_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _858_files uint64
-	var _ = _858_files
-	_858_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _859_b uint64
-	var _ = _859_b
-	_859_b = Companion_Default___.Least(blocks, _857_all)
-	var _860_i uint64
-	var _ = _860_i
-	_860_i = Companion_Default___.Least(inodes, _858_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _857_all, uint64(4096) * _859_b, uint64(4096) * _859_b, _858_files, _860_i, _860_i, uint32(0)}}
+	_out1275, _out1276 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1275
+	after = _out1276
+	var _855_all uint64
+	var _ = _855_all
+	_855_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _856_files uint64
+	var _ = _856_files
+	_856_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _857_b uint64
+	var _ = _857_b
+	_857_b = Companion_Default___.Least(blocks, _855_all)
+	var _858_i uint64
+	var _ = _858_i
+	_858_i = Companion_Default___.Least(inodes, _856_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _855_all, uint64(4096) * _857_b, uint64(4096) * _857_b, _856_files, _858_i, _858_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1278 uint32
+	var _out1277 uint32
+	var _ = _out1277
+	var _out1278 *dbytes.Bytes
 	var _ = _out1278
-	var _out1279 *dbytes.Bytes
-	var _ = _out1279
-	_out1278, _out1279 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1278
-	after = _out1279
+	_out1277, _out1278 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1277
+	after = _out1278
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1280 uint32
+	var _out1279 uint32
+	var _ = _out1279
+	var _out1280 *dbytes.Bytes
 	var _ = _out1280
-	var _out1281 *dbytes.Bytes
-	var _ = _out1281
-	_out1280, _out1281 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1280
-	after = _out1281
+	_out1279, _out1280 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1279
+	after = _out1280
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _861_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _861_ip
-	var _out1282 uint32
+	var _859_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _859_ip
+	var _out1281 uint32
+	var _ = _out1281
+	var _out1282 *dbytes.Bytes
 	var _ = _out1282
-	var _out1283 *dbytes.Bytes
-	var _ = _out1283
-	_out1282, _out1283 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1282
-	_861_ip = _out1283
+	_out1281, _out1282 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1281
+	_859_ip = _out1282
 	if st != uint32(0) {
 		return st, after
 	}
-	var _862_ty uint32
-	var _ = _862_ty
-	var _out1284 uint32
-	var _ = _out1284
-	_out1284 = inodeformat.Companion_Default___.GetTy(_861_ip)
-	_862_ty = _out1284
-	if _862_ty != permissions.Companion_Default___.REG() {
+	var _860_ty uint32
+	var _ = _860_ty
+	var _out1283 uint32
+	var _ = _out1283
+	_out1283 = inodeformat.Companion_Default___.GetTy(_859_ip)
+	_860_ty = _out1283
+	if _860_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _861_ip
+	after = _859_ip
 	return st, after
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _361_bo uint64
-	var _ = _361_bo
-	_361_bo = pos % uint64(4096)
-	var _362_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _362_b
+	var _359_bo uint64
+	var _ = _359_bo
+	_359_bo = pos % uint64(4096)
+	var _360_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _360_b
 	if c == uint64(4096) {
-		var _out558 *dbytes.Bytes
-		var _ = _out558
-		_out558 = src.CopyOf(so)
-		_362_b = _out558
+		var _out557 *dbytes.Bytes
+		var _ = _out557
+		_out557 = src.CopyOf(so)
+		_360_b = _out557
 	} else {
-		var _363_blk *dbytes.Blk
-		var _ = _363_blk
-		var _out559 *dbytes.Blk
+		var _361_blk *dbytes.Blk
+		var _ = _361_blk
+		var _out558 *dbytes.Blk
+		var _ = _out558
+		_out558 = x.ReadAt(txn, bn, true)
+		_361_blk = _out558
+		var _out559 *dbytes.Bytes
 		var _ = _out559
-		_out559 = x.ReadAt(txn, bn, true)
-		_363_blk = _out559
-		var _out560 *dbytes.Bytes
-		var _ = _out560
-		_out560 = _363_blk.Thaw()
-		_362_b = _out560
-		_362_b.CopyFrom(_361_bo, src, so, c)
+		_out559 = _361_blk.Thaw()
+		_360_b = _out559
+		_360_b.CopyFrom(_359_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _362_b)
+	x.WriteData(txn, bn, _360_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
+		var _out560 *dbytes.Bytes
+		var _ = _out560
+		_out560 = src.CopyOf(so)
+		b = _out560
+	} else {
 		var _out561 *dbytes.Bytes
 		var _ = _out561
-		_out561 = src.CopyOf(so)
+		_out561 = dbytes.NewBytes(uint64(4096))
 		b = _out561
-	} else {
-		var _out562 *dbytes.Bytes
-		var _ = _out562
-		_out562 = dbytes.NewBytes(uint64(4096))
-		b = _out562
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _364_k uint64
-	var _ = _364_k
-	_364_k = pos / uint64(4096)
-	var _365_b *dbytes.Bytes
-	var _ = _365_b
-	var _out563 *dbytes.Bytes
-	var _ = _out563
-	_out563 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_365_b = _out563
-	var _366_near uint64
-	var _ = _366_near
-	_366_near = uint64(0)
-	if uint64(0) < _364_k {
-		var _out564 uint64
-		var _ = _out564
-		_out564 = inodeformat.Companion_Default___.GetSlot(ip, _364_k-uint64(1))
-		_366_near = _out564
+	var _362_k uint64
+	var _ = _362_k
+	_362_k = pos / uint64(4096)
+	var _363_b *dbytes.Bytes
+	var _ = _363_b
+	var _out562 *dbytes.Bytes
+	var _ = _out562
+	_out562 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_363_b = _out562
+	var _364_near uint64
+	var _ = _364_near
+	_364_near = uint64(0)
+	if uint64(0) < _362_k {
+		var _out563 uint64
+		var _ = _out563
+		_out563 = inodeformat.Companion_Default___.GetSlot(ip, _362_k-uint64(1))
+		_364_near = _out563
 	}
-	var _367_bn uint64 = 0
-	var _ = _367_bn
-	var _out565 bool
+	var _365_bn uint64 = 0
+	var _ = _365_bn
+	var _out564 bool
+	var _ = _out564
+	var _out565 uint64
 	var _ = _out565
-	var _out566 uint64
-	var _ = _out566
-	_out565, _out566 = x.AllocRoot(txn, ip, ino, _364_k, _366_near, _365_b)
-	ok = _out565
-	_367_bn = _out566
+	_out564, _out565 = x.AllocRoot(txn, ip, ino, _362_k, _364_near, _363_b)
+	ok = _out564
+	_365_bn = _out565
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_367_bn)
+		txn.Bulk(_365_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _368_k uint64
-	var _ = _368_k
-	_368_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _369_lev uint64
-	var _ = _369_lev
-	_369_lev = positions.Companion_Default___.MaxLev(_368_k)
-	var _370_jp uint64
-	var _ = _370_jp
-	_370_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _366_k uint64
+	var _ = _366_k
+	_366_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _367_lev uint64
+	var _ = _367_lev
+	_367_lev = positions.Companion_Default___.MaxLev(_366_k)
+	var _368_jp uint64
+	var _ = _368_jp
+	_368_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _371_pn uint64 = 0
-	var _ = _371_pn
-	var _out567 bool
+	var _369_pn uint64 = 0
+	var _ = _369_pn
+	var _out566 bool
+	var _ = _out566
+	var _out567 uint64
 	var _ = _out567
-	var _out568 uint64
-	var _ = _out568
-	_out567, _out568 = x.ResolveAlloc(txn, ip, ino, _368_k, _369_lev-uint64(1), _370_jp)
-	ok = _out567
-	_371_pn = _out568
+	_out566, _out567 = x.ResolveAlloc(txn, ip, ino, _366_k, _367_lev-uint64(1), _368_jp)
+	ok = _out566
+	_369_pn = _out567
 	if !ok {
 		return ok, m
 	}
-	var _372_blk *dbytes.Blk
-	var _ = _372_blk
-	var _out569 *dbytes.Blk
+	var _370_blk *dbytes.Blk
+	var _ = _370_blk
+	var _out568 *dbytes.Blk
+	var _ = _out568
+	_out568 = x.Fs.ReadBlock(txn, _369_pn, true)
+	_370_blk = _out568
+	var _371_t *dbytes.Bytes
+	var _ = _371_t
+	var _out569 *dbytes.Bytes
 	var _ = _out569
-	_out569 = x.Fs.ReadBlock(txn, _371_pn, true)
-	_372_blk = _out569
-	var _373_t *dbytes.Bytes
-	var _ = _373_t
-	var _out570 *dbytes.Bytes
-	var _ = _out570
-	_out570 = _372_blk.Thaw()
-	_373_t = _out570
-	var _374_near uint64
-	var _ = _374_near
-	_374_near = _371_pn
+	_out569 = _370_blk.Thaw()
+	_371_t = _out569
+	var _372_near uint64
+	var _ = _372_near
+	_372_near = _369_pn
 	for m < len_ {
-		var _375_at uint64
-		var _ = _375_at
-		_375_at = pos + m
-		var _376_n uint64
-		var _ = _376_n
-		_376_n = _375_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_376_n) != _368_k || positions.Companion_Default___.FlatJ(_376_n)/uint64(512) != _370_jp {
+		var _373_at uint64
+		var _ = _373_at
+		_373_at = pos + m
+		var _374_n uint64
+		var _ = _374_n
+		_374_n = _373_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_374_n) != _366_k || positions.Companion_Default___.FlatJ(_374_n)/uint64(512) != _368_jp {
 			goto L4
 		}
-		var _377_j uint64
-		var _ = _377_j
-		_377_j = positions.Companion_Default___.FlatJ(_376_n)
-		var _378_bn uint64
-		var _ = _378_bn
-		_378_bn = _373_t.U64(uint64(8) * (_377_j % uint64(512)))
-		if _378_bn != uint64(0) {
+		var _375_j uint64
+		var _ = _375_j
+		_375_j = positions.Companion_Default___.FlatJ(_374_n)
+		var _376_bn uint64
+		var _ = _376_bn
+		_376_bn = _371_t.U64(uint64(8) * (_375_j % uint64(512)))
+		if _376_bn != uint64(0) {
 			goto L4
 		}
-		var _379_c uint64
-		var _ = _379_c
-		var _out571 uint64
+		var _377_c uint64
+		var _ = _377_c
+		var _out570 uint64
+		var _ = _out570
+		_out570 = reading.Companion_Default___.Min(uint64(4096)-_373_at%uint64(4096), len_-m)
+		_377_c = _out570
+		var _378_b *dbytes.Bytes
+		var _ = _378_b
+		var _out571 *dbytes.Bytes
 		var _ = _out571
-		_out571 = reading.Companion_Default___.Min(uint64(4096)-_375_at%uint64(4096), len_-m)
-		_379_c = _out571
-		var _380_b *dbytes.Bytes
-		var _ = _380_b
-		var _out572 *dbytes.Bytes
-		var _ = _out572
-		_out572 = Companion_Default___.FirstBlock(_375_at, src, so+m, _379_c)
-		_380_b = _out572
-		if _377_j%uint64(512) != uint64(0) {
-			var _381_left uint64
-			var _ = _381_left
-			_381_left = _373_t.U64(uint64(8) * (_377_j%uint64(512) - uint64(1)))
-			if _381_left != uint64(0) {
-				_374_near = _381_left
+		_out571 = Companion_Default___.FirstBlock(_373_at, src, so+m, _377_c)
+		_378_b = _out571
+		if _375_j%uint64(512) != uint64(0) {
+			var _379_left uint64
+			var _ = _379_left
+			_379_left = _371_t.U64(uint64(8) * (_375_j%uint64(512) - uint64(1)))
+			if _379_left != uint64(0) {
+				_372_near = _379_left
 			}
 		}
-		var _out573 bool
+		var _out572 bool
+		var _ = _out572
+		var _out573 uint64
 		var _ = _out573
-		var _out574 uint64
-		var _ = _out574
-		_out573, _out574 = x.AddChild(txn, ip, _373_t, _371_pn, _377_j, true, _374_near, _380_b)
-		ok = _out573
-		_378_bn = _out574
+		_out572, _out573 = x.AddChild(txn, ip, _371_t, _369_pn, _375_j, true, _372_near, _378_b)
+		ok = _out572
+		_376_bn = _out573
 		if !ok {
 			return ok, m
 		}
-		if bulk && _379_c == uint64(4096) {
-			txn.Bulk(_378_bn)
+		if bulk && _377_c == uint64(4096) {
+			txn.Bulk(_376_bn)
 		}
-		_374_near = _378_bn
-		m = m + _379_c
+		_372_near = _376_bn
+		m = m + _377_c
 	}
 L4:
-	x.CloseParent(txn, _371_pn, _373_t)
+	x.CloseParent(txn, _369_pn, _371_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _382_done uint64
-	var _ = _382_done
-	_382_done = uint64(0)
-	var _383_ck uint64
-	var _ = _383_ck
-	var _384_cj uint64
-	var _ = _384_cj
-	_383_ck, _384_cj = uint64(15), uint64(0)
-	var _385_pb *dbytes.Blk
-	var _ = _385_pb
-	var _out575 *dbytes.Blk
-	var _ = _out575
-	_out575 = dbytes.ZeroBlk()
-	_385_pb = _out575
-	var _386_bulk bool
-	var _ = _386_bulk
-	_386_bulk = Companion_Default___.Much(off, len_)
-	for _382_done < len_ {
-		var _387_pos uint64
-		var _ = _387_pos
-		_387_pos = off + _382_done
-		var _388_n uint64
-		var _ = _388_n
-		_388_n = _387_pos / uint64(4096)
-		var _389_c uint64
-		var _ = _389_c
+	var _380_done uint64
+	var _ = _380_done
+	_380_done = uint64(0)
+	var _381_ck uint64
+	var _ = _381_ck
+	var _382_cj uint64
+	var _ = _382_cj
+	_381_ck, _382_cj = uint64(15), uint64(0)
+	var _383_pb *dbytes.Blk
+	var _ = _383_pb
+	var _out574 *dbytes.Blk
+	var _ = _out574
+	_out574 = dbytes.ZeroBlk()
+	_383_pb = _out574
+	var _384_bulk bool
+	var _ = _384_bulk
+	_384_bulk = Companion_Default___.Much(off, len_)
+	for _380_done < len_ {
+		var _385_pos uint64
+		var _ = _385_pos
+		_385_pos = off + _380_done
+		var _386_n uint64
+		var _ = _386_n
+		_386_n = _385_pos / uint64(4096)
+		var _387_c uint64
+		var _ = _387_c
+		var _out575 uint64
+		var _ = _out575
+		_out575 = reading.Companion_Default___.Min(uint64(4096)-_385_pos%uint64(4096), len_-_380_done)
+		_387_c = _out575
+		var _388_bn uint64 = 0
+		var _ = _388_bn
 		var _out576 uint64
 		var _ = _out576
-		_out576 = reading.Companion_Default___.Min(uint64(4096)-_387_pos%uint64(4096), len_-_382_done)
-		_389_c = _out576
-		var _390_bn uint64 = 0
-		var _ = _390_bn
 		var _out577 uint64
 		var _ = _out577
 		var _out578 uint64
 		var _ = _out578
-		var _out579 uint64
+		var _out579 *dbytes.Blk
 		var _ = _out579
-		var _out580 *dbytes.Blk
-		var _ = _out580
-		_out577, _out578, _out579, _out580 = reading.Companion_Default___.Find(x, txn, ip, _388_n, true, _383_ck, _384_cj, _385_pb)
-		_390_bn = _out577
-		_383_ck = _out578
-		_384_cj = _out579
-		_385_pb = _out580
-		if _390_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _390_bn, _387_pos, src, so+_382_done, _389_c)
-		} else if _388_n < uint64(12) {
-			_383_ck = uint64(15)
-			var _out581 bool
-			var _ = _out581
-			_out581 = Companion_Default___.FillDirect(x, txn, ip, ino, _387_pos, src, so+_382_done, _389_c, _386_bulk)
-			ok = _out581
+		_out576, _out577, _out578, _out579 = reading.Companion_Default___.Find(x, txn, ip, _386_n, true, _381_ck, _382_cj, _383_pb)
+		_388_bn = _out576
+		_381_ck = _out577
+		_382_cj = _out578
+		_383_pb = _out579
+		if _388_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _388_bn, _385_pos, src, so+_380_done, _387_c)
+		} else if _386_n < uint64(12) {
+			_381_ck = uint64(15)
+			var _out580 bool
+			var _ = _out580
+			_out580 = Companion_Default___.FillDirect(x, txn, ip, ino, _385_pos, src, so+_380_done, _387_c, _384_bulk)
+			ok = _out580
 			if !ok {
 				return ok
 			}
 		} else {
-			_383_ck = uint64(15)
-			var _out582 bool
+			_381_ck = uint64(15)
+			var _out581 bool
+			var _ = _out581
+			var _out582 uint64
 			var _ = _out582
-			var _out583 uint64
-			var _ = _out583
-			_out582, _out583 = Companion_Default___.FillRun(x, txn, ip, ino, _387_pos, src, so+_382_done, len_-_382_done, _386_bulk)
-			ok = _out582
-			_389_c = _out583
+			_out581, _out582 = Companion_Default___.FillRun(x, txn, ip, ino, _385_pos, src, so+_380_done, len_-_380_done, _384_bulk)
+			ok = _out581
+			_387_c = _out582
 			if !ok {
 				return ok
 			}
 		}
-		_382_done = _382_done + _389_c
+		_380_done = _380_done + _387_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _391_n uint64
-	var _ = _391_n
-	_391_n = sz / uint64(4096)
-	var _392_k uint64
-	var _ = _392_k
-	_392_k = positions.Companion_Default___.FlatK(_391_n)
-	var _393_bn uint64
-	var _ = _393_bn
-	var _out584 uint64
-	var _ = _out584
-	_out584 = x.Resolve(txn, ip, _392_k, positions.Companion_Default___.MaxLev(_392_k), positions.Companion_Default___.FlatJ(_391_n), true)
-	_393_bn = _out584
-	if _393_bn == uint64(0) {
+	var _389_n uint64
+	var _ = _389_n
+	_389_n = sz / uint64(4096)
+	var _390_k uint64
+	var _ = _390_k
+	_390_k = positions.Companion_Default___.FlatK(_389_n)
+	var _391_bn uint64
+	var _ = _391_bn
+	var _out583 uint64
+	var _ = _out583
+	_out583 = x.Resolve(txn, ip, _390_k, positions.Companion_Default___.MaxLev(_390_k), positions.Companion_Default___.FlatJ(_389_n), true)
+	_391_bn = _out583
+	if _391_bn == uint64(0) {
 		return
 	}
-	var _394_blk *dbytes.Blk
-	var _ = _394_blk
-	var _out585 *dbytes.Blk
+	var _392_blk *dbytes.Blk
+	var _ = _392_blk
+	var _out584 *dbytes.Blk
+	var _ = _out584
+	_out584 = x.ReadAt(txn, _391_bn, true)
+	_392_blk = _out584
+	var _393_b *dbytes.Bytes
+	var _ = _393_b
+	var _out585 *dbytes.Bytes
 	var _ = _out585
-	_out585 = x.ReadAt(txn, _393_bn, true)
-	_394_blk = _out585
-	var _395_b *dbytes.Bytes
-	var _ = _395_b
-	var _out586 *dbytes.Bytes
-	var _ = _out586
-	_out586 = dbytes.NewBytes(uint64(4096))
-	_395_b = _out586
-	_395_b.CopyBlk(uint64(0), _394_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _393_bn, _395_b)
+	_out585 = dbytes.NewBytes(uint64(4096))
+	_393_b = _out585
+	_393_b.CopyBlk(uint64(0), _392_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _391_bn, _393_b)
 }
 
 // End of class Default__

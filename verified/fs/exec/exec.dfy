@@ -44,16 +44,16 @@ module Exec {
     ensures Tells(status) <==> D.Shows(status)
   { status != D.IO && status != D.ROFS }
 
-  // Waits until all that was committed is durable.
+  // Waits until all that was committed is durable (settled: as in Await).
   method Sync(t: Txn) returns (st: uint32)
     requires t.Inv() && t.Idle() && !t.s.j.mu.held
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    ensures t.s.j.mu.settled == t.own
     ensures st == OK ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
     ensures st == OK || st == UNSURE
     decreases *
   {
-    TYield(t.s, t.own);
     Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
     var ok, n := Flush(t.s.j);
     TYield(t.s, t.own);
@@ -81,7 +81,6 @@ module Exec {
     Table(p, how);
     st, at, g := Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p), permit);
     if p == D.COMMIT && st == OK && r == 0 {
-      TYield(t.s, t.own);
       st := Sync(t);
     }
     status := Status(st, r);

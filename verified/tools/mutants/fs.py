@@ -399,7 +399,7 @@
     ("blocks/regions", "regions: the log is in the tree of codes", "{ 1 + 2 * s.pages }", "{ 1 + s.pages }", "*.Apart"),
     ("blocks/regions", "vacuity: regions", "== Start(s.geo, BITS) as int\n  { }", "== Start(s.geo, BITS) as int\n  { assert false; }", "*.Apart"),
     ("exec/call", "permit: a call that nobody asked to commit", "w.t == t && p.may", "w.t == t", "*.Ended"),
-    ("exec/exec", "permit: a sync that commits", "    var ok, n := Flush(t.s.j);\n", "    var tx := NewBMap(); var p := new Permit; var s0, n0 := Commit(t.s.j, tx, false, p);\n    TYield(t.s, t.own); Lasts(t.s.kinds, t.s.logs, t.s.j.vs);\n    var ok, n := Flush(t.s.j);\n", "*.Sync"),
+    ("exec/exec", "permit: a sync that commits", "    var ok, n := Flush(t.s.j);\n", "    var p := new Permit; var s0, n0 := Commit(t.s.j, t.tx, false, p);\n    TYield(t.s, t.own); Lasts(t.s.kinds, t.s.logs, t.s.j.vs);\n    var ok, n := Flush(t.s.j);\n", "*.Sync"),
     ("files/seeking", "seek: a block behind the missing subtree", "{ BaseOf(FlatK(n)) + First512(FlatJ(n), d) + Width(d) }", "{ BaseOf(FlatK(n)) + First512(FlatJ(n), d) + Width(d) + 1 }", "*Subtree"),
     ("files/seeking", "seek: a subtree passed that is there", "        if 0 < d { Missing(x, ino, m, next, d); }\n", "", "*Seeking*Pass"),
     ("files/seeking", "seek: the other kind is passed", "      if (bn != 0) != there { found := true; return; }\n", "", "*Seeking*Pass"),
