@@ -101,15 +101,6 @@ module Punching {
     requires l >= BaseOf(FlatK(m - 1)) + First512(FlatJ(m - 1), d)
     ensures Run(x.bm, ino, l as int, m as int, false)
   {
-    forall i: int | l as int <= i < m as int ensures !There(x.bm, ino, i)
-    {
-      var p, q := PosOf(ino, m - 1), PosOf(ino, i as uint64);
-      PosOfOk(ino, m - 1);
-      PosOfOk(ino, i as uint64);
-      AboveIs(p, d);
-      SameSubtree(m - 1, i as uint64, d);
-      AboveIs(q, d);
-      Below(x.bm, x.fs.blocks, Above(q, d), q);
-    }
+    forall i: int | l as int <= i < m as int ensures !There(x.bm, ino, i) { SkipOne(x, ino, m, i as uint64, d); }
   }
 }

@@ -19,8 +19,7 @@ module Seeking {
   import opened CountedBlocks
   import Shrinking
 
-  // block i of the file is there, as `there` says
-  predicate Is(bm: BlkMap, ino: uint64, i: int, there: bool) { There(bm, ino, i) <==> there }
+  // the blocks n to m - 1 of the file are there, as `there` says
   predicate Run(bm: BlkMap, ino: uint64, n: int, m: int, there: bool)
   { forall i: int {:trigger There(bm, ino, i)} | n <= i < m :: There(bm, ino, i) <==> there }
 
@@ -55,7 +54,7 @@ module Seeking {
   method Pass(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool) returns (m: uint64, found: bool)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && n <= top <= 134217728
     ensures n <= m <= top && Run(x.bm, ino, n as int, m as int, there)
-    ensures found ==> m < top && Is(x.bm, ino, m as int, !there)
+    ensures found ==> m < top && (There(x.bm, ino, m as int) <==> !there)
     ensures n < top && 0 < max ==> found || n < m
   {
     m, found := n, false;

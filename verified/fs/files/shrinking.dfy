@@ -78,7 +78,7 @@ module Shrinking {
     requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && i < n
     requires d <= PosOf(ino, n - 1).lev && OkPos(Above(PosOf(ino, n - 1), d)) && x.bm[Above(PosOf(ino, n - 1), d)] == 0
     requires i >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
-    ensures PosOf(ino, i) in x.data && x.data[PosOf(ino, i)] == Zeros(4096)
+    ensures var q := PosOf(ino, i); q in x.bm && x.bm[q] == 0 && q in x.data && x.data[q] == Zeros(4096)
   {
     var p, q := PosOf(ino, n - 1), PosOf(ino, i);
     PosOfOk(ino, n - 1);
