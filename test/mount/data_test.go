@@ -118,6 +118,9 @@ func TestNotThere(t *testing.T) {
 	if _, err := unix.Fgetxattr(fd, "user.x", make([]byte, 10)); err != unix.EOPNOTSUPP {
 		t.Errorf("getxattr: %v", err)
 	}
+	if at, err := unix.Seek(fd, 0, unix.SEEK_HOLE); err != nil || at != 4 {
+		t.Errorf("SEEK_HOLE: %d, %v", at, err)
+	}
 	if err := unix.Renameat2(unix.AT_FDCWD, f.Name(), unix.AT_FDCWD, f.Name()+"2", unix.RENAME_EXCHANGE); err != unix.ENOENT {
 		t.Errorf("exchange with nothing: %v", err)
 	}
