@@ -196,6 +196,9 @@ func (c *Cache) slot() (s int, ok bool) {
 		return s, true
 	}
 	if c.used < len(c.blocks) {
+		if c.used%populated == 0 {
+			populate(c.blocks[c.used:min(c.used+populated, len(c.blocks))])
+		}
 		c.used++
 		return c.used - 1, true
 	}
