@@ -42,7 +42,7 @@ func named(workload string, es []experiment) []experiment {
 	for _, e := range es {
 		for i := range e.metrics {
 			e.metrics[i].Name = workload + ": " + e.metrics[i].Name
-			e.metrics[i].Clients = 0
+			e.metrics[i].At = 0
 		}
 	}
 	return es

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 )
 
 // app is what somebody does who works on a program: clone its repository, and build it. The program is Tansy. Go's cache of what it has built lies
@@ -19,12 +22,12 @@ func app(o options) []experiment {
 	if o.quick {
 		what = "./disk"
 	}
-	seconds := func(name string) metric { return metric{Name: name, Unit: "s", Lower: true} }
+	seconds := func(name string) figures.Metric { return figures.Metric{Name: name, Unit: "s", Lower: true} }
 	return []experiment{{
-		[]metric{seconds("git clone"), seconds("go build " + what), seconds("clone and build")},
+		[]figures.Metric{seconds("git clone"), seconds("go build " + what), seconds("clone and build")},
 		func(ctx context.Context, s *site) ([]float64, error) {
 			repository, err := s.prepared("repository", func(folder string) error {
-				_, err := command(ctx, "git", "clone", "-q", "--bare", "--no-hardlinks", ".", folder)
+				_, err := rig.Command(ctx, "git", "clone", "-q", "--bare", "--no-hardlinks", ".", folder)
 				return err
 			})
 			if err != nil {
@@ -43,7 +46,7 @@ func app(o options) []experiment {
 			}
 			cloned := time.Since(begin)
 			c := goTool(ctx, work, cache, "build", "-o", filepath.Join(work, "built"), what)
-			if _, err := output(c); err != nil {
+			if _, err := rig.Output(c); err != nil {
 				return nil, err
 			}
 			if err := s.settle(); err != nil {
@@ -58,7 +61,7 @@ func app(o options) []experiment {
 // goTool runs Go in a folder, with a cache.
 func goTool(ctx context.Context, folder, cache string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "go", args...)
-	c.Dir, c.SysProcAttr = folder, apart
+	c.Dir, c.SysProcAttr = folder, rig.Apart
 	c.Env = append(os.Environ(), "GOCACHE="+cache, "GOTMPDIR="+cache, "GOFLAGS=-buildvcs=false", "GOPROXY=off")
 	return c
 }
@@ -66,11 +69,11 @@ func goTool(ctx context.Context, folder, cache string, args ...string) *exec.Cmd
 // buildStandard fills a cache with what a program needs of the standard library.
 func buildStandard(ctx context.Context, cache, what string) error {
 	list := goTool(ctx, ".", cache, "list", "-deps", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", what)
-	packages, err := output(list)
+	packages, err := rig.Output(list)
 	if err != nil {
 		return err
 	}
-	_, err = output(goTool(ctx, ".", cache, append([]string{"build"}, strings.Fields(packages)...)...))
+	_, err = rig.Output(goTool(ctx, ".", cache, append([]string{"build"}, strings.Fields(packages)...)...))
 	return err
 }
 

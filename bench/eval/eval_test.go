@@ -5,8 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tansy/bench/internal/figures"
 	"tansy/internal/mounttest"
 )
 
@@ -63,7 +62,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func checkFigures(t *testing.T, metrics []metric, figures []float64) {
+func checkFigures(t *testing.T, metrics []figures.Metric, figures []float64) {
 	t.Helper()
 	if len(figures) != len(metrics) {
 		t.Fatalf("%d figures of %d metrics", len(figures), len(metrics))
@@ -89,7 +88,7 @@ func TestMounted(t *testing.T) {
 func testReport(t *testing.T, bin string) {
 	docs := t.TempDir()
 	page := filepath.Join(docs, "evaluation.md")
-	if err := os.WriteFile(page, []byte("before\n"+figuresBegin+"old\n"+figuresEnd+"after\n"), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte("before\n<!-- figures: written by go run ./bench/eval -write docs -->\nold\n<!-- end of figures -->\nafter\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o := least(t, "-tansy", bin, "-run", "smallfile", "-peers", "tansy,ext4,ext4+fuse", "-write", docs)
@@ -131,53 +130,6 @@ func checkNothingLeft(t *testing.T, o options) {
 			if file, _ := os.ReadFile(d); strings.HasPrefix(string(file), o.dir) {
 				t.Errorf("the run has left %s", d)
 			}
-		}
-	}
-}
-
-// Plots are XML, whatever figures are missing.
-func TestPlots(t *testing.T) {
-	rows := []*row{
-		{metric{Name: "files, clients: 1", Unit: "/s", Clients: 1}, map[string][]float64{ours: {1, 2}, native: {2, 2}}},
-		{metric{Name: "files, clients: 2", Unit: "/s", Clients: 2}, map[string][]float64{ours: {3}}},
-		{metric{Name: "files, clients: 8", Unit: "/s", Clients: 8}, map[string][]float64{ours: {300, 500}, native: {20, 20}}},
-	}
-	s := samples{"smallfile": {Contenders: []string{ours, native, "a<b"}, Rows: rows}, "tree": {Contenders: []string{native}}}
-	ps := plots(s)
-	if len(ps) != 2 {
-		t.Errorf("%d plots", len(ps))
-	}
-	for name, text := range ps {
-		d := xml.NewDecoder(strings.NewReader(text))
-		for {
-			_, err := d.Token()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", name, err, text)
-			}
-		}
-		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Errorf("%s: %s", name, text)
-		}
-	}
-}
-
-func TestSummaries(t *testing.T) {
-	r := row{metric: metric{Lower: true}, Figures: map[string][]float64{"a": {2, 4, 1}, "b": {4, 4, 4}}}
-	if s, ok := r.of("a"); !ok || s != (summary{1, 2, 4}) {
-		t.Errorf("summary %v, %v", s, ok)
-	}
-	if s, ok := r.ratio("a", "b"); !ok || s != (summary{1, 2, 4}) {
-		t.Errorf("ratio %v, %v", s, ok)
-	}
-	if _, ok := r.ratio("a", "c"); ok {
-		t.Error("a ratio to what was not measured")
-	}
-	for v, want := range map[float64]string{0.1234: "0.123", 12.34: "12.3", 999.6: "1,000", 1234.5: "1,235"} {
-		if got := number(v); got != want {
-			t.Errorf("%v is %s, not %s", v, got, want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tansy/bench/internal/figures"
 )
 
 // pieceSize is how much of the large file is written and read at once, in bytes.
@@ -19,11 +21,11 @@ const pieceSize = 64 << 10
 // largefile is LFS's benchmark of a large file: written in order and fsync'ed, read when the kernel has it in its cache, and
 // when nobody has. What is read is compared with what was written.
 func largefile(o options) []experiment {
-	about := func(what string) metric {
-		return metric{Name: fmt.Sprintf("%s, %d MB", what, o.fileMB), Unit: "MB/s"}
+	about := func(what string) figures.Metric {
+		return figures.Metric{Name: fmt.Sprintf("%s, %d MB", what, o.fileMB), Unit: "MB/s"}
 	}
 	return []experiment{{
-		[]metric{about("written, one fsync"), about("read warm"), about("read cold")},
+		[]figures.Metric{about("written, one fsync"), about("read warm"), about("read cold")},
 		func(ctx context.Context, s *site) ([]float64, error) {
 			l := &large{path: filepath.Join(s.dir, "large"), pieces: max(1, s.fileMB*1_000_000/pieceSize)}
 			written, err := l.write(ctx)

@@ -16,6 +16,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 	"tansy/disk"
 	"tansy/journal"
 	"tansy/txn"
@@ -49,7 +51,7 @@ func libraryContenders(o options) []contender {
 func libraries(o options) (es []experiment) {
 	for _, n := range o.clients {
 		es = append(es, experiment{
-			[]metric{{Name: fmt.Sprintf("updates, writers: %d", n), Unit: "/s", Clients: n}},
+			[]figures.Metric{{Name: fmt.Sprintf("updates, writers: %d", n), Unit: "/s", At: int64(n)}},
 			func(ctx context.Context, s *site) ([]float64, error) {
 				if s.name == "pebble" {
 					rate, err := s.pebble(ctx, n)
@@ -98,7 +100,7 @@ const codePages = 64
 func aJournal(folder string) (j *journal.Journal, p journal.Params, close func() error, err error) {
 	const blocks = 32 << 20 / disk.BlockSize
 	path := filepath.Join(folder, "image")
-	if err := fill(context.Background(), path, blocks*disk.BlockSize); err != nil {
+	if err := rig.Fill(context.Background(), path, blocks*disk.BlockSize); err != nil {
 		return nil, p, nil, err
 	}
 	d, err := disk.OpenFile(path, disk.FileOptions{})
@@ -210,7 +212,7 @@ func (s *site) pebble(ctx context.Context, writers int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	out, err := command(ctx, filepath.Join(folder, "pebble"), s.dir, fmt.Sprint(keys), fmt.Sprint(writers), s.duration.String())
+	out, err := rig.Command(ctx, filepath.Join(folder, "pebble"), s.dir, fmt.Sprint(keys), fmt.Sprint(writers), s.duration.String())
 	if err != nil {
 		return 0, err
 	}
@@ -222,7 +224,7 @@ const pebbleModule = "bench/eval/pebble"
 
 func buildPebble(ctx context.Context, folder string) error {
 	c := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(folder, "pebble"), ".")
-	c.Dir, c.SysProcAttr = pebbleModule, apart
-	_, err := output(c)
+	c.Dir, c.SysProcAttr = pebbleModule, rig.Apart
+	_, err := rig.Output(c)
 	return err
 }

@@ -9,15 +9,15 @@
 //
 //	main.go       flags, the list of workloads
 //	options.go    how much is done, and for how long; prepared.go: what is made once for all
-//	device.go     the image and the loop device
-//	site.go       a file system made, mounted, and unmounted again; server.go: the process behind a mount
+//	site.go       a file system made, mounted, and unmounted again
 //	contender.go  what is compared: Tansy, ext4 and others, with FUSE between or not
 //	passfuse.go   the process that passes everything through FUSE and does nothing else
 //	turns.go      measuring in turns; repeat.go: clients side by side
-//	samples.go    what was measured, as it is kept; summary.go: medians and spreads
 //	targets.go    what is to be reached
-//	table.go plot.go report.go  the tables, the plots, docs/evaluation.md
+//	report.go     docs/evaluation.md
 //	smallfile.go largefile.go mailbench.go ...  a file for each workload
+//
+// What is measured on, and what is made of the figures, is in bench/internal.
 package main
 
 import (
@@ -30,11 +30,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+
+	"tansy/bench/internal/figures"
 )
 
 // A workload is a number of experiments with one set of contenders.
 type workload struct {
 	name, about string
+	axis        string // what its plot is by, if it has one
 	contenders  func(options) []contender
 	experiments func(options) []experiment
 	missing     func() error // says why it can't be run here; may be nil
@@ -42,29 +45,23 @@ type workload struct {
 
 // An experiment takes one site from nothing to its figures.
 type experiment struct {
-	metrics []metric
+	metrics []figures.Metric
 	run     func(context.Context, *site) ([]float64, error) // a figure for each of the metrics
 }
 
-// A metric is what one figure is of.
-type metric struct {
-	Name    string `json:"name"`
-	Unit    string `json:"unit"`              // per second, if not a time
-	Lower   bool   `json:"lower,omitempty"`   // the lower, the better
-	Clients int    `json:"clients,omitempty"` // of a workload that is run with several numbers of them
-}
+const byClients = "the number of clients"
 
 var workloads = []workload{
-	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", fileSystems, smallfile, nil},
-	{"largefile", "a large file written and fsync'ed, read warm and cold", fileSystems, largefile, nil},
-	{"mailbench", "mail spooled, delivered, picked up; 1 to 32 users", fileSystems, mailbench, nil},
-	{"sqlite", "orders and payments as TPC-C has them, on SQLite, by one client", fileSystems, sqlite, programs("sqlite3")},
-	{"pgbench", "PostgreSQL's own benchmark", fileSystems, pgbench, postgresMissing},
-	{"random", "4 KiB written at random into a file, with an fdatasync for each", fileSystems, random, nil},
-	{"app", "git clone of Tansy, and go build", fileSystems, app, inRepository},
-	{"tree", "very many small files unpacked, read, and removed", fileSystems, tree, programs("tar")},
-	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", libraryContenders, libraries, programs("go")},
-	{"ablations", "what each part of the design is worth: Tansy's mount without it", ablationContenders, ablations, programs("go")},
+	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", byClients, fileSystems, smallfile, nil},
+	{"largefile", "a large file written and fsync'ed, read warm and cold", "", fileSystems, largefile, nil},
+	{"mailbench", "mail spooled, delivered, picked up; 1 to 32 users", byClients, fileSystems, mailbench, nil},
+	{"sqlite", "orders and payments as TPC-C has them, on SQLite, by one client", "", fileSystems, sqlite, programs("sqlite3")},
+	{"pgbench", "PostgreSQL's own benchmark", byClients, fileSystems, pgbench, postgresMissing},
+	{"random", "4 KiB written at random into a file, with an fdatasync for each", "", fileSystems, random, nil},
+	{"app", "git clone of Tansy, and go build", "", fileSystems, app, inRepository},
+	{"tree", "very many small files unpacked, read, and removed", "", fileSystems, tree, programs("tar")},
+	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", byClients, libraryContenders, libraries, programs("go")},
+	{"ablations", "what each part of the design is worth: Tansy's mount without it", "", ablationContenders, ablations, programs("go")},
 }
 
 func main() {
@@ -99,7 +96,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return errors.New("only root can make and mount file systems")
 	}
 	if o.write != "" {
-		if _, _, err := page(o.write); err != nil {
+		if err := report(o.write).Check(); err != nil {
 			return err
 		}
 	}
@@ -113,8 +110,8 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
-	s := samples{}
-	about := describe(ctx, o, m.device)
+	s := figures.Samples{}
+	about := describe(o, m.device)
 	fmt.Fprintln(out, about)
 	for _, w := range ws {
 		fmt.Fprintf(out, "\n%s: %s\n", w.name, w.about)
@@ -136,7 +133,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		measured.Conditions = about
 		s[w.name] = measured
 		if o.write != "" { // now: what comes later may fail
-			if err := writeReport(o.write, s); err != nil {
+			if err := report(o.write).Write(s); err != nil {
 				return err
 			}
 		}

@@ -17,14 +17,17 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 )
 
 // pgbench is PostgreSQL's own benchmark: transactions on four tables, each durable before it is answered.
 func pgbench(options) []experiment {
 	clients := []int{1, manyUsers}
-	var ms []metric
+	var ms []figures.Metric
 	for _, n := range clients {
-		ms = append(ms, metric{Name: fmt.Sprintf("transactions, clients: %d", n), Unit: "/s", Clients: n})
+		ms = append(ms, figures.Metric{Name: fmt.Sprintf("transactions, clients: %d", n), Unit: "/s", At: int64(n)})
 	}
 	return []experiment{{ms, func(ctx context.Context, s *site) (rates []float64, err error) {
 		p, err := newPostgres(s.machine)
@@ -108,7 +111,7 @@ func (p *postgres) make(ctx context.Context, data string) error {
 	if err := errors.Join(os.Chown(data, int(p.who.Uid), int(p.who.Gid)), os.Chmod(data, 0o700)); err != nil {
 		return err
 	}
-	if _, err := output(p.command(ctx, "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")); err != nil {
+	if _, err := rig.Output(p.command(ctx, "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")); err != nil {
 		return err
 	}
 	conf, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
@@ -120,7 +123,7 @@ func (p *postgres) make(ctx context.Context, data string) error {
 		return err
 	}
 	return p.with(ctx, data, func() error {
-		_, err := output(p.command(ctx, "pgbench", "-i", "-q", "-s", fmt.Sprint(scale)))
+		_, err := rig.Output(p.command(ctx, "pgbench", "-i", "-q", "-s", fmt.Sprint(scale)))
 		return err
 	})
 }
@@ -168,7 +171,7 @@ var transactionsPerSecond = regexp.MustCompile(`(?m)^tps = ([0-9.]+) \(without`)
 
 // transactions returns how many there were per second.
 func (p *postgres) transactions(ctx context.Context, clients int) (float64, error) {
-	out, err := output(p.command(ctx, "pgbench", "-n", "-M", "prepared", "-T", fmt.Sprint(p.seconds), "-c", fmt.Sprint(clients), "-j", fmt.Sprint(min(clients, 2))))
+	out, err := rig.Output(p.command(ctx, "pgbench", "-n", "-M", "prepared", "-T", fmt.Sprint(p.seconds), "-c", fmt.Sprint(clients), "-j", fmt.Sprint(min(clients, 2))))
 	if err != nil {
 		return 0, err
 	}

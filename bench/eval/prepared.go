@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"tansy/bench/internal/rig"
 )
 
 // prepared is a folder on the host that is made once and then copied to each site, for what would take longer to make than what is measured.
@@ -27,7 +29,7 @@ func (m *machine) prepared(name string, make func(folder string) error) (folder 
 // copied puts a copy of a folder of the host on the site, with owners, and makes it durable.
 func (s *site) copied(ctx context.Context, folder string) (to string, err error) {
 	to = filepath.Join(s.dir, filepath.Base(folder))
-	if _, err := command(ctx, "cp", "-a", folder, to); err != nil {
+	if _, err := rig.Command(ctx, "cp", "-a", folder, to); err != nil {
 		return "", err
 	}
 	return to, s.settle()

@@ -11,13 +11,15 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"tansy/bench/internal/figures"
 )
 
 // sideBySide is an experiment with n clients, who do something again and again in a folder of their own. What prepare returns is closed in the end, if
 // it is not nil.
 func sideBySide(what string, n int, prepare func(folder string) (once func(k int) error, end io.Closer, err error)) experiment {
 	return experiment{
-		[]metric{{Name: fmt.Sprintf("%s, clients: %d", what, n), Unit: "/s", Clients: n}},
+		[]figures.Metric{{Name: fmt.Sprintf("%s, clients: %d", what, n), Unit: "/s", At: int64(n)}},
 		func(ctx context.Context, s *site) (rates []float64, err error) {
 			clients := make([]func(int) error, n)
 			for i := range clients {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tansy/bench/internal/rig"
 	"tansy/mount"
 )
 
@@ -21,7 +22,7 @@ import (
 type machine struct {
 	options
 	scratch string // a folder beside the image
-	device  *device
+	device  *rig.Device
 	tansy   string // the program
 	self    string // this one
 }
@@ -52,16 +53,16 @@ func (m *machine) prepare(ctx context.Context) (err error) {
 	}
 	if m.tansy == "" {
 		m.tansy = filepath.Join(m.scratch, "tansy")
-		if _, err := command(ctx, "go", "build", "-o", m.tansy, "tansy/cmd/tansy"); err != nil {
+		if _, err := rig.Command(ctx, "go", "build", "-o", m.tansy, "tansy/cmd/tansy"); err != nil {
 			return err
 		}
 	}
-	m.device, err = newDevice(ctx, m.scratch, m.size)
+	m.device, err = rig.NewDevice(ctx, m.scratch, m.size)
 	return err
 }
 
 func (m *machine) close() error {
-	return errors.Join(m.device.close(), os.RemoveAll(m.scratch))
+	return errors.Join(m.device.Close(), os.RemoveAll(m.scratch))
 }
 
 // A site is a fresh file system, mounted.
@@ -81,7 +82,7 @@ func (s *site) build(ctx context.Context) error {
 		return nil
 	}
 	folder, err := s.prepared("ablation", func(folder string) error {
-		_, err := command(ctx, "go", "build", "-tags", "ablation", "-o", filepath.Join(folder, "tansy"), "tansy/cmd/tansy")
+		_, err := rig.Command(ctx, "go", "build", "-tags", "ablation", "-o", filepath.Join(folder, "tansy"), "tansy/cmd/tansy")
 		return err
 	})
 	s.program, s.env = filepath.Join(folder, "tansy"), []string{"TANSY_ABLATION=" + s.without}
@@ -91,7 +92,7 @@ func (s *site) build(ctx context.Context) error {
 // mounted is a mount, with the process behind it, if there is one.
 type mounted struct {
 	dir    string
-	server *server
+	server *rig.Server
 }
 
 // site makes the file system of c on the device, and mounts it.
@@ -100,15 +101,15 @@ func (m *machine) site(ctx context.Context, c contender) (s *site, err error) {
 	switch c.kind {
 	case "tansy":
 		if err = s.build(ctx); err == nil {
-			c := exec.CommandContext(ctx, s.program, "mkfs", m.device.node, "--force")
-			c.Env, c.SysProcAttr = append(os.Environ(), s.env...), apart
-			_, err = output(c)
+			c := exec.CommandContext(ctx, s.program, "mkfs", m.device.Node, "--force")
+			c.Env, c.SysProcAttr = append(os.Environ(), s.env...), rig.Apart
+			_, err = rig.Output(c)
 		}
 	case "ext4":
 		// All of it now, not in the background while something is measured.
-		_, err = command(ctx, "mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", m.device.node)
+		_, err = rig.Command(ctx, "mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", m.device.Node)
 	case "btrfs":
-		_, err = command(ctx, "mkfs.btrfs", "-q", "-f", "-K", m.device.node)
+		_, err = rig.Command(ctx, "mkfs.btrfs", "-q", "-f", "-K", m.device.Node)
 	}
 	if err != nil {
 		return nil, err
@@ -127,14 +128,14 @@ func (s *site) mount() error {
 	s.dir = below
 	m := &mounted{dir: below}
 	if s.kind == "tansy" {
-		flags := []string{"mount", s.device.node, below, "--allow-other", "--discard", "off"}
+		flags := []string{"mount", s.device.Node, below, "--allow-other", "--discard", "off"}
 		if s.cache != "" {
 			flags = append(flags, "--cache", s.cache)
 		}
-		if m.server, err = startServer(s.env, s.program, flags...); err != nil {
+		if m.server, err = rig.Start(s.env, s.program, flags...); err != nil {
 			return err
 		}
-	} else if err := unix.Mount(s.device.node, below, s.kind, unix.MS_NOATIME, s.contender.options); err != nil {
+	} else if err := unix.Mount(s.device.Node, below, s.kind, unix.MS_NOATIME, s.contender.options); err != nil {
 		return fmt.Errorf("mount %s: %w", s.kind, err)
 	}
 	s.mounts = append(s.mounts, m)
@@ -154,7 +155,7 @@ func (s *site) passThrough(below string) (err error) {
 	if s.dir, err = s.mountPoint("through"); err != nil {
 		return err
 	}
-	server, err := startServer(nil, s.self, passCommand, below, s.dir)
+	server, err := rig.Start(nil, s.self, passCommand, below, s.dir)
 	if err != nil {
 		return err
 	}
@@ -196,7 +197,7 @@ func (m *mounted) unmount() error {
 		err = errors.Join(fmt.Errorf("unmount %s: %w", m.dir, err), unix.Unmount(m.dir, unix.MNT_DETACH))
 	}
 	if m.server != nil {
-		err = errors.Join(err, m.server.wait())
+		err = errors.Join(err, m.server.Wait())
 	}
 	return err
 }

@@ -12,13 +12,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 )
 
 // sqlite is orders and payments as TPC-C has them, by one client of SQLite, whose every transaction is durable before the next one begins.
 func sqlite(options) (es []experiment) {
 	for _, mode := range []string{"wal", "delete"} {
 		es = append(es, experiment{
-			[]metric{{Name: fmt.Sprintf("transactions, journal_mode = %s", mode), Unit: "/s"}},
+			[]figures.Metric{{Name: fmt.Sprintf("transactions, journal_mode = %s", mode), Unit: "/s"}},
 			func(ctx context.Context, s *site) ([]float64, error) {
 				rate, err := s.orders(ctx, mode)
 				return []float64{rate}, err
@@ -55,7 +58,7 @@ commit;`
 // orders returns how many transactions there were per second.
 func (s *site) orders(ctx context.Context, mode string) (rate float64, err error) {
 	folder, err := s.prepared("sqlite-"+mode, func(folder string) error {
-		_, err := command(ctx, "sqlite3", "-bail", filepath.Join(folder, "shop.db"), fmt.Sprintf(schema, mode, districts, customers, items))
+		_, err := rig.Command(ctx, "sqlite3", "-bail", filepath.Join(folder, "shop.db"), fmt.Sprintf(schema, mode, districts, customers, items))
 		return err
 	})
 	if err != nil {
@@ -65,7 +68,7 @@ func (s *site) orders(ctx context.Context, mode string) (rate float64, err error
 		return 0, err
 	}
 	program := exec.CommandContext(ctx, "sqlite3", "-bail", filepath.Join(folder, "shop.db"))
-	program.SysProcAttr = apart
+	program.SysProcAttr = rig.Apart
 	in, err := program.StdinPipe()
 	if err != nil {
 		return 0, err

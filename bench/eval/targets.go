@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tansy/bench/internal/figures"
 )
 
 // A target is what Tansy's mount is to reach: so many times the speed of another contender.
@@ -22,7 +24,7 @@ var targets = []target{
 	{"sqlite", "", false, native, 0.8},
 	{"pgbench", "", false, native, 0.8}, {"pgbench", "", true, native, 1},
 	{"app", "clone and build", false, native, 0.7},
-	{"largefile", "written", false, native, 0.6},
+	{"largefile", "written", false, nativeFUSE, 0.6},
 	{"largefile", "read warm", false, nativeFUSE, 0.9},
 }
 
@@ -32,28 +34,28 @@ const manyUsers = 8
 // A verdict says how far a target is reached in one row.
 type verdict struct {
 	target
-	row     *row
-	reached summary
+	row     *figures.Row
+	reached figures.Summary
 }
 
 func (v verdict) met() string {
-	if v.reached.median >= v.least {
+	if v.reached.Median >= v.least {
 		return "met"
 	}
 	return "missed"
 }
 
-func verdicts(s samples) (vs []verdict) {
+func verdicts(s figures.Samples) (vs []verdict) {
 	for _, t := range targets {
 		m := s[t.workload]
 		if m == nil {
 			continue
 		}
 		for _, r := range m.Rows {
-			if !strings.HasPrefix(r.Name, t.metric) || t.many != (r.Clients >= manyUsers) {
+			if !strings.HasPrefix(r.Name, t.metric) || t.many != (r.At >= manyUsers) {
 				continue
 			}
-			if x, ok := r.ratio(ours, t.base); ok {
+			if x, ok := r.Ratio(ours, t.base); ok {
 				vs = append(vs, verdict{t, r, x})
 			}
 		}
@@ -61,14 +63,14 @@ func verdicts(s samples) (vs []verdict) {
 	return vs
 }
 
-func printTargets(out io.Writer, s samples) {
+func printTargets(out io.Writer, s figures.Samples) {
 	for _, v := range verdicts(s) {
 		fmt.Fprintf(out, "%-8s %-12s %-34s %.1f x %s: %s\n", v.met(), v.workload, v.row.Name, v.least, v.base, v.reached)
 	}
 }
 
 // targetTable is the same for the report.
-func targetTable(s samples) string {
+func targetTable(s figures.Samples) string {
 	var b strings.Builder
 	b.WriteString("| workload | | target | reached | |\n|---|---|---|---|---|\n")
 	for _, v := range verdicts(s) {

@@ -13,16 +13,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 )
 
 // tree is a folder with very many small files: unpacked from an archive, read by another one, when nothing is cached, and removed. Nothing is
 // fsync'ed in between, but what changes anything ends when it is durable.
 func tree(o options) []experiment {
-	about := func(what string) metric {
-		return metric{Name: fmt.Sprintf("%s, %s files", what, number(float64(o.files))), Unit: "files/s"}
+	about := func(what string) figures.Metric {
+		return figures.Metric{Name: fmt.Sprintf("%s, %s files", what, figures.Number(float64(o.files))), Unit: "files/s"}
 	}
 	return []experiment{{
-		[]metric{about("tar -x"), about("tar -c, cold"), about("rm -rf")},
+		[]figures.Metric{about("tar -x"), about("tar -c, cold"), about("rm -rf")},
 		func(ctx context.Context, s *site) (rates []float64, err error) {
 			archive, err := s.prepared("tree", func(folder string) error { return makeArchive(filepath.Join(folder, "tree.tar"), s.files) })
 			if err != nil {
@@ -50,7 +53,7 @@ func tree(o options) []experiment {
 
 // lasting runs a program, and makes durable what it has done.
 func (s *site) lasting(ctx context.Context, name string, args ...string) error {
-	if _, err := command(ctx, name, args...); err != nil {
+	if _, err := rig.Command(ctx, name, args...); err != nil {
 		return err
 	}
 	return s.settle()
@@ -59,7 +62,7 @@ func (s *site) lasting(ctx context.Context, name string, args ...string) error {
 // readArchive has tar read a folder, and throws away what it makes of it. (Into /dev/null it would not read at all.)
 func readArchive(ctx context.Context, folder string) error {
 	c := exec.CommandContext(ctx, "tar", "-cf", "-", folder)
-	c.SysProcAttr, c.Stdout = apart, struct{ io.Writer }{io.Discard}
+	c.SysProcAttr, c.Stdout = rig.Apart, struct{ io.Writer }{io.Discard}
 	return c.Run()
 }
 

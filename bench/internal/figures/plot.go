@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package figures
 
 import (
 	"fmt"
@@ -10,31 +10,21 @@ import (
 	"strings"
 )
 
-// plots are the pictures of the report, by name of file.
-func plots(s samples) map[string]string {
-	ps := map[string]string{"ratios.svg": ratioPlot(s)}
-	for name, m := range s {
-		if m.scales() {
-			ps[name+".svg"] = scalingPlot(name, m)
-		}
-	}
-	return ps
-}
-
 var colors = []string{"#1b6ca8", "#d1495b", "#edae49", "#66a182", "#8d5a97", "#5c5c5c", "#2e4057", "#a0522d", "#008b8b"}
 
-// color is that of a contender in all plots.
-func color(name string) string {
-	for _, family := range [][]contender{everyFileSystem, everyLibrary} {
-		if i := slices.IndexFunc(family, func(c contender) bool { return c.name == name }); i >= 0 {
-			return colors[i%len(colors)]
-		}
+// A palette has the contenders in the order of their colors, which are the same in all plots.
+type palette []string
+
+func (p palette) color(name string) string {
+	if i := slices.Index(p, name); i >= 0 {
+		return colors[i%len(colors)]
 	}
 	return "black"
 }
 
 // A drawing is an SVG that grows.
 type drawing struct {
+	palette
 	width, height int
 	body          strings.Builder
 }
@@ -54,7 +44,7 @@ func (d *drawing) box(x, y, w, h float64, color string) {
 // key says which color is whose.
 func (d *drawing) key(x, y float64, names []string) {
 	for i, n := range names {
-		d.box(x, y+16*float64(i), 10, 10, color(n))
+		d.box(x, y+16*float64(i), 10, 10, d.color(n))
 		d.text(x+15, y+16*float64(i)+9, "start", n)
 	}
 }
@@ -78,83 +68,102 @@ func niceAbove(v float64) float64 {
 	return 10 * ten
 }
 
-// scalingPlot has a line for each contender: medians by the number of clients, with the least and the most as a stroke.
-func scalingPlot(name string, m *measured) string {
+// scaling is a plot with a line for each contender: medians by what the axis says, with the least and the most as a stroke.
+func (m *Measured) scaling(name string, p palette) string {
 	const left, right, top, bottom = 60.0, 520.0, 30.0, 300.0
-	d := &drawing{width: 680, height: 340}
-	rows := slices.DeleteFunc(slices.Clone(m.Rows), func(r *row) bool { return r.Clients == 0 })
+	d := &drawing{palette: p, width: 680, height: 340}
+	rows := m.scale()
 	most := 0.0
 	for _, r := range rows {
 		for _, c := range m.Contenders {
-			if s, ok := r.of(c); ok {
-				most = max(most, s.most)
+			if s, ok := r.Of(c); ok {
+				most = max(most, s.Most)
 			}
 		}
 	}
 	most = niceAbove(most)
-	steps := math.Log2(float64(rows[len(rows)-1].Clients) / float64(rows[0].Clients))
-	x := func(clients int) float64 {
-		return left + 15 + (right-left-30)*math.Log2(float64(clients)/float64(rows[0].Clients))/max(1, steps)
+	first, last := float64(rows[0].At), float64(rows[len(rows)-1].At)
+	x := func(at int64) float64 {
+		return left + 15 + (right-left-30)*math.Log2(float64(at)/first)/max(1, math.Log2(last/first))
 	}
 	y := func(v float64) float64 { return bottom - (bottom-top)*v/most }
-	d.text(left, 18, "start", fmt.Sprintf("%s, %s, by the number of clients", name, rows[0].Unit))
+	d.text(left, 18, "start", fmt.Sprintf("%s, %s, by %s", name, rows[0].Unit, m.Axis))
 	for i := range 6 {
 		v := most * float64(i) / 5
 		d.line(left, y(v), right, y(v), "#dddddd")
-		d.text(left-6, y(v)+4, "end", number(v))
+		d.text(left-6, y(v)+4, "end", Number(v))
 	}
 	for _, r := range rows {
-		d.text(x(r.Clients), bottom+16, "middle", fmt.Sprint(r.Clients))
+		d.text(x(r.At), bottom+16, "middle", Amount(r.At))
 	}
 	for _, c := range m.Contenders {
 		var points []string
 		for _, r := range rows {
-			if s, ok := r.of(c); ok {
-				points = append(points, fmt.Sprintf("%.1f,%.1f", x(r.Clients), y(s.median)))
-				d.line(x(r.Clients), y(s.least), x(r.Clients), y(s.most), color(c))
+			if s, ok := r.Of(c); ok {
+				points = append(points, fmt.Sprintf("%.1f,%.1f", x(r.At), y(s.Median)))
+				d.line(x(r.At), y(s.Least), x(r.At), y(s.Most), d.color(c))
 			}
 		}
-		fmt.Fprintf(&d.body, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(points, " "), color(c))
+		fmt.Fprintf(&d.body, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(points, " "), d.color(c))
 	}
 	d.key(right+15, top, m.Contenders)
 	return d.String()
 }
 
-// ratioPlot has a group of bars for each row of the file systems' workloads: how many times as fast as native ext4.
-func ratioPlot(s samples) string {
+// scale are the rows of the plot.
+func (m *Measured) scale() []*Row {
+	return slices.DeleteFunc(slices.Clone(m.Rows), func(r *Row) bool { return r.At == 0 })
+}
+
+// scales tells whether there is one.
+func (m *Measured) scales() bool { return m.Axis != "" && len(m.scale()) > 2 }
+
+// Amount prints a number short, if it is a round one of KiB, MiB, or GiB.
+func Amount(n int64) string {
+	for i, unit := range []string{"G", "M", "K"} {
+		if shift := 30 - 10*i; n>>shift > 0 && n&(1<<shift-1) == 0 {
+			return fmt.Sprint(n>>shift) + unit
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+// Ratios is a plot with a group of bars for each row of the workloads that both were measured in: how many times as fast as the base the
+// contenders are. It is told what it shows.
+func (p *Page) Ratios(s Samples, ours, base, title string) string {
 	const left, barHeight, gap, unit = 260.0, 8.0, 10.0, 240.0 // unit: the length of 1
 	var names []string
 	type group struct {
 		label string
-		row   *row
+		row   *Row
 	}
 	var groups []group
-	for _, w := range workloads {
-		m := s[w.name]
-		if m == nil || !slices.Contains(m.Contenders, native) || !slices.Contains(m.Contenders, ours) {
+	for _, w := range p.Workloads {
+		m := s[w]
+		if m == nil || !slices.Contains(m.Contenders, base) || !slices.Contains(m.Contenders, ours) {
 			continue
 		}
 		for _, c := range m.Contenders {
-			if c != native && !slices.Contains(names, c) {
+			if c != base && !slices.Contains(names, c) {
 				names = append(names, c)
 			}
 		}
 		for _, r := range m.Rows {
-			groups = append(groups, group{w.name + ": " + r.Name, r})
+			groups = append(groups, group{w + ": " + r.Name, r})
 		}
 	}
 	const longest = 2.0 // what is above is cut, and says so
-	d := &drawing{width: int(left + longest*unit + 190)}
+	d := &drawing{palette: p.Contenders, width: int(left + longest*unit + 190)}
 	y := 40.0
-	d.text(left, 16, "start", "times as fast as native ext4 (data=ordered); the longer the better")
+	d.text(left, 16, "start", title)
 	for _, g := range groups {
 		height := barHeight * float64(len(names))
 		d.text(left-8, y+height/2+4, "end", g.label)
 		for i, c := range names {
-			if x, ok := g.row.ratio(c, native); ok {
-				d.box(left, y+barHeight*float64(i), unit*min(x.median, longest), barHeight-1, color(c))
-				if x.median > longest {
-					d.text(left+unit*longest+4, y+barHeight*float64(i)+8, "start", fmt.Sprintf("%.1f", x.median))
+			if x, ok := g.row.Ratio(c, base); ok {
+				d.box(left, y+barHeight*float64(i), unit*min(x.Median, longest), barHeight-1, d.color(c))
+				if x.Median > longest {
+					d.text(left+unit*longest+4, y+barHeight*float64(i)+8, "start", fmt.Sprintf("%.1f", x.Median))
 				}
 			}
 		}

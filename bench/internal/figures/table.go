@@ -1,26 +1,15 @@
 //go:build linux
 
-package main
+package figures
 
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
-// base is whom the others are compared with, if with anybody.
-func (m *measured) base() string {
-	for _, b := range []string{native, whole} {
-		if slices.Contains(m.Contenders, b) {
-			return b
-		}
-	}
-	return ""
-}
-
-// header and row print medians, and their ratios to the base, while it is measured.
-func (m *measured) header(out io.Writer) {
+// PrintHeader prints who is measured.
+func (m *Measured) PrintHeader(out io.Writer) {
 	fmt.Fprintf(out, "  %-36s", "")
 	for _, c := range m.Contenders {
 		fmt.Fprintf(out, " %18s", c)
@@ -28,14 +17,15 @@ func (m *measured) header(out io.Writer) {
 	fmt.Fprintln(out)
 }
 
-func (m *measured) row(out io.Writer, r *row) {
+// PrintRow prints medians, and their ratios to the base, while it is measured.
+func (m *Measured) PrintRow(out io.Writer, r *Row) {
 	fmt.Fprintf(out, "  %-36s", fmt.Sprintf("%s, %s", r.Name, r.Unit))
 	for _, c := range m.Contenders {
 		cell := "-"
-		if s, ok := r.of(c); ok {
-			cell = number(s.median)
-			if x, ok := r.ratio(c, m.base()); ok && c != m.base() {
-				cell += fmt.Sprintf(" %6.2fx", x.median)
+		if s, ok := r.Of(c); ok {
+			cell = Number(s.Median)
+			if x, ok := r.Ratio(c, m.Base); ok && c != m.Base {
+				cell += fmt.Sprintf(" %6.2fx", x.Median)
 			}
 		}
 		fmt.Fprintf(out, " %18s", cell)
@@ -44,8 +34,8 @@ func (m *measured) row(out io.Writer, r *row) {
 }
 
 // markdown is a table with medians and spreads, and how many times as fast as the base each contender is.
-func (m *measured) markdown() string {
-	if m.base() == whole {
+func (m *Measured) markdown() string {
+	if m.Transposed {
 		return m.costs()
 	}
 	var b strings.Builder
@@ -54,10 +44,10 @@ func (m *measured) markdown() string {
 		fmt.Fprintf(&b, "| %s, %s |", r.Name, r.Unit)
 		for _, c := range m.Contenders {
 			cell := ""
-			if s, ok := r.of(c); ok {
+			if s, ok := r.Of(c); ok {
 				cell = s.String()
-				if x, ok := r.ratio(c, m.base()); ok && c != m.base() {
-					cell += fmt.Sprintf("; %.2f x", x.median)
+				if x, ok := r.Ratio(c, m.Base); ok && c != m.Base {
+					cell += fmt.Sprintf("; %.2f x", x.Median)
 				}
 			}
 			fmt.Fprintf(&b, " %s |", cell)
@@ -68,7 +58,7 @@ func (m *measured) markdown() string {
 }
 
 // costs is a table of what is left of the speed of the base, a line for each contender.
-func (m *measured) costs() string {
+func (m *Measured) costs() string {
 	var b strings.Builder
 	b.WriteString("| |")
 	for _, r := range m.Rows {
@@ -78,10 +68,10 @@ func (m *measured) costs() string {
 	for _, c := range m.Contenders {
 		fmt.Fprintf(&b, "| %s |", c)
 		for _, r := range m.Rows {
-			s, _ := r.of(c)
+			s, _ := r.Of(c)
 			cell := s.String()
-			if x, ok := r.ratio(c, whole); ok && c != whole {
-				cell = fmt.Sprintf("%.2f x (%.2f to %.2f)", x.median, x.least, x.most)
+			if x, ok := r.Ratio(c, m.Base); ok && c != m.Base {
+				cell = fmt.Sprintf("%.2f x (%.2f to %.2f)", x.Median, x.Least, x.Most)
 			}
 			fmt.Fprintf(&b, " %s |", cell)
 		}

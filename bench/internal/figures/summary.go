@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package figures
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// A summary is what several rounds have shown.
-type summary struct{ least, median, most float64 }
+// A Summary is what several rounds have shown.
+type Summary struct{ Least, Median, Most float64 }
 
 // summarize returns false if there is nothing to summarize.
-func summarize(figures []float64) (s summary, ok bool) {
+func summarize(figures []float64) (s Summary, ok bool) {
 	if len(figures) == 0 {
 		return s, false
 	}
@@ -21,14 +21,14 @@ func summarize(figures []float64) (s summary, ok bool) {
 	if len(f)%2 == 0 {
 		middle = (middle + f[len(f)/2-1]) / 2
 	}
-	return summary{f[0], middle, f[len(f)-1]}, true
+	return Summary{f[0], middle, f[len(f)-1]}, true
 }
 
-// of is the summary of a contender's figures.
-func (r *row) of(contender string) (summary, bool) { return summarize(r.Figures[contender]) }
+// Of is the summary of a contender's figures.
+func (r *Row) Of(contender string) (Summary, bool) { return summarize(r.Figures[contender]) }
 
-// ratio says how many times as fast a contender is as another one: of the ratios in each round.
-func (r *row) ratio(contender, base string) (summary, bool) {
+// Ratio says how many times as fast a contender is as another one: of the ratios in each round.
+func (r *Row) Ratio(contender, base string) (Summary, bool) {
 	a, b := r.Figures[contender], r.Figures[base]
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
@@ -41,8 +41,8 @@ func (r *row) ratio(contender, base string) (summary, bool) {
 	return summarize(ratios)
 }
 
-// number has three digits, at least.
-func number(v float64) string {
+// Number has three digits, at least.
+func Number(v float64) string {
 	switch {
 	case v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
 		return fmt.Sprint(v)
@@ -60,9 +60,9 @@ func number(v float64) string {
 }
 
 // String is the median, and how far the rounds lie apart.
-func (s summary) String() string {
-	if s.least == s.most {
-		return number(s.median)
+func (s Summary) String() string {
+	if s.Least == s.Most {
+		return Number(s.Median)
 	}
-	return fmt.Sprintf("%s (%s to %s)", number(s.median), number(s.least), number(s.most))
+	return fmt.Sprintf("%s (%s to %s)", Number(s.Median), Number(s.Least), Number(s.Most))
 }
