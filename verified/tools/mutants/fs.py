@@ -443,4 +443,9 @@
     ("mkfs/making", "mkfs: records are left as they are", "R.Zero(d, s.geo.ibm, s.geo.data0)", "R.Zero(d, s.geo.ibm, s.geo.slot0)", "*.Prepare"),
     ("mkfs/making", "mkfs: zeros over block 0", "R.Zero(d, s.geo.ibm, s.geo.data0)", "R.Zero(d, 0, s.geo.data0)", "*.Prepare"),
     ("mkfs/making", "mkfs: zeros over all data", "R.Zero(d, s.geo.ibm, s.geo.data0)", "R.Zero(d, s.geo.ibm, s.size + 1)", "*.Prepare"),
+    ("mkfs/commissioned", "commissioned: the log has the copy's block", "requires Same(p, s, t) && NoDirs(sg, |s| - 1) && ValidAt(p, s, q, sg)", "requires Same(p, s, t) && ValidAt(p, s, q, sg)", "*.ValidKept"),
+    ("mkfs/commissioned", "commissioned: the copy is believed to be what it was", "NoDirs(sg, |s| - 1) && |s| - 1 in p.torn && RecBy(p, s,", "NoDirs(sg, |s| - 1) && RecBy(p, s,", "*.FromKept"),
+    ("mkfs/commissioned", "commissioned: other home blocks change", "forall a :: p.at <= a < |s| - 1 ==> s[a] == t[a] }", "forall a :: p.at <= a < Home(p) ==> s[a] == t[a] }", "*.FromKept"),
+    ("mkfs/making", "commissioned: the copy's block is not torn", "set a | g.data0 as int <= a < sz }", "set a | g.data0 as int <= a < sz - 1 }", "mkfs/commissioned:*.New"),
+    ("mkfs/commissioned", "vacuity: commissioned", "    Kept(Making.JGeo(s, seal), w, s, i, v, {});\n", "    Kept(Making.JGeo(s, seal), w, s, i, v, {}); assert false;\n", "*.New"),
 ]

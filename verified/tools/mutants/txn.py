@@ -170,7 +170,7 @@
     ("places", "places: a bit beyond its block is written", "if !ok || off >= 32768 { return WILD; }", "if !ok { return WILD; }", "*Place.WriteBit"),
     ("places", "places: an inode across two others is read", "if !ok || off >= 32768 || off % 2048 != 0 { return WILD, null; }", "if !ok || off >= 32768 { return WILD, null; }", "*Place.ReadInode"),
     ("places", "places: a record is written as an inode", "      var ok := Holds(a, w);\n      if !ok || off >= 32768 || off % 2048 != 0 { return WILD; }", "      var ok := Holds(a, w);\n      if !ok { ok := Holds(a, RECORDS); }\n      if !ok || off >= 32768 || off % 2048 != 0 { return WILD; }", "*Place.WriteInode"),
-    ("places", "places: refused, but locked", "      if !ok { return WILD, null; }\n      st, b := t.ReadBlock", "      if !ok { if a in t.s.kinds { var l := t.Lock(Key(a, 0), excl); } return WILD, null; }\n      st, b := t.ReadBlock", "*Place.ReadBlock"),
+    ("places", "places: refused, but others have run", "      if !ok { return WILD, null; }\n      st, b := t.ReadBlock", "      if !ok { TYield(t.s, t.own); return WILD, null; }\n      st, b := t.ReadBlock", "*Place.ReadBlock"),
     ("places", "places: refused at will", "      if !ok { return WILD; }\n      st := t.WriteBlock", "      if !ok || a == 7 { return WILD; }\n      st := t.WriteBlock", "*Place.WriteBlock"),
     ("places", "places: the end is within", "if p.start <= a && a < p.end { return p.what == w; }", "if p.start <= a && a <= p.end { return p.what == w; }", "*Place.Holds"),
     ("places", "places: of any kind", "{ return p.what == w; }", "{ return true; }", "*Place.Holds"),
