@@ -27,6 +27,20 @@ func TestPlanSizes(t *testing.T) {
 	}
 }
 
+// So it is made, and opens, also where the tree would be too small or too large by a block or two if nobody took care.
+func TestMkfsSizes(t *testing.T) {
+	const log = 2000
+	for rest := range uint64(5) { // of the home blocks, by those that a page of the tree has codes for
+		d := disk.NewMem(1 + log + 256*50 + rest)
+		want(t, Mkfs(d, MkfsOptions{LogBytes: log * BlockSize, Inodes: 256}), 0)
+		v, err := Open(d, Options{})
+		if err != nil {
+			t.Fatalf("%d: %v", rest, err)
+		}
+		want(t, v.Close(), 0)
+	}
+}
+
 // What cannot be a volume is refused before anything is written.
 func TestPlanRefuses(t *testing.T) {
 	for _, c := range []struct {
