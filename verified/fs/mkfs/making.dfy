@@ -79,8 +79,8 @@ module Making {
     requires zeroed ==> forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{Zeros(4096)}
     modifies d, seal
     ensures d.Valid() && |d.cur| == s.size as int && (io ==> d.owner == map[])
-    // no crash leaves a volume, from then on
-    ensures io ==> d.poss[0] == iset{Zeros(4096)} && forall i :: CrashImg(d.poss, i) ==> NoVolume(i)
+    // no crash leaves a volume, from Blank on
+    ensures io ==> d.ok == (iset i: Img | NoVolume(i)) && d.poss[0] == iset{Zeros(4096)} && forall i :: CrashImg(d.poss, i) ==> NoVolume(i)
     // the journal recovers to zeros, and all but data blocks can be read
     ensures io ==> forall i :: CrashImg(d.poss, i) ==> J.RecOK(JGeo(s, seal), i, R.NewHome(JGeo(s, seal), i), {})
     ensures io ==> forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.poss[a] == iset{Zeros(4096)}

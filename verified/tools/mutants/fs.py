@@ -448,4 +448,5 @@
     ("mkfs/commissioned", "commissioned: other home blocks change", "forall a :: p.at <= a < |s| - 1 ==> s[a] == t[a] }", "forall a :: p.at <= a < Home(p) ==> s[a] == t[a] }", "*.FromKept"),
     ("mkfs/making", "commissioned: the copy's block is not torn", "set a | g.data0 as int <= a < sz }", "set a | g.data0 as int <= a < sz - 1 }", "mkfs/commissioned:*.New"),
     ("mkfs/commissioned", "vacuity: commissioned", "    Kept(Making.JGeo(s, seal), w, s, i, v, {});\n", "    Kept(Making.JGeo(s, seal), w, s, i, v, {}); assert false;\n", "*.New"),
+    ("mkfs/making", "mkfs: a crash may leave anything", "    d.SetOk(iset i: Img | NoVolume(i));\n", "", "*.Prepare"),
 ]
