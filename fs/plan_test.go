@@ -71,7 +71,7 @@ type untouched struct {
 
 func (u *untouched) WriteAt(a uint64, _ [][]byte) error {
 	u.t.Errorf("block %d was written", a)
-	return nil
+	return errors.New("it is not to be written")
 }
 
 // mkfs of a device that may hold anything tells how far it is: of bitmaps, inodes, and records, up to all of them. In a new image it has
