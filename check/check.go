@@ -98,6 +98,7 @@ type Report struct {
 	Blocks      uint64 // data and indirect blocks in use
 	DataBlocks  uint64 // blocks in the data region
 	DataChecked uint64 // blocks whose contents were looked at because of Options.Data
+	Placement   Placement
 }
 
 // Clean says that nothing is wrong.

@@ -80,6 +80,7 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 	end := max(n.size, n.shrink)
 	last := uint64(0) // the block with the file's last bytes, if they do not fill it
 	final := n.size == 0
+	var lie fileRuns
 	err = c.walk(n, func(b uint64, level int, k uint64) (bool, error) {
 		if b < c.geo.data0 || b >= c.geo.data1 {
 			c.problem(ino, 0, "block %d of the file (level %d): %d is no data block", k, level, b)
@@ -91,6 +92,7 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 			state = treeDamaged
 			return false, nil
 		}
+		lie.add(b)
 		if level == 0 {
 			blocks++
 		}
@@ -108,6 +110,9 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 		c.unreadable(ino, b, why, "an indirect block (level %d) of the file, with the blocks from %d on", level, k)
 		state = max(state, treePart)
 	})
+	if n.ty == typeReg {
+		c.rep.Placement.add(&lie)
+	}
 	if err != nil {
 		return state, err
 	}

@@ -13,6 +13,7 @@ func check(args []string) int {
 	f := newFlags("check", "VOLUME [flags]", `  tansy check data.img
   tansy check data.img --data the contents of all files, too
   tansy check /dev/sdb -q     only the exit code and the problems
+  tansy check data.img -v     how fragmented the files are, too
 
 exit codes:
   0  clean
@@ -25,9 +26,11 @@ checked against the code that the volume has of it: one that the device cannot r
 that is not what was last written there, is a problem, and the rest is checked; what
 cannot be judged without it is printed as "not checked". Holes of an image are passed
 over. The contents of files are read only with --data. The progress goes to standard error, unless -q is given.
+-v costs nothing: it counts the runs of blocks, one behind the other on the device, in which the files lie.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
 	data := f.Bool("data", false, "read the contents of all files, and check them, too")
+	verbose := f.Bool("v", false, "print how fragmented the files are, too")
 	limit := f.Int("max-problems", 1000, "print at most `N` problems")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -84,6 +87,9 @@ over. The contents of files are read only with --data. The progress goes to stan
 	}
 	if !*quiet || code != exitOK {
 		fmt.Printf("%s: %s\n", pos[0], verdict)
+	}
+	if *verbose {
+		fmt.Printf("%s: fragmentation: %s\n", pos[0], rep.Placement)
 	}
 	return code
 }

@@ -69,6 +69,38 @@ func TestCheckAndDump(t *testing.T) {
 	exit(exitUsage, "dump", img)
 }
 
+// printed runs a command, and returns what it prints to standard output, and the exit code.
+func printed(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	defer func(was *os.File) { os.Stdout = was }(os.Stdout)
+	os.Stdout = f
+	code = run(args)
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), code
+}
+
+// With -v a check says how fragmented the files are, and only then.
+func TestCheckFragmentation(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	if code := run([]string{"mkfs", img, "--size", "64M", "--log-size", "8M"}); code != exitOK {
+		t.Fatal(code)
+	}
+	for flag, want := range map[string]string{"-v": img + ": fragmentation: no file has blocks\n", "-v=false": ""} {
+		out, code := printed(t, "check", "-q", flag, img)
+		if code != exitOK || out != want {
+			t.Errorf("%s: exit code %d, %q; want %q", flag, code, out, want)
+		}
+	}
+}
+
 // The progress of a check is reported once per interval.
 func TestProgress(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))

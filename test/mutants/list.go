@@ -160,6 +160,8 @@ var mutants = []mutant{
 	{what: "trim: what was written to a device is not looked for at the start", file: "fs/trimmer.go", old: "return t.v.sys.Written(r.Start, r.End)", new: "return r.End, r.End", tests: trims},
 	{what: "trim: blocks never written are given back", file: "journal/spare.go", old: "if !ok || c0|c1 == 0 {", new: "if !ok {", tests: trims},
 	{what: "trim: the runs of a piece but the first are left", file: "fs/trimmer.go", old: "\t\t\tr.Start = hi\n", new: "\t\t\tr.Start = r.End\n", tests: trims},
+	{what: "fragmentation: every block is a run", file: "check/placement.go", old: "f.blocks > 0 && b != f.next", new: "f.blocks > 0", tests: fragmentation},
+	{what: "fragmentation: directories count", file: "check/tree.go", old: "\tif n.ty == typeReg {\n\t\tc.rep.Placement", new: "\tif true {\n\t\tc.rep.Placement", tests: fragmentation},
 	{what: "again: the caller is left out of the key", file: "fs/callid.go", old: "[]uint32{xid, c.UID,", new: "[]uint32{xid, 0,", tests: again},
 	{what: "again: the arguments are left out of the key", file: "fs/callid.go", old: "b = append(append(b, proc...), args...)", new: "b = append(b, proc...)", tests: again},
 	{what: "again: the client is left out of the key", file: "fs/callid.go", old: "b = append(b, id.client[:]...)", new: "b = append(b, make([]byte, 16)...)", tests: again},

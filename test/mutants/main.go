@@ -40,38 +40,39 @@ var (
 // daemons, numbers and statuses those of how the server runs and what it tells, rules
 // those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, localRanges those of ranges of a file, mounts those of mounted volumes, faces those of volumes that are served as well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again, wild those of pointers to anywhere, making those of new volumes.
 var (
-	codecs      = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	finding     = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
-	rules       = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
-	pools       = []string{"./internal/extern/dbytes", "-run", "Pool|Retain|Source"}
-	writeMemory = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "./fs", "-run", "Pool|Retain|Source|WriteMemory"}
-	caches      = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Take|Recycle|Any"}
-	volumes     = []string{"./server", "./cmd/tansy", "-run", "Volume"}
-	checks      = []string{"./check", "-short"}
-	daemons     = []string{"./daemon"}
-	numbers     = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
-	statuses    = []string{"./status"}
-	pages       = []string{"./status", "-run", "Browser"} // with a browser alone
-	mountStats  = []string{"./server", "./mount3", "-run", "Stats|Old"}
-	damages     = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
-	seals       = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs"}
-	trims       = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
-	codes       = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
-	scrubs      = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
-	repairs     = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
-	localRanges = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
-	mounts      = []string{"./mount"}
-	faces       = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
-	programs    = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
-	exported    = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
-	heirs       = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
-	successors  = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
-	shares      = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
-	again       = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
-	receipts    = []string{"./oncrpc", "-run", "Receipt"}
-	wild        = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
-	making      = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
-	concurrent  = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
+	codecs        = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	finding       = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
+	rules         = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
+	pools         = []string{"./internal/extern/dbytes", "-run", "Pool|Retain|Source"}
+	writeMemory   = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "./fs", "-run", "Pool|Retain|Source|WriteMemory"}
+	caches        = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Take|Recycle|Any"}
+	volumes       = []string{"./server", "./cmd/tansy", "-run", "Volume"}
+	checks        = []string{"./check", "-short"}
+	daemons       = []string{"./daemon"}
+	numbers       = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
+	statuses      = []string{"./status"}
+	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
+	mountStats    = []string{"./server", "./mount3", "-run", "Stats|Old"}
+	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
+	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs"}
+	trims         = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
+	codes         = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
+	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
+	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
+	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
+	mounts        = []string{"./mount"}
+	faces         = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
+	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
+	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
+	heirs         = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
+	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
+	shares        = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
+	fragmentation = []string{"./check", "-run", "Placement"}
+	again         = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
+	receipts      = []string{"./oncrpc", "-run", "Receipt"}
+	wild          = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
+	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
+	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 
 func main() {
