@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tansy/bench/internal/rig"
 	"tansy/load"
 )
 
@@ -102,7 +103,7 @@ func pairings(o options) (ps []pairing) {
 	for _, n := range smallCounts {
 		ps = append(ps, pairing{"smallfile", fmt.Sprintf("smallfile, clients: %d", n), "", func(s *side, d time.Duration) (float64, error) {
 			c := s.small[n]
-			_, count, err := forDuration(d, n, func(i, k int) error { return c.conns[i].SmallFile(c.dirs[i], fmt.Sprint("file", k)) })
+			_, count, err := rig.Repeat(context.Background(), d, n, func(i, k int) error { return c.conns[i].SmallFile(c.dirs[i], fmt.Sprint("file", k)) })
 			return count, err
 		}})
 	}

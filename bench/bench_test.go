@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tansy/bench/internal/rig"
 	"tansy/fs/model"
 	"tansy/load"
 	"tansy/server"
@@ -16,9 +17,7 @@ import (
 
 // TestMain lets the test binary be the echo process, as the program does.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == echoCommand {
-		os.Exit(echoMain(os.Args[2], os.Args[3]))
-	}
+	rig.BeEcho()
 	if len(os.Args) == 7 && os.Args[1] == peersCommand {
 		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
 	}
@@ -94,15 +93,15 @@ func TestWorkloads(t *testing.T) {
 }
 
 func TestEcho(t *testing.T) {
-	e, err := startEcho(44, 28)
+	e, err := rig.StartEcho(44, 28)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.stop()
+	defer e.Stop()
 	for _, depth := range []int{1, 5} {
 		rate := 0.0
 		for d := time.Millisecond; rate <= 0; d *= 2 { // on a busy machine there may be no answer yet
-			if rate, err = e.measure(d, depth); err != nil {
+			if rate, err = e.Measure(d, rpcConnections, depth); err != nil {
 				t.Fatalf("depth %d: %v", depth, err)
 			}
 		}

@@ -26,6 +26,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tansy/bench/internal/rig"
 )
 
 // options are the flags.
@@ -76,9 +78,7 @@ type bench struct {
 }
 
 func main() {
-	if len(os.Args) == 4 && os.Args[1] == echoCommand {
-		os.Exit(echoMain(os.Args[2], os.Args[3]))
-	}
+	rig.BeEcho()
 	if len(os.Args) == 7 && os.Args[1] == peersCommand {
 		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
 	}

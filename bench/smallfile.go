@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
+	"tansy/bench/internal/rig"
 	"tansy/load"
 )
 
@@ -46,7 +45,7 @@ func smallfileRow(b *bench, clients int, goal float64) error {
 	var files, barriers float64
 	ours := func(d time.Duration) (float64, error) {
 		before, _ := b.diskCounts()
-		rate, n, err := forDuration(d, clients, func(i, k int) error {
+		rate, n, err := rig.Repeat(context.Background(), d, clients, func(i, k int) error {
 			return conns[i].SmallFile(dirs[i], fmt.Sprint("file", k))
 		})
 		if after, ok := b.diskCounts(); ok {
@@ -56,8 +55,8 @@ func smallfileRow(b *bench, clients int, goal float64) error {
 		return rate, err
 	}
 	floor := func(d time.Duration) (float64, error) {
-		rate, _, err := forDuration(d, clients, func(i, k int) error {
-			return localSmallfileOnce(locals[i], fmt.Sprint("file", k))
+		rate, _, err := rig.Repeat(context.Background(), d, clients, func(i, k int) error {
+			return rig.SmallFile(locals[i], fmt.Sprint("file", k))
 		})
 		return rate, err
 	}
@@ -113,28 +112,6 @@ func (b *bench) clients(name string, n int) (conns []*load.Conn, dirs []load.Han
 	return conns, dirs, done, nil
 }
 
-// forDuration runs once(i, k) in n goroutines i, for k = 0, 1, 2, ... each,
-// until d is over, and returns the rate per second and the number of runs.
-func forDuration(d time.Duration, n int, once func(i, k int) error) (rate, count float64, err error) {
-	counts, errs := make([]int, n), make([]error, n)
-	var wg sync.WaitGroup
-	begin := time.Now()
-	for i := range n {
-		wg.Go(func() {
-			for time.Since(begin) < d && errs[i] == nil {
-				errs[i] = once(i, counts[i])
-				counts[i]++
-			}
-		})
-	}
-	wg.Wait()
-	elapsed := time.Since(begin).Seconds()
-	for _, c := range counts {
-		count += float64(c)
-	}
-	return count / elapsed, count, errors.Join(errs...)
-}
-
 // checkSmallfile reads back what one round wrote.
 func checkSmallfile(c *load.Conn, dir load.Handle) error {
 	c.StartCreate(dir, "check", func(h load.Handle) error {
@@ -150,37 +127,4 @@ func checkSmallfile(c *load.Conn, dir load.Handle) error {
 	}
 	c.StartRemove(dir, "check")
 	return c.Wait(0)
-}
-
-// localSmallfileOnce takes the same steps, each as durable, on a local file system.
-func localSmallfileOnce(dir, name string) error {
-	path := filepath.Join(dir, name)
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s exists: %v", path, err)
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	// of a new file this covers its name, too; without a journal the directory's does not
-	// cover the file
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if _, err := f.Write(load.SmallData); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil {
-		return err
-	}
-	return d.Sync()
 }

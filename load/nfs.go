@@ -20,6 +20,7 @@ const (
 	procMkdir   = 9
 	procRemove  = 12
 	procRmdir   = 13
+	procList    = 17 // READDIRPLUS
 	procCommit  = 21
 )
 

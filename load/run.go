@@ -4,7 +4,7 @@
 //	run.go        what is measured, and how
 //	workloads.go  what clients do
 //	client.go     one of them: a connection, a directory, a file
-//	rpc.go nfs.go stream.go  the protocol, with many calls in flight
+//	rpc.go nfs.go list.go stream.go  the protocol, with many calls in flight
 //	pattern.go    file contents that tell where they belong
 //	histogram.go report.go plot.go  what came out
 package load

@@ -51,6 +51,32 @@ func entries(t *testing.T, m fs.FileSystem) (names []string) {
 	return names
 }
 
+// A listing has all entries, over as many pages as it takes.
+func TestList(t *testing.T) {
+	m := model.New(model.Options{})
+	const n = 3000
+	for i := range n {
+		if _, err := m.Create(&fs.Cred{}, m.Root(), []byte(madeName(i)), fs.Unchecked, &fs.SetAttr{}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Dial(serve(t, m), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	root, err := c.Mount("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := c.List(root); err != nil || entries != n {
+		t.Errorf("%d entries, %v; there are %d", entries, err, n)
+	}
+	if _, err := c.List(Handle("no handle")); err == nil {
+		t.Error("what is no directory was listed")
+	}
+}
+
 var tiny = Config{Clients: 3, Depth: 4, Duration: 10 * time.Millisecond, FileSize: 256 << 10, IOSize: 32 << 10}
 
 // TestRun: each workload measures something, and leaves nothing behind.

@@ -65,7 +65,7 @@ func libraries(o options) (es []experiment) {
 				for i := range rs {
 					rs[i] = mathrand.New(mathrand.NewPCG(uint64(i), 1))
 				}
-				rate, err := repeat(ctx, s.duration, n, func(i, k int) error {
+				rate, _, err := rig.Repeat(ctx, s.duration, n, func(i, k int) error {
 					value := make([]byte, valueSize)
 					binary.BigEndian.PutUint64(value, uint64(k))
 					return l.update(rs[i].IntN(keys), value)

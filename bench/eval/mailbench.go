@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"tansy/bench/internal/rig"
 )
 
 // mail is the contents of one.
@@ -82,7 +84,7 @@ func (u mailUser) put(contents []byte, first, then, name string) error {
 	if err := os.Rename(u.in(first, name), u.in(then, name)); err != nil {
 		return err
 	}
-	return syncFolder(u.in(then, ""))
+	return rig.SyncFolder(u.in(then, ""))
 }
 
 // take removes a mail, durably.
@@ -90,5 +92,5 @@ func (u mailUser) take(folder, name string) error {
 	if err := os.Remove(u.in(folder, name)); err != nil {
 		return err
 	}
-	return syncFolder(u.in(folder, ""))
+	return rig.SyncFolder(u.in(folder, ""))
 }

@@ -4,15 +4,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"tansy/bench/internal/figures"
+	"tansy/bench/internal/rig"
 )
 
 // sideBySide is an experiment with n clients, who do something again and again in a folder of their own. What prepare returns is closed in the end, if
@@ -38,32 +37,10 @@ func sideBySide(what string, n int, prepare func(folder string) (once func(k int
 			if err := s.settle(); err != nil {
 				return nil, err
 			}
-			rate, err := repeat(ctx, s.duration, n, func(i, k int) error { return clients[i](k) })
+			rate, _, err := rig.Repeat(ctx, s.duration, n, func(i, k int) error { return clients[i](k) })
 			return []float64{rate}, err
 		},
 	}
-}
-
-// repeat has n clients do once(i, 0), once(i, 1) ... each, side by side, until d is over, and returns how many there were per second.
-func repeat(ctx context.Context, d time.Duration, n int, once func(i, k int) error) (rate float64, err error) {
-	counts, errs := make([]int, n), make([]error, n)
-	var clients sync.WaitGroup
-	begin := time.Now()
-	for i := range n {
-		clients.Go(func() {
-			for time.Since(begin) < d && ctx.Err() == nil && errs[i] == nil {
-				if errs[i] = once(i, counts[i]); errs[i] == nil {
-					counts[i]++
-				}
-			}
-		})
-	}
-	clients.Wait()
-	took := time.Since(begin).Seconds()
-	for _, c := range counts {
-		rate += float64(c) / took
-	}
-	return rate, errors.Join(append(errs, ctx.Err())...)
 }
 
 // perSecond is how many of n there were since begin.

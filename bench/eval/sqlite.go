@@ -96,7 +96,7 @@ func (s *site) orders(ctx context.Context, mode string) (rate float64, err error
 		return io.ErrUnexpectedEOF
 	}
 	if err = do("pragma synchronous = full;", -1); err == nil {
-		rate, err = repeat(ctx, s.duration, 1, func(_, k int) error { return do(transaction(r), k) })
+		rate, _, err = rig.Repeat(ctx, s.duration, 1, func(_, k int) error { return do(transaction(r), k) })
 	}
 	in.Close()
 	io.Copy(io.Discard, out)

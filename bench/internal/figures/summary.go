@@ -52,11 +52,12 @@ func Number(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	case v < 100:
 		return fmt.Sprintf("%.1f", v)
-	case math.Round(v) < 1000:
-		return fmt.Sprintf("%.0f", v)
 	}
-	thousands := math.Floor(math.Round(v) / 1000)
-	return fmt.Sprintf("%.0f,%03.0f", thousands, math.Round(v)-1000*thousands)
+	digits := fmt.Sprintf("%.0f", v)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // String is the median, and how far the rounds lie apart.

@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package rig has what measurements run on: a device that is the same for all contenders, and their processes.
 package rig
 

@@ -1,5 +1,3 @@
-//go:build linux
-
 package rig
 
 import (
@@ -9,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 )
 
@@ -19,8 +18,15 @@ type Server struct {
 	silent  chan struct{}
 }
 
-// Start starts a program that says a line when what it serves can be used.
+// Start starts a program that says a line when what it serves can be used, and waits for that.
 func Start(env []string, name string, args ...string) (*Server, error) {
+	return start(true, env, name, args...)
+}
+
+// Launch starts a program that says nothing.
+func Launch(name string, args ...string) (*Server, error) { return start(false, nil, name, args...) }
+
+func start(says bool, env []string, name string, args ...string) (*Server, error) {
 	s := &Server{process: exec.Command(name, args...), silent: make(chan struct{})}
 	s.process.SysProcAttr, s.process.Stderr, s.process.Env = Apart, &s.said, append(os.Environ(), env...)
 	out, err := s.process.StdoutPipe()
@@ -31,7 +37,9 @@ func Start(env []string, name string, args ...string) (*Server, error) {
 		return nil, err
 	}
 	r := bufio.NewReader(out)
-	_, err = r.ReadString('\n')
+	if says {
+		_, err = r.ReadString('\n')
+	}
 	go func() {
 		defer close(s.silent)
 		io.Copy(io.Discard, r)
@@ -54,4 +62,10 @@ func (s *Server) Wait() error {
 		return fmt.Errorf("%s: %w\n%s", s.process, err, &s.said)
 	}
 	return nil
+}
+
+// Stop has it end.
+func (s *Server) Stop() error {
+	s.process.Process.Signal(syscall.SIGTERM)
+	return s.Wait()
 }

@@ -1,0 +1,66 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// insideVariable is set in the process that runs in name spaces of its own.
+const insideVariable = "TANSY_PEERS_INSIDE"
+
+// goInside runs this program once more, in name spaces of its own for the network and for mounts, and returns its exit code.
+func goInside() int {
+	if os.Geteuid() != 0 {
+		fmt.Fprintln(os.Stderr, "peers: only root can make file systems and name spaces")
+		return 1
+	}
+	inside := exec.Command("/proc/self/exe", os.Args[1:]...)
+	inside.Env = append(os.Environ(), insideVariable+"=yes")
+	inside.Stdin, inside.Stdout, inside.Stderr = os.Stdin, os.Stdout, os.Stderr
+	inside.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Setpgid: true}
+	if err := inside.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		return 1
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			inside.Process.Signal(s)
+		}
+	}()
+	err := inside.Wait()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+	}
+	return inside.ProcessState.ExitCode()
+}
+
+// furnish makes the name spaces usable: the loopback interface is up, and /run is one of their own.
+func furnish() error {
+	if os.Getenv(insideVariable) == "" {
+		return errors.New("this is not in name spaces of its own")
+	}
+	if err := unix.Mount("run", "/run", "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount /run: %w", err)
+	}
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, lo)
+}
