@@ -16,6 +16,7 @@ import (
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/inodeformat"
 	"tansy/internal/gen/mkfs"
+	"tansy/internal/gen/regions"
 	"tansy/internal/gen/superblockformat"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/replay"
@@ -54,7 +55,7 @@ func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
 		{Start: geo.Dtor_bbm(), First: geo.Dtor_data0(), Limit: geo.Dtor_data1()},
 		{Start: geo.Dtor_ibm(), First: 3, Limit: geo.Dtor_ninode()},
-	}})
+	}, Places: regions.Companion_Default___.Of(geo)})
 	t.Cleanup(func() { b.sys.Close() })
 	b.do(func(tx *dtxn.Txn) bool {
 		b.d = mkfs.Companion_Default___.Format(tx, geo, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 7)
@@ -148,14 +149,15 @@ func (b *builder) image() *disk.Mem {
 		return d
 	}
 	home := map[uint64][]byte{}
-	b.do(func(tx *dtxn.Txn) bool {
-		for a := b.geo.Dtor_ibm(); a < size-1; a++ {
-			if s := tx.ReadBlock(a, false).Data(); !zeros(s) {
-				home[a] = s
-			}
+	for a := b.geo.Dtor_ibm(); a < size-1; a++ {
+		s, err := b.sys.Committed(a)
+		if err != nil {
+			b.t.Fatal(err)
 		}
-		return true
-	})
+		if !zeros(s) {
+			home[a] = s
+		}
+	}
 	s := superblockformat.Companion_Default___.Encode(b.sb).Data
 	put(b.t, d, 0, s)
 	put(b.t, d, size-1, s)

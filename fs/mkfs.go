@@ -7,6 +7,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
+	"tansy/internal/gen/making"
 	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/superblockformat"
 	"tansy/internal/gen/volumegeometry"
@@ -40,29 +41,20 @@ const (
 	repliesLeast   = 64
 )
 
-// zeroChunk is the number of blocks zeroed in one write.
-const zeroChunk = 256
-
 // Mkfs makes a volume on d; what d held is lost. A crash in the middle leaves a
-// device that Open refuses.
+// device that Open refuses. What goes to the device, and when, is verified (verified/fs/mkfs).
 func Mkfs(d disk.Disk, o MkfsOptions) error {
 	s, err := plan(d.Size(), o)
 	if err != nil {
 		return err
 	}
-	dd := ddisk.New(d)
-	if !copies.Blank(dd) { // no superblock while the rest is not in place
-		return dd.Err()
-	}
-	g := s.Dtor_geo()
-	if !o.Zeroed {
-		if err := zero(d, g.Dtor_ibm(), g.Dtor_data0(), o.Progress); err != nil {
-			return err
-		}
-	}
-	p := journalParams(s)
-	if err := journal.Format(d, p); err != nil {
+	seal, err := journalParams(s).NewSeal(d)
+	if err != nil {
 		return err
+	}
+	dd := ddisk.New(meter{d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0(), o.Progress})
+	if !making.Companion_Default___.Prepare(dd, s, seal, o.Zeroed) {
+		return dd.Err()
 	}
 	if err := makeRoot(d, s, o); err != nil {
 		return err
@@ -85,7 +77,6 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if log < logLeast {
 		return s, fmt.Errorf("a journal of %d bytes is too small: at least %d", o.LogBytes, logLeast*BlockSize)
 	}
-	pages, log := treeFor(size, log)
 	n := o.Inodes
 	if n == 0 {
 		n = volumegeometry.Companion_Default___.DefaultInodes(size)
@@ -94,53 +85,37 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if replies == 0 {
 		replies = min(repliesDefault, max(repliesLeast, size/64))
 	}
-	ok, g := volumegeometry.Companion_Default___.Layout(size, log+2*pages, n, replies)
-	if !ok {
-		return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
-	}
 	uuid, key, err := newSecrets()
 	if err != nil {
 		return s, err
 	}
-	// Half of it for small groups, half for large ones, which need some room at least.
-	units := min(log/2, log-2-journal.MinRing) / journal.UnitBlocks
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	sec, nsec := stamp(o.Clock())
-	return superblockformat.Companion_Super_.Create_Super_(size, units, log-2-journal.UnitBlocks*units, g, 1, sec, nsec, 0, uuid[0], uuid[1], key[0], key[1], key[2], key[3], pages), nil
+	why, s := making.Companion_Default___.Plan(size, log, n, replies, sec, nsec, uuid[0], uuid[1], key[0], key[1], key[2], key[3])
+	switch why {
+	case 0:
+		return s, nil
+	case making.Companion_Default___.TOOLARGE():
+		return s, fmt.Errorf("%w: a journal of %d bytes, or a device of %d bytes, is too large", journal.ErrParams, log*BlockSize, size*BlockSize)
+	}
+	return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
 }
 
-// treeFor is the number of pages of the tree of codes of a volume of size blocks with a journal of log blocks.
-// What is not the superblock, the journal, or a page of two blocks is home. A tree is never too small or too
-// large by a block: where it would be, the journal is larger by one.
-func treeFor(size, log uint64) (pages, newLog uint64) {
-	home := size - min(size, 1+log) // and the pages
-	if home%256 == 2 {
-		home, log = home-1, log+1
-	}
-	return max(1, (home+254)/256), log
+// A meter tells how much of the blocks from first on, before end, has been written.
+type meter struct {
+	disk.Disk
+	first, end uint64
+	progress   func(done, total uint64)
 }
 
-// zero writes zeros to the blocks [a, end).
-func zero(d disk.Disk, a, end uint64, progress func(done, total uint64)) error {
-	bufs := make([][]byte, zeroChunk)
-	one := make([]byte, BlockSize)
-	for i := range bufs {
-		bufs[i] = one
+func (m meter) WriteAt(a uint64, bufs [][]byte) error {
+	err := m.Disk.WriteAt(a, bufs)
+	if end := a + uint64(len(bufs)); err == nil && m.progress != nil && m.first < end && end <= m.end {
+		m.progress((end-m.first)*BlockSize, (m.end-m.first)*BlockSize)
 	}
-	first := a
-	for a < end {
-		n := min(zeroChunk, end-a)
-		if err := d.WriteAt(a, bufs[:n]); err != nil {
-			return err
-		}
-		a += n
-		if progress != nil {
-			progress((a-first)*BlockSize, (end-first)*BlockSize)
-		}
-	}
-	return d.Barrier()
+	return err
 }
 
 // makeRoot makes the root directory and the reserved inode, in a transaction.

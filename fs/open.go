@@ -21,16 +21,12 @@ const rootIno = 1
 
 // layout says where what is on a volume. Inodes 0 to 2 are never handed out.
 func layout(g volumegeometry.Geo) dtxn.Layout {
-	region := func(k uint32) dtxn.Region { return dtxn.Region{Start: places.Start(g, k), End: places.End(g, k)} }
 	return dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
 			dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
 			dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
 		},
-		Bits:  region(places.BITS()),
-		Small: region(places.INODES()),
-		Slots: region(places.RECORDS()),
-		Whole: region(places.DATA()),
+		Places: places.Of(g),
 		SmallOK: func(inode []byte) bool { // an impossible size would be walked through
 			return binary.LittleEndian.Uint64(inode[32:]) <= MaxSize && binary.LittleEndian.Uint64(inode[120:]) <= MaxSize+BlockSize
 		},

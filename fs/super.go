@@ -49,7 +49,7 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 	case which != copies.NONE():
 		return s, which == copies.COPY(), nil
 	case why == noSuper:
-		err = noSuperblock(d)
+		err = noSuperblock(dd)
 	case why == other:
 		err = otherFormat(d)
 	case why == badSum:
@@ -77,24 +77,16 @@ func otherFormat(d disk.Disk) error {
 
 // noSuperblock is the error for a device without a superblock in block 0. Nobody
 // should be told to make a volume where one may have been.
-func noSuperblock(d disk.Disk) error {
+func noSuperblock(d *ddisk.Disk) error {
 	last := d.Size() - 1
-	switch why, _, err := decodeSuper(d, last); {
-	case err != nil:
-		return fmt.Errorf("%w: there is no superblock in block 0, and block %d with the copy cannot be read: %w", ErrNotVolume, last, err)
-	case why != noSuper:
+	switch why, _ := copies.Look(d, last); why {
+	case copies.UNREAD():
+		return fmt.Errorf("%w: there is no superblock in block 0, and block %d with the copy cannot be read: %w", ErrNotVolume, last, d.ReadErr())
+	case noSuper:
+	default:
 		return fmt.Errorf("%w: there is no superblock in block 0, but the copy of one in block %d: it was written over, or mkfs was interrupted", ErrNotVolume, last)
 	}
 	return fmt.Errorf("%w: %w", ErrNotVolume, ErrNoSuperblock)
-}
-
-func decodeSuper(d disk.Disk, a uint64) (why uint32, s superblockformat.Super, err error) {
-	b := make([]byte, BlockSize)
-	if err := d.ReadAt(a, [][]byte{b}); err != nil {
-		return 0, s, err
-	}
-	why, s = superblockformat.Companion_Default___.Decode(bytesOf(b))
-	return why, s, nil
 }
 
 // key is the 32 random bytes of the volume.

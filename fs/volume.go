@@ -64,7 +64,9 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 	}
 	size := d.Size()
 	l.Beside = func(a uint64) (uint64, bool) { return p.TreeBlock(a, size) }
-	sys = dtxn.New(j, l)
+	if sys, err = dtxn.New(j, l); err != nil {
+		return nil, nil, errors.Join(err, j.Close())
+	}
 	return sys, func() error { return errors.Join(sys.Close(), j.Close()) }, nil
 }
 

@@ -31,7 +31,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -210,25 +209,23 @@ func (p Params) check(d disk.Disk) error {
 	return nil
 }
 
+// NewSeal is what verified code seals a new journal on d with. It is an error if the journal does not fit d.
+func (p Params) NewSeal(d disk.Disk) (*dlog.Seal, error) {
+	if err := p.check(d); err != nil {
+		return nil, err
+	}
+	return dlog.NewSeal(p.Key, p.UUID, p.Home()), nil
+}
+
 // Format makes an empty journal on d. The home blocks stay what they are. p.Key must
 // not have been used before. A crash meanwhile leaves no journal.
 func Format(d disk.Disk, p Params) error {
-	if err := p.check(d); err != nil {
-		return err
-	}
-	// The zeros mean nothing to the journal. They make a file system below allocate
-	// the blocks now, so that later barriers have only data to write.
-	zeros := slices.Repeat([][]byte{make([]byte, disk.BlockSize)}, 256)
-	for a := p.Start; a < p.Home(); a += uint64(len(zeros)) {
-		if err := d.WriteAt(a, zeros[:min(uint64(len(zeros)), p.Home()-a)]); err != nil {
-			return err
-		}
-	}
-	if err := d.Barrier(); err != nil {
+	seal, err := p.NewSeal(d)
+	if err != nil {
 		return err
 	}
 	dd := ddisk.New(d)
-	if !recoverm.Companion_Default___.Format(dd, dlog.NewSeal(p.Key, p.UUID, p.Home()), p.Start, p.Units, p.Ring) {
+	if !recoverm.Companion_Default___.Format(dd, seal, p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/inodeformat"
+	"tansy/internal/gen/regions"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
 	"tansy/txn/dtxn"
@@ -28,15 +29,16 @@ var errFull = errors.New("there is no room for it")
 // directories, which need the rest of the volume to be sound. some: at least one got it.
 func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err error) {
 	v := r.v
-	sys := dtxn.New(j, dtxn.Layout{
+	sys, err := dtxn.New(j, dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
 			dtxn.Blocks: {Start: v.bbm, First: v.data0, Limit: v.data1},
 			dtxn.Inodes: {Start: v.ibm, First: orphansIno + 1, Limit: v.ninode},
 		},
-		Bits:  dtxn.Region{Start: v.ibm, End: v.itab},
-		Small: dtxn.Region{Start: v.itab, End: v.slot0},
-		Whole: dtxn.Region{Start: v.data0, End: v.data1},
+		Places: regions.Companion_Default___.Of(g),
 	})
+	if err != nil {
+		return false, err
+	}
 	l := &lost{sys: sys, d: directoriesOf(g)}
 	for _, ino := range r.unnamed {
 		err := l.attach(ino)

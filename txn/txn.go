@@ -33,6 +33,7 @@ package txn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/journal"
@@ -84,6 +85,11 @@ func (k Kind) perBlock() (n int, bits uint64) {
 	return 1, BlockSize * 8
 }
 
+// what is the kind as the verified code has it.
+func (k Kind) what() uint32 {
+	return [...]uint32{dtxn.Kinds.BLOCKS(), dtxn.Kinds.INODES(), dtxn.Kinds.BITS()}[k]
+}
+
 // String names the kind.
 func (k Kind) String() string { return [...]string{"block", "small object", "bit"}[k] }
 
@@ -121,7 +127,12 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 			}
 		}
 	}
-	return &System{dtxn.New(j, dtxn.Layout{}), append([]Region(nil), regions...)}, nil
+	p := dtxn.Kinds.Before(0, 0, dtxn.Kinds.NOTHING(), nil)
+	for _, r := range slices.Backward(regions) {
+		p = dtxn.Kinds.Before(r.Start, r.Start+r.Count, r.Kind.what(), p)
+	}
+	sys, err := dtxn.New(j, dtxn.Layout{Places: p})
+	return &System{sys, append([]Region(nil), regions...)}, err
 }
 
 // Txn is a transaction. It belongs to one goroutine. After an error from one of its

@@ -91,10 +91,14 @@ func Open(d disk.Disk) (*Volume, error) {
 	}
 	first := p.Home()
 	// Which kinds of objects the blocks have: Layout in simplenfs.dfy.
-	l := dtxn.Layout{Small: dtxn.Region{Start: first, End: first + 1}, Whole: dtxn.Region{Start: first + 1, End: first + 1 + files}}
+	l := dtxn.Layout{Places: dtxn.Kinds.Before(first, first+1, dtxn.Kinds.INODES(), dtxn.Kinds.Before(first+1, first+1+files, dtxn.Kinds.BLOCKS(), nil))}
 	var verifier [8]byte
 	rand.Read(verifier[:])
-	return &Volume{sys: dtxn.New(j, l), j: j, first: first, super: super, verifier: binary.LittleEndian.Uint64(verifier[:]), now: time.Now}, nil
+	sys, err := dtxn.New(j, l)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return &Volume{sys: sys, j: j, first: first, super: super, verifier: binary.LittleEndian.Uint64(verifier[:]), now: time.Now}, nil
 }
 
 // Close makes everything durable and closes the volume, not the disk. No call may be in progress.

@@ -14,6 +14,7 @@ import (
 	"tansy/internal/gen/blocktree"
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/directories"
+	"tansy/internal/gen/regions"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/replay"
 	"tansy/txn/dtxn"
@@ -31,7 +32,7 @@ type dirVolume struct {
 func newDirVolume(t testing.TB) *dirVolume {
 	const size = 1 << 20
 	g := volumegeometry.Companion_Geo_.Create_Geo_(2, 3, 3+size/32768, 100, 100, size-1, 100*16-800)
-	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}})}
+	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}, Places: regions.Companion_Default___.Of(g)})}
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

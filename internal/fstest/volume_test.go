@@ -10,6 +10,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/bytefiles"
 	"tansy/internal/gen/firstinodes"
+	"tansy/internal/gen/regions"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/txn/dtxn"
 )
@@ -31,7 +32,7 @@ func newVolume(t testing.TB, blocks, inodes uint64) *volume {
 	v.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
 		dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
 		dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
-	}})
+	}, Places: regions.Companion_Default___.Of(g)})
 	t.Cleanup(func() { v.sys.Close() })
 	v.run(func(tx *dtxn.Txn) bool {
 		v.fs = firstinodes.Companion_Default___.Format(tx, g, nil, 0o755, 0, 0, 12345, 678)

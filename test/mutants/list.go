@@ -184,7 +184,12 @@ var mutants = []mutant{
 	{what: "receipts: a peer that is gone has its reply", file: "oncrpc/receipt.go", old: "n >= 0 && standing(int(fd))", new: "n >= 0", tests: receipts},
 	{what: "receipts: a reply that is not written has arrived", file: "oncrpc/receipt.go", old: "if ends == 0 || ", new: "if ", tests: receipts},
 	{what: "again: a damaged block of records fails calls", file: "fs/fs.go", old: "case next == then.ALONE() && v.sys.Broken() == nil:", new: "case false:", tests: again},
-	{what: "again: sixteen records in one", file: "txn/dtxn/dtxn.go", old: "i % slotsBlock * (slotBytes * 8)", new: "0", tests: again},
+	{what: "wild: what was refused counts as done", file: "txn/dtxn/dtxn.go", old: "\t\tt.failed = t.s.wild(what, blkno)\n", new: "\t\treturn nil\n", tests: wild},
+	{what: "wild: the error names another place", file: "txn/dtxn/check.go", old: "s.places.First(what)", new: "s.places.First(Kinds.NOTHING())", tests: wild},
+	{what: "wild: inodes are written as records", file: "txn/dtxn/check.go", old: "t.s.places.WriteInode(t.t, Kinds.INODES(),", new: "t.s.places.WriteInode(t.t, Kinds.RECORDS(),", tests: wild},
+	{what: "wild: places that are none of the journal's", file: "txn/dtxn/dtxn.go", old: "if s.sys = s.places.Open(j.Core()); s.sys == nil {", new: "if s.sys = s.places.Open(j.Core()); s.sys == nil && s == nil {", tests: wild},
+	{what: "mkfs: what is too large is told as too small", file: "fs/mkfs.go", old: "\tcase making.Companion_Default___.TOOLARGE():\n", new: "\tcase 100:\n", tests: making},
+	{what: "mkfs: a device that may hold anything is taken for zeros", file: "fs/mkfs.go", old: "seal, o.Zeroed)", new: "seal, true)", tests: making},
 	{what: "again: a closed connection has taken its replies", file: "oncrpc/receipt.go", old: "return err == nil && yes", new: "return err != nil || yes", tests: again},
 	{what: "host: no room for pages of the tree of codes", file: "fs/volume.go", old: "\tl.Beside = func", new: "\t_ = func", tests: []string{"./fs", "-run", "RoomForAll"}},
 

@@ -38,7 +38,7 @@ var (
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
 // checker, checks those of volumes, damages those of damaged logs and second servers,
 // daemons, numbers and statuses those of how the server runs and what it tells, rules
-// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, localRanges those of ranges of a file, mounts those of mounted volumes, faces those of volumes that are served as well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again.
+// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, scrubs those of scrubs and of what a server does about damage, codes those of blocks that are not what was last written there, repairs those of repairs, localRanges those of ranges of a file, mounts those of mounted volumes, faces those of volumes that are served as well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again, wild those of pointers to anywhere, making those of new volumes.
 var (
 	codecs      = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding     = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
@@ -69,6 +69,8 @@ var (
 	shares      = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	again       = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts    = []string{"./oncrpc", "-run", "Receipt"}
+	wild        = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
+	making      = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
 	concurrent  = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
 

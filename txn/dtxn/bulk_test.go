@@ -14,7 +14,7 @@ func TestBulk(t *testing.T) {
 	const n = 300
 	p := memParams
 	p.Bitmap, p.First, p.Limit = memLog, memLog+10, memLog+10+n
-	l := Layout{Maps: [2]Bitmap{Blocks: {Start: p.Bitmap, First: p.First, Limit: p.Limit}}}
+	l := Layout{Maps: [2]Bitmap{Blocks: {Start: p.Bitmap, First: p.First, Limit: p.Limit}}, Places: placesOf(region{p.First, p.Limit, Kinds.BLOCKS()}, region{p.Bitmap, p.First, Kinds.BITS()})}
 	for _, c := range []struct {
 		bulk  bool
 		times float64
@@ -25,7 +25,8 @@ func TestBulk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(j, l)
+		s, err := New(j, l)
+		must(t, err)
 		fill := func(x *Txn) error {
 			for range n {
 				ok, b := x.AllocHint(Blocks, 0)

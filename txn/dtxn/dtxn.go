@@ -7,6 +7,7 @@ package dtxn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"tansy/internal/gen/commitm"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/objectsm"
+	"tansy/internal/gen/places"
 	"tansy/internal/gen/txnm"
 	"tansy/internal/gen/txnrun"
 	"tansy/internal/gen/txnsysm"
@@ -71,6 +73,7 @@ const (
 	ioError  = 2 // it could not read the device
 	readOnly = 4
 	lost     = 5 // the device failed when it was waited for
+	wild     = 9 // there is no such object (verified/txn/places.dfy)
 )
 
 // MaxBlocks is the number of blocks that one transaction can write.
@@ -86,16 +89,11 @@ const (
 // handed out: [First, Limit). Bit i is bit i%32768 of block Start+i/32768.
 type Bitmap struct{ Start, First, Limit uint64 }
 
-// A Region is the blocks from Start up to End, which is not among them.
-type Region struct{ Start, End uint64 }
-
 // Layout tells the transaction system about the volume: its allocation bitmaps,
-// indexed by Blocks and Inodes, and where the objects of each size lie. The zero
-// Region is everywhere.
+// indexed by Blocks and Inodes, and the places where which objects lie.
 type Layout struct {
-	Maps               [2]Bitmap
-	Bits, Small, Whole Region
-	Slots              Region // records of 256 bytes that are no objects of the file system's
+	Maps   [2]Bitmap
+	Places *places.Place // they begin with the first of a list
 
 	// SmallOK, if not nil, tells whether a 256-byte object that was read can be
 	// one; if not, the volume is damaged and the read fails like a wild pointer.
@@ -118,7 +116,9 @@ type Slots struct{}
 type System struct {
 	j         *journal.Journal
 	sys       *txnsysm.Sys
-	base      uint64 // where block 0 of the volume lies; not 0 only in tests
+	places    *places.Place // those of the layout
+	base      uint64        // where block 0 of the volume lies; not 0 only in tests
+	inodes    uint64        // the first block of inodes
 	layout    Layout
 	alloc     [2]*alloc
 	scarce    [2]scarce
@@ -131,8 +131,13 @@ type System struct {
 }
 
 // New returns the transactions over j. All changes of j must go through it.
-func New(j *journal.Journal, l Layout) *System {
-	s := &System{j: j, layout: l, sys: txnsysm.Companion_Default___.Open(j.Core()), close: func() error { return nil }}
+func New(j *journal.Journal, l Layout) (*System, error) { return newAt(j, l, 0) }
+
+func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
+	s := &System{j: j, layout: l, places: l.Places, base: base, close: func() error { return nil }}
+	if s.sys = s.places.Open(j.Core()); s.sys == nil {
+		return nil, fmt.Errorf("%w: the volume is not within the home blocks of its journal", ErrDamaged)
+	}
 	for i := range s.alloc {
 		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
 		s.alloc[i].unspare = j.Unspare
@@ -144,7 +149,9 @@ func New(j *journal.Journal, l Layout) *System {
 		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap(), t.hold)
 		return t
 	}
-	return s
+	first, _ := s.places.First(Kinds.INODES())
+	s.inodes = first - base
+	return s, nil
 }
 
 // committed reads a block as last committed.
@@ -413,33 +420,36 @@ func (t *Txn) Ended(committed bool) {
 
 func (t *Txn) lock(k uint64, excl bool) error {
 	if !t.t.Lock(k, excl) {
-		return t.fail(1, k, excl)
+		return t.conflict(k, excl)
 	}
 	return nil
 }
 
-// fail notes that the transaction cannot go on.
-func (t *Txn) fail(st uint32, k uint64, excl bool) error {
-	if st == 0 {
+// fail notes that the transaction cannot go on, because of an object that was to be read or written.
+func (t *Txn) fail(st, what uint32, blkno, off uint64, excl bool) error {
+	switch st {
+	case 0:
 		return nil
-	}
-	t.failed = t.s.status(st)
-	if t.failed == ErrConflict {
-		i, found := slices.BinarySearchFunc(t.first, k, func(w want, k uint64) int {
-			if w.key < k {
-				return -1
-			} else if w.key > k {
-				return 1
-			}
-			return 0
-		})
-		if found {
-			t.first[i].excl = t.first[i].excl || excl
-		} else {
-			t.first = slices.Insert(t.first, i, want{k, excl})
-		}
+	case conflict:
+		return t.conflict(t.s.key(blkno, off), excl)
+	case wild:
+		t.failed = t.s.wild(what, blkno)
+	default:
+		t.failed = t.s.status(st)
 	}
 	return t.failed
+}
+
+// conflict notes that the lock of object k is in the way.
+func (t *Txn) conflict(k uint64, excl bool) error {
+	i, found := slices.BinarySearchFunc(t.first, k, func(w want, k uint64) int { return cmp.Compare(w.key, k) })
+	if found {
+		t.first[i].excl = t.first[i].excl || excl
+	} else {
+		t.first = slices.Insert(t.first, i, want{k, excl})
+	}
+	t.failed = ErrConflict
+	return ErrConflict
 }
 
 // check unwinds on an error.
@@ -507,30 +517,18 @@ func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {
 	return b
 }
 
-// slotsBlock is the number of records in a block.
-const slotsBlock = 16
-
-// slot is where record i is.
-func (s *System) slot(i uint64) (blkno, off uint64) {
-	return s.layout.Slots.Start + i/slotsBlock, i % slotsBlock * (slotBytes * 8)
-}
-
-const slotBytes = 256
-
 // ReadSlot returns a copy of record i, which is nobody else's until the transaction ends.
 func (t *Txn) ReadSlot(i uint64) *dbytes.Bytes {
-	blkno, off := t.s.slot(i)
-	t.check(t.inside(t.s.layout.Slots, blkno))
-	st, b := t.t.ReadInode(t.s.base+blkno, off, true)
-	t.check(t.fail(st, t.s.key(blkno, off), true))
+	st, a, off, b := t.s.places.ReadRecord(t.t, i)
+	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
 	return b
 }
 
 // WriteSlot makes record i a copy of b.
 func (t *Txn) WriteSlot(i uint64, b *dbytes.Bytes) {
-	blkno, off := t.s.slot(i)
-	t.check(t.write(t.s.layout.Slots, blkno))
-	t.check(t.fail(t.t.WriteInode(t.s.base+blkno, off, b), t.s.key(blkno, off), true))
+	t.check(t.write())
+	st, a, off := t.s.places.WriteRecord(t.t, i, b)
+	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
 }
 
 // WriteInode writes a copy of b to the 256-byte object.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/places"
 	"tansy/internal/replay"
 )
 
@@ -24,7 +26,20 @@ const (
 var layout = Layout{Maps: [2]Bitmap{
 	Blocks: {Start: blockMap, First: 100, Limit: 100000},
 	Inodes: {Start: inodeMap, First: 3, Limit: 1000},
-}}
+}, Places: placesOf(region{data, size, Kinds.BLOCKS()}, region{inodeTab, data, Kinds.INODES()}, region{blockMap, inodeTab, Kinds.BITS()})}
+
+// A region is the blocks from start up to end, and what lies there.
+type region struct {
+	start, end uint64
+	what       uint32
+}
+
+func placesOf(rs ...region) (p *places.Place) {
+	for _, r := range slices.Backward(rs) {
+		p = Kinds.Before(r.start, r.end, r.what, p)
+	}
+	return p
+}
 
 func newSystem(t testing.TB) *System {
 	s := NewMem(size, layout)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"tansy/disk"
+	"tansy/internal/gen/places"
 	"tansy/journal"
 )
 
@@ -36,10 +37,21 @@ func reopen(d disk.Disk, l Layout) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := New(j, l)
-	s.base = memLog
+	l.Places = shifted(l.Places)
+	s, err := newAt(j, l, memLog)
+	if err != nil {
+		return nil, err
+	}
 	s.close = j.Close
 	return s, nil
+}
+
+// shifted is the places as far from the beginning of the device as the volume is.
+func shifted(p *places.Place) *places.Place {
+	if p == nil {
+		return nil
+	}
+	return Kinds.Before(memLog+p.Start, memLog+p.End, p.What, shifted(p.Next))
 }
 
 // Close closes the journal, if it came with the system.

@@ -92,7 +92,7 @@ func (s *System) within(which, lo, hi uint64) (x uint64, ok bool, err error) {
 	a := s.alloc[which]
 	from, to := lo, hi
 	if which == Inodes {
-		from, to = (lo-s.layout.Small.Start)*smallPerBlock, (hi-s.layout.Small.Start)*smallPerBlock
+		from, to = (lo-s.inodes)*smallPerBlock, (hi-s.inodes)*smallPerBlock
 	}
 	x, ok, err = a.takeIn(max(from, a.first), min(to, a.limit))
 	if !ok || err != nil {
@@ -111,7 +111,7 @@ func (s *System) within(which, lo, hi uint64) (x uint64, ok bool, err error) {
 // home is the block that bit x stands for: itself, or that of the inode.
 func (s *System) home(which, x uint64) uint64 {
 	if which == Inodes {
-		return s.layout.Small.Start + x/smallPerBlock
+		return s.inodes + x/smallPerBlock
 	}
 	return x
 }

@@ -83,7 +83,6 @@ func TestHostWithoutRoom(t *testing.T) {
 		}
 		l := layout
 		l.Host = h
-		l.Small = Region{inodeTab, data}
 		s := NewMem(size, l)
 		var have []uint64
 		fill := func(near uint64) {

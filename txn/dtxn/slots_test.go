@@ -14,10 +14,10 @@ import (
 func TestSlots(t *testing.T) {
 	random := seeded(t)
 	l := layout
-	l.Slots, l.Small = Region{data - 2, data}, Region{inodeTab, data - 2}
+	l.Places = placesOf(region{data - 2, data, Kinds.RECORDS()}, region{inodeTab, data - 2, Kinds.INODES()})
 	s := NewMem(size, l)
 	defer s.Close()
-	const slots, rounds, workers = 2 * slotsBlock, 200, 4
+	const slotBytes, slots, rounds, workers = 256, 2 * 16, 200, 4
 	read := func(x *Txn, i uint64) byte {
 		b := x.ReadSlot(i)
 		if len(b.Data) != slotBytes || !bytes.Equal(b.Data, bytes.Repeat(b.Data[:1], slotBytes)) {

@@ -28,7 +28,7 @@ func (s *System) Freed() []uint64 {
 }
 
 // A Run is the blocks from Start up to End, which is not among them.
-type Run = Region
+type Run struct{ Start, End uint64 }
 
 // Hold holds the free blocks of a piece that lie in runs of min or more, and returns these runs.
 func (s *System) Hold(piece, min uint64) ([]Run, error) {

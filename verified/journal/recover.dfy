@@ -443,21 +443,64 @@ module RecoverM {
   }
   // what a new volume's home blocks are: zeros, as its tree says; without a tree what is there
   function NewHome(p: Geo, s: Img): St { if p.tree.np > 0 then map a | a in HomeOf(p, s) :: Zeros(4096) else HomeOf(p, s) }
-  // Makes an empty log, and with it an empty tree: home blocks that are not zeros (p.torn) cannot be read before they are
+  // s is a crash image of poss but for the blocks [a, end)
+  predicate But(poss: Poss, a: int, end: int, s: Img) { |s| == |poss| && forall x :: 0 <= x < |s| && !(a <= x < end) ==> s[x] in poss[x] }
+  const CHUNK: uint64 := 256    // blocks that are zeroed in one write
+  method ZeroList() returns (l: BList)
+    ensures |l.blks| == CHUNK as int && forall i :: 0 <= i < |l.blks| ==> l.blks[i] == Zeros(4096)
+  {
+    var m := NewBMap();
+    var z := ZeroBlk();
+    var i: uint64 := 0;
+    while i < CHUNK
+      invariant i <= CHUNK && fresh(m) && m.Ok() && |m.addrs| == i as int && (forall a :: a in m.m ==> 0 <= a < i as int && m.m[a] == Zeros(4096))
+    {
+      m.Put(i, z);
+      i := i + 1;
+    }
+    l := m.List();
+  }
+  // Writes zeros to the blocks [a, end).
+  method Zero(d: Disk, a: uint64, end: uint64) returns (io: bool)
+    requires d.Valid() && a <= end && end as int <= |d.cur| && (forall x :: a as int <= x < end as int ==> Owns(d.owner, Recovering, x))
+    requires forall s: Img :: But(d.poss, a as int, end as int, s) ==> s in d.ok
+    modifies d`poss, d`cur, d`bad
+    ensures d.Valid() && |d.cur| == |old(d.cur)| && forall x :: 0 <= x < |d.cur| && !(a as int <= x < end as int) ==> d.poss[x] <= old(d.poss)[x]
+    ensures io ==> forall x :: a as int <= x < end as int ==> d.cur[x] == Zeros(4096)
+  {
+    var l := ZeroList();
+    var b := a;
+    io := true;
+    while io && b < end
+      invariant a <= b <= end && d.Valid() && |d.cur| == |old(d.cur)| && forall x :: 0 <= x < |d.cur| && !(a as int <= x < end as int) ==> d.poss[x] <= old(d.poss)[x]
+      invariant io ==> forall x :: a as int <= x < b as int ==> d.cur[x] == Zeros(4096)
+      decreases end - b, io
+    {
+      var n := if end - b < CHUNK then end - b else CHUNK;
+      forall s | CrashImg(Fuzzy(d.poss, b as int, n as int), s) ensures s in d.ok { assert But(old(d.poss), a as int, end as int, s); }
+      io := d.WriteRun(Recovering, b, l, 0, n);
+      if io { b := b + n; }
+    }
+  }
+  // Makes an empty log, of zeros (so that what is below the device finds room for it now), and with it an empty tree: home blocks that are not zeros (p.torn) cannot be read before they are
   // written; without a tree they stay what they are. The key must be new.
   method Format(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, ghost p: Geo) returns (io: bool)
     requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && seal.signed == {} && d.owner == map[]
-    requires forall s: Img :: s in d.ok             // nothing is promised before the end
+    requires forall s: Img :: But(d.poss, p.at, Home(p), s) ==> s in d.ok       // nothing is promised of the log before the end
     requires seal.t.np > 0 ==> TreeGeoOk(seal.t) && |d.cur| == Home(p) + seal.t.n && forall a :: Home(p) <= a < |d.cur| ==> a in p.torn || d.poss[a] <= iset{Zeros(4096)}
     modifies d, seal
-    ensures d.Valid()
+    ensures d.Valid() && |d.cur| == |old(d.cur)| && d.ok == old(d.ok) && (forall a :: 0 <= a < |d.cur| && !(p.at <= a < Home(p)) ==> d.poss[a] <= old(d.poss)[a]) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, NewHome(p, s), {})
   {
     seal.NewEpoch();
     if seal.t.np > 0 { ZeroTree(seal.t); }
     var nb := seal.EncHdr(1, 0, 0);
     var cp := at + 1 + 16 * nd + nr;
-    d.Take(Recovering, {at as int, cp as int});
+    d.Take(Recovering, set a | at as int <= a <= cp as int);
+    io := Zero(d, at, cp + 1);
+    if !io { return; }
+    ghost var c := d.poss;
+    forall s | CrashImg(Fuzzy(c, at as int, 1), s) || CrashImg(Fuzzy(Fuzzy(c, at as int, 1), cp as int, 1), s) ensures s in d.ok { assert But(old(d.poss), p.at, Home(p), s); }
     io := d.Write(Recovering, at, nb);
     if !io { return; }
     io := d.Write(Recovering, cp, nb);

@@ -222,4 +222,10 @@
     ("threads", "settled: written right after the look at the header", "    ok := HeaderIsOurs(j);\n    if !ok { return; }\n    IYield(j);\n", "    ok := HeaderIsOurs(j);\n    if !ok { return; }\n", "*.WriteHeader"),
     ("threads", "settled: the logger writes after everybody's Yield", "      LYield(j);\n      var m;\n      ok, m := LogWrite(j, i);", "      CYield(j);\n      var m;\n      ok, m := LogWrite(j, i);", "*.WriteRing"),
     ("threads", "settled: the installer writes after the logger's Yield", "    if ok { IYield(j); ok := InstBarrier(j); }", "    if ok { LYield(j); ok := InstBarrier(j); }", "*.WriteHome"),
+    ("recover", "mkfs: the last blocks are not zeroed", "while io && b < end", "while io && b + CHUNK < end", "*RecoverM*Zero"),
+    ("recover", "mkfs: zeros beyond the end", "var n := if end - b < CHUNK then end - b else CHUNK;", "var n := CHUNK;", "*RecoverM*Zero"),
+    ("recover", "mkfs: a failed write counts", "      io := d.WriteRun(Recovering, b, l, 0, n);\n      if io { b := b + n; }", "      io := d.WriteRun(Recovering, b, l, 0, n);\n      b := b + n; io := true;", "*RecoverM*Zero"),
+    ("recover", "mkfs: zeros that are none", "    var z := ZeroBlk();\n    var i: uint64 := 0;\n    while i < CHUNK", "    var y := NewBytes(4096); y.Set(0, 1); var z := Freeze(y);\n    var i: uint64 := 0;\n    while i < CHUNK", "*RecoverM*ZeroList"),
+    ("recover", "mkfs: zeros over a home block", "io := Zero(d, at, cp + 1);", "io := Zero(d, at, cp + 2);", "*RecoverM*Format"),
+    ("recover", "vacuity: zeros", "      if io { b := b + n; }\n", "      if io { b := b + n; }\n      assert false;\n", "*RecoverM*Zero"),
 ]
