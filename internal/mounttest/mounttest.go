@@ -90,7 +90,7 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// A Mount is a volume that is mounted until the end of the test.
+// A Mount is a volume that is mounted, or served, by a process: until the end of the test if nothing else is said.
 type Mount struct {
 	Dir  string
 	Addr string // where the volume is served, too, if it is
@@ -141,7 +141,13 @@ func Start(bin, image, dir string, flags ...string) (*Mount, error) {
 	return m, m.start(bin, nil, append([]string{"mount", image, dir}, flags...))
 }
 
-// start returns when the file system can be used, and the volume is served if it is to be.
+// StartServer serves a volume, which is mounted nowhere. Who calls it ends the server.
+func StartServer(bin, image, addr string, flags ...string) (*Mount, error) {
+	m := new(Mount)
+	return m, m.start(bin, nil, append([]string{"serve", "--volume", image, "--listen", addr}, flags...))
+}
+
+// start returns when the file system can be used if it is mounted, and the volume is served if it is to be.
 func (m *Mount) start(bin string, who *syscall.Credential, args []string) error {
 	m.Cmd = exec.Command(bin, args...)
 	m.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
@@ -155,9 +161,11 @@ func (m *Mount) start(bin string, who *syscall.Credential, args []string) error 
 		return err
 	}
 	r := bufio.NewReader(out)
-	if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, " is mounted on ") {
-		m.Cmd.Wait()
-		return fmt.Errorf("%q, %w\n%s", line, err, &m.Log)
+	if m.Dir != "" {
+		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, " is mounted on ") {
+			m.Cmd.Wait()
+			return fmt.Errorf("%q, %w\n%s", line, err, &m.Log)
+		}
 	}
 	m.ended = false
 	if args[0] == "serve" {

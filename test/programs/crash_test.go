@@ -1,11 +1,12 @@
 //go:build linux
 
-// Package programs runs real programs on a mounted volume, and ends the process of the mount, or the power of its device, at
+// Package programs runs real programs on a mounted volume, and ends the process of the mount or of the server, or the power of its device, at
 // random instants. After each crash the programs check what is there by themselves, and all that they have
 // reported as durable must be there. README's table of tests and docs/programs.md say what was run.
 //
 //	go test ./test/programs -crashes 100 -timeout 2h
 //	go test ./test/programs -run Crashes/sqlite/cut -seed 7 -v
+//	CRASHES=20 test/linux/run postgres
 package programs
 
 import (
@@ -100,6 +101,7 @@ type campaign struct {
 	bin, dir string
 	program
 	storage
+	nfs     bool // mounted by the kernel's client from tansy serve, not by tansy mount
 	random  *rand.Rand
 	crashes int
 }
@@ -109,6 +111,9 @@ var errEarly = errors.New("the program stopped by itself")
 
 // mount mounts the volume.
 func (c *campaign) mount(round int) (*mounttest.Mount, error) {
+	if c.nfs {
+		return c.mountNFS()
+	}
 	m, err := mounttest.Start(c.bin, c.volume(), c.dir, append(c.flags(round), "--allow-other", "--cache", "32M")...)
 	if err != nil {
 		err = fmt.Errorf("mount: %w", err)
@@ -116,10 +121,15 @@ func (c *campaign) mount(round int) (*mounttest.Mount, error) {
 	return m, err
 }
 
-// end ends the process of a mount at once.
-func (c *campaign) end(m *mounttest.Mount) {
+// end ends the process of a mount at once, and waits for the programs that were at work there: wait returns when they have ended.
+func (c *campaign) end(m *mounttest.Mount, wait func()) error {
+	if c.nfs {
+		return c.endNFS(m, wait)
+	}
 	m.Kill()
 	syscall.Unmount(c.dir, syscall.MNT_DETACH)
+	wait()
+	return nil
 }
 
 // tansy runs a command.
@@ -130,21 +140,30 @@ func (c *campaign) tansy(args ...string) error {
 	return nil
 }
 
-// begin makes the volume and what the program needs there.
-func (c *campaign) begin() error {
-	m, err := c.mount(0)
+// mounted has something done while the volume is mounted.
+func (c *campaign) mounted(round int, do func(dir string) error) error {
+	m, err := c.mount(round)
 	if err != nil {
 		return err
 	}
-	defer c.end(m)
-	if err := c.prepare(c.dir); err != nil {
-		return fmt.Errorf("prepare: %w", err)
+	if err = do(c.dir); err == nil {
+		err = c.unmount(m)
 	}
-	return c.unmount()
+	if err != nil {
+		err = errors.Join(err, c.end(m, func() {}))
+	}
+	return err
 }
 
 // unmount unmounts, and waits until the volume is closed.
-func (c *campaign) unmount() error { return c.tansy("umount", c.dir) }
+func (c *campaign) unmount(m *mounttest.Mount) error {
+	if c.nfs {
+		return c.unmountNFS(m)
+	}
+	err := c.tansy("umount", c.dir)
+	m.Kill()
+	return err
+}
 
 // round has the program work until a crash, and whoever comes then find what it left.
 func (c *campaign) round(round int) error {
@@ -167,15 +186,12 @@ func (c *campaign) round(round int) error {
 	if err := c.tansy("check", c.volume(), "--data"); err != nil {
 		return err
 	}
-	m, err := c.mount(round)
-	if err != nil {
-		return err
-	}
-	defer c.end(m)
-	if err := c.check(context.Background(), c.dir); err != nil {
-		return fmt.Errorf("after the crash: %w", err)
-	}
-	return c.unmount()
+	return c.mounted(round, func(dir string) error {
+		if err := c.check(context.Background(), dir); err != nil {
+			return fmt.Errorf("after the crash: %w", err)
+		}
+		return nil
+	})
 }
 
 // until has something done until a crash, which comes soon, or at the end of it.
@@ -184,7 +200,6 @@ func (c *campaign) until(round int, soon bool, do func(ctx context.Context, repo
 	if err != nil {
 		return err
 	}
-	defer c.end(m)
 	due, count := c.due(c.random, soon)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -201,6 +216,19 @@ func (c *campaign) until(round int, soon bool, do func(ctx context.Context, repo
 			return !over
 		})
 	}()
+	if c.nfs && !soon {
+		select {
+		case <-due: // they wait for the server, and go on
+			before.Lock()
+			if m, err = c.restartNFS(m); err == nil {
+				due, count = c.due(c.random, soon)
+			}
+			before.Unlock()
+		case early := <-ended: // looked at below
+			ended <- early
+		}
+	}
+	wait := func() {}
 	select {
 	case <-due:
 		// The programs live on, other than those of a machine that goes down, and their words count no more: SQLite says that
@@ -208,14 +236,17 @@ func (c *campaign) until(round int, soon bool, do func(ctx context.Context, repo
 		before.Lock()
 		over = true
 		before.Unlock()
-		c.end(m)
-		stop()
-		<-ended
-	case err := <-ended:
-		if err != nil {
-			return fmt.Errorf("%w\n%s", err, &m.Log)
+		wait = func() {
+			stop()
+			<-ended
 		}
-		c.end(m)
+	case early := <-ended:
+		if early != nil {
+			err = fmt.Errorf("%w\n%s", early, &m.Log)
+		}
+	}
+	if err = errors.Join(err, c.end(m, wait)); err != nil {
+		return err
 	}
 	c.crash(c.random)
 	c.crashes++
@@ -225,7 +256,11 @@ func (c *campaign) until(round int, soon bool, do func(ctx context.Context, repo
 // interrupted has a crash come while the volume is mounted, which may be during its recovery.
 func (c *campaign) interrupted(round int) error {
 	due, _ := c.due(c.random, true)
-	mount := exec.Command(c.bin, append([]string{"mount", c.volume(), c.dir}, c.flags(round)...)...)
+	args := append([]string{"mount", c.volume(), c.dir}, c.flags(round)...)
+	if c.nfs {
+		args = []string{"serve", "--volume", c.volume(), "--listen", "127.0.0.1:0"}
+	}
+	mount := exec.Command(c.bin, args...)
 	out, err := mount.StdoutPipe()
 	if err != nil {
 		return err
@@ -251,15 +286,25 @@ func (c *campaign) interrupted(round int) error {
 }
 
 // start makes a campaign, whose seed is that of the test and of its name.
-func start(t *testing.T, bin string, p program, s storage) *campaign {
+func start(t *testing.T, bin string, p program, s storage, nfs bool) *campaign {
 	h := fnv.New64()
 	h.Write([]byte(t.Name()))
-	c := &campaign{bin: bin, dir: folder(t), program: p, storage: s, random: rand.New(rand.NewPCG(*seed, h.Sum64()))}
+	c := &campaign{bin: bin, dir: folder(t), program: p, storage: s, nfs: nfs, random: rand.New(rand.NewPCG(*seed, h.Sum64()))}
 	t.Cleanup(func() { syscall.Unmount(c.dir, syscall.MNT_DETACH) })
-	if err := errors.Join(c.tansy("mkfs", c.volume(), "--force", "--size", fmt.Sprint(size)), c.begin()); err != nil {
+	if err := errors.Join(c.tansy("mkfs", c.volume(), "--force", "--size", fmt.Sprint(size)), c.mounted(0, c.prepare)); err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// run does the rounds.
+func (c *campaign) run(t *testing.T) {
+	for round := range rounds() {
+		if err := c.round(round); err != nil {
+			t.Fatalf("round %d, -seed %d: %v", round, *seed, err)
+		}
+	}
+	t.Logf("%d crashes: %v", c.crashes, c.program)
 }
 
 // size is that of a volume, in bytes.
@@ -302,13 +347,7 @@ func TestCrashes(t *testing.T) {
 			for kind, newStorage := range kinds {
 				t.Run(kind, func(t *testing.T) {
 					t.Parallel()
-					c := start(t, bin, newProgram(), newStorage(t))
-					for round := range rounds() {
-						if err := c.round(round); err != nil {
-							t.Fatalf("round %d, -seed %d: %v", round, *seed, err)
-						}
-					}
-					t.Logf("%d crashes: %v", c.crashes, c.program)
+					start(t, bin, newProgram(), newStorage(t), false).run(t)
 				})
 			}
 		})

@@ -47,7 +47,7 @@ func TestLies(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := newCutting(t)
-			c := start(t, bin, lie.prepared(t, *seed)(), s)
+			c := start(t, bin, lie.prepared(t, *seed)(), s, false)
 			s.as(lie.device)
 			const most = 30
 			for round := range most {
