@@ -233,24 +233,6 @@ module TreeOfCodes {
   }
 
   // ---- changes ----
-  // Are these codes of home blocks, in their order, none twice? (They are; the loops below need it.)
-  method InOrder(t: Tree, c: Codes) returns (ok: bool)
-    requires t.Ok() && t.np > 0
-    ensures ok ==> ListOk(t.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < t.n as int
-  {
-    var n := c.Len();
-    var i: uint64 := 0; var next: uint64 := 0;
-    while i < n
-      invariant i <= n && (forall k :: 0 <= k < i as int ==> 0 <= c.s[k].x < next as int) && next <= t.n
-      invariant forall k, l :: 0 <= k < l < i as int ==> c.s[k].x < c.s[l].x
-    {
-      var x, _, _ := c.At(i);
-      if x < next || x >= t.n { return false; }
-      next := x + 1;
-      i := i + 1;
-    }
-    ok := true;
-  }
   lemma U64Spliced(s: seq<byte>, off: int, x: uint64, o: int)
     requires 0 <= off && off + 8 <= |s| && 0 <= o && o + 8 <= |s|
     ensures var r := Splice(s, off, Enc64(x)); |r| == |s| && (o == off ==> U64At(r, o) == x) && (o + 8 <= off || off + 8 <= o ==> U64At(r, o) == U64At(s, o))

@@ -237,27 +237,54 @@ module JournalInstaller {
   // the codes s are those with which the tree says what it is to say after the installation
   predicate CodesNext(j: Journal, s: seq<Code>) reads j.ins { Restates(s, j.home as int, j.seal.key, j.ins.tb, j.ins.tb2) }
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
-  method ChangedCodes(j: Journal) returns (ok: bool, c: Codes)
+  method ChangedCodes(j: Journal) returns (c: Codes)
     requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
-    modifies j.ins`lost, j.mu`settled
-    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
-    ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
+    modifies j.mu`settled
+    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono()
+    ensures j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
   {
     reveal j.Inv();
     InsLists(j);
     c := NewCodes();
-    ok := true;
     if j.tree.np == 0 { return; }
     AddList(j.tree, c, j.ins.list);
     ghost var s := c.s;
     HeldCodes(j, c);
     Covered(j, s, c.s);
+    OneEach(j, s, c.s);
     ghost var s2 := c.s;
     c.Sort();
     SameCodes(j, s2, c.s);
-    ok := InOrder(j.tree, c);
-    if !ok { j.ins.lost := true; }
-    reveal j.InsI();
+    SortedRises(s2, c.s);
+    CodesFit(j, c.s);
+  }
+  // no block is in the list twice, nor among those that went straight home, and in the list as well
+  lemma OneEach(j: Journal, s: seq<Code>, s2: seq<Code>)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |s2| == |s| + |j.iho.addrs| && s2[..|s|] == s
+    requires |s| == |j.ins.list.addrs| && forall i :: 0 <= i < |s| ==> s[i].x == j.ins.list.addrs[i] - j.home as int
+    requires forall k :: 0 <= k < |j.iho.addrs| ==> s2[|s| + k].x == j.iho.addrs[k] - j.home as int
+    ensures Single(s2)
+  {
+    reveal j.Inv();
+    InsLists(j);
+    j.iho.Distinct();
+    forall k, l | 0 <= k < l < |s2| ensures s2[k].x != s2[l].x {
+      if l < |s| { assert s2[k] == s[k] && s2[l] == s[l]; }
+      else {
+        assert s2[l].x == s2[|s| + (l - |s|)].x == j.iho.addrs[l - |s|] - j.home as int;
+        if k < |s| { assert s2[k] == s[k]; HeldLive(j, j.iho.addrs[l - |s|]); assert j.ins.list.addrs[k] in j.im; }
+        else { assert s2[k].x == s2[|s| + (k - |s|)].x; }
+      }
+    }
+  }
+  // they are all of home blocks
+  lemma CodesFit(j: Journal, s: seq<Code>)
+    requires j.Inv() && j.ins.ip == 1 && CodesNext(j, s)
+    ensures forall k :: 0 <= k < |s| ==> 0 <= s[k].x < j.tree.n as int
+  {
+    reveal j.Inv();
+    NextHome(j); FullD(j.d.poss, j.g());
+    forall k | 0 <= k < |s| ensures 0 <= s[k].x < j.tree.n as int { assert s[k] in s; assert s[k].x + j.home as int in j.base; }
   }
   lemma SameCodes(j: Journal, s: seq<Code>, s2: seq<Code>)
     requires CodesNext(j, s) && forall e :: e in s <==> e in s2
@@ -270,6 +297,7 @@ module JournalInstaller {
     ensures |old(c.s)| <= |c.s| && c.s[..|old(c.s)|] == old(c.s)
     ensures forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
     ensures forall a :: a in j.iho.m ==> exists e :: e in c.s && e.x == a - j.home as int
+    ensures |c.s| == |old(c.s)| + |j.iho.addrs| && forall k :: 0 <= k < |j.iho.addrs| ==> c.s[|old(c.s)| + k].x == j.iho.addrs[k] - j.home as int
   {
     reveal j.Inv(); reveal j.TreeI();
     var n := j.iho.Len();

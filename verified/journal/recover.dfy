@@ -41,8 +41,7 @@ module RecoverM {
     if t.np == 0 { return; }
     ghost var w2 := Recovered(p, c, DecHdr(p.key, hb).q, ms, w);
     forall a | IsDir(p, c, DecHdr(p.key, hb).q, |ms|, a) ensures a !in Merge(ms) { DirSame(p, c, c, DecHdr(p.key, hb).q, ms, sg, a); }
-    io := LogCodes(t, cs, mm, p, c, DecHdr(p.key, hb).q, ms, w);
-    if !io { return; }
+    LogCodes(t, cs, mm, p, c, DecHdr(p.key, hb).q, ms, w);
     ghost var s := cs.s;
     Started(t, cs, pg, CV(r0, r1));
     ghost var W: set<int> := {};
@@ -62,17 +61,18 @@ module RecoverM {
     io := d.Barrier(Recovering);
   }
   // Adds the codes of the blocks of the log, mm, to those of its direct blocks.
-  method LogCodes(t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>, ghost w: St) returns (ok: bool)
+  method LogCodes(t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>, ghost w: St)
     requires t.Ok() && t.np > 0 && Fits(p, c) && p.key == t.seal.key && t.home as int == Home(p) && |c| == Home(p) + t.n as int
     requires mm.Ok() && InHome(Home(p), mm.m, |c|) && mm.m == Merge(ms) && DirCodes(p, c, q, |ms|, cs.s) && w.Keys == HomeOf(p, c).Keys
     requires forall a :: IsDir(p, c, q, |ms|, a) ==> a !in Merge(ms)
     modifies cs
-    ensures ok ==> ListOk(t.seal.t, cs.s) && (forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int) && Restates(cs.s, Home(p), p.key, w, Recovered(p, c, q, ms, w))
+    ensures ListOk(t.seal.t, cs.s) && (forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int) && Restates(cs.s, Home(p), p.key, w, Recovered(p, c, q, ms, w))
   {
     var l := mm.Sorted();
     SortedLen(l.addrs, |c|);
     AddList(t, cs, l);
     ghost var s := cs.s; ghost var w2 := Recovered(p, c, q, ms, w); ghost var n := |old(cs.s)|;
+    forall i, e | 0 <= i < |l.addrs| && e in old(cs.s) ensures e.x != l.addrs[i] - Home(p) { assert l.addrs[i] in mm.m; }
     forall e | e in s ensures e.x + Home(p) in w2 && Vouches(p.key, e.x, e.c, w2[e.x + Home(p)]) {
       var k :| 0 <= k < |s| && s[k] == e;
       if k < n { assert old(cs.s)[k] == e; assert e in old(cs.s); } else { assert s[n + (k - n)] == e; assert l.addrs[k - n] in mm.m; }
@@ -81,8 +81,21 @@ module RecoverM {
       if a in mm.m { assert a in l.addrs; var k :| 0 <= k < |l.addrs| && l.addrs[k] == a; assert s[n + k] in s; }
       if IsDir(p, c, q, |ms|, a) { var e :| e in old(cs.s) && e.x == a - Home(p); var k :| 0 <= k < n && old(cs.s)[k] == e; assert s[..n][k] == e; assert s[k] in s; }
     }
+    OneOfEach(old(cs.s), s, l.addrs, Home(p));
     cs.Sort();
-    ok := InOrder(t, cs);
+    SortedRises(s, cs.s);
+    forall k | 0 <= k < |cs.s| ensures 0 <= cs.s[k].x < t.n as int { assert cs.s[k] in s; }
+  }
+  // s2 is s and codes of the blocks with the addresses l, of which s has none
+  lemma OneOfEach(s: seq<Code>, s2: seq<Code>, l: seq<int>, home: int)
+    requires Single(s) && |s2| == |s| + |l| && s2[..|s|] == s && forall i :: 0 <= i < |l| ==> s2[|s| + i].x == l[i] - home
+    requires (forall i, k :: 0 <= i < k < |l| ==> l[i] < l[k]) && forall i, e :: 0 <= i < |l| && e in s ==> e.x != l[i] - home
+    ensures Single(s2)
+  {
+    forall k, m | 0 <= k < m < |s2| ensures s2[k].x != s2[m].x {
+      if k < |s| { assert s2[k] == s[k] && s[k] in s; } else { assert s2[k] == s2[|s| + (k - |s|)]; }
+      if m < |s| { assert s2[m] == s[m]; } else { assert s2[m] == s2[|s| + (m - |s|)]; }
+    }
   }
   // from the header on the device holds c, durably
   predicate LogIs(d: Disk, c: Img, p: Geo) reads d { |d.cur| == |d.poss| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }

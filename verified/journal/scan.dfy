@@ -220,31 +220,40 @@ module LogScan {
     assert RecBlks(p, c, d) == ReadBlks(p, c, d, |d.addrs|) + HomeBlks(c, d.dirs);
     assert xy == (xy + z)[..|xy|]; assert z == (xy + z)[|xy|..];
   }
-  // s2 is s and the codes of the direct blocks of group q
+  // s2 is s and the codes of the direct blocks of group q, one of each
   predicate MoreCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>) requires Fits(p, c) {
+    (Single(s) && (forall e :: e in s ==> e.x + Home(p) !in DirsOf(p, c, q)) ==> Single(s2)) &&
     (forall e :: e in s ==> e in s2) && (forall e :: e in s2 ==> e in s || CodeOfDir(p, c, q, e)) && forall a :: a in DirsOf(p, c, q) ==> exists e :: e in s2 && e.x == a - Home(p)
   }
   predicate CodeOfDir(p: Geo, c: Img, q: int, e: Code) requires Fits(p, c) {
     var a := e.x + Home(p); a in DirsOf(p, c, q) && Home(p) <= a < |c| && Vouches(p.key, e.x, e.c, c[a])
   }
   lemma AddedCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>, dirs: seq<int>)
-    requires Fits(p, c) && dirs == DirsOf(p, c, q) && |s2| == |s| + |dirs| && s2[..|s|] == s && forall i :: 0 <= i < |dirs| ==> Home(p) <= dirs[i] < |c|
+    requires Fits(p, c) && dirs == DirsOf(p, c, q) && |s2| == |s| + |dirs| && s2[..|s|] == s && (forall i :: 0 <= i < |dirs| ==> Home(p) <= dirs[i] < |c|) && forall i, k :: 0 <= i < k < |dirs| ==> dirs[i] != dirs[k]
     requires forall i :: 0 <= i < |dirs| ==> var e := s2[|s| + i]; e.x == dirs[i] - Home(p) && Vouches(p.key, e.x, e.c, c[dirs[i]])
     ensures MoreCodes(p, c, q, s, s2)
   {
+    if Single(s) && forall e :: e in s ==> e.x + Home(p) !in DirsOf(p, c, q) {
+      forall k, l | 0 <= k < l < |s2| ensures s2[k].x != s2[l].x {
+        if k < |s| { assert s2[k] == s[k] && s[k] in s; } else { assert s2[k].x == dirs[k - |s|] - Home(p) by { assert s2[|s| + (k - |s|)] == s2[k]; } }
+        if l < |s| { assert s2[l] == s[l]; } else { assert s2[l].x == dirs[l - |s|] - Home(p) by { assert s2[|s| + (l - |s|)] == s2[l]; } }
+      }
+    }
     forall e | e in s ensures e in s2 { var k :| 0 <= k < |s| && s[k] == e; assert s2[k] == s[k]; }
     forall e | e in s2 ensures e in s || CodeOfDir(p, c, q, e) { var k :| 0 <= k < |s2| && s2[k] == e; if k < |s| { assert s2[k] == s[k]; } else { assert s2[|s| + (k - |s|)] == e; } }
     forall a | a in dirs ensures exists e :: e in s2 && e.x == a - Home(p) { var i :| 0 <= i < |dirs| && dirs[i] == a; assert s2[|s| + i] in s2; }
   }
-  // s are the codes of the direct blocks of n groups, from number q on
+  // s are the codes of the direct blocks of n groups, from number q on, one of each
   predicate DirCodes(p: Geo, c: Img, q: int, n: int, s: seq<Code>) requires Fits(p, c) {
+    Single(s) &&
     (forall e :: e in s ==> IsDir(p, c, q, n, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| && Vouches(p.key, e.x, e.c, c[e.x + Home(p)])) &&
     forall a :: IsDir(p, c, q, n, a) ==> exists e :: e in s && e.x == a - Home(p)
   }
   lemma DirCodesMore(p: Geo, c: Img, q: int, n: int, s: seq<Code>, s2: seq<Code>)
-    requires Fits(p, c) && 0 <= n && DirCodes(p, c, q, n, s) && MoreCodes(p, c, q + n, s, s2)
+    requires Fits(p, c) && 0 <= n && DirCodes(p, c, q, n, s) && MoreCodes(p, c, q + n, s, s2) && DirsApart(p, c, q, q + n + 1)
     ensures DirCodes(p, c, q, n + 1, s2)
   {
+    forall e | e in s ensures e.x + Home(p) !in DirsOf(p, c, q + n) { var i :| 0 <= i < n && e.x + Home(p) in DirsOf(p, c, q + i); }
     forall e | e in s2 ensures IsDir(p, c, q, n + 1, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| && Vouches(p.key, e.x, e.c, c[e.x + Home(p)]) {
       if e in s { var i :| 0 <= i < n && e.x + Home(p) in DirsOf(p, c, q + i); } else { assert CodeOfDir(p, c, q + n, e); }
     }
@@ -368,7 +377,7 @@ module LogScan {
     }
   }
   lemma FoundMore(p: Geo, c: Img, q: int, ms: seq<BM>, mm: BM, m: BM, s: seq<Code>, s2: seq<Code>, i: int)
-    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i <= |ms| && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
+    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i <= |ms| && DirsApart(p, c, q, q + |ms|) && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
     ensures Found(p, c, q, ms, Ov(mm, m), s2, i + 1)
   {
     if i < |ms| {

@@ -206,10 +206,11 @@ module JournalThreads {
     decreases *
   {
     IYield(j);
-    ok, c := ChangedCodes(j);
+    c := ChangedCodes(j);
+    ok := true;
     IYield(j);
     r0, r1, pg := TreeRoot(j);
-    if j.tree.np == 0 || !ok { return; }
+    if j.tree.np == 0 { return; }
     var i: uint64 := 0;
     var n := c.Len();
     ghost var W: set<int> := {};

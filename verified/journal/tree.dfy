@@ -60,6 +60,39 @@ module TreeModel {
     (forall k :: 0 <= k < |s| ==> 0 <= s[k].x < t.n + t.np - 1) && Rising(s)
   }
   predicate Rising(s: seq<Code>) { forall k, l :: 0 <= k < l < |s| ==> s[k].x < s[l].x }
+  // no node has two codes in the list
+  predicate Single(s: seq<Code>) { forall k, l :: 0 <= k < l < |s| ==> s[k].x != s[l].x }
+  // such a list, when it is sorted, has its nodes in order, none twice
+  lemma SortedRises(s: seq<Code>, s2: seq<Code>)
+    requires Single(s) && |s2| == |s| && (forall e :: e in s2 <==> e in s) && forall k, l :: 0 <= k < l < |s2| ==> s2[k].x <= s2[l].x
+    ensures Rising(s2)
+  {
+    forall k, l | 0 <= k < l < |s2| ensures s2[k].x < s2[l].x {
+      if s2[k].x == s2[l].x {
+        assert s2[k] in s && s2[l] in s;
+        var m :| 0 <= m < |s| && s[m] == s2[k]; var n :| 0 <= n < |s| && s[n] == s2[l];
+        assert m == n;
+        var u := s2[..l] + s2[l+1..];
+        forall e | e in s2 ensures e in u { var o :| 0 <= o < |s2| && s2[o] == e; if o < l { assert u[o] == e; } else if o > l { assert u[o - 1] == e; } else { assert u[k] == e; } }
+        assert Elems(s) == Elems(u);
+        SingleCount(s); AtMost(u);
+      }
+    }
+  }
+  function Elems(s: seq<Code>): set<Code> { set e | e in s }
+  lemma AtMost(s: seq<Code>)
+    ensures |Elems(s)| <= |s|
+  { if s != [] { AtMost(s[1..]); assert Elems(s) == {s[0]} + Elems(s[1..]); } else { assert Elems(s) == {}; } }
+  lemma SingleCount(s: seq<Code>)
+    requires Single(s)
+    ensures |Elems(s)| == |s|
+  {
+    if s != [] {
+      SingleCount(s[1..]);
+      forall e | e in s[1..] ensures e != s[0] { var k :| 0 <= k < |s[1..]| && s[1..][k] == e; assert s[k + 1] == e; }
+      assert Elems(s) == {s[0]} + Elems(s[1..]);
+    } else { assert Elems(s) == {}; }
+  }
   lemma DoneHas(s: seq<Code>, k: int)
     requires Rising(s) && 0 <= k < |s|
     ensures s[k].x in Done(s) && Done(s)[s[k].x] == s[k].c

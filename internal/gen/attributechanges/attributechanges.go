@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _436_cs uint64
-	var _ = _436_cs
-	var _437_cns uint32
-	var _ = _437_cns
-	var _out611 uint64
-	var _ = _out611
-	var _out612 uint32
-	var _ = _out612
-	_out611, _out612 = inodeformat.Companion_Default___.GetCtime(ip)
-	_436_cs = _out611
-	_437_cns = _out612
-	if _436_cs < s || _436_cs == s && _437_cns < ns {
+	var _430_cs uint64
+	var _ = _430_cs
+	var _431_cns uint32
+	var _ = _431_cns
+	var _out605 uint64
+	var _ = _out605
+	var _out606 uint32
+	var _ = _out606
+	_out605, _out606 = inodeformat.Companion_Default___.GetCtime(ip)
+	_430_cs = _out605
+	_431_cns = _out606
+	if _430_cs < s || _430_cs == s && _431_cns < ns {
 		return ts, tns
 	}
-	if _437_cns < uint32(999999999) {
-		ts, tns = _436_cs, _437_cns+uint32(1)
-	} else if _436_cs < uint64(18446744073709551615) {
-		ts, tns = _436_cs+uint64(1), uint32(0)
+	if _431_cns < uint32(999999999) {
+		ts, tns = _430_cs, _431_cns+uint32(1)
+	} else if _430_cs < uint64(18446744073709551615) {
+		ts, tns = _430_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _436_cs, _437_cns
+		ts, tns = _430_cs, _431_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _438_size uint64
-	var _ = _438_size
-	var _out613 uint64
-	var _ = _out613
-	_out613 = inodeformat.Companion_Default___.GetSize(ip)
-	_438_size = _out613
-	var _439_n uint64
-	var _ = _439_n
-	var _out614 uint64
-	var _ = _out614
-	_out614 = inodeformat.Companion_Default___.GetUsed(ip)
-	_439_n = _out614
-	if uint64(549755813888) < _438_size {
+	var _432_size uint64
+	var _ = _432_size
+	var _out607 uint64
+	var _ = _out607
+	_out607 = inodeformat.Companion_Default___.GetSize(ip)
+	_432_size = _out607
+	var _433_n uint64
+	var _ = _433_n
+	var _out608 uint64
+	var _ = _out608
+	_out608 = inodeformat.Companion_Default___.GetUsed(ip)
+	_433_n = _out608
+	if uint64(549755813888) < _432_size {
 		x = uint64(0)
 		return x
 	}
-	var _440_all uint64
-	var _ = _440_all
-	_440_all = (_438_size + uint64(4095)) / uint64(4096)
-	if _440_all < _439_n {
-		_439_n = _440_all
+	var _434_all uint64
+	var _ = _434_all
+	_434_all = (_432_size + uint64(4095)) / uint64(4096)
+	if _434_all < _433_n {
+		_433_n = _434_all
 	}
-	x = uint64(4096) * _439_n
+	x = uint64(4096) * _433_n
 	return x
 }
 

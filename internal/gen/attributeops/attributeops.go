@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _722_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _722_ip
-	var _out998 uint32
-	var _ = _out998
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out998, _out999 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out998
-	_722_ip = _out999
+	var _716_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _716_ip
+	var _out990 uint32
+	var _ = _out990
+	var _out991 *dbytes.Bytes
+	var _ = _out991
+	_out990, _out991 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out990
+	_716_ip = _out991
 	if st == uint32(0) {
-		after = _722_ip
+		after = _716_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _723_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _723_ip
-	var _out1000 uint32
-	var _ = _out1000
-	var _out1001 *dbytes.Bytes
-	var _ = _out1001
-	_out1000, _out1001 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1000
-	_723_ip = _out1001
+	var _717_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _717_ip
+	var _out992 uint32
+	var _ = _out992
+	var _out993 *dbytes.Bytes
+	var _ = _out993
+	_out992, _out993 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out992
+	_717_ip = _out993
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _723_ip
-	var _out1002 uint32
-	var _ = _out1002
-	_out1002 = permissions.Companion_Default___.AccessBits(c, _723_ip)
-	bits = _out1002
+	after = _717_ip
+	var _out994 uint32
+	var _ = _out994
+	_out994 = permissions.Companion_Default___.AccessBits(c, _717_ip)
+	bits = _out994
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _724_own bool
-	var _ = _724_own
-	var _out1003 bool
-	var _ = _out1003
-	_out1003 = permissions.Companion_Default___.IsOwner(c, ip)
-	_724_own = _out1003
-	if a.HasMode && !_724_own {
+	var _718_own bool
+	var _ = _718_own
+	var _out995 bool
+	var _ = _out995
+	_out995 = permissions.Companion_Default___.IsOwner(c, ip)
+	_718_own = _out995
+	if a.HasMode && !_718_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _725_u uint32
-		var _ = _725_u
-		var _out1004 uint32
-		var _ = _out1004
-		_out1004 = inodeformat.Companion_Default___.GetUid(ip)
-		_725_u = _out1004
-		if !_724_own || a.Uid != _725_u {
+		var _719_u uint32
+		var _ = _719_u
+		var _out996 uint32
+		var _ = _out996
+		_out996 = inodeformat.Companion_Default___.GetUid(ip)
+		_719_u = _out996
+		if !_718_own || a.Uid != _719_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _726_g uint32
-		var _ = _726_g
-		var _out1005 uint32
-		var _ = _out1005
-		_out1005 = inodeformat.Companion_Default___.GetGid(ip)
-		_726_g = _out1005
-		var _727_mine bool
-		var _ = _727_mine
-		var _out1006 bool
-		var _ = _out1006
-		_out1006 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_727_mine = _out1006
-		if !_724_own || a.Gid != _726_g && !_727_mine {
+		var _720_g uint32
+		var _ = _720_g
+		var _out997 uint32
+		var _ = _out997
+		_out997 = inodeformat.Companion_Default___.GetGid(ip)
+		_720_g = _out997
+		var _721_mine bool
+		var _ = _721_mine
+		var _out998 bool
+		var _ = _out998
+		_out998 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_721_mine = _out998
+		if !_718_own || a.Gid != _720_g && !_721_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_724_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_718_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _728_w bool
-		var _ = _728_w
-		var _out1007 bool
-		var _ = _out1007
-		_out1007 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_728_w = _out1007
-		if !_728_w {
+		var _722_w bool
+		var _ = _722_w
+		var _out999 bool
+		var _ = _out999
+		_out999 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_722_w = _out999
+		if !_722_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _729_mode uint32
-	var _ = _729_mode
-	var _out1008 uint32
-	var _ = _out1008
-	_out1008 = inodeformat.Companion_Default___.GetMode(ip)
-	_729_mode = _out1008
+	var _723_mode uint32
+	var _ = _723_mode
+	var _out1000 uint32
+	var _ = _out1000
+	_out1000 = inodeformat.Companion_Default___.GetMode(ip)
+	_723_mode = _out1000
 	if a.HasMode {
-		_729_mode = a.Mode % uint32(4096)
-		var _730_gid uint32
-		var _ = _730_gid
-		var _out1009 uint32
-		var _ = _out1009
-		_out1009 = inodeformat.Companion_Default___.GetGid(ip)
-		_730_gid = _out1009
-		var _731_mine bool
-		var _ = _731_mine
-		var _out1010 bool
-		var _ = _out1010
-		_out1010 = permissions.Companion_Default___.InGroup(c, _730_gid)
-		_731_mine = _out1010
-		if c.Uid != uint32(0) && !_731_mine {
-			_729_mode = permissions.Companion_Default___.DropSetgid(_729_mode)
+		_723_mode = a.Mode % uint32(4096)
+		var _724_gid uint32
+		var _ = _724_gid
+		var _out1001 uint32
+		var _ = _out1001
+		_out1001 = inodeformat.Companion_Default___.GetGid(ip)
+		_724_gid = _out1001
+		var _725_mine bool
+		var _ = _725_mine
+		var _out1002 bool
+		var _ = _out1002
+		_out1002 = permissions.Companion_Default___.InGroup(c, _724_gid)
+		_725_mine = _out1002
+		if c.Uid != uint32(0) && !_725_mine {
+			_723_mode = permissions.Companion_Default___.DropSetgid(_723_mode)
 		}
 	}
-	var _732_ty uint32
-	var _ = _732_ty
-	var _out1011 uint32
-	var _ = _out1011
-	_out1011 = inodeformat.Companion_Default___.GetTy(ip)
-	_732_ty = _out1011
-	if _732_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_729_mode = permissions.Companion_Default___.KillPriv(_729_mode)
+	var _726_ty uint32
+	var _ = _726_ty
+	var _out1003 uint32
+	var _ = _out1003
+	_out1003 = inodeformat.Companion_Default___.GetTy(ip)
+	_726_ty = _out1003
+	if _726_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_723_mode = permissions.Companion_Default___.KillPriv(_723_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _729_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _723_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _733_ip *dbytes.Bytes
-	var _ = _733_ip
-	var _out1012 *dbytes.Bytes
-	var _ = _out1012
-	_out1012 = d.Fs.GetInode(txn, ino, true)
-	_733_ip = _out1012
-	var _734_was uint64
-	var _ = _734_was
-	var _out1013 uint64
-	var _ = _out1013
-	_out1013 = inodeformat.Companion_Default___.GetSize(_733_ip)
-	_734_was = _out1013
-	var _735_shrink uint64
-	var _ = _735_shrink
-	var _out1014 uint64
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetShrink(_733_ip)
-	_735_shrink = _out1014
-	if size > _734_was && _735_shrink != uint64(0) {
+	var _727_ip *dbytes.Bytes
+	var _ = _727_ip
+	var _out1004 *dbytes.Bytes
+	var _ = _out1004
+	_out1004 = d.Fs.GetInode(txn, ino, true)
+	_727_ip = _out1004
+	var _728_was uint64
+	var _ = _728_was
+	var _out1005 uint64
+	var _ = _out1005
+	_out1005 = inodeformat.Companion_Default___.GetSize(_727_ip)
+	_728_was = _out1005
+	var _729_shrink uint64
+	var _ = _729_shrink
+	var _out1006 uint64
+	var _ = _out1006
+	_out1006 = inodeformat.Companion_Default___.GetShrink(_727_ip)
+	_729_shrink = _out1006
+	if size > _728_was && _729_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _736_ok bool
-	var _ = _736_ok
-	var _out1015 bool
-	var _ = _out1015
-	_out1015 = d.SetSize(txn, ino, size)
-	_736_ok = _out1015
-	if !_736_ok {
+	var _730_ok bool
+	var _ = _730_ok
+	var _out1007 bool
+	var _ = _out1007
+	_out1007 = d.SetSize(txn, ino, size)
+	_730_ok = _out1007
+	if !_730_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _734_was {
-		var _737_done bool
-		var _ = _737_done
-		var _out1016 bool
-		var _ = _out1016
-		_out1016 = procedurebase.Companion_Default___.Release(txn, d, ino, _734_was-size)
-		_737_done = _out1016
-		later = !_737_done
+	if size < _728_was {
+		var _731_done bool
+		var _ = _731_done
+		var _out1008 bool
+		var _ = _out1008
+		_out1008 = procedurebase.Companion_Default___.Release(txn, d, ino, _728_was-size)
+		_731_done = _out1008
+		later = !_731_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _738_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _738_p
-	var _out1017 uint32
-	var _ = _out1017
-	var _out1018 *dbytes.Bytes
-	var _ = _out1018
-	_out1017, _out1018 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1017
-	_738_p = _out1018
+	var _732_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _732_p
+	var _out1009 uint32
+	var _ = _out1009
+	var _out1010 *dbytes.Bytes
+	var _ = _out1010
+	_out1009, _out1010 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1009
+	_732_p = _out1010
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _738_p
+	ip = _732_p
 	if guard {
-		var _739_cs uint64
-		var _ = _739_cs
-		var _740_cns uint32
-		var _ = _740_cns
-		var _out1019 uint64
-		var _ = _out1019
-		var _out1020 uint32
-		var _ = _out1020
-		_out1019, _out1020 = inodeformat.Companion_Default___.GetCtime(_738_p)
-		_739_cs = _out1019
-		_740_cns = _out1020
-		if _739_cs != gs || _740_cns != gns {
+		var _733_cs uint64
+		var _ = _733_cs
+		var _734_cns uint32
+		var _ = _734_cns
+		var _out1011 uint64
+		var _ = _out1011
+		var _out1012 uint32
+		var _ = _out1012
+		_out1011, _out1012 = inodeformat.Companion_Default___.GetCtime(_732_p)
+		_733_cs = _out1011
+		_734_cns = _out1012
+		if _733_cs != gs || _734_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _741_ty uint32
-	var _ = _741_ty
-	var _out1021 uint32
-	var _ = _out1021
-	_out1021 = inodeformat.Companion_Default___.GetTy(_738_p)
-	_741_ty = _out1021
-	if a.HasSize && _741_ty != permissions.Companion_Default___.REG() {
+	var _735_ty uint32
+	var _ = _735_ty
+	var _out1013 uint32
+	var _ = _out1013
+	_out1013 = inodeformat.Companion_Default___.GetTy(_732_p)
+	_735_ty = _out1013
+	if a.HasSize && _735_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1022 uint32
-	var _ = _out1022
-	_out1022 = Companion_Default___.ArgStatus(a)
-	st = _out1022
+	var _out1014 uint32
+	var _ = _out1014
+	_out1014 = Companion_Default___.ArgStatus(a)
+	st = _out1014
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1023 uint32
-	var _ = _out1023
-	_out1023 = Companion_Default___.MaySetattr(c, _738_p, a)
-	st = _out1023
+	var _out1015 uint32
+	var _ = _out1015
+	_out1015 = Companion_Default___.MaySetattr(c, _732_p, a)
+	st = _out1015
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1024 uint32
-		var _ = _out1024
-		var _out1025 bool
-		var _ = _out1025
-		_out1024, _out1025 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1024
-		later = _out1025
+		var _out1016 uint32
+		var _ = _out1016
+		var _out1017 bool
+		var _ = _out1017
+		_out1016, _out1017 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1016
+		later = _out1017
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _742_np *dbytes.Bytes
-	var _ = _742_np
-	var _out1026 *dbytes.Bytes
-	var _ = _out1026
-	_out1026 = d.Fs.GetInode(txn, ino, true)
-	_742_np = _out1026
-	var _743_ts uint64
-	var _ = _743_ts
-	var _744_tns uint32
-	var _ = _744_tns
-	var _out1027 uint64
-	var _ = _out1027
-	var _out1028 uint32
-	var _ = _out1028
-	_out1027, _out1028 = attributechanges.Companion_Default___.Stamp(_742_np, s, ns)
-	_743_ts = _out1027
-	_744_tns = _out1028
-	Companion_Default___.Apply(c, _742_np, a, _743_ts, _744_tns)
-	inodeformat.Companion_Default___.SetVerf(_742_np, uint64(0))
-	d.PutInode(txn, ino, _742_np)
-	after = _742_np
+	var _736_np *dbytes.Bytes
+	var _ = _736_np
+	var _out1018 *dbytes.Bytes
+	var _ = _out1018
+	_out1018 = d.Fs.GetInode(txn, ino, true)
+	_736_np = _out1018
+	var _737_ts uint64
+	var _ = _737_ts
+	var _738_tns uint32
+	var _ = _738_tns
+	var _out1019 uint64
+	var _ = _out1019
+	var _out1020 uint32
+	var _ = _out1020
+	_out1019, _out1020 = attributechanges.Companion_Default___.Stamp(_736_np, s, ns)
+	_737_ts = _out1019
+	_738_tns = _out1020
+	Companion_Default___.Apply(c, _736_np, a, _737_ts, _738_tns)
+	inodeformat.Companion_Default___.SetVerf(_736_np, uint64(0))
+	d.PutInode(txn, ino, _736_np)
+	after = _736_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1029 uint32
-	var _ = _out1029
-	var _out1030 *dbytes.Bytes
-	var _ = _out1030
-	_out1029, _out1030 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1029
-	before = _out1030
+	var _out1021 uint32
+	var _ = _out1021
+	var _out1022 *dbytes.Bytes
+	var _ = _out1022
+	_out1021, _out1022 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1021
+	before = _out1022
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1031 uint32
-	var _ = _out1031
-	var _out1032 *dbytes.Bytes
-	var _ = _out1032
-	var _out1033 bool
-	var _ = _out1033
-	_out1031, _out1032, _out1033 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1031
-	after = _out1032
-	later = _out1033
+	var _out1023 uint32
+	var _ = _out1023
+	var _out1024 *dbytes.Bytes
+	var _ = _out1024
+	var _out1025 bool
+	var _ = _out1025
+	_out1023, _out1024, _out1025 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1023
+	after = _out1024
+	later = _out1025
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _745_ty uint32
-	var _ = _745_ty
-	var _out1034 uint32
-	var _ = _out1034
-	_out1034 = inodeformat.Companion_Default___.GetTy(ip)
-	_745_ty = _out1034
-	var _746_dmode uint32
-	var _ = _746_dmode
-	var _out1035 uint32
-	var _ = _out1035
-	_out1035 = inodeformat.Companion_Default___.GetMode(dp)
-	_746_dmode = _out1035
-	var _747_dgid uint32
-	var _ = _747_dgid
-	var _out1036 uint32
-	var _ = _out1036
-	_out1036 = inodeformat.Companion_Default___.GetGid(dp)
-	_747_dgid = _out1036
+	var _739_ty uint32
+	var _ = _739_ty
+	var _out1026 uint32
+	var _ = _out1026
+	_out1026 = inodeformat.Companion_Default___.GetTy(ip)
+	_739_ty = _out1026
+	var _740_dmode uint32
+	var _ = _740_dmode
+	var _out1027 uint32
+	var _ = _out1027
+	_out1027 = inodeformat.Companion_Default___.GetMode(dp)
+	_740_dmode = _out1027
+	var _741_dgid uint32
+	var _ = _741_dgid
+	var _out1028 uint32
+	var _ = _out1028
+	_out1028 = inodeformat.Companion_Default___.GetGid(dp)
+	_741_dgid = _out1028
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _746_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _747_dgid
+		if _740_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _741_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _745_ty == permissions.Companion_Default___.DIR() {
+		if _739_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _748_dmode uint32
-	var _ = _748_dmode
-	var _out1037 uint32
-	var _ = _out1037
-	_out1037 = inodeformat.Companion_Default___.GetMode(dp)
-	_748_dmode = _out1037
-	var _749_m uint32
-	var _ = _749_m
-	var _out1038 uint32
-	var _ = _out1038
-	_out1038 = inodeformat.Companion_Default___.GetMode(ip)
-	_749_m = _out1038
-	if _748_dmode/uint32(1024)%uint32(2) == uint32(1) && _749_m/uint32(1024)%uint32(2) == uint32(0) && _749_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _749_m+uint32(1024))
+	var _742_dmode uint32
+	var _ = _742_dmode
+	var _out1029 uint32
+	var _ = _out1029
+	_out1029 = inodeformat.Companion_Default___.GetMode(dp)
+	_742_dmode = _out1029
+	var _743_m uint32
+	var _ = _743_m
+	var _out1030 uint32
+	var _ = _out1030
+	_out1030 = inodeformat.Companion_Default___.GetMode(ip)
+	_743_m = _out1030
+	if _742_dmode/uint32(1024)%uint32(2) == uint32(1) && _743_m/uint32(1024)%uint32(2) == uint32(0) && _743_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _743_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out505 *dbytes.Bytes
-	var _ = _out505
-	_out505 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out505
+	var _out499 *dbytes.Bytes
+	var _ = _out499
+	_out499 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out499
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _319_tries uint64
-	var _ = _319_tries
-	_319_tries = uint64(0)
-	for _319_tries < uint64(16) {
-		var _320_got bool = false
-		var _ = _320_got
-		var _out506 bool
-		var _ = _out506
-		var _out507 uint64
-		var _ = _out507
-		_out506, _out507 = txn.AllocHint(uint64(1), near)
-		_320_got = _out506
-		ino = _out507
-		if !_320_got {
+	var _313_tries uint64
+	var _ = _313_tries
+	_313_tries = uint64(0)
+	for _313_tries < uint64(16) {
+		var _314_got bool = false
+		var _ = _314_got
+		var _out500 bool
+		var _ = _out500
+		var _out501 uint64
+		var _ = _out501
+		_out500, _out501 = txn.AllocHint(uint64(1), near)
+		_314_got = _out500
+		ino = _out501
+		if !_314_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _321_u bool
-			var _ = _321_u
-			var _out508 bool
-			var _ = _out508
-			_out508 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_321_u = _out508
-			if !_321_u {
+			var _315_u bool
+			var _ = _315_u
+			var _out502 bool
+			var _ = _out502
+			_out502 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_315_u = _out502
+			if !_315_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_319_tries = _319_tries + uint64(1)
+		_313_tries = _313_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out509 *dbytes.Blk
-	var _ = _out509
-	_out509 = txn.ReadBlock(bn, excl)
-	b = _out509
+	var _out503 *dbytes.Blk
+	var _ = _out503
+	_out503 = txn.ReadBlock(bn, excl)
+	b = _out503
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,36 +140,36 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _322_tries uint64
-	var _ = _322_tries
-	_322_tries = uint64(0)
-	for _322_tries < uint64(16) {
-		var _323_got bool = false
-		var _ = _323_got
-		var _out510 bool
-		var _ = _out510
-		var _out511 uint64
-		var _ = _out511
-		_out510, _out511 = txn.AllocHint(uint64(0), near)
-		_323_got = _out510
-		bn = _out511
-		if !_323_got {
+	var _316_tries uint64
+	var _ = _316_tries
+	_316_tries = uint64(0)
+	for _316_tries < uint64(16) {
+		var _317_got bool = false
+		var _ = _317_got
+		var _out504 bool
+		var _ = _out504
+		var _out505 uint64
+		var _ = _out505
+		_out504, _out505 = txn.AllocHint(uint64(0), near)
+		_317_got = _out504
+		bn = _out505
+		if !_317_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _324_u bool
-			var _ = _324_u
-			var _out512 bool
-			var _ = _out512
-			_out512 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_324_u = _out512
-			if !_324_u {
+			var _318_u bool
+			var _ = _318_u
+			var _out506 bool
+			var _ = _out506
+			_out506 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_318_u = _out506
+			if !_318_u {
 				ok = true
 				goto L3
 			}
 		}
-		_322_tries = _322_tries + uint64(1)
+		_316_tries = _316_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -179,49 +179,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _325_b uint64
-	var _ = _325_b
-	_325_b = lo
-	for _325_b < lo+n {
-		var _326___v0 bool
-		var _ = _326___v0
-		var _out513 bool
-		var _ = _out513
-		_out513 = _this.FreeBit(txn, _325_b)
-		_326___v0 = _out513
-		_325_b = _325_b + uint64(1)
+	var _319_b uint64
+	var _ = _319_b
+	_319_b = lo
+	for _319_b < lo+n {
+		var _320___v0 bool
+		var _ = _320___v0
+		var _out507 bool
+		var _ = _out507
+		_out507 = _this.FreeBit(txn, _319_b)
+		_320___v0 = _out507
+		_319_b = _319_b + uint64(1)
 	}
-	_325_b = lo
-	for _325_b < lo+n {
-		var _327_is bool
-		var _ = _327_is
-		var _out514 bool
-		var _ = _out514
-		_out514 = _this.FreeBit(txn, _325_b)
-		_327_is = _out514
-		if _327_is {
-			txn.Bulk(_325_b)
-			var _328_z *dbytes.Bytes
-			var _ = _328_z
-			var _out515 *dbytes.Bytes
-			var _ = _out515
-			_out515 = dbytes.NewBytes(uint64(4096))
-			_328_z = _out515
-			_this.WriteBlock(txn, _325_b, _328_z)
+	_319_b = lo
+	for _319_b < lo+n {
+		var _321_is bool
+		var _ = _321_is
+		var _out508 bool
+		var _ = _out508
+		_out508 = _this.FreeBit(txn, _319_b)
+		_321_is = _out508
+		if _321_is {
+			txn.Bulk(_319_b)
+			var _322_z *dbytes.Bytes
+			var _ = _322_z
+			var _out509 *dbytes.Bytes
+			var _ = _out509
+			_out509 = dbytes.NewBytes(uint64(4096))
+			_322_z = _out509
+			_this.WriteBlock(txn, _319_b, _322_z)
 		}
-		_325_b = _325_b + uint64(1)
+		_319_b = _319_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _329_u bool
-	var _ = _329_u
-	var _out516 bool
-	var _ = _out516
-	_out516 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_329_u = _out516
-	is = !_329_u
+	var _323_u bool
+	var _ = _323_u
+	var _out510 bool
+	var _ = _out510
+	_out510 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_323_u = _out510
+	is = !_323_u
 	return is
 }
 

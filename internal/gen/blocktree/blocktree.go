@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out517 uint64
-		var _ = _out517
-		_out517 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out517
+		var _out511 uint64
+		var _ = _out511
+		_out511 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out511
 		return bn
 	}
-	var _330_pb *dbytes.Blk
-	var _ = _330_pb
-	var _out518 *dbytes.Blk
-	var _ = _out518
-	_out518 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_330_pb = _out518
-	bn = _330_pb.U64(uint64(8) * (j % uint64(512)))
+	var _324_pb *dbytes.Blk
+	var _ = _324_pb
+	var _out512 *dbytes.Blk
+	var _ = _out512
+	_out512 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_324_pb = _out512
+	bn = _324_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _331_pn uint64
-	var _ = _331_pn
-	var _out519 uint64
-	var _ = _out519
-	_out519 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_331_pn = _out519
-	if _331_pn == uint64(0) {
-		var _out520 *dbytes.Blk
-		var _ = _out520
-		_out520 = dbytes.ZeroBlk()
-		pb = _out520
+	var _325_pn uint64
+	var _ = _325_pn
+	var _out513 uint64
+	var _ = _out513
+	_out513 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_325_pn = _out513
+	if _325_pn == uint64(0) {
+		var _out514 *dbytes.Blk
+		var _ = _out514
+		_out514 = dbytes.ZeroBlk()
+		pb = _out514
 	} else {
-		var _out521 *dbytes.Blk
-		var _ = _out521
-		_out521 = _this.Fs.ReadBlock(txn, _331_pn, excl)
-		pb = _out521
+		var _out515 *dbytes.Blk
+		var _ = _out515
+		_out515 = _this.Fs.ReadBlock(txn, _325_pn, excl)
+		pb = _out515
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out522 bool
-	var _ = _out522
-	var _out523 uint64
-	var _ = _out523
-	_out522, _out523 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out522
-	bn = _out523
+	var _out516 bool
+	var _ = _out516
+	var _out517 uint64
+	var _ = _out517
+	_out516, _out517 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out516
+	bn = _out517
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out524 bool
-	var _ = _out524
-	var _out525 uint64
-	var _ = _out525
-	_out524, _out525 = _this.Fs.AllocBlock(txn, near, b)
-	ok = _out524
-	bn = _out525
+	var _out518 bool
+	var _ = _out518
+	var _out519 uint64
+	var _ = _out519
+	_out518, _out519 = _this.Fs.AllocBlock(txn, near, b)
+	ok = _out518
+	bn = _out519
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out526 uint64
-		var _ = _out526
-		_out526 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out526
+		var _out520 uint64
+		var _ = _out520
+		_out520 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out520
 		if bn == uint64(0) {
-			var _332_near uint64
-			var _ = _332_near
-			var _out527 uint64
-			var _ = _out527
-			_out527 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_332_near = _out527
-			var _333_z *dbytes.Bytes
-			var _ = _333_z
-			var _out528 *dbytes.Bytes
-			var _ = _out528
-			_out528 = dbytes.NewBytes(uint64(4096))
-			_333_z = _out528
-			var _out529 bool
-			var _ = _out529
-			var _out530 uint64
-			var _ = _out530
-			_out529, _out530 = _this.AllocRoot(txn, ip, ino, k, _332_near, _333_z)
-			ok = _out529
-			bn = _out530
+			var _326_near uint64
+			var _ = _326_near
+			var _out521 uint64
+			var _ = _out521
+			_out521 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_326_near = _out521
+			var _327_z *dbytes.Bytes
+			var _ = _327_z
+			var _out522 *dbytes.Bytes
+			var _ = _out522
+			_out522 = dbytes.NewBytes(uint64(4096))
+			_327_z = _out522
+			var _out523 bool
+			var _ = _out523
+			var _out524 uint64
+			var _ = _out524
+			_out523, _out524 = _this.AllocRoot(txn, ip, ino, k, _326_near, _327_z)
+			ok = _out523
+			bn = _out524
 		}
 		return ok, bn
 	}
-	var _334_pn uint64 = 0
-	var _ = _334_pn
-	var _out531 bool
-	var _ = _out531
-	var _out532 uint64
-	var _ = _out532
-	_out531, _out532 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out531
-	_334_pn = _out532
+	var _328_pn uint64 = 0
+	var _ = _328_pn
+	var _out525 bool
+	var _ = _out525
+	var _out526 uint64
+	var _ = _out526
+	_out525, _out526 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out525
+	_328_pn = _out526
 	if !ok {
 		return ok, bn
 	}
-	var _335_pb *dbytes.Blk
-	var _ = _335_pb
-	var _out533 *dbytes.Blk
-	var _ = _out533
-	_out533 = _this.Fs.ReadBlock(txn, _334_pn, true)
-	_335_pb = _out533
-	bn = _335_pb.U64(uint64(8) * (j % uint64(512)))
+	var _329_pb *dbytes.Blk
+	var _ = _329_pb
+	var _out527 *dbytes.Blk
+	var _ = _out527
+	_out527 = _this.Fs.ReadBlock(txn, _328_pn, true)
+	_329_pb = _out527
+	bn = _329_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _336_t *dbytes.Bytes
-		var _ = _336_t
-		var _out534 *dbytes.Bytes
-		var _ = _out534
-		_out534 = _335_pb.Thaw()
-		_336_t = _out534
-		var _337_z *dbytes.Bytes
-		var _ = _337_z
-		var _out535 *dbytes.Bytes
-		var _ = _out535
-		_out535 = dbytes.NewBytes(uint64(4096))
-		_337_z = _out535
-		var _out536 bool
-		var _ = _out536
-		var _out537 uint64
-		var _ = _out537
-		_out536, _out537 = _this.AddChild(txn, ip, _336_t, _334_pn, j, false, _334_pn, _337_z)
-		ok = _out536
-		bn = _out537
+		var _330_t *dbytes.Bytes
+		var _ = _330_t
+		var _out528 *dbytes.Bytes
+		var _ = _out528
+		_out528 = _329_pb.Thaw()
+		_330_t = _out528
+		var _331_z *dbytes.Bytes
+		var _ = _331_z
+		var _out529 *dbytes.Bytes
+		var _ = _out529
+		_out529 = dbytes.NewBytes(uint64(4096))
+		_331_z = _out529
+		var _out530 bool
+		var _ = _out530
+		var _out531 uint64
+		var _ = _out531
+		_out530, _out531 = _this.AddChild(txn, ip, _330_t, _328_pn, j, false, _328_pn, _331_z)
+		ok = _out530
+		bn = _out531
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _334_pn, _336_t)
+		_this.CloseParent(txn, _328_pn, _330_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out538 *dbytes.Blk
-		var _ = _out538
-		_out538 = dbytes.ZeroBlk()
-		b = _out538
+		var _out532 *dbytes.Blk
+		var _ = _out532
+		_out532 = dbytes.ZeroBlk()
+		b = _out532
 	} else {
-		var _out539 *dbytes.Blk
-		var _ = _out539
-		_out539 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out539
+		var _out533 *dbytes.Blk
+		var _ = _out533
+		_out533 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out533
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _338_k uint64
-	var _ = _338_k
-	_338_k = positions.Companion_Default___.FlatK(n)
-	var _339_bn uint64
-	var _ = _339_bn
-	var _out540 uint64
-	var _ = _out540
-	_out540 = _this.Resolve(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), positions.Companion_Default___.FlatJ(n), excl)
-	_339_bn = _out540
-	var _out541 *dbytes.Blk
-	var _ = _out541
-	_out541 = _this.ReadAt(txn, _339_bn, excl)
-	b = _out541
+	var _332_k uint64
+	var _ = _332_k
+	_332_k = positions.Companion_Default___.FlatK(n)
+	var _333_bn uint64
+	var _ = _333_bn
+	var _out534 uint64
+	var _ = _out534
+	_out534 = _this.Resolve(txn, ip, _332_k, positions.Companion_Default___.MaxLev(_332_k), positions.Companion_Default___.FlatJ(n), excl)
+	_333_bn = _out534
+	var _out535 *dbytes.Blk
+	var _ = _out535
+	_out535 = _this.ReadAt(txn, _333_bn, excl)
+	b = _out535
 	return b
 }
 

@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out615 *dbytes.Bytes
-	var _ = _out615
-	_out615 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out615
+	var _out609 *dbytes.Bytes
+	var _ = _out609
+	_out609 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out609
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,44 +89,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _441_ip *dbytes.Bytes
-	var _ = _441_ip
-	var _out616 *dbytes.Bytes
-	var _ = _out616
-	_out616 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_441_ip = _out616
-	var _442_size uint64
-	var _ = _442_size
-	var _out617 uint64
-	var _ = _out617
-	_out617 = inodeformat.Companion_Default___.GetSize(_441_ip)
-	_442_size = _out617
-	if off >= _442_size {
-		var _out618 *dbytes.Bytes
-		var _ = _out618
-		_out618 = dbytes.NewBytes(uint64(0))
-		b = _out618
+	var _435_ip *dbytes.Bytes
+	var _ = _435_ip
+	var _out610 *dbytes.Bytes
+	var _ = _out610
+	_out610 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_435_ip = _out610
+	var _436_size uint64
+	var _ = _436_size
+	var _out611 uint64
+	var _ = _out611
+	_out611 = inodeformat.Companion_Default___.GetSize(_435_ip)
+	_436_size = _out611
+	if off >= _436_size {
+		var _out612 *dbytes.Bytes
+		var _ = _out612
+		_out612 = dbytes.NewBytes(uint64(0))
+		b = _out612
 		return b
 	}
-	var _443_n uint64
-	var _ = _443_n
-	var _out619 uint64
-	var _ = _out619
-	_out619 = reading.Companion_Default___.Min(len_, _442_size-off)
-	_443_n = _out619
-	var _out620 *dbytes.Bytes
-	var _ = _out620
-	_out620 = reading.Companion_Default___.Fetch(_this.Fs, txn, _441_ip, off, _443_n)
-	b = _out620
+	var _437_n uint64
+	var _ = _437_n
+	var _out613 uint64
+	var _ = _out613
+	_out613 = reading.Companion_Default___.Min(len_, _436_size-off)
+	_437_n = _out613
+	var _out614 *dbytes.Bytes
+	var _ = _out614
+	_out614 = reading.Companion_Default___.Fetch(_this.Fs, txn, _435_ip, off, _437_n)
+	b = _out614
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out621 *dbytes.Blk
-	var _ = _out621
-	_out621 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out621
+	var _out615 *dbytes.Blk
+	var _ = _out615
+	_out615 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out615
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,40 +140,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _444_ip *dbytes.Bytes
-	var _ = _444_ip
-	var _out622 *dbytes.Bytes
-	var _ = _out622
-	_out622 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_444_ip = _out622
-	var _445_size uint64
-	var _ = _445_size
-	var _out623 uint64
-	var _ = _out623
-	_out623 = inodeformat.Companion_Default___.GetSize(_444_ip)
-	_445_size = _out623
-	var _446_shrink uint64
-	var _ = _446_shrink
-	var _out624 uint64
-	var _ = _out624
-	_out624 = inodeformat.Companion_Default___.GetShrink(_444_ip)
-	_446_shrink = _out624
-	if _446_shrink != uint64(0) && off+len_ > _445_size {
+	var _438_ip *dbytes.Bytes
+	var _ = _438_ip
+	var _out616 *dbytes.Bytes
+	var _ = _out616
+	_out616 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_438_ip = _out616
+	var _439_size uint64
+	var _ = _439_size
+	var _out617 uint64
+	var _ = _out617
+	_out617 = inodeformat.Companion_Default___.GetSize(_438_ip)
+	_439_size = _out617
+	var _440_shrink uint64
+	var _ = _440_shrink
+	var _out618 uint64
+	var _ = _out618
+	_out618 = inodeformat.Companion_Default___.GetShrink(_438_ip)
+	_440_shrink = _out618
+	if _440_shrink != uint64(0) && off+len_ > _439_size {
 		ok = false
 		return ok
 	}
-	var _out625 bool
-	var _ = _out625
-	_out625 = writing.Companion_Default___.Store(_this.Fs, txn, _444_ip, ino, off, src, so, len_)
-	ok = _out625
+	var _out619 bool
+	var _ = _out619
+	_out619 = writing.Companion_Default___.Store(_this.Fs, txn, _438_ip, ino, off, src, so, len_)
+	ok = _out619
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _445_size {
-		inodeformat.Companion_Default___.SetFileSize(_444_ip, off+len_)
+	if off+len_ > _439_size {
+		inodeformat.Companion_Default___.SetFileSize(_438_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _444_ip, ino)
+	_this.Fs.SetMeta(txn, _438_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -183,60 +183,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _447_ip *dbytes.Bytes
-	var _ = _447_ip
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out626 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_447_ip = _out626
-	var _448_size uint64
-	var _ = _448_size
-	var _out627 uint64
-	var _ = _out627
-	_out627 = inodeformat.Companion_Default___.GetSize(_447_ip)
-	_448_size = _out627
-	var _449_shrink uint64
-	var _ = _449_shrink
-	var _out628 uint64
-	var _ = _out628
-	_out628 = inodeformat.Companion_Default___.GetShrink(_447_ip)
-	_449_shrink = _out628
+	var _441_ip *dbytes.Bytes
+	var _ = _441_ip
+	var _out620 *dbytes.Bytes
+	var _ = _out620
+	_out620 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_441_ip = _out620
+	var _442_size uint64
+	var _ = _442_size
+	var _out621 uint64
+	var _ = _out621
+	_out621 = inodeformat.Companion_Default___.GetSize(_441_ip)
+	_442_size = _out621
+	var _443_shrink uint64
+	var _ = _443_shrink
+	var _out622 uint64
+	var _ = _out622
+	_out622 = inodeformat.Companion_Default___.GetShrink(_441_ip)
+	_443_shrink = _out622
 	ok = true
-	if sz > _448_size {
-		if _449_shrink != uint64(0) {
+	if sz > _442_size {
+		if _443_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _448_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _447_ip, sz)
-		var _450_shrink_k uint64
-		var _ = _450_shrink_k
-		_450_shrink_k = _449_shrink
-		if _449_shrink < _448_size && (_449_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_448_size+uint64(4095))/uint64(4096)) {
-			_450_shrink_k = _448_size
+	} else if sz < _442_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _441_ip, sz)
+		var _444_shrink_k uint64
+		var _ = _444_shrink_k
+		_444_shrink_k = _443_shrink
+		if _443_shrink < _442_size && (_443_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_442_size+uint64(4095))/uint64(4096)) {
+			_444_shrink_k = _442_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_447_ip, _450_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_441_ip, _444_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_447_ip, sz)
-	_this.Fs.SetMeta(txn, _447_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_441_ip, sz)
+	_this.Fs.SetMeta(txn, _441_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _451_ip *dbytes.Bytes
-	var _ = _451_ip
-	var _out629 *dbytes.Bytes
-	var _ = _out629
-	_out629 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_451_ip = _out629
-	var _out630 uint64
-	var _ = _out630
-	_out630 = punching.Companion_Default___.Punch(_this.Fs, txn, _451_ip, ino, n, lo, max)
-	m = _out630
-	_this.Fs.SetMeta(txn, _451_ip, ino)
+	var _445_ip *dbytes.Bytes
+	var _ = _445_ip
+	var _out623 *dbytes.Bytes
+	var _ = _out623
+	_out623 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_445_ip = _out623
+	var _out624 uint64
+	var _ = _out624
+	_out624 = punching.Companion_Default___.Punch(_this.Fs, txn, _445_ip, ino, n, lo, max)
+	m = _out624
+	_this.Fs.SetMeta(txn, _445_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -244,70 +244,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _452_ip *dbytes.Bytes
-	var _ = _452_ip
-	var _out631 *dbytes.Bytes
-	var _ = _out631
-	_out631 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_452_ip = _out631
-	var _out632 uint64
-	var _ = _out632
-	var _out633 bool
-	var _ = _out633
-	_out632, _out633 = seeking.Companion_Default___.Pass(_this.Fs, txn, _452_ip, ino, n, top, there, max, excl)
-	m = _out632
-	found = _out633
+	var _446_ip *dbytes.Bytes
+	var _ = _446_ip
+	var _out625 *dbytes.Bytes
+	var _ = _out625
+	_out625 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_446_ip = _out625
+	var _out626 uint64
+	var _ = _out626
+	var _out627 bool
+	var _ = _out627
+	_out626, _out627 = seeking.Companion_Default___.Pass(_this.Fs, txn, _446_ip, ino, n, top, there, max, excl)
+	m = _out626
+	found = _out627
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _453_ip *dbytes.Bytes
-	var _ = _453_ip
-	var _out634 *dbytes.Bytes
-	var _ = _out634
-	_out634 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_453_ip = _out634
-	var _454_size uint64
-	var _ = _454_size
-	var _out635 uint64
-	var _ = _out635
-	_out635 = inodeformat.Companion_Default___.GetSize(_453_ip)
-	_454_size = _out635
-	var _455_shrink uint64
-	var _ = _455_shrink
-	var _out636 uint64
-	var _ = _out636
-	_out636 = inodeformat.Companion_Default___.GetShrink(_453_ip)
-	_455_shrink = _out636
-	if _455_shrink == uint64(0) {
+	var _447_ip *dbytes.Bytes
+	var _ = _447_ip
+	var _out628 *dbytes.Bytes
+	var _ = _out628
+	_out628 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_447_ip = _out628
+	var _448_size uint64
+	var _ = _448_size
+	var _out629 uint64
+	var _ = _out629
+	_out629 = inodeformat.Companion_Default___.GetSize(_447_ip)
+	_448_size = _out629
+	var _449_shrink uint64
+	var _ = _449_shrink
+	var _out630 uint64
+	var _ = _out630
+	_out630 = inodeformat.Companion_Default___.GetShrink(_447_ip)
+	_449_shrink = _out630
+	if _449_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _456_lo uint64
-	var _ = _456_lo
-	_456_lo = (_454_size + uint64(4095)) / uint64(4096)
-	var _457_n uint64
-	var _ = _457_n
-	_457_n = (_455_shrink + uint64(4095)) / uint64(4096)
-	if _457_n < _456_lo {
-		_457_n = _456_lo
+	var _450_lo uint64
+	var _ = _450_lo
+	_450_lo = (_448_size + uint64(4095)) / uint64(4096)
+	var _451_n uint64
+	var _ = _451_n
+	_451_n = (_449_shrink + uint64(4095)) / uint64(4096)
+	if _451_n < _450_lo {
+		_451_n = _450_lo
 	}
-	var _458_m uint64
-	var _ = _458_m
-	var _out637 uint64
-	var _ = _out637
-	_out637 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _453_ip, ino, _457_n, _456_lo, max)
-	_458_m = _out637
-	var _459_shrink_k uint64
-	var _ = _459_shrink_k
-	_459_shrink_k = uint64(4096) * _458_m
-	if _458_m == _456_lo {
-		_459_shrink_k = uint64(0)
+	var _452_m uint64
+	var _ = _452_m
+	var _out631 uint64
+	var _ = _out631
+	_out631 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _447_ip, ino, _451_n, _450_lo, max)
+	_452_m = _out631
+	var _453_shrink_k uint64
+	var _ = _453_shrink_k
+	_453_shrink_k = uint64(4096) * _452_m
+	if _452_m == _450_lo {
+		_453_shrink_k = uint64(0)
 	}
-	done = _459_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_453_ip, _459_shrink_k)
-	_this.Fs.SetMeta(txn, _453_ip, ino)
+	done = _453_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_447_ip, _453_shrink_k)
+	_this.Fs.SetMeta(txn, _447_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -315,104 +315,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out638 bool
-	var _ = _out638
-	var _out639 uint64
-	var _ = _out639
-	_out638, _out639 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out638
-	ino = _out639
+	var _out632 bool
+	var _ = _out632
+	var _out633 uint64
+	var _ = _out633
+	_out632, _out633 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out632
+	ino = _out633
 	if !ok {
 		return ok, ino
 	}
-	var _460_ip *dbytes.Bytes
-	var _ = _460_ip
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out640 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_460_ip = _out640
-	var _461_size uint64
-	var _ = _461_size
-	var _out641 uint64
-	var _ = _out641
-	_out641 = inodeformat.Companion_Default___.GetSize(_460_ip)
-	_461_size = _out641
-	var _462_shrink uint64
-	var _ = _462_shrink
-	var _out642 uint64
-	var _ = _out642
-	_out642 = inodeformat.Companion_Default___.GetShrink(_460_ip)
-	_462_shrink = _out642
-	var _463_gen uint64
-	var _ = _463_gen
-	var _out643 uint64
-	var _ = _out643
-	_out643 = inodeformat.Companion_Default___.GetGen(_460_ip)
-	_463_gen = _out643
-	var _464_bare bool
-	var _ = _464_bare
-	var _out644 bool
-	var _ = _out644
-	_out644 = inodeformat.Companion_Default___.NoSlots(_460_ip)
-	_464_bare = _out644
-	if _461_size != uint64(0) || _462_shrink != uint64(0) || !_464_bare || _463_gen == uint64(18446744073709551615) {
+	var _454_ip *dbytes.Bytes
+	var _ = _454_ip
+	var _out634 *dbytes.Bytes
+	var _ = _out634
+	_out634 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_454_ip = _out634
+	var _455_size uint64
+	var _ = _455_size
+	var _out635 uint64
+	var _ = _out635
+	_out635 = inodeformat.Companion_Default___.GetSize(_454_ip)
+	_455_size = _out635
+	var _456_shrink uint64
+	var _ = _456_shrink
+	var _out636 uint64
+	var _ = _out636
+	_out636 = inodeformat.Companion_Default___.GetShrink(_454_ip)
+	_456_shrink = _out636
+	var _457_gen uint64
+	var _ = _457_gen
+	var _out637 uint64
+	var _ = _out637
+	_out637 = inodeformat.Companion_Default___.GetGen(_454_ip)
+	_457_gen = _out637
+	var _458_bare bool
+	var _ = _458_bare
+	var _out638 bool
+	var _ = _out638
+	_out638 = inodeformat.Companion_Default___.NoSlots(_454_ip)
+	_458_bare = _out638
+	if _455_size != uint64(0) || _456_shrink != uint64(0) || !_458_bare || _457_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _460_ip, ino, ty, _463_gen+uint64(1))
+	_this.Blank(txn, _454_ip, ino, ty, _457_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _465_ip *dbytes.Bytes
-	var _ = _465_ip
-	var _out645 *dbytes.Bytes
-	var _ = _out645
-	_out645 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_465_ip = _out645
-	var _466_size uint64
-	var _ = _466_size
-	var _out646 uint64
-	var _ = _out646
-	_out646 = inodeformat.Companion_Default___.GetSize(_465_ip)
-	_466_size = _out646
-	var _467_shrink uint64
-	var _ = _467_shrink
-	var _out647 uint64
-	var _ = _out647
-	_out647 = inodeformat.Companion_Default___.GetShrink(_465_ip)
-	_467_shrink = _out647
-	var _468_gen uint64
-	var _ = _468_gen
-	var _out648 uint64
-	var _ = _out648
-	_out648 = inodeformat.Companion_Default___.GetGen(_465_ip)
-	_468_gen = _out648
-	var _469_bare bool
-	var _ = _469_bare
-	var _out649 bool
-	var _ = _out649
-	_out649 = inodeformat.Companion_Default___.NoSlots(_465_ip)
-	_469_bare = _out649
-	if _466_size != uint64(0) || _467_shrink != uint64(0) || !_469_bare {
+	var _459_ip *dbytes.Bytes
+	var _ = _459_ip
+	var _out639 *dbytes.Bytes
+	var _ = _out639
+	_out639 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_459_ip = _out639
+	var _460_size uint64
+	var _ = _460_size
+	var _out640 uint64
+	var _ = _out640
+	_out640 = inodeformat.Companion_Default___.GetSize(_459_ip)
+	_460_size = _out640
+	var _461_shrink uint64
+	var _ = _461_shrink
+	var _out641 uint64
+	var _ = _out641
+	_out641 = inodeformat.Companion_Default___.GetShrink(_459_ip)
+	_461_shrink = _out641
+	var _462_gen uint64
+	var _ = _462_gen
+	var _out642 uint64
+	var _ = _out642
+	_out642 = inodeformat.Companion_Default___.GetGen(_459_ip)
+	_462_gen = _out642
+	var _463_bare bool
+	var _ = _463_bare
+	var _out643 bool
+	var _ = _out643
+	_out643 = inodeformat.Companion_Default___.NoSlots(_459_ip)
+	_463_bare = _out643
+	if _460_size != uint64(0) || _461_shrink != uint64(0) || !_463_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _465_ip, ino, uint32(0), _468_gen)
+	_this.Blank(txn, _459_ip, ino, uint32(0), _462_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _470_z *dbytes.Bytes
-	var _ = _470_z
-	var _out650 *dbytes.Bytes
-	var _ = _out650
-	_out650 = dbytes.NewBytes(uint64(256))
-	_470_z = _out650
-	inodeformat.Companion_Default___.SetTy(_470_z, ty)
-	inodeformat.Companion_Default___.SetGen(_470_z, gen)
-	_this.Fs.SetInode(txn, _470_z, ino, ty != uint32(0))
+	var _464_z *dbytes.Bytes
+	var _ = _464_z
+	var _out644 *dbytes.Bytes
+	var _ = _out644
+	_out644 = dbytes.NewBytes(uint64(256))
+	_464_z = _out644
+	inodeformat.Companion_Default___.SetTy(_464_z, ty)
+	inodeformat.Companion_Default___.SetGen(_464_z, gen)
+	_this.Fs.SetInode(txn, _464_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _617_status uint32 = 0
-	var _ = _617_status
-	var _out822 uint32
-	var _ = _out822
-	var _out823 uint32
-	var _ = _out823
-	_out822, _out823 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_617_status = _out822
-	st = _out823
+	var _611_status uint32 = 0
+	var _ = _611_status
+	var _out816 uint32
+	var _ = _out816
+	var _out817 uint32
+	var _ = _out817
+	_out816, _out817 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_611_status = _out816
+	st = _out817
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _617_status == exec.Companion_Default___.TOOBIG() {
-		var _618_fewer uint64
-		var _ = _618_fewer
-		_618_fewer = func() uint64 {
+	} else if _611_status == exec.Companion_Default___.TOOBIG() {
+		var _612_fewer uint64
+		var _ = _612_fewer
+		_612_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _618_fewer == uint64(0) {
-			_617_status = Companion_Default___.SERVERFAULT()
+		if _612_fewer == uint64(0) {
+			_611_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _618_fewer
+			c.N = _612_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _617_status == Companion_Default___.SHRINKFIRST() {
+	} else if _611_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _617_status == Companion_Default___.NOSPC() {
+	} else if _611_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _617_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _611_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_617_status = nfsdurable.Companion_Default___.IO()
+		_611_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_617_status)
+	c.Answer(_611_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _277_n uint64
-	var _ = _277_n
-	var _out460 uint64
-	var _ = _out460
-	_out460 = t.Buf.Len()
-	_277_n = _out460
+	var _271_n uint64
+	var _ = _271_n
+	var _out454 uint64
+	var _ = _out454
+	_out454 = t.Buf.Len()
+	_271_n = _out454
 	i = i0
-	var _278_go bool
-	var _ = _278_go
-	_278_go = true
-	for _278_go {
-		var _279_k uint64
-		var _ = _279_k
-		var _out461 uint64
-		var _ = _out461
-		_out461 = t.Buf.KeyAt(i)
-		_279_k = _out461
-		var _280_off uint64
-		var _ = _280_off
-		_280_off = objectsm.Companion_Default___.KeyOff(_279_k)
-		var _281_is bool
-		var _ = _281_is
-		var _282_v bool
-		var _ = _282_v
-		var _out462 bool
-		var _ = _out462
-		var _out463 bool
-		var _ = _out463
-		_out462, _out463 = t.Buf.BitAt(i)
-		_281_is = _out462
-		_282_v = _out463
-		if _281_is {
-			objectsm.Companion_Default___.PutBit(w, _280_off, _282_v)
+	var _272_go bool
+	var _ = _272_go
+	_272_go = true
+	for _272_go {
+		var _273_k uint64
+		var _ = _273_k
+		var _out455 uint64
+		var _ = _out455
+		_out455 = t.Buf.KeyAt(i)
+		_273_k = _out455
+		var _274_off uint64
+		var _ = _274_off
+		_274_off = objectsm.Companion_Default___.KeyOff(_273_k)
+		var _275_is bool
+		var _ = _275_is
+		var _276_v bool
+		var _ = _276_v
+		var _out456 bool
+		var _ = _out456
+		var _out457 bool
+		var _ = _out457
+		_out456, _out457 = t.Buf.BitAt(i)
+		_275_is = _out456
+		_276_v = _out457
+		if _275_is {
+			objectsm.Companion_Default___.PutBit(w, _274_off, _276_v)
 		} else {
-			t.Buf.CopyAt(i, w, _280_off/uint64(8))
+			t.Buf.CopyAt(i, w, _274_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _277_n {
-			_278_go = false
+		if i == _271_n {
+			_272_go = false
 		} else {
-			var _283_k2 uint64
-			var _ = _283_k2
-			var _out464 uint64
-			var _ = _out464
-			_out464 = t.Buf.KeyAt(i)
-			_283_k2 = _out464
-			_278_go = objectsm.Companion_Default___.KeyBlk(_283_k2) == a
+			var _277_k2 uint64
+			var _ = _277_k2
+			var _out458 uint64
+			var _ = _out458
+			_out458 = t.Buf.KeyAt(i)
+			_277_k2 = _out458
+			_272_go = objectsm.Companion_Default___.KeyBlk(_277_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _284_n uint64
-	var _ = _284_n
-	var _out465 uint64
-	var _ = _out465
-	_out465 = t.Buf.Len()
-	_284_n = _out465
-	var _285_i uint64
-	var _ = _285_i
-	_285_i = uint64(0)
+	var _278_n uint64
+	var _ = _278_n
+	var _out459 uint64
+	var _ = _out459
+	_out459 = t.Buf.Len()
+	_278_n = _out459
+	var _279_i uint64
+	var _ = _279_i
+	_279_i = uint64(0)
 	miss = uint64(0)
-	for _285_i < _284_n {
-		var _286_k uint64
-		var _ = _286_k
-		var _out466 uint64
-		var _ = _out466
-		_out466 = t.Buf.KeyAt(_285_i)
-		_286_k = _out466
-		var _287_a uint64
-		var _ = _287_a
-		_287_a = objectsm.Companion_Default___.KeyBlk(_286_k)
-		var _288_b *dbytes.Blk
-		var _ = _288_b
-		var _out467 *dbytes.Blk
-		var _ = _out467
-		_out467 = t.Buf.BlkAt(_285_i)
-		_288_b = _out467
-		if _288_b != (*dbytes.Blk)(nil) {
-			tx.Put(_287_a, _288_b)
-			_285_i = _285_i + uint64(1)
+	for _279_i < _278_n {
+		var _280_k uint64
+		var _ = _280_k
+		var _out460 uint64
+		var _ = _out460
+		_out460 = t.Buf.KeyAt(_279_i)
+		_280_k = _out460
+		var _281_a uint64
+		var _ = _281_a
+		_281_a = objectsm.Companion_Default___.KeyBlk(_280_k)
+		var _282_b *dbytes.Blk
+		var _ = _282_b
+		var _out461 *dbytes.Blk
+		var _ = _out461
+		_out461 = t.Buf.BlkAt(_279_i)
+		_282_b = _out461
+		if _282_b != (*dbytes.Blk)(nil) {
+			tx.Put(_281_a, _282_b)
+			_279_i = _279_i + uint64(1)
 		} else {
-			var _289_c *dbytes.Blk
-			var _ = _289_c
-			var _290___v0 uint64
-			var _ = _290___v0
-			var _out468 *dbytes.Blk
-			var _ = _out468
-			var _out469 uint64
-			var _ = _out469
-			_out468, _out469 = journalreader.Companion_Default___.Lookup(t.S.J, _287_a)
-			_289_c = _out468
-			_290___v0 = _out469
-			if _289_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _287_a
+			var _283_c *dbytes.Blk
+			var _ = _283_c
+			var _284___v0 uint64
+			var _ = _284___v0
+			var _out462 *dbytes.Blk
+			var _ = _out462
+			var _out463 uint64
+			var _ = _out463
+			_out462, _out463 = journalreader.Companion_Default___.Lookup(t.S.J, _281_a)
+			_283_c = _out462
+			_284___v0 = _out463
+			if _283_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _281_a
 				return ok, miss
 			}
-			var _291_w *dbytes.Bytes
-			var _ = _291_w
-			var _out470 *dbytes.Bytes
-			var _ = _out470
-			_out470 = _289_c.Thaw()
-			_291_w = _out470
-			var _out471 uint64
-			var _ = _out471
-			_out471 = Companion_Default___.Splice1(t, _285_i, _287_a, _291_w)
-			_285_i = _out471
-			var _292_f *dbytes.Blk
-			var _ = _292_f
-			var _out472 *dbytes.Blk
-			var _ = _out472
-			_out472 = dbytes.Freeze(_291_w)
-			_292_f = _out472
-			tx.Put(_287_a, _292_f)
+			var _285_w *dbytes.Bytes
+			var _ = _285_w
+			var _out464 *dbytes.Bytes
+			var _ = _out464
+			_out464 = _283_c.Thaw()
+			_285_w = _out464
+			var _out465 uint64
+			var _ = _out465
+			_out465 = Companion_Default___.Splice1(t, _279_i, _281_a, _285_w)
+			_279_i = _out465
+			var _286_f *dbytes.Blk
+			var _ = _286_f
+			var _out466 *dbytes.Blk
+			var _ = _out466
+			_out466 = dbytes.Freeze(_285_w)
+			_286_f = _out466
+			tx.Put(_281_a, _286_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,28 +218,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _293_j *journalm.Journal
-	var _ = _293_j
-	_293_j = t.S.J
-	_293_j.Mu.Lock()
+	var _287_j *journalm.Journal
+	var _ = _287_j
+	_287_j = t.S.J
+	_287_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out473 uint32
-	var _ = _out473
-	var _out474 uint64
-	var _ = _out474
-	var _out475 bool
-	var _ = _out475
-	var _out476 uint64
-	var _ = _out476
-	_out473, _out474, _out475, _out476 = Companion_Default___.Point(t)
-	st = _out473
-	n = _out474
-	get = _out475
-	miss = _out476
+	var _out467 uint32
+	var _ = _out467
+	var _out468 uint64
+	var _ = _out468
+	var _out469 bool
+	var _ = _out469
+	var _out470 uint64
+	var _ = _out470
+	_out467, _out468, _out469, _out470 = Companion_Default___.Point(t)
+	st = _out467
+	n = _out468
+	get = _out469
+	miss = _out470
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_293_j.Mu.Unlock()
+	_287_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,31 +256,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _294_j *journalm.Journal
-	var _ = _294_j
-	_294_j = t.S.J
+	var _288_j *journalm.Journal
+	var _ = _288_j
+	_288_j = t.S.J
 	n = uint64(0)
-	var _295_ok bool = false
-	var _ = _295_ok
-	var _out477 bool
-	var _ = _out477
-	var _out478 uint64
-	var _ = _out478
-	_out477, _out478 = Companion_Default___.Build(t, t.Tx)
-	_295_ok = _out477
-	miss = _out478
-	get = !_295_ok
-	if !_295_ok {
+	var _289_ok bool = false
+	var _ = _289_ok
+	var _out471 bool
+	var _ = _out471
+	var _out472 uint64
+	var _ = _out472
+	_out471, _out472 = Companion_Default___.Build(t, t.Tx)
+	_289_ok = _out471
+	miss = _out472
+	get = !_289_ok
+	if !_289_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out479 uint32
-	var _ = _out479
-	var _out480 uint64
-	var _ = _out480
-	_out479, _out480 = journalcommit.Companion_Default___.Append(_294_j, t.Tx)
-	st = _out479
-	n = _out480
+	var _out473 uint32
+	var _ = _out473
+	var _out474 uint64
+	var _ = _out474
+	_out473, _out474 = journalcommit.Companion_Default___.Append(_288_j, t.Tx)
+	st = _out473
+	n = _out474
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -288,37 +288,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _296_j *journalm.Journal
-	var _ = _296_j
-	_296_j = t.S.J
-	var _297_get bool = false
-	var _ = _297_get
-	var _298_miss uint64 = 0
-	var _ = _298_miss
+	var _290_j *journalm.Journal
+	var _ = _290_j
+	_290_j = t.S.J
+	var _291_get bool = false
+	var _ = _291_get
+	var _292_miss uint64 = 0
+	var _ = _292_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out481 uint32
-		var _ = _out481
-		var _out482 uint64
-		var _ = _out482
-		var _out483 bool
-		var _ = _out483
-		var _out484 uint64
-		var _ = _out484
-		_out481, _out482, _out483, _out484 = Companion_Default___.TryAppend(t)
-		st = _out481
-		n = _out482
-		_297_get = _out483
-		_298_miss = _out484
-		if _297_get {
-			var _299_b *dbytes.Blk
-			var _ = _299_b
-			var _out485 *dbytes.Blk
-			var _ = _out485
-			_out485 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _298_miss)
-			_299_b = _out485
-			if _299_b == (*dbytes.Blk)(nil) {
+		var _out475 uint32
+		var _ = _out475
+		var _out476 uint64
+		var _ = _out476
+		var _out477 bool
+		var _ = _out477
+		var _out478 uint64
+		var _ = _out478
+		_out475, _out476, _out477, _out478 = Companion_Default___.TryAppend(t)
+		st = _out475
+		n = _out476
+		_291_get = _out477
+		_292_miss = _out478
+		if _291_get {
+			var _293_b *dbytes.Blk
+			var _ = _293_b
+			var _out479 *dbytes.Blk
+			var _ = _out479
+			_out479 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _292_miss)
+			_293_b = _out479
+			if _293_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -342,39 +342,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _300_w uint64
-	var _ = _300_w
-	var _out486 uint64
-	var _ = _out486
-	_out486 = t.Buf.Len()
-	_300_w = _out486
-	var _301_n uint64
-	var _ = _301_n
-	_301_n = uint64(0)
-	if _300_w > uint64(0) {
+	var _294_w uint64
+	var _ = _294_w
+	var _out480 uint64
+	var _ = _out480
+	_out480 = t.Buf.Len()
+	_294_w = _out480
+	var _295_n uint64
+	var _ = _295_n
+	_295_n = uint64(0)
+	if _294_w > uint64(0) {
 		t.Buf.Sort()
-		var _out487 uint32
-		var _ = _out487
-		var _out488 uint64
-		var _ = _out488
-		_out487, _out488 = Companion_Default___.AppendAll(t)
-		st = _out487
-		_301_n = _out488
+		var _out481 uint32
+		var _ = _out481
+		var _out482 uint64
+		var _ = _out482
+		_out481, _out482 = Companion_Default___.AppendAll(t)
+		st = _out481
+		_295_n = _out482
 		if st != txnm.Companion_Default___.OK() {
-			var _out489 uint64
-			var _ = _out489
-			_out489 = Companion_Default___.Abort(t)
-			need = _out489
+			var _out483 uint64
+			var _ = _out483
+			_out483 = Companion_Default___.Abort(t)
+			need = _out483
 			return st, need
 		}
 		if !stable {
-			_301_n = uint64(0)
+			_295_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _301_n)
-	if _301_n > need {
-		need = _301_n
+	Companion_Default___.Drop(t, _295_n)
+	if _295_n > need {
+		need = _295_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

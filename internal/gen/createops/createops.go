@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _766_dots uint32 = 0
-	var _ = _766_dots
-	var _out1070 uint32
-	var _ = _out1070
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	var _out1072 uint32
-	var _ = _out1072
-	_out1070, _out1071, _out1072 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1070
-	dir = _out1071
-	_766_dots = _out1072
+	var _760_dots uint32 = 0
+	var _ = _760_dots
+	var _out1062 uint32
+	var _ = _out1062
+	var _out1063 *dbytes.Bytes
+	var _ = _out1063
+	var _out1064 uint32
+	var _ = _out1064
+	_out1062, _out1063, _out1064 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1062
+	dir = _out1063
+	_760_dots = _out1064
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _766_dots != uint32(0) {
+	if _760_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1073 uint32
-	var _ = _out1073
-	_out1073 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1073
+	var _out1065 uint32
+	var _ = _out1065
+	_out1065 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1065
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _767_x bool
-	var _ = _767_x
-	var _out1074 bool
-	var _ = _out1074
-	_out1074 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_767_x = _out1074
-	if !_767_x {
+	var _761_x bool
+	var _ = _761_x
+	var _out1066 bool
+	var _ = _out1066
+	_out1066 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_761_x = _out1066
+	if !_761_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1075 bool
-	var _ = _out1075
-	var _out1076 uint64
-	var _ = _out1076
-	var _out1077 uint64
-	var _ = _out1077
-	_out1075, _out1076, _out1077 = d.LookupHint(txn, dino, name, true)
-	found = _out1075
-	ino = _out1076
-	hint = _out1077
+	var _out1067 bool
+	var _ = _out1067
+	var _out1068 uint64
+	var _ = _out1068
+	var _out1069 uint64
+	var _ = _out1069
+	_out1067, _out1068, _out1069 = d.LookupHint(txn, dino, name, true)
+	found = _out1067
+	ino = _out1068
+	hint = _out1069
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _768_w bool
-	var _ = _768_w
-	var _out1078 bool
-	var _ = _out1078
-	_out1078 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_768_w = _out1078
-	if !_768_w {
+	var _762_w bool
+	var _ = _762_w
+	var _out1070 bool
+	var _ = _out1070
+	_out1070 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_762_w = _out1070
+	if !_762_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _769_ok bool = false
-	var _ = _769_ok
+	var _763_ok bool = false
+	var _ = _763_ok
 	st = uint32(0)
-	var _out1079 bool
-	var _ = _out1079
-	var _out1080 uint64
-	var _ = _out1080
-	_out1079, _out1080 = d.AllocInode(txn, dino, ty)
-	_769_ok = _out1079
-	ino = _out1080
-	if !_769_ok {
+	var _out1071 bool
+	var _ = _out1071
+	var _out1072 uint64
+	var _ = _out1072
+	_out1071, _out1072 = d.AllocInode(txn, dino, ty)
+	_763_ok = _out1071
+	ino = _out1072
+	if !_763_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _770_ip *dbytes.Bytes
-	var _ = _770_ip
-	var _out1081 *dbytes.Bytes
-	var _ = _out1081
-	_out1081 = d.Fs.GetInode(txn, ino, true)
-	_770_ip = _out1081
-	Companion_Default___.FirstAttrs(c, dino, dir, _770_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _770_ip)
+	var _764_ip *dbytes.Bytes
+	var _ = _764_ip
+	var _out1073 *dbytes.Bytes
+	var _ = _out1073
+	_out1073 = d.Fs.GetInode(txn, ino, true)
+	_764_ip = _out1073
+	Companion_Default___.FirstAttrs(c, dino, dir, _764_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _764_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _771_t *attributeops.Sattr
-	var _ = _771_t
-	var _out1082 *attributeops.Sattr
-	var _ = _out1082
-	_out1082 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_771_t = _out1082
+	var _765_t *attributeops.Sattr
+	var _ = _765_t
+	var _out1074 *attributeops.Sattr
+	var _ = _out1074
+	_out1074 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_765_t = _out1074
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _771_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _765_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _772_ok bool
-	var _ = _772_ok
-	var _out1083 bool
-	var _ = _out1083
-	_out1083 = d.InsertAt(txn, dino, name, ino, hint)
-	_772_ok = _out1083
-	var _out1084 *dbytes.Bytes
-	var _ = _out1084
-	_out1084 = dbytes.NewBytes(uint64(0))
-	node = _out1084
+	var _766_ok bool
+	var _ = _766_ok
+	var _out1075 bool
+	var _ = _out1075
+	_out1075 = d.InsertAt(txn, dino, name, ino, hint)
+	_766_ok = _out1075
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	_out1076 = dbytes.NewBytes(uint64(0))
+	node = _out1076
 	after = node
-	if !_772_ok {
+	if !_766_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1085 uint32
-		var _ = _out1085
-		_out1085 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1085
+		var _out1077 uint32
+		var _ = _out1077
+		_out1077 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1077
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1086 *dbytes.Bytes
-	var _ = _out1086
-	_out1086 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1086
-	var _out1087 *dbytes.Bytes
-	var _ = _out1087
-	_out1087 = d.Fs.GetInode(txn, ino, false)
-	node = _out1087
+	var _out1078 *dbytes.Bytes
+	var _ = _out1078
+	_out1078 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1078
+	var _out1079 *dbytes.Bytes
+	var _ = _out1079
+	_out1079 = d.Fs.GetInode(txn, ino, false)
+	node = _out1079
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _773_found bool = false
-	var _ = _773_found
-	var _774_hint uint64 = 0
-	var _ = _774_hint
-	var _out1088 uint32
-	var _ = _out1088
-	var _out1089 *dbytes.Bytes
-	var _ = _out1089
-	var _out1090 bool
-	var _ = _out1090
-	var _out1091 uint64
-	var _ = _out1091
-	var _out1092 uint64
-	var _ = _out1092
-	_out1088, _out1089, _out1090, _out1091, _out1092 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _767_found bool = false
+	var _ = _767_found
+	var _768_hint uint64 = 0
+	var _ = _768_hint
+	var _out1080 uint32
+	var _ = _out1080
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	var _out1082 bool
+	var _ = _out1082
+	var _out1083 uint64
+	var _ = _out1083
+	var _out1084 uint64
+	var _ = _out1084
+	_out1080, _out1081, _out1082, _out1083, _out1084 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1088
-	before = _out1089
-	_773_found = _out1090
-	ino = _out1091
-	_774_hint = _out1092
+	st = _out1080
+	before = _out1081
+	_767_found = _out1082
+	ino = _out1083
+	_768_hint = _out1084
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _773_found {
-		var _775_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _775_p
-		var _out1093 uint32
-		var _ = _out1093
-		var _out1094 *dbytes.Bytes
-		var _ = _out1094
-		var _out1095 bool
-		var _ = _out1095
-		_out1093, _out1094, _out1095 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1093
-		_775_p = _out1094
-		later = _out1095
+	if _767_found {
+		var _769_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _769_p
+		var _out1085 uint32
+		var _ = _out1085
+		var _out1086 *dbytes.Bytes
+		var _ = _out1086
+		var _out1087 bool
+		var _ = _out1087
+		_out1085, _out1086, _out1087 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1085
+		_769_p = _out1086
+		later = _out1087
 		if st == uint32(0) {
-			node, after = _775_p, before
+			node, after = _769_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1096 uint32
-	var _ = _out1096
-	var _out1097 uint64
-	var _ = _out1097
-	var _out1098 *dbytes.Bytes
-	var _ = _out1098
-	var _out1099 *dbytes.Bytes
-	var _ = _out1099
-	_out1096, _out1097, _out1098, _out1099 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _774_hint, a, how, verf, s, ns)
-	st = _out1096
-	ino = _out1097
-	node = _out1098
-	after = _out1099
+	var _out1088 uint32
+	var _ = _out1088
+	var _out1089 uint64
+	var _ = _out1089
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	var _out1091 *dbytes.Bytes
+	var _ = _out1091
+	_out1088, _out1089, _out1090, _out1091 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _768_hint, a, how, verf, s, ns)
+	st = _out1088
+	ino = _out1089
+	node = _out1090
+	after = _out1091
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _776_mode uint32
-	var _ = _776_mode
-	_776_mode = func() uint32 {
+	var _770_mode uint32
+	var _ = _770_mode
+	_770_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1100 uint32
-	var _ = _out1100
-	var _out1101 uint64
-	var _ = _out1101
-	_out1100, _out1101 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _776_mode, s, ns)
-	st = _out1100
-	ino = _out1101
+	var _out1092 uint32
+	var _ = _out1092
+	var _out1093 uint64
+	var _ = _out1093
+	_out1092, _out1093 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _770_mode, s, ns)
+	st = _out1092
+	ino = _out1093
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _777_ip *dbytes.Bytes
-		var _ = _777_ip
-		var _out1102 *dbytes.Bytes
-		var _ = _out1102
-		_out1102 = d.Fs.GetInode(txn, ino, true)
-		_777_ip = _out1102
-		inodeformat.Companion_Default___.SetVerf(_777_ip, verf)
-		d.PutInode(txn, ino, _777_ip)
+		var _771_ip *dbytes.Bytes
+		var _ = _771_ip
+		var _out1094 *dbytes.Bytes
+		var _ = _out1094
+		_out1094 = d.Fs.GetInode(txn, ino, true)
+		_771_ip = _out1094
+		inodeformat.Companion_Default___.SetVerf(_771_ip, verf)
+		d.PutInode(txn, ino, _771_ip)
 	} else if a.HasSize {
-		var _778_later bool = false
-		var _ = _778_later
-		var _out1103 uint32
-		var _ = _out1103
-		var _out1104 bool
-		var _ = _out1104
-		_out1103, _out1104 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1103
-		_778_later = _out1104
+		var _772_later bool = false
+		var _ = _772_later
+		var _out1095 uint32
+		var _ = _out1095
+		var _out1096 bool
+		var _ = _out1096
+		_out1095, _out1096 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1095
+		_772_later = _out1096
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _779_mode uint32
-	var _ = _779_mode
-	_779_mode = func() uint32 {
+	var _773_mode uint32
+	var _ = _773_mode
+	_773_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1105 uint32
-	var _ = _out1105
-	var _out1106 uint64
-	var _ = _out1106
-	_out1105, _out1106 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1105
-	ino = _out1106
+	var _out1097 uint32
+	var _ = _out1097
+	var _out1098 uint64
+	var _ = _out1098
+	_out1097, _out1098 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1097
+	ino = _out1098
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1107 uint32
-	var _ = _out1107
-	var _out1108 *dbytes.Bytes
-	var _ = _out1108
-	var _out1109 *dbytes.Bytes
-	var _ = _out1109
-	_out1107, _out1108, _out1109 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1107
-	node = _out1108
-	after = _out1109
+	var _out1099 uint32
+	var _ = _out1099
+	var _out1100 *dbytes.Bytes
+	var _ = _out1100
+	var _out1101 *dbytes.Bytes
+	var _ = _out1101
+	_out1099, _out1100, _out1101 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1099
+	node = _out1100
+	after = _out1101
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1110 uint32
-	var _ = _out1110
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1110, _out1111 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1110
-	node = _out1111
+	var _out1102 uint32
+	var _ = _out1102
+	var _out1103 *dbytes.Bytes
+	var _ = _out1103
+	_out1102, _out1103 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1102
+	node = _out1103
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _780_ty uint32
-	var _ = _780_ty
-	var _out1112 uint32
-	var _ = _out1112
-	_out1112 = inodeformat.Companion_Default___.GetTy(node)
-	_780_ty = _out1112
-	if _780_ty != permissions.Companion_Default___.REG() {
+	var _774_ty uint32
+	var _ = _774_ty
+	var _out1104 uint32
+	var _ = _out1104
+	_out1104 = inodeformat.Companion_Default___.GetTy(node)
+	_774_ty = _out1104
+	if _774_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _781_v uint64
-		var _ = _781_v
-		var _out1113 uint64
-		var _ = _out1113
-		_out1113 = inodeformat.Companion_Default___.GetVerf(node)
-		_781_v = _out1113
-		if _781_v != verf || _781_v == uint64(0) {
+		var _775_v uint64
+		var _ = _775_v
+		var _out1105 uint64
+		var _ = _out1105
+		_out1105 = inodeformat.Companion_Default___.GetVerf(node)
+		_775_v = _out1105
+		if _775_v != verf || _775_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _782_may bool
-	var _ = _782_may
-	var _out1114 bool
-	var _ = _out1114
-	_out1114 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_782_may = _out1114
-	if !_782_may {
+	var _776_may bool
+	var _ = _776_may
+	var _out1106 bool
+	var _ = _out1106
+	_out1106 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_776_may = _out1106
+	if !_776_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1115 uint32
-	var _ = _out1115
-	var _out1116 bool
-	var _ = _out1116
-	_out1115, _out1116 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1115
-	later = _out1116
+	var _out1107 uint32
+	var _ = _out1107
+	var _out1108 bool
+	var _ = _out1108
+	_out1107, _out1108 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1107
+	later = _out1108
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1117 *dbytes.Bytes
-	var _ = _out1117
-	_out1117 = d.Fs.GetInode(txn, ino, true)
-	node = _out1117
-	var _783_ts uint64
-	var _ = _783_ts
-	var _784_tns uint32
-	var _ = _784_tns
-	var _out1118 uint64
-	var _ = _out1118
-	var _out1119 uint32
-	var _ = _out1119
-	_out1118, _out1119 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_783_ts = _out1118
-	_784_tns = _out1119
-	inodeformat.Companion_Default___.SetMtime(node, _783_ts, _784_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _783_ts, _784_tns)
+	var _out1109 *dbytes.Bytes
+	var _ = _out1109
+	_out1109 = d.Fs.GetInode(txn, ino, true)
+	node = _out1109
+	var _777_ts uint64
+	var _ = _777_ts
+	var _778_tns uint32
+	var _ = _778_tns
+	var _out1110 uint64
+	var _ = _out1110
+	var _out1111 uint32
+	var _ = _out1111
+	_out1110, _out1111 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_777_ts = _out1110
+	_778_tns = _out1111
+	inodeformat.Companion_Default___.SetMtime(node, _777_ts, _778_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _777_ts, _778_tns)
 	if c.Uid != uint32(0) {
-		var _785_mode uint32
-		var _ = _785_mode
-		var _out1120 uint32
-		var _ = _out1120
-		_out1120 = inodeformat.Companion_Default___.GetMode(node)
-		_785_mode = _out1120
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_785_mode))
+		var _779_mode uint32
+		var _ = _779_mode
+		var _out1112 uint32
+		var _ = _out1112
+		_out1112 = inodeformat.Companion_Default___.GetMode(node)
+		_779_mode = _out1112
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_779_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _786_t *attributeops.Sattr
-	var _ = _786_t
-	var _out1121 *attributeops.Sattr
-	var _ = _out1121
-	_out1121 = attributeops.Companion_Default___.Without(a, false, false)
-	_786_t = _out1121
+	var _780_t *attributeops.Sattr
+	var _ = _780_t
+	var _out1113 *attributeops.Sattr
+	var _ = _out1113
+	_out1113 = attributeops.Companion_Default___.Without(a, false, false)
+	_780_t = _out1113
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _787_found bool = false
-	var _ = _787_found
-	var _788_x uint64 = 0
-	var _ = _788_x
-	var _789_hint uint64 = 0
-	var _ = _789_hint
-	var _out1122 uint32
-	var _ = _out1122
-	var _out1123 *dbytes.Bytes
-	var _ = _out1123
-	var _out1124 bool
-	var _ = _out1124
-	var _out1125 uint64
-	var _ = _out1125
-	var _out1126 uint64
-	var _ = _out1126
-	_out1122, _out1123, _out1124, _out1125, _out1126 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _786_t, false)
-	st = _out1122
-	before = _out1123
-	_787_found = _out1124
-	_788_x = _out1125
-	_789_hint = _out1126
+	var _781_found bool = false
+	var _ = _781_found
+	var _782_x uint64 = 0
+	var _ = _782_x
+	var _783_hint uint64 = 0
+	var _ = _783_hint
+	var _out1114 uint32
+	var _ = _out1114
+	var _out1115 *dbytes.Bytes
+	var _ = _out1115
+	var _out1116 bool
+	var _ = _out1116
+	var _out1117 uint64
+	var _ = _out1117
+	var _out1118 uint64
+	var _ = _out1118
+	_out1114, _out1115, _out1116, _out1117, _out1118 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _780_t, false)
+	st = _out1114
+	before = _out1115
+	_781_found = _out1116
+	_782_x = _out1117
+	_783_hint = _out1118
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1127 uint32
-	var _ = _out1127
-	var _out1128 uint64
-	var _ = _out1128
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	var _out1130 *dbytes.Bytes
-	var _ = _out1130
-	_out1127, _out1128, _out1129, _out1130 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _789_hint, _786_t, s, ns)
-	st = _out1127
-	ino = _out1128
-	node = _out1129
-	after = _out1130
+	var _out1119 uint32
+	var _ = _out1119
+	var _out1120 uint64
+	var _ = _out1120
+	var _out1121 *dbytes.Bytes
+	var _ = _out1121
+	var _out1122 *dbytes.Bytes
+	var _ = _out1122
+	_out1119, _out1120, _out1121, _out1122 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _783_hint, _780_t, s, ns)
+	st = _out1119
+	ino = _out1120
+	node = _out1121
+	after = _out1122
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _790_t *attributeops.Sattr
-	var _ = _790_t
-	var _out1131 *attributeops.Sattr
-	var _ = _out1131
-	_out1131 = attributeops.Companion_Default___.Without(a, true, false)
-	_790_t = _out1131
+	var _784_t *attributeops.Sattr
+	var _ = _784_t
+	var _out1123 *attributeops.Sattr
+	var _ = _out1123
+	_out1123 = attributeops.Companion_Default___.Without(a, true, false)
+	_784_t = _out1123
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _791_found bool = false
-	var _ = _791_found
-	var _792_x uint64 = 0
-	var _ = _792_x
-	var _793_hint uint64 = 0
-	var _ = _793_hint
-	var _794_len uint64
-	var _ = _794_len
-	_794_len = target.Len()
-	var _795_bad uint32
-	var _ = _795_bad
-	_795_bad = func() uint32 {
-		if _794_len == uint64(0) {
+	var _785_found bool = false
+	var _ = _785_found
+	var _786_x uint64 = 0
+	var _ = _786_x
+	var _787_hint uint64 = 0
+	var _ = _787_hint
+	var _788_len uint64
+	var _ = _788_len
+	_788_len = target.Len()
+	var _789_bad uint32
+	var _ = _789_bad
+	_789_bad = func() uint32 {
+		if _788_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _794_len > uint64(4095) {
+			if _788_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1132 uint32
-	var _ = _out1132
-	var _out1133 *dbytes.Bytes
-	var _ = _out1133
-	var _out1134 bool
-	var _ = _out1134
-	var _out1135 uint64
-	var _ = _out1135
-	var _out1136 uint64
-	var _ = _out1136
-	_out1132, _out1133, _out1134, _out1135, _out1136 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _795_bad, _790_t, false)
-	st = _out1132
-	before = _out1133
-	_791_found = _out1134
-	_792_x = _out1135
-	_793_hint = _out1136
+	var _out1124 uint32
+	var _ = _out1124
+	var _out1125 *dbytes.Bytes
+	var _ = _out1125
+	var _out1126 bool
+	var _ = _out1126
+	var _out1127 uint64
+	var _ = _out1127
+	var _out1128 uint64
+	var _ = _out1128
+	_out1124, _out1125, _out1126, _out1127, _out1128 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _789_bad, _784_t, false)
+	st = _out1124
+	before = _out1125
+	_785_found = _out1126
+	_786_x = _out1127
+	_787_hint = _out1128
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1137 uint32
-	var _ = _out1137
-	var _out1138 uint64
-	var _ = _out1138
-	var _out1139 *dbytes.Bytes
-	var _ = _out1139
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	_out1137, _out1138, _out1139, _out1140 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _793_hint, _790_t, target, s, ns)
-	st = _out1137
-	ino = _out1138
-	node = _out1139
-	after = _out1140
+	var _out1129 uint32
+	var _ = _out1129
+	var _out1130 uint64
+	var _ = _out1130
+	var _out1131 *dbytes.Bytes
+	var _ = _out1131
+	var _out1132 *dbytes.Bytes
+	var _ = _out1132
+	_out1129, _out1130, _out1131, _out1132 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _787_hint, _784_t, target, s, ns)
+	st = _out1129
+	ino = _out1130
+	node = _out1131
+	after = _out1132
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _796_t *attributeops.Sattr
-	var _ = _796_t
-	var _out1141 *attributeops.Sattr
-	var _ = _out1141
-	_out1141 = attributeops.Companion_Default___.Without(a, false, false)
-	_796_t = _out1141
+	var _790_t *attributeops.Sattr
+	var _ = _790_t
+	var _out1133 *attributeops.Sattr
+	var _ = _out1133
+	_out1133 = attributeops.Companion_Default___.Without(a, false, false)
+	_790_t = _out1133
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _797_found bool = false
-	var _ = _797_found
-	var _798_x uint64 = 0
-	var _ = _798_x
-	var _799_hint uint64 = 0
-	var _ = _799_hint
-	var _800_dev bool
-	var _ = _800_dev
-	_800_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _801_bad uint32
-	var _ = _801_bad
-	_801_bad = func() uint32 {
-		if !_800_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _791_found bool = false
+	var _ = _791_found
+	var _792_x uint64 = 0
+	var _ = _792_x
+	var _793_hint uint64 = 0
+	var _ = _793_hint
+	var _794_dev bool
+	var _ = _794_dev
+	_794_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _795_bad uint32
+	var _ = _795_bad
+	_795_bad = func() uint32 {
+		if !_794_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _800_dev && c.Uid != uint32(0) {
+			if _794_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1142 uint32
-	var _ = _out1142
-	var _out1143 *dbytes.Bytes
-	var _ = _out1143
-	var _out1144 bool
-	var _ = _out1144
-	var _out1145 uint64
-	var _ = _out1145
-	var _out1146 uint64
-	var _ = _out1146
-	_out1142, _out1143, _out1144, _out1145, _out1146 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _801_bad, _796_t, false)
-	st = _out1142
-	before = _out1143
-	_797_found = _out1144
-	_798_x = _out1145
-	_799_hint = _out1146
+	var _out1134 uint32
+	var _ = _out1134
+	var _out1135 *dbytes.Bytes
+	var _ = _out1135
+	var _out1136 bool
+	var _ = _out1136
+	var _out1137 uint64
+	var _ = _out1137
+	var _out1138 uint64
+	var _ = _out1138
+	_out1134, _out1135, _out1136, _out1137, _out1138 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _795_bad, _790_t, false)
+	st = _out1134
+	before = _out1135
+	_791_found = _out1136
+	_792_x = _out1137
+	_793_hint = _out1138
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1147 uint32
-	var _ = _out1147
-	var _out1148 uint64
-	var _ = _out1148
-	var _out1149 *dbytes.Bytes
-	var _ = _out1149
-	var _out1150 *dbytes.Bytes
-	var _ = _out1150
-	_out1147, _out1148, _out1149, _out1150 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _799_hint, _796_t, ty, maj, min, s, ns)
-	st = _out1147
-	ino = _out1148
-	node = _out1149
-	after = _out1150
+	var _out1139 uint32
+	var _ = _out1139
+	var _out1140 uint64
+	var _ = _out1140
+	var _out1141 *dbytes.Bytes
+	var _ = _out1141
+	var _out1142 *dbytes.Bytes
+	var _ = _out1142
+	_out1139, _out1140, _out1141, _out1142 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _793_hint, _790_t, ty, maj, min, s, ns)
+	st = _out1139
+	ino = _out1140
+	node = _out1141
+	after = _out1142
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1151 uint32
-	var _ = _out1151
-	var _out1152 uint64
-	var _ = _out1152
-	_out1151, _out1152 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1151
-	ino = _out1152
+	var _out1143 uint32
+	var _ = _out1143
+	var _out1144 uint64
+	var _ = _out1144
+	_out1143, _out1144 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1143
+	ino = _out1144
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1153 uint32
-	var _ = _out1153
-	var _out1154 *dbytes.Bytes
-	var _ = _out1154
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1153, _out1154, _out1155 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1153
-	node = _out1154
-	after = _out1155
+	var _out1145 uint32
+	var _ = _out1145
+	var _out1146 *dbytes.Bytes
+	var _ = _out1146
+	var _out1147 *dbytes.Bytes
+	var _ = _out1147
+	_out1145, _out1146, _out1147 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1145
+	node = _out1146
+	after = _out1147
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1156 uint32
-	var _ = _out1156
-	var _out1157 uint64
-	var _ = _out1157
-	_out1156, _out1157 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1156
-	ino = _out1157
+	var _out1148 uint32
+	var _ = _out1148
+	var _out1149 uint64
+	var _ = _out1149
+	_out1148, _out1149 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1148
+	ino = _out1149
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _802_len uint64
-	var _ = _802_len
-	_802_len = target.Len()
-	var _803_ok bool
-	var _ = _803_ok
-	var _out1158 bool
-	var _ = _out1158
-	_out1158 = d.Write(txn, ino, uint64(0), target, uint64(0), _802_len)
-	_803_ok = _out1158
-	if !_803_ok {
+	var _796_len uint64
+	var _ = _796_len
+	_796_len = target.Len()
+	var _797_ok bool
+	var _ = _797_ok
+	var _out1150 bool
+	var _ = _out1150
+	_out1150 = d.Write(txn, ino, uint64(0), target, uint64(0), _796_len)
+	_797_ok = _out1150
+	if !_797_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1159 uint32
-	var _ = _out1159
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	var _out1161 *dbytes.Bytes
-	var _ = _out1161
-	_out1159, _out1160, _out1161 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1159
-	node = _out1160
-	after = _out1161
+	var _out1151 uint32
+	var _ = _out1151
+	var _out1152 *dbytes.Bytes
+	var _ = _out1152
+	var _out1153 *dbytes.Bytes
+	var _ = _out1153
+	_out1151, _out1152, _out1153 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1151
+	node = _out1152
+	after = _out1153
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 uint64
-	var _ = _out1163
-	_out1162, _out1163 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1162
-	ino = _out1163
+	var _out1154 uint32
+	var _ = _out1154
+	var _out1155 uint64
+	var _ = _out1155
+	_out1154, _out1155 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1154
+	ino = _out1155
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _804_ip *dbytes.Bytes
-		var _ = _804_ip
-		var _out1164 *dbytes.Bytes
-		var _ = _out1164
-		_out1164 = d.Fs.GetInode(txn, ino, true)
-		_804_ip = _out1164
-		inodeformat.Companion_Default___.SetRdev(_804_ip, maj, min)
-		d.PutInode(txn, ino, _804_ip)
+		var _798_ip *dbytes.Bytes
+		var _ = _798_ip
+		var _out1156 *dbytes.Bytes
+		var _ = _out1156
+		_out1156 = d.Fs.GetInode(txn, ino, true)
+		_798_ip = _out1156
+		inodeformat.Companion_Default___.SetRdev(_798_ip, maj, min)
+		d.PutInode(txn, ino, _798_ip)
 	}
-	var _out1165 uint32
-	var _ = _out1165
-	var _out1166 *dbytes.Bytes
-	var _ = _out1166
-	var _out1167 *dbytes.Bytes
-	var _ = _out1167
-	_out1165, _out1166, _out1167 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1165
-	node = _out1166
-	after = _out1167
+	var _out1157 uint32
+	var _ = _out1157
+	var _out1158 *dbytes.Bytes
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1157, _out1158, _out1159 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1157
+	node = _out1158
+	after = _out1159
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out654 *dbytes.Bytes
-	var _ = _out654
-	_out654 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out654
-	var _out655 uint64
-	var _ = _out655
-	_out655 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out655
+	var _out648 *dbytes.Bytes
+	var _ = _out648
+	_out648 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out648
+	var _out649 uint64
+	var _ = _out649
+	_out649 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out649
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _482_ip *dbytes.Bytes
-	var _ = _482_ip
-	var _483_nb uint64
-	var _ = _483_nb
-	var _out656 *dbytes.Bytes
-	var _ = _out656
-	var _out657 uint64
-	var _ = _out657
-	_out656, _out657 = _this.Open(txn, d, excl)
-	_482_ip = _out656
-	_483_nb = _out657
-	var _484_h uint64
-	var _ = _484_h
-	_484_h = dbytes.NameHash(name)
-	var _485_key uint64
-	var _ = _485_key
-	var _out658 uint64
-	var _ = _out658
-	_out658 = dirlayout.Companion_Default___.KeyFor(name, _484_h)
-	_485_key = _out658
-	var _486_kind uint64
-	var _ = _486_kind
-	_486_kind = uint64(0)
-	var _487_l uint64
-	var _ = _487_l
-	_487_l = name.Len()
-	if _487_l > uint64(56) {
-		_486_kind = uint64(1)
+	var _476_ip *dbytes.Bytes
+	var _ = _476_ip
+	var _477_nb uint64
+	var _ = _477_nb
+	var _out650 *dbytes.Bytes
+	var _ = _out650
+	var _out651 uint64
+	var _ = _out651
+	_out650, _out651 = _this.Open(txn, d, excl)
+	_476_ip = _out650
+	_477_nb = _out651
+	var _478_h uint64
+	var _ = _478_h
+	_478_h = dbytes.NameHash(name)
+	var _479_key uint64
+	var _ = _479_key
+	var _out652 uint64
+	var _ = _out652
+	_out652 = dirlayout.Companion_Default___.KeyFor(name, _478_h)
+	_479_key = _out652
+	var _480_kind uint64
+	var _ = _480_kind
+	_480_kind = uint64(0)
+	var _481_l uint64
+	var _ = _481_l
+	_481_l = name.Len()
+	if _481_l > uint64(56) {
+		_480_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _488_n uint64
-	var _ = _488_n
-	_488_n = uint64(9)
-	for _488_n > uint64(0) {
-		_488_n = _488_n - uint64(1)
-		var _489_blk uint64
-		var _ = _489_blk
-		var _out659 uint64
-		var _ = _out659
-		_out659 = dirlayout.Companion_Default___.BucketBlock(_484_h, _488_n, _486_kind)
-		_489_blk = _out659
-		var _490_fr uint64
-		var _ = _490_fr
-		_490_fr = uint64(0)
-		if _489_blk < _483_nb {
-			var _491_b *dbytes.Blk
-			var _ = _491_b
-			var _out660 *dbytes.Blk
-			var _ = _out660
-			_out660 = _this.Fs.ReadBlockOf(txn, _482_ip, d, _489_blk, excl)
-			_491_b = _out660
-			var _492_i uint64 = 0
-			var _ = _492_i
-			var _493_w uint64 = 0
-			var _ = _493_w
-			var _out661 bool
-			var _ = _out661
-			var _out662 uint64
-			var _ = _out662
-			var _out663 uint64
-			var _ = _out663
-			var _out664 uint64
-			var _ = _out664
-			_out661, _out662, _out663, _out664 = dirlayout.Companion_Default___.Search(_491_b, _489_blk, name, _485_key)
-			found = _out661
-			_492_i = _out662
-			_493_w = _out663
-			_490_fr = _out664
+	var _482_n uint64
+	var _ = _482_n
+	_482_n = uint64(9)
+	for _482_n > uint64(0) {
+		_482_n = _482_n - uint64(1)
+		var _483_blk uint64
+		var _ = _483_blk
+		var _out653 uint64
+		var _ = _out653
+		_out653 = dirlayout.Companion_Default___.BucketBlock(_478_h, _482_n, _480_kind)
+		_483_blk = _out653
+		var _484_fr uint64
+		var _ = _484_fr
+		_484_fr = uint64(0)
+		if _483_blk < _477_nb {
+			var _485_b *dbytes.Blk
+			var _ = _485_b
+			var _out654 *dbytes.Blk
+			var _ = _out654
+			_out654 = _this.Fs.ReadBlockOf(txn, _476_ip, d, _483_blk, excl)
+			_485_b = _out654
+			var _486_i uint64 = 0
+			var _ = _486_i
+			var _487_w uint64 = 0
+			var _ = _487_w
+			var _out655 bool
+			var _ = _out655
+			var _out656 uint64
+			var _ = _out656
+			var _out657 uint64
+			var _ = _out657
+			var _out658 uint64
+			var _ = _out658
+			_out655, _out656, _out657, _out658 = dirlayout.Companion_Default___.Search(_485_b, _483_blk, name, _479_key)
+			found = _out655
+			_486_i = _out656
+			_487_w = _out657
+			_484_fr = _out658
 			if found {
-				ino, cell = _493_w%uint64(281474976710656), uint64(64)*_489_blk+_492_i
+				ino, cell = _487_w%uint64(281474976710656), uint64(64)*_483_blk+_486_i
 				return found, ino, cell, lev
 			}
 		}
-		if _490_fr < uint64(64) {
-			lev = _488_n
+		if _484_fr < uint64(64) {
+			lev = _482_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _494_cell uint64 = 0
-	var _ = _494_cell
-	var _495_lev uint64 = 0
-	var _ = _495_lev
-	var _out665 bool
-	var _ = _out665
-	var _out666 uint64
-	var _ = _out666
-	var _out667 uint64
-	var _ = _out667
-	var _out668 uint64
-	var _ = _out668
-	_out665, _out666, _out667, _out668 = _this.Find(txn, d, name, excl)
-	found = _out665
-	ino = _out666
-	_494_cell = _out667
-	_495_lev = _out668
+	var _488_cell uint64 = 0
+	var _ = _488_cell
+	var _489_lev uint64 = 0
+	var _ = _489_lev
+	var _out659 bool
+	var _ = _out659
+	var _out660 uint64
+	var _ = _out660
+	var _out661 uint64
+	var _ = _out661
+	var _out662 uint64
+	var _ = _out662
+	_out659, _out660, _out661, _out662 = _this.Find(txn, d, name, excl)
+	found = _out659
+	ino = _out660
+	_488_cell = _out661
+	_489_lev = _out662
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _496_cell uint64 = 0
-	var _ = _496_cell
-	var _out669 bool
-	var _ = _out669
-	var _out670 uint64
-	var _ = _out670
-	var _out671 uint64
-	var _ = _out671
-	var _out672 uint64
-	var _ = _out672
-	_out669, _out670, _out671, _out672 = _this.Find(txn, d, name, excl)
-	found = _out669
-	ino = _out670
-	_496_cell = _out671
-	hint = _out672
+	var _490_cell uint64 = 0
+	var _ = _490_cell
+	var _out663 bool
+	var _ = _out663
+	var _out664 uint64
+	var _ = _out664
+	var _out665 uint64
+	var _ = _out665
+	var _out666 uint64
+	var _ = _out666
+	_out663, _out664, _out665, _out666 = _this.Find(txn, d, name, excl)
+	found = _out663
+	ino = _out664
+	_490_cell = _out665
+	hint = _out666
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _497_ip *dbytes.Bytes
-	var _ = _497_ip
-	var _out673 *dbytes.Bytes
-	var _ = _out673
-	_out673 = _this.Fs.GetInode(txn, d, true)
-	_497_ip = _out673
-	var _498_n uint64
-	var _ = _498_n
-	var _out674 uint64
-	var _ = _out674
-	_out674 = inodeformat.Companion_Default___.GetNent(_497_ip)
-	_498_n = _out674
-	if !down && _498_n == uint64(18446744073709551615) {
+	var _491_ip *dbytes.Bytes
+	var _ = _491_ip
+	var _out667 *dbytes.Bytes
+	var _ = _out667
+	_out667 = _this.Fs.GetInode(txn, d, true)
+	_491_ip = _out667
+	var _492_n uint64
+	var _ = _492_n
+	var _out668 uint64
+	var _ = _out668
+	_out668 = inodeformat.Companion_Default___.GetNent(_491_ip)
+	_492_n = _out668
+	if !down && _492_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_498_n = _498_n - uint64(1)
+		_492_n = _492_n - uint64(1)
 	} else {
-		_498_n = _498_n + uint64(1)
+		_492_n = _492_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_497_ip, _498_n)
-	_this.Fs.PutInode(txn, d, _497_ip)
+	inodeformat.Companion_Default___.SetNent(_491_ip, _492_n)
+	_this.Fs.PutInode(txn, d, _491_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _499_len uint64
-	var _ = _499_len
-	_499_len = s.Len()
-	var _out675 bool
-	var _ = _out675
-	_out675 = _this.Fs.Write(txn, d, off, s, uint64(0), _499_len)
-	ok = _out675
+	var _493_len uint64
+	var _ = _493_len
+	_493_len = s.Len()
+	var _out669 bool
+	var _ = _out669
+	_out669 = _this.Fs.Write(txn, d, off, s, uint64(0), _493_len)
+	ok = _out669
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out676 bool
-		var _ = _out676
-		_out676 = _this.Count(txn, d, down)
-		ok = _out676
+		var _out670 bool
+		var _ = _out670
+		_out670 = _this.Count(txn, d, down)
+		ok = _out670
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out677 bool
-	var _ = _out677
-	_out677 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out677
+	var _out671 bool
+	var _ = _out671
+	_out671 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out671
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _500_h uint64
-	var _ = _500_h
-	_500_h = dbytes.NameHash(name)
-	var _501_key uint64
-	var _ = _501_key
-	var _out678 uint64
-	var _ = _out678
-	_out678 = dirlayout.Companion_Default___.KeyFor(name, _500_h)
-	_501_key = _out678
-	var _502_cell uint64 = 0
-	var _ = _502_cell
-	var _503_size uint64 = 0
-	var _ = _503_size
-	var _out679 bool
-	var _ = _out679
-	var _out680 uint64
-	var _ = _out680
-	var _out681 uint64
-	var _ = _out681
-	_out679, _out680, _out681 = _this.Room(txn, d, name, _500_h, hint)
-	ok = _out679
-	_502_cell = _out680
-	_503_size = _out681
+	var _494_h uint64
+	var _ = _494_h
+	_494_h = dbytes.NameHash(name)
+	var _495_key uint64
+	var _ = _495_key
+	var _out672 uint64
+	var _ = _out672
+	_out672 = dirlayout.Companion_Default___.KeyFor(name, _494_h)
+	_495_key = _out672
+	var _496_cell uint64 = 0
+	var _ = _496_cell
+	var _497_size uint64 = 0
+	var _ = _497_size
+	var _out673 bool
+	var _ = _out673
+	var _out674 uint64
+	var _ = _out674
+	var _out675 uint64
+	var _ = _out675
+	_out673, _out674, _out675 = _this.Room(txn, d, name, _494_h, hint)
+	ok = _out673
+	_496_cell = _out674
+	_497_size = _out675
 	if !ok {
 		return ok
 	}
-	var _504_s *dbytes.Bytes
-	var _ = _504_s
-	var _out682 *dbytes.Bytes
-	var _ = _out682
-	_out682 = dirlayout.Companion_Default___.MakeSlot(_503_size, ino, name, _501_key)
-	_504_s = _out682
-	var _out683 bool
-	var _ = _out683
-	_out683 = _this.Store(txn, d, uint64(64)*_502_cell, _504_s, true, false)
-	ok = _out683
+	var _498_s *dbytes.Bytes
+	var _ = _498_s
+	var _out676 *dbytes.Bytes
+	var _ = _out676
+	_out676 = dirlayout.Companion_Default___.MakeSlot(_497_size, ino, name, _495_key)
+	_498_s = _out676
+	var _out677 bool
+	var _ = _out677
+	_out677 = _this.Store(txn, d, uint64(64)*_496_cell, _498_s, true, false)
+	ok = _out677
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _505_ip *dbytes.Bytes
-	var _ = _505_ip
-	var _506_nb uint64
-	var _ = _506_nb
-	var _out684 *dbytes.Bytes
-	var _ = _out684
-	var _out685 uint64
-	var _ = _out685
-	_out684, _out685 = _this.Open(txn, d, true)
-	_505_ip = _out684
-	_506_nb = _out685
-	var _507_l uint64
-	var _ = _507_l
-	_507_l = name.Len()
-	var _508_kind uint64
-	var _ = _508_kind
-	_508_kind = uint64(0)
+	var _499_ip *dbytes.Bytes
+	var _ = _499_ip
+	var _500_nb uint64
+	var _ = _500_nb
+	var _out678 *dbytes.Bytes
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	_out678, _out679 = _this.Open(txn, d, true)
+	_499_ip = _out678
+	_500_nb = _out679
+	var _501_l uint64
+	var _ = _501_l
+	_501_l = name.Len()
+	var _502_kind uint64
+	var _ = _502_kind
+	_502_kind = uint64(0)
 	size = uint64(64)
-	if _507_l > uint64(56) {
-		_508_kind, size = uint64(1), uint64(512)
+	if _501_l > uint64(56) {
+		_502_kind, size = uint64(1), uint64(512)
 	}
-	var _509_n uint64
-	var _ = _509_n
-	_509_n = from
-	for _509_n < uint64(9) {
-		var _510_blk uint64
-		var _ = _510_blk
-		var _out686 uint64
-		var _ = _out686
-		_out686 = dirlayout.Companion_Default___.BucketBlock(h, _509_n, _508_kind)
-		_510_blk = _out686
-		if _510_blk >= _506_nb {
-			ok, cell, size = true, uint64(64)*_510_blk, uint64(4096)
+	var _503_n uint64
+	var _ = _503_n
+	_503_n = from
+	for _503_n < uint64(9) {
+		var _504_blk uint64
+		var _ = _504_blk
+		var _out680 uint64
+		var _ = _out680
+		_out680 = dirlayout.Companion_Default___.BucketBlock(h, _503_n, _502_kind)
+		_504_blk = _out680
+		if _504_blk >= _500_nb {
+			ok, cell, size = true, uint64(64)*_504_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _511_b *dbytes.Blk
-		var _ = _511_b
-		var _out687 *dbytes.Blk
-		var _ = _out687
-		_out687 = _this.Fs.ReadBlockOf(txn, _505_ip, d, _510_blk, true)
-		_511_b = _out687
-		var _512_i uint64
-		var _ = _512_i
-		var _out688 uint64
-		var _ = _out688
-		_out688 = dirlayout.Companion_Default___.SearchFree(_511_b, _510_blk)
-		_512_i = _out688
-		if _512_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_510_blk+_512_i, size
+		var _505_b *dbytes.Blk
+		var _ = _505_b
+		var _out681 *dbytes.Blk
+		var _ = _out681
+		_out681 = _this.Fs.ReadBlockOf(txn, _499_ip, d, _504_blk, true)
+		_505_b = _out681
+		var _506_i uint64
+		var _ = _506_i
+		var _out682 uint64
+		var _ = _out682
+		_out682 = dirlayout.Companion_Default___.SearchFree(_505_b, _504_blk)
+		_506_i = _out682
+		if _506_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_504_blk+_506_i, size
 			return ok, cell, size
 		}
-		_509_n = _509_n + uint64(1)
+		_503_n = _503_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _513_found bool
-	var _ = _513_found
-	var _514_ino0 uint64
-	var _ = _514_ino0
-	var _515_cell uint64
-	var _ = _515_cell
-	var _516_lev uint64
-	var _ = _516_lev
+	var _507_found bool
+	var _ = _507_found
+	var _508_ino0 uint64
+	var _ = _508_ino0
+	var _509_cell uint64
+	var _ = _509_cell
+	var _510_lev uint64
+	var _ = _510_lev
+	var _out683 bool
+	var _ = _out683
+	var _out684 uint64
+	var _ = _out684
+	var _out685 uint64
+	var _ = _out685
+	var _out686 uint64
+	var _ = _out686
+	_out683, _out684, _out685, _out686 = _this.Find(txn, d, name, true)
+	_507_found = _out683
+	_508_ino0 = _out684
+	_509_cell = _out685
+	_510_lev = _out686
+	var _511_h uint64
+	var _ = _511_h
+	_511_h = dbytes.NameHash(name)
+	var _512_key uint64
+	var _ = _512_key
+	var _out687 uint64
+	var _ = _out687
+	_out687 = dirlayout.Companion_Default___.KeyFor(name, _511_h)
+	_512_key = _out687
+	var _513_size uint64
+	var _ = _513_size
+	_513_size = uint64(64)
+	if _509_cell/uint64(64)%uint64(2) == uint64(1) {
+		_513_size = uint64(512)
+	}
+	var _514_s *dbytes.Bytes
+	var _ = _514_s
+	var _out688 *dbytes.Bytes
+	var _ = _out688
+	_out688 = dirlayout.Companion_Default___.MakeSlot(_513_size, ino, name, _512_key)
+	_514_s = _out688
 	var _out689 bool
 	var _ = _out689
-	var _out690 uint64
+	_out689 = _this.Store(txn, d, uint64(64)*_509_cell, _514_s, false, false)
+	ok = _out689
+	return ok
+}
+func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var _515_found bool
+	var _ = _515_found
+	var _516_ino0 uint64
+	var _ = _516_ino0
+	var _517_cell uint64
+	var _ = _517_cell
+	var _518_lev uint64
+	var _ = _518_lev
+	var _out690 bool
 	var _ = _out690
 	var _out691 uint64
 	var _ = _out691
 	var _out692 uint64
 	var _ = _out692
-	_out689, _out690, _out691, _out692 = _this.Find(txn, d, name, true)
-	_513_found = _out689
-	_514_ino0 = _out690
-	_515_cell = _out691
-	_516_lev = _out692
-	var _517_h uint64
-	var _ = _517_h
-	_517_h = dbytes.NameHash(name)
-	var _518_key uint64
-	var _ = _518_key
 	var _out693 uint64
 	var _ = _out693
-	_out693 = dirlayout.Companion_Default___.KeyFor(name, _517_h)
-	_518_key = _out693
+	_out690, _out691, _out692, _out693 = _this.Find(txn, d, name, true)
+	_515_found = _out690
+	_516_ino0 = _out691
+	_517_cell = _out692
+	_518_lev = _out693
 	var _519_size uint64
 	var _ = _519_size
 	_519_size = uint64(64)
-	if _515_cell/uint64(64)%uint64(2) == uint64(1) {
+	if _517_cell/uint64(64)%uint64(2) == uint64(1) {
 		_519_size = uint64(512)
 	}
 	var _520_s *dbytes.Bytes
 	var _ = _520_s
 	var _out694 *dbytes.Bytes
 	var _ = _out694
-	_out694 = dirlayout.Companion_Default___.MakeSlot(_519_size, ino, name, _518_key)
+	_out694 = dbytes.NewBytes(_519_size)
 	_520_s = _out694
 	var _out695 bool
 	var _ = _out695
-	_out695 = _this.Store(txn, d, uint64(64)*_515_cell, _520_s, false, false)
+	_out695 = _this.Store(txn, d, uint64(64)*_517_cell, _520_s, true, true)
 	ok = _out695
-	return ok
-}
-func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
-	var ok bool = false
-	var _ = ok
-	var _521_found bool
-	var _ = _521_found
-	var _522_ino0 uint64
-	var _ = _522_ino0
-	var _523_cell uint64
-	var _ = _523_cell
-	var _524_lev uint64
-	var _ = _524_lev
-	var _out696 bool
-	var _ = _out696
-	var _out697 uint64
-	var _ = _out697
-	var _out698 uint64
-	var _ = _out698
-	var _out699 uint64
-	var _ = _out699
-	_out696, _out697, _out698, _out699 = _this.Find(txn, d, name, true)
-	_521_found = _out696
-	_522_ino0 = _out697
-	_523_cell = _out698
-	_524_lev = _out699
-	var _525_size uint64
-	var _ = _525_size
-	_525_size = uint64(64)
-	if _523_cell/uint64(64)%uint64(2) == uint64(1) {
-		_525_size = uint64(512)
-	}
-	var _526_s *dbytes.Bytes
-	var _ = _526_s
-	var _out700 *dbytes.Bytes
-	var _ = _out700
-	_out700 = dbytes.NewBytes(_525_size)
-	_526_s = _out700
-	var _out701 bool
-	var _ = _out701
-	_out701 = _this.Store(txn, d, uint64(64)*_523_cell, _526_s, true, true)
-	ok = _out701
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _527_ip *dbytes.Bytes
-	var _ = _527_ip
-	var _out702 *dbytes.Bytes
-	var _ = _out702
-	_out702 = _this.Fs.GetInode(txn, d, false)
-	_527_ip = _out702
-	var _528_n uint64
-	var _ = _528_n
-	var _out703 uint64
-	var _ = _out703
-	_out703 = inodeformat.Companion_Default___.GetNent(_527_ip)
-	_528_n = _out703
-	e = _528_n == uint64(0)
+	var _521_ip *dbytes.Bytes
+	var _ = _521_ip
+	var _out696 *dbytes.Bytes
+	var _ = _out696
+	_out696 = _this.Fs.GetInode(txn, d, false)
+	_521_ip = _out696
+	var _522_n uint64
+	var _ = _522_n
+	var _out697 uint64
+	var _ = _out697
+	_out697 = inodeformat.Companion_Default___.GetNent(_521_ip)
+	_522_n = _out697
+	e = _522_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _529_ip *dbytes.Bytes
-	var _ = _529_ip
-	var _530_nb uint64
-	var _ = _530_nb
-	var _out704 *dbytes.Bytes
-	var _ = _out704
-	var _out705 uint64
-	var _ = _out705
-	_out704, _out705 = _this.Open(txn, d, false)
-	_529_ip = _out704
-	_530_nb = _out705
-	var _531_c uint64
-	var _ = _531_c
-	_531_c = uint64(0)
+	var _523_ip *dbytes.Bytes
+	var _ = _523_ip
+	var _524_nb uint64
+	var _ = _524_nb
+	var _out698 *dbytes.Bytes
+	var _ = _out698
+	var _out699 uint64
+	var _ = _out699
+	_out698, _out699 = _this.Open(txn, d, false)
+	_523_ip = _out698
+	_524_nb = _out699
+	var _525_c uint64
+	var _ = _525_c
+	_525_c = uint64(0)
 	if cookie >= uint64(3) {
-		_531_c = cookie - uint64(2)
+		_525_c = cookie - uint64(2)
 	}
-	var _532_blk uint64
-	var _ = _532_blk
-	var _533_i uint64
-	var _ = _533_i
-	_532_blk, _533_i = _531_c/uint64(64), _531_c%uint64(64)
-	for _532_blk < _530_nb {
-		var _534_next uint64
-		var _ = _534_next
-		var _out706 uint64
-		var _ = _out706
-		_out706 = _this.SkipHoles(txn, _529_ip, d, _532_blk, _530_nb)
-		_534_next = _out706
-		if _534_next != _532_blk {
-			_532_blk, _533_i = _534_next, uint64(0)
+	var _526_blk uint64
+	var _ = _526_blk
+	var _527_i uint64
+	var _ = _527_i
+	_526_blk, _527_i = _525_c/uint64(64), _525_c%uint64(64)
+	for _526_blk < _524_nb {
+		var _528_next uint64
+		var _ = _528_next
+		var _out700 uint64
+		var _ = _out700
+		_out700 = _this.SkipHoles(txn, _523_ip, d, _526_blk, _524_nb)
+		_528_next = _out700
+		if _528_next != _526_blk {
+			_526_blk, _527_i = _528_next, uint64(0)
 		} else {
-			var _535_b *dbytes.Blk
-			var _ = _535_b
-			var _out707 *dbytes.Blk
-			var _ = _out707
-			_out707 = _this.Fs.ReadBlockOf(txn, _529_ip, d, _532_blk, false)
-			_535_b = _out707
-			var _536_fits bool = false
-			var _ = _536_fits
-			var _out708 bool
-			var _ = _out708
-			_out708 = dirpages.Companion_Default___.ListBlock(_535_b, _532_blk, _533_i, out)
-			_536_fits = _out708
-			if !_536_fits {
+			var _529_b *dbytes.Blk
+			var _ = _529_b
+			var _out701 *dbytes.Blk
+			var _ = _out701
+			_out701 = _this.Fs.ReadBlockOf(txn, _523_ip, d, _526_blk, false)
+			_529_b = _out701
+			var _530_fits bool = false
+			var _ = _530_fits
+			var _out702 bool
+			var _ = _out702
+			_out702 = dirpages.Companion_Default___.ListBlock(_529_b, _526_blk, _527_i, out)
+			_530_fits = _out702
+			if !_530_fits {
 				eof = false
 				return eof
 			}
-			_532_blk, _533_i = _532_blk+uint64(1), uint64(0)
+			_526_blk, _527_i = _526_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _537_k uint64
-	var _ = _537_k
-	_537_k = positions.Companion_Default___.FlatK(n)
-	if _537_k < uint64(12) {
+	var _531_k uint64
+	var _ = _531_k
+	_531_k = positions.Companion_Default___.FlatK(n)
+	if _531_k < uint64(12) {
 		return m
 	}
-	var _538_pb *dbytes.Blk
-	var _ = _538_pb
-	var _out709 *dbytes.Blk
-	var _ = _out709
-	_out709 = _this.Fs.Fs.ReadParent(txn, ip, _537_k, positions.Companion_Default___.MaxLev(_537_k), positions.Companion_Default___.FlatJ(n), false)
-	_538_pb = _out709
-	var _539_i uint64
-	var _ = _539_i
-	_539_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _539_i < uint64(512) {
-		var _540_bn uint64
-		var _ = _540_bn
-		_540_bn = _538_pb.U64(uint64(8) * _539_i)
-		if _540_bn != uint64(0) {
+	var _532_pb *dbytes.Blk
+	var _ = _532_pb
+	var _out703 *dbytes.Blk
+	var _ = _out703
+	_out703 = _this.Fs.Fs.ReadParent(txn, ip, _531_k, positions.Companion_Default___.MaxLev(_531_k), positions.Companion_Default___.FlatJ(n), false)
+	_532_pb = _out703
+	var _533_i uint64
+	var _ = _533_i
+	_533_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _533_i < uint64(512) {
+		var _534_bn uint64
+		var _ = _534_bn
+		_534_bn = _532_pb.U64(uint64(8) * _533_i)
+		if _534_bn != uint64(0) {
 			return m
 		}
-		m, _539_i = m+uint64(1), _539_i+uint64(1)
+		m, _533_i = m+uint64(1), _533_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out710 bool
-	var _ = _out710
-	var _out711 uint64
-	var _ = _out711
-	_out710, _out711 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out710
-	ino = _out711
+	var _out704 bool
+	var _ = _out704
+	var _out705 uint64
+	var _ = _out705
+	_out704, _out705 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out704
+	ino = _out705
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out712 bool
-	var _ = _out712
-	_out712 = _this.Fs.FreeInode(txn, ino)
-	ok = _out712
+	var _out706 bool
+	var _ = _out706
+	_out706 = _this.Fs.FreeInode(txn, ino)
+	ok = _out706
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,37 +611,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out713 bool
-	var _ = _out713
-	_out713 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out713
+	var _out707 bool
+	var _ = _out707
+	_out707 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out707
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out714 uint64
-	var _ = _out714
-	_out714 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out714
+	var _out708 uint64
+	var _ = _out708
+	_out708 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out708
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out715 bool
-	var _ = _out715
-	_out715 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out715
+	var _out709 bool
+	var _ = _out709
+	_out709 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out709
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out716 bool
-	var _ = _out716
-	_out716 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out716
+	var _out710 bool
+	var _ = _out710
+	_out710 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out710
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _471_b uint64 = 0
-	var _ = _471_b
+	var _465_b uint64 = 0
+	var _ = _465_b
 	if lev == uint64(0) {
-		_471_b = uint64(0)
+		_465_b = uint64(0)
 	} else if lev == uint64(1) {
-		_471_b = uint64(1) + h%uint64(8)
+		_465_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_471_b = uint64(9) + h%uint64(64)
+		_465_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_471_b = uint64(73) + h%uint64(512)
+		_465_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_471_b = uint64(585) + h%uint64(4096)
+		_465_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_471_b = uint64(4681) + h%uint64(32768)
+		_465_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_471_b = uint64(37449) + h%uint64(262144)
+		_465_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_471_b = uint64(299593) + h%uint64(2097152)
+		_465_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_471_b = uint64(2396745) + h%uint64(16777216)
+		_465_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_471_b + kind
+	blk = uint64(2)*_465_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _472_l uint64
-	var _ = _472_l
-	_472_l = name.Len()
-	key = _472_l + uint64(256)*(h/uint64(72057594037927936))
+	var _466_l uint64
+	var _ = _466_l
+	_466_l = name.Len()
+	key = _466_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _473_step uint64
-	var _ = _473_step
-	_473_step = uint64(1)
+	var _467_step uint64
+	var _ = _467_step
+	_467_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_473_step = uint64(8)
+		_467_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out651 bool
-			var _ = _out651
-			_out651 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out651
+			var _out645 bool
+			var _ = _out645
+			_out645 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out645
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _473_step
+		i = i + _467_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _474_step uint64
-	var _ = _474_step
-	_474_step = uint64(1)
+	var _468_step uint64
+	var _ = _468_step
+	_468_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_474_step = uint64(8)
+		_468_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _475_w uint64
-		var _ = _475_w
-		_475_w = b.U64(uint64(64) * i)
-		if _475_w == uint64(0) {
+		var _469_w uint64
+		var _ = _469_w
+		_469_w = b.U64(uint64(64) * i)
+		if _469_w == uint64(0) {
 			return i
 		}
-		i = i + _474_step
+		i = i + _468_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out652 *dbytes.Bytes
-	var _ = _out652
-	_out652 = dbytes.NewBytes(size)
-	s = _out652
-	var _476_l uint64
-	var _ = _476_l
-	_476_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _476_l)
+	var _out646 *dbytes.Bytes
+	var _ = _out646
+	_out646 = dbytes.NewBytes(size)
+	s = _out646
+	var _470_l uint64
+	var _ = _470_l
+	_470_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _470_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _477_step uint64
-	var _ = _477_step
-	var _478_cap uint64
-	var _ = _478_cap
-	_477_step, _478_cap = uint64(1), uint64(56)
-	var _479_i uint64
-	var _ = _479_i
-	_479_i = from
+	var _471_step uint64
+	var _ = _471_step
+	var _472_cap uint64
+	var _ = _472_cap
+	_471_step, _472_cap = uint64(1), uint64(56)
+	var _473_i uint64
+	var _ = _473_i
+	_473_i = from
 	if blk%uint64(2) == uint64(1) {
-		_477_step, _478_cap = uint64(8), uint64(255)
-		_479_i = (_479_i + uint64(7)) / uint64(8) * uint64(8)
+		_471_step, _472_cap = uint64(8), uint64(255)
+		_473_i = (_473_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _479_i < uint64(64) {
-		var _480_w uint64
-		var _ = _480_w
-		_480_w = b.U64(uint64(64) * _479_i)
-		if _480_w != uint64(0) {
-			var _481_l uint64
-			var _ = _481_l
-			_481_l = _480_w / uint64(281474976710656) % uint64(256)
-			if _481_l > _478_cap {
-				_481_l = _478_cap
+	for _473_i < uint64(64) {
+		var _474_w uint64
+		var _ = _474_w
+		_474_w = b.U64(uint64(64) * _473_i)
+		if _474_w != uint64(0) {
+			var _475_l uint64
+			var _ = _475_l
+			_475_l = _474_w / uint64(281474976710656) % uint64(256)
+			if _475_l > _472_cap {
+				_475_l = _472_cap
 			}
-			var _out653 bool
-			var _ = _out653
-			_out653 = out.Offer(_480_w%uint64(281474976710656), b, uint64(64)*_479_i+uint64(8), _481_l, uint64(64)*blk+_479_i+uint64(3))
-			fits = _out653
+			var _out647 bool
+			var _ = _out647
+			_out647 = out.Offer(_474_w%uint64(281474976710656), b, uint64(64)*_473_i+uint64(8), _475_l, uint64(64)*blk+_473_i+uint64(3))
+			fits = _out647
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_479_i = _479_i + _477_step
+		_473_i = _473_i + _471_step
 	}
 	fits = true
 	return fits

@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _615_ok bool
-	var _ = _615_ok
-	var _616_n uint64
-	var _ = _616_n
-	var _out818 bool
-	var _ = _out818
-	var _out819 uint64
-	var _ = _out819
-	_out818, _out819 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_615_ok = _out818
-	_616_n = _out819
+	var _609_ok bool
+	var _ = _609_ok
+	var _610_n uint64
+	var _ = _610_n
+	var _out812 bool
+	var _ = _out812
+	var _out813 uint64
+	var _ = _out813
+	_out812, _out813 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_609_ok = _out812
+	_610_n = _out813
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _615_ok {
+		if _609_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out820 uint32
-	var _ = _out820
-	_out820 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out820
+	var _out814 uint32
+	var _ = _out814
+	_out814 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out814
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out821 uint32
-		var _ = _out821
-		_out821 = Companion_Default___.Sync(t)
-		st = _out821
+		var _out815 uint32
+		var _ = _out815
+		_out815 = Companion_Default___.Sync(t)
+		st = _out815
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

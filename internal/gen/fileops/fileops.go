@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _619_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _619_ip
-	var _out824 uint32
-	var _ = _out824
-	var _out825 *dbytes.Bytes
-	var _ = _out825
-	_out824, _out825 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out824
-	_619_ip = _out825
+	var _613_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _613_ip
+	var _out818 uint32
+	var _ = _out818
+	var _out819 *dbytes.Bytes
+	var _ = _out819
+	_out818, _out819 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out818
+	_613_ip = _out819
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _619_ip
-	var _620_ty uint32
-	var _ = _620_ty
-	var _out826 uint32
-	var _ = _out826
-	_out826 = inodeformat.Companion_Default___.GetTy(_619_ip)
-	_620_ty = _out826
-	if _620_ty != permissions.Companion_Default___.REG() {
+	after = _613_ip
+	var _614_ty uint32
+	var _ = _614_ty
+	var _out820 uint32
+	var _ = _out820
+	_out820 = inodeformat.Companion_Default___.GetTy(_613_ip)
+	_614_ty = _out820
+	if _614_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _621_r bool
-	var _ = _621_r
-	var _out827 bool
-	var _ = _out827
-	_out827 = permissions.Companion_Default___.MayData(c, _619_ip, permissions.Companion_Default___.MAYR())
-	_621_r = _out827
-	var _622_x bool
-	var _ = _622_x
-	var _out828 bool
-	var _ = _out828
-	_out828 = permissions.Companion_Default___.May(c, _619_ip, permissions.Companion_Default___.MAYX())
-	_622_x = _out828
-	if !_621_r && !_622_x {
+	var _615_r bool
+	var _ = _615_r
+	var _out821 bool
+	var _ = _out821
+	_out821 = permissions.Companion_Default___.MayData(c, _613_ip, permissions.Companion_Default___.MAYR())
+	_615_r = _out821
+	var _616_x bool
+	var _ = _616_x
+	var _out822 bool
+	var _ = _out822
+	_out822 = permissions.Companion_Default___.May(c, _613_ip, permissions.Companion_Default___.MAYX())
+	_616_x = _out822
+	if !_615_r && !_616_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _623_size uint64
-	var _ = _623_size
-	var _out829 uint64
-	var _ = _out829
-	_out829 = inodeformat.Companion_Default___.GetSize(_619_ip)
-	_623_size = _out829
-	eof = off >= _623_size || len_ >= _623_size-off
-	var _out830 *dbytes.Bytes
-	var _ = _out830
-	_out830 = d.Fs.Read(txn, ino, off, len_)
-	data = _out830
+	var _617_size uint64
+	var _ = _617_size
+	var _out823 uint64
+	var _ = _out823
+	_out823 = inodeformat.Companion_Default___.GetSize(_613_ip)
+	_617_size = _out823
+	eof = off >= _617_size || len_ >= _617_size-off
+	var _out824 *dbytes.Bytes
+	var _ = _out824
+	_out824 = d.Fs.Read(txn, ino, off, len_)
+	data = _out824
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _624_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _624_ip
-	var _out831 uint32
-	var _ = _out831
-	var _out832 *dbytes.Bytes
-	var _ = _out832
-	_out831, _out832 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out831
-	_624_ip = _out832
+	var _618_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _618_ip
+	var _out825 uint32
+	var _ = _out825
+	var _out826 *dbytes.Bytes
+	var _ = _out826
+	_out825, _out826 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out825
+	_618_ip = _out826
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _624_ip
-	var _625_ty uint32
-	var _ = _625_ty
-	var _out833 uint32
-	var _ = _out833
-	_out833 = inodeformat.Companion_Default___.GetTy(_624_ip)
-	_625_ty = _out833
-	if _625_ty != permissions.Companion_Default___.REG() {
+	before = _618_ip
+	var _619_ty uint32
+	var _ = _619_ty
+	var _out827 uint32
+	var _ = _out827
+	_out827 = inodeformat.Companion_Default___.GetTy(_618_ip)
+	_619_ty = _out827
+	if _619_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _626_w bool
-	var _ = _626_w
-	var _out834 bool
-	var _ = _out834
-	_out834 = permissions.Companion_Default___.MayData(c, _624_ip, permissions.Companion_Default___.MAYW())
-	_626_w = _out834
-	if !_626_w {
+	var _620_w bool
+	var _ = _620_w
+	var _out828 bool
+	var _ = _out828
+	_out828 = permissions.Companion_Default___.MayData(c, _618_ip, permissions.Companion_Default___.MAYW())
+	_620_w = _out828
+	if !_620_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _624_ip
+		after = _618_ip
 		return st, before, after
 	}
-	var _627_size uint64
-	var _ = _627_size
-	var _out835 uint64
-	var _ = _out835
-	_out835 = inodeformat.Companion_Default___.GetSize(_624_ip)
-	_627_size = _out835
-	var _628_shrink uint64
-	var _ = _628_shrink
-	var _out836 uint64
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetShrink(_624_ip)
-	_628_shrink = _out836
-	if _628_shrink != uint64(0) && off+len_ > _627_size {
+	var _621_size uint64
+	var _ = _621_size
+	var _out829 uint64
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetSize(_618_ip)
+	_621_size = _out829
+	var _622_shrink uint64
+	var _ = _622_shrink
+	var _out830 uint64
+	var _ = _out830
+	_out830 = inodeformat.Companion_Default___.GetShrink(_618_ip)
+	_622_shrink = _out830
+	if _622_shrink != uint64(0) && off+len_ > _621_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out837 uint32
-	var _ = _out837
-	var _out838 *dbytes.Bytes
-	var _ = _out838
-	_out837, _out838 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out837
-	after = _out838
+	var _out831 uint32
+	var _ = _out831
+	var _out832 *dbytes.Bytes
+	var _ = _out832
+	_out831, _out832 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out831
+	after = _out832
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _629_ok bool
-	var _ = _629_ok
-	var _out839 bool
-	var _ = _out839
-	_out839 = d.Write(txn, ino, off, src, so, len_)
-	_629_ok = _out839
-	if !_629_ok {
+	var _623_ok bool
+	var _ = _623_ok
+	var _out833 bool
+	var _ = _out833
+	_out833 = d.Write(txn, ino, off, src, so, len_)
+	_623_ok = _out833
+	if !_623_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _630_np *dbytes.Bytes
-	var _ = _630_np
-	var _out840 *dbytes.Bytes
-	var _ = _out840
-	_out840 = d.Fs.GetInode(txn, ino, true)
-	_630_np = _out840
-	var _631_ts uint64
-	var _ = _631_ts
-	var _632_tns uint32
-	var _ = _632_tns
-	var _out841 uint64
-	var _ = _out841
-	var _out842 uint32
-	var _ = _out842
-	_out841, _out842 = attributechanges.Companion_Default___.Stamp(_630_np, s, ns)
-	_631_ts = _out841
-	_632_tns = _out842
-	inodeformat.Companion_Default___.SetMtime(_630_np, _631_ts, _632_tns)
-	inodeformat.Companion_Default___.SetCtime(_630_np, _631_ts, _632_tns)
+	var _624_np *dbytes.Bytes
+	var _ = _624_np
+	var _out834 *dbytes.Bytes
+	var _ = _out834
+	_out834 = d.Fs.GetInode(txn, ino, true)
+	_624_np = _out834
+	var _625_ts uint64
+	var _ = _625_ts
+	var _626_tns uint32
+	var _ = _626_tns
+	var _out835 uint64
+	var _ = _out835
+	var _out836 uint32
+	var _ = _out836
+	_out835, _out836 = attributechanges.Companion_Default___.Stamp(_624_np, s, ns)
+	_625_ts = _out835
+	_626_tns = _out836
+	inodeformat.Companion_Default___.SetMtime(_624_np, _625_ts, _626_tns)
+	inodeformat.Companion_Default___.SetCtime(_624_np, _625_ts, _626_tns)
 	if c.Uid != uint32(0) {
-		var _633_mode uint32
-		var _ = _633_mode
-		var _out843 uint32
-		var _ = _out843
-		_out843 = inodeformat.Companion_Default___.GetMode(_630_np)
-		_633_mode = _out843
-		inodeformat.Companion_Default___.SetMode(_630_np, permissions.Companion_Default___.KillPriv(_633_mode))
+		var _627_mode uint32
+		var _ = _627_mode
+		var _out837 uint32
+		var _ = _out837
+		_out837 = inodeformat.Companion_Default___.GetMode(_624_np)
+		_627_mode = _out837
+		inodeformat.Companion_Default___.SetMode(_624_np, permissions.Companion_Default___.KillPriv(_627_mode))
 	}
-	d.PutInode(txn, ino, _630_np)
-	after = _630_np
+	d.PutInode(txn, ino, _624_np)
+	after = _624_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _634_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _634_ip
-	var _out844 uint32
-	var _ = _out844
-	var _out845 *dbytes.Bytes
-	var _ = _out845
-	_out844, _out845 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out844
-	_634_ip = _out845
+	var _628_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _628_ip
+	var _out838 uint32
+	var _ = _out838
+	var _out839 *dbytes.Bytes
+	var _ = _out839
+	_out838, _out839 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out838
+	_628_ip = _out839
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _634_ip
-	var _635_ty uint32
-	var _ = _635_ty
-	var _out846 uint32
-	var _ = _out846
-	_out846 = inodeformat.Companion_Default___.GetTy(_634_ip)
-	_635_ty = _out846
-	if _635_ty != permissions.Companion_Default___.LNK() {
+	after = _628_ip
+	var _629_ty uint32
+	var _ = _629_ty
+	var _out840 uint32
+	var _ = _out840
+	_out840 = inodeformat.Companion_Default___.GetTy(_628_ip)
+	_629_ty = _out840
+	if _629_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _636_size uint64
-	var _ = _636_size
-	var _out847 uint64
-	var _ = _out847
-	_out847 = inodeformat.Companion_Default___.GetSize(_634_ip)
-	_636_size = _out847
-	if _636_size > uint64(4096) {
+	var _630_size uint64
+	var _ = _630_size
+	var _out841 uint64
+	var _ = _out841
+	_out841 = inodeformat.Companion_Default___.GetSize(_628_ip)
+	_630_size = _out841
+	if _630_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out848 *dbytes.Bytes
-	var _ = _out848
-	_out848 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out848
+	var _out842 *dbytes.Bytes
+	var _ = _out842
+	_out842 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out842
 	return st, target, after
 }
 

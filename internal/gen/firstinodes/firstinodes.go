@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _541_bf *blockstore.BlockFs
-	var _ = _541_bf
+	var _535_bf *blockstore.BlockFs
+	var _ = _535_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_541_bf = _nw2
-	var _542_xf *blocktree.BlockTreeFs
-	var _ = _542_xf
+	_535_bf = _nw2
+	var _536_xf *blocktree.BlockTreeFs
+	var _ = _536_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_541_bf)
-	_542_xf = _nw3
+	_nw3.Recover(_535_bf)
+	_536_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_542_xf, geo, jrnl)
+	_nw4.Recover(_536_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out717 *bytefiles.ByteFs
-	var _ = _out717
-	_out717 = Companion_Default___.Blank(geo, jrnl)
-	f = _out717
-	var _543_z *dbytes.Bytes
-	var _ = _543_z
-	var _out718 *dbytes.Bytes
-	var _ = _out718
-	_out718 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_543_z = _out718
-	f.Blank(txn, _543_z, uint64(2), uint32(8), uint64(1))
-	var _out719 *dbytes.Bytes
-	var _ = _out719
-	_out719 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_543_z = _out719
-	f.Blank(txn, _543_z, uint64(1), uint32(2), uint64(1))
-	var _544_ip *dbytes.Bytes
-	var _ = _544_ip
-	var _out720 *dbytes.Bytes
-	var _ = _out720
-	_out720 = f.GetInode(txn, uint64(1), true)
-	_544_ip = _out720
-	inodeformat.Companion_Default___.SetMode(_544_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_544_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_544_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_544_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_544_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_544_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_544_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_544_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _544_ip)
+	var _out711 *bytefiles.ByteFs
+	var _ = _out711
+	_out711 = Companion_Default___.Blank(geo, jrnl)
+	f = _out711
+	var _537_z *dbytes.Bytes
+	var _ = _537_z
+	var _out712 *dbytes.Bytes
+	var _ = _out712
+	_out712 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_537_z = _out712
+	f.Blank(txn, _537_z, uint64(2), uint32(8), uint64(1))
+	var _out713 *dbytes.Bytes
+	var _ = _out713
+	_out713 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_537_z = _out713
+	f.Blank(txn, _537_z, uint64(1), uint32(2), uint64(1))
+	var _538_ip *dbytes.Bytes
+	var _ = _538_ip
+	var _out714 *dbytes.Bytes
+	var _ = _out714
+	_out714 = f.GetInode(txn, uint64(1), true)
+	_538_ip = _out714
+	inodeformat.Companion_Default___.SetMode(_538_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_538_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_538_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_538_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_538_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_538_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_538_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_538_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _538_ip)
 	return f
 }
 

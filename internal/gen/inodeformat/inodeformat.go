@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _315_k uint64
-	var _ = _315_k
-	_315_k = uint64(0)
-	for _315_k < uint64(15) {
-		var _316_x uint64
-		var _ = _316_x
-		var _out502 uint64
-		var _ = _out502
-		_out502 = Companion_Default___.GetSlot(b, _315_k)
-		_316_x = _out502
-		if _316_x != uint64(0) {
+	var _309_k uint64
+	var _ = _309_k
+	_309_k = uint64(0)
+	for _309_k < uint64(15) {
+		var _310_x uint64
+		var _ = _310_x
+		var _out496 uint64
+		var _ = _out496
+		_out496 = Companion_Default___.GetSlot(b, _309_k)
+		_310_x = _out496
+		if _310_x != uint64(0) {
 			r = false
 			return r
 		}
-		_315_k = _315_k + uint64(1)
+		_309_k = _309_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _317_u uint64
-	var _ = _317_u
-	var _out503 uint64
-	var _ = _out503
-	_out503 = Companion_Default___.GetUsed(b)
-	_317_u = _out503
-	Companion_Default___.SetUsed(b, _317_u+uint64(1))
+	var _311_u uint64
+	var _ = _311_u
+	var _out497 uint64
+	var _ = _out497
+	_out497 = Companion_Default___.GetUsed(b)
+	_311_u = _out497
+	Companion_Default___.SetUsed(b, _311_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _318_u uint64
-	var _ = _318_u
-	var _out504 uint64
-	var _ = _out504
-	_out504 = Companion_Default___.GetUsed(b)
-	_318_u = _out504
-	Companion_Default___.SetUsed(b, _318_u-uint64(1))
+	var _312_u uint64
+	var _ = _312_u
+	var _out498 uint64
+	var _ = _out498
+	_out498 = Companion_Default___.GetUsed(b)
+	_312_u = _out498
+	Companion_Default___.SetUsed(b, _312_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

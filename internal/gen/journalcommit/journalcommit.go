@@ -78,32 +78,32 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _88_k uint64
-	var _ = _88_k
-	var _out123 uint64
-	var _ = _out123
-	_out123 = j.Running.Len()
-	_88_k = _out123
-	var _89_l uint64
-	var _ = _89_l
-	var _out124 uint64
-	var _ = _out124
-	_out124 = tx.Len()
-	_89_l = _out124
+	var _82_k uint64
+	var _ = _82_k
+	var _out119 uint64
+	var _ = _out119
+	_out119 = j.Running.Len()
+	_82_k = _out119
+	var _83_l uint64
+	var _ = _83_l
+	var _out120 uint64
+	var _ = _out120
+	_out120 = tx.Len()
+	_83_l = _out120
 	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _89_l > uint64(500) {
+	if _83_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _88_k+_89_l > uint64(500) {
+	if _82_k+_83_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _88_k < uint64(250) && _88_k+_89_l >= uint64(250) && !j.Busy {
+	if _82_k < uint64(250) && _82_k+_83_l >= uint64(250) && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -129,67 +129,67 @@ func (_this *CompanionStruct_Default___) Newest(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _90_w bool
-	var _ = _90_w
-	var _out125 bool
+	var _84_w bool
+	var _ = _84_w
+	var _out121 bool
+	var _ = _out121
+	_out121 = journalpolicy.Companion_Default___.WantCommit(j)
+	_84_w = _out121
+	if j.Busy || j.Failed || !_84_w {
+		ok = false
+		return ok
+	}
+	var _85_k uint64
+	var _ = _85_k
+	var _out122 uint64
+	var _ = _out122
+	_out122 = j.Running.Len()
+	_85_k = _out122
+	var _86_pinned uint64
+	var _ = _86_pinned
+	var _out123 uint64
+	var _ = _out123
+	_out123 = j.Lgm.Len()
+	_86_pinned = _out123
+	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_85_k > j.Lo+j.Nr || _86_pinned+_85_k > j.MaxPin {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _87_clash bool
+	var _ = _87_clash
+	var _out124 bool
+	var _ = _out124
+	_out124 = Companion_Default___.Clash(j)
+	_87_clash = _out124
+	if _87_clash {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _88_ring *dlog.BMap
+	var _ = _88_ring
+	var _89_dir *dlog.BMap
+	var _ = _89_dir
+	var _out125 *dlog.BMap
 	var _ = _out125
-	_out125 = journalpolicy.Companion_Default___.WantCommit(j)
-	_90_w = _out125
-	if j.Busy || j.Failed || !_90_w {
-		ok = false
-		return ok
-	}
-	var _91_k uint64
-	var _ = _91_k
-	var _out126 uint64
+	var _out126 *dlog.BMap
 	var _ = _out126
-	_out126 = j.Running.Len()
-	_91_k = _out126
-	var _92_pinned uint64
-	var _ = _92_pinned
-	var _out127 uint64
+	_out125, _out126 = Companion_Default___.Split(j)
+	_88_ring = _out125
+	_89_dir = _out126
+	var _90_r *dlog.BMap
+	var _ = _90_r
+	var _out127 *dlog.BMap
 	var _ = _out127
-	_out127 = j.Lgm.Len()
-	_92_pinned = _out127
-	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_91_k > j.Lo+j.Nr || _92_pinned+_91_k > j.MaxPin {
-		journalpolicy.Companion_Default___.Urge(j)
-		ok = false
-		return ok
-	}
-	var _93_clash bool
-	var _ = _93_clash
-	var _out128 bool
-	var _ = _out128
-	_out128 = Companion_Default___.Clash(j)
-	_93_clash = _out128
-	if _93_clash {
-		journalpolicy.Companion_Default___.Urge(j)
-		ok = false
-		return ok
-	}
-	var _94_ring *dlog.BMap
-	var _ = _94_ring
-	var _95_dir *dlog.BMap
-	var _ = _95_dir
-	var _out129 *dlog.BMap
-	var _ = _out129
-	var _out130 *dlog.BMap
-	var _ = _out130
-	_out129, _out130 = Companion_Default___.Split(j)
-	_94_ring = _out129
-	_95_dir = _out130
-	var _96_r *dlog.BMap
-	var _ = _96_r
-	var _out131 *dlog.BMap
-	var _ = _out131
-	_out131 = dlog.NewBMap()
-	_96_r = _out131
-	var _97_was *dlog.BMap
-	var _ = _97_was
-	_97_was = j.Running
-	Companion_Default___.StartFields(j, _96_r, _94_ring, _95_dir)
+	_out127 = dlog.NewBMap()
+	_90_r = _out127
+	var _91_was *dlog.BMap
+	var _ = _91_was
+	_91_was = j.Running
+	Companion_Default___.StartFields(j, _90_r, _88_ring, _89_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
-	_97_was.Clear()
+	_91_was.Clear()
 	ok = true
 	return ok
 	return ok
@@ -197,41 +197,41 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _98_n uint64
-	var _ = _98_n
-	var _out132 uint64
-	var _ = _out132
-	_out132 = j.Running.Len()
-	_98_n = _out132
-	var _99_i uint64
-	var _ = _99_i
-	_99_i = uint64(0)
-	for _99_i < _98_n {
-		var _100_a uint64
-		var _ = _100_a
-		var _out133 uint64
-		var _ = _out133
-		_out133 = j.Running.AddrAt(_99_i)
-		_100_a = _out133
-		var _101_x *dbytes.Blk
-		var _ = _101_x
-		var _out134 *dbytes.Blk
-		var _ = _out134
-		_out134 = j.Lho.Get(_100_a)
-		_101_x = _out134
-		if _101_x != (*dbytes.Blk)(nil) {
+	var _92_n uint64
+	var _ = _92_n
+	var _out128 uint64
+	var _ = _out128
+	_out128 = j.Running.Len()
+	_92_n = _out128
+	var _93_i uint64
+	var _ = _93_i
+	_93_i = uint64(0)
+	for _93_i < _92_n {
+		var _94_a uint64
+		var _ = _94_a
+		var _out129 uint64
+		var _ = _out129
+		_out129 = j.Running.AddrAt(_93_i)
+		_94_a = _out129
+		var _95_x *dbytes.Blk
+		var _ = _95_x
+		var _out130 *dbytes.Blk
+		var _ = _out130
+		_out130 = j.Lho.Get(_94_a)
+		_95_x = _out130
+		if _95_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		var _out135 *dbytes.Blk
-		var _ = _out135
-		_out135 = j.Iho.Get(_100_a)
-		_101_x = _out135
-		if _101_x != (*dbytes.Blk)(nil) {
+		var _out131 *dbytes.Blk
+		var _ = _out131
+		_out131 = j.Iho.Get(_94_a)
+		_95_x = _out131
+		if _95_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_99_i = _99_i + uint64(1)
+		_93_i = _93_i + uint64(1)
 	}
 	b = false
 	return b
@@ -240,50 +240,50 @@ func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64) bool {
 	var b bool = false
 	var _ = b
-	var _102_w bool
-	var _ = _102_w
-	var _out136 bool
-	var _ = _out136
-	_out136 = j.Notes.Bulk(a)
-	_102_w = _out136
+	var _96_w bool
+	var _ = _96_w
+	var _out132 bool
+	var _ = _out132
+	_out132 = j.Notes.Bulk(a)
+	_96_w = _out132
 	b = false
-	if !_102_w || a < j.Flo || j.Fhi <= a {
+	if !_96_w || a < j.Flo || j.Fhi <= a {
 		return b
 	}
-	var _103_x *dbytes.Blk
-	var _ = _103_x
-	var _out137 *dbytes.Blk
-	var _ = _out137
-	_out137 = j.Lgm.Get(a)
-	_103_x = _out137
-	if _103_x != (*dbytes.Blk)(nil) {
+	var _97_x *dbytes.Blk
+	var _ = _97_x
+	var _out133 *dbytes.Blk
+	var _ = _out133
+	_out133 = j.Lgm.Get(a)
+	_97_x = _out133
+	if _97_x != (*dbytes.Blk)(nil) {
 		return b
 	}
-	var _out138 *dbytes.Blk
-	var _ = _out138
-	_out138 = j.Inm.Get(a)
-	_103_x = _out138
-	if _103_x != (*dbytes.Blk)(nil) {
+	var _out134 *dbytes.Blk
+	var _ = _out134
+	_out134 = j.Inm.Get(a)
+	_97_x = _out134
+	if _97_x != (*dbytes.Blk)(nil) {
 		return b
 	}
-	var _104_known bool
-	var _ = _104_known
-	var _105_v *dbytes.Blk
-	var _ = _105_v
-	var _out139 bool
-	var _ = _out139
-	var _out140 *dbytes.Blk
-	var _ = _out140
-	_out139, _out140 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_104_known = _out139
-	_105_v = _out140
-	if !_104_known {
+	var _98_known bool
+	var _ = _98_known
+	var _99_v *dbytes.Blk
+	var _ = _99_v
+	var _out135 bool
+	var _ = _out135
+	var _out136 *dbytes.Blk
+	var _ = _out136
+	_out135, _out136 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_98_known = _out135
+	_99_v = _out136
+	if !_98_known {
 		return b
 	}
-	var _106_set__ bool
-	var _ = _106_set__
-	_106_set__ = bits.Companion_Default___.BitOf(_105_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _106_set__ {
+	var _100_set__ bool
+	var _ = _100_set__
+	_100_set__ = bits.Companion_Default___.BitOf(_99_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _100_set__ {
 		return b
 	}
 	b = true
@@ -294,32 +294,32 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _107_x *dbytes.Blk
-	var _ = _107_x
-	var _out141 *dbytes.Blk
-	var _ = _out141
-	_out141 = j.Lgm.Get(a)
-	_107_x = _out141
-	if _107_x == (*dbytes.Blk)(nil) {
-		var _out142 *dbytes.Blk
-		var _ = _out142
-		_out142 = j.Inm.Get(a)
-		_107_x = _out142
+	var _101_x *dbytes.Blk
+	var _ = _101_x
+	var _out137 *dbytes.Blk
+	var _ = _out137
+	_out137 = j.Lgm.Get(a)
+	_101_x = _out137
+	if _101_x == (*dbytes.Blk)(nil) {
+		var _out138 *dbytes.Blk
+		var _ = _out138
+		_out138 = j.Inm.Get(a)
+		_101_x = _out138
 	}
-	if _107_x == (*dbytes.Blk)(nil) {
-		var _out143 *dbytes.Blk
-		var _ = _out143
-		_out143 = j.Cache.Get(a)
-		_107_x = _out143
+	if _101_x == (*dbytes.Blk)(nil) {
+		var _out139 *dbytes.Blk
+		var _ = _out139
+		_out139 = j.Cache.Get(a)
+		_101_x = _out139
 	}
-	known = _107_x != (*dbytes.Blk)(nil) /* dircomp */
+	known = _101_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
-		b = _107_x
+		b = _101_x
 	} else {
-		var _out144 *dbytes.Blk
-		var _ = _out144
-		_out144 = dbytes.ZeroBlk()
-		b = _out144
+		var _out140 *dbytes.Blk
+		var _ = _out140
+		_out140 = dbytes.ZeroBlk()
+		b = _out140
 	}
 	return known, b
 }
@@ -328,70 +328,70 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out145 *dlog.BMap
-	var _ = _out145
-	_out145 = dlog.NewBMap()
-	dir = _out145
-	var _out146 *dlog.BMap
-	var _ = _out146
-	_out146 = dlog.NewBMap()
-	ring = _out146
-	var _108_n uint64
-	var _ = _108_n
-	var _out147 uint64
-	var _ = _out147
-	_out147 = j.Running.Len()
-	_108_n = _out147
-	var _109_i uint64
-	var _ = _109_i
-	_109_i = uint64(0)
-	for _109_i < _108_n {
-		var _110_a uint64
-		var _ = _110_a
-		var _out148 uint64
-		var _ = _out148
-		_out148 = j.Running.AddrAt(_109_i)
-		_110_a = _out148
-		var _111_b *dbytes.Blk
-		var _ = _111_b
-		var _out149 *dbytes.Blk
-		var _ = _out149
-		_out149 = j.Running.BlkAt(_109_i)
-		_111_b = _out149
-		var _112_s bool
-		var _ = _112_s
-		var _out150 bool
-		var _ = _out150
-		_out150 = Companion_Default___.Straight(j, _110_a)
-		_112_s = _out150
-		if _112_s {
-			dir.Put(_110_a, _111_b)
+	var _out141 *dlog.BMap
+	var _ = _out141
+	_out141 = dlog.NewBMap()
+	dir = _out141
+	var _out142 *dlog.BMap
+	var _ = _out142
+	_out142 = dlog.NewBMap()
+	ring = _out142
+	var _102_n uint64
+	var _ = _102_n
+	var _out143 uint64
+	var _ = _out143
+	_out143 = j.Running.Len()
+	_102_n = _out143
+	var _103_i uint64
+	var _ = _103_i
+	_103_i = uint64(0)
+	for _103_i < _102_n {
+		var _104_a uint64
+		var _ = _104_a
+		var _out144 uint64
+		var _ = _out144
+		_out144 = j.Running.AddrAt(_103_i)
+		_104_a = _out144
+		var _105_b *dbytes.Blk
+		var _ = _105_b
+		var _out145 *dbytes.Blk
+		var _ = _out145
+		_out145 = j.Running.BlkAt(_103_i)
+		_105_b = _out145
+		var _106_s bool
+		var _ = _106_s
+		var _out146 bool
+		var _ = _out146
+		_out146 = Companion_Default___.Straight(j, _104_a)
+		_106_s = _out146
+		if _106_s {
+			dir.Put(_104_a, _105_b)
 		} else {
-			ring.Put(_110_a, _111_b)
+			ring.Put(_104_a, _105_b)
 		}
-		_109_i = _109_i + uint64(1)
+		_103_i = _103_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _113_n uint64
-	var _ = _113_n
-	var _out151 uint64
-	var _ = _out151
-	_out151 = dir.Len()
-	_113_n = _out151
-	var _114_i uint64
-	var _ = _114_i
-	_114_i = uint64(0)
-	for _114_i < _113_n {
-		var _115_a uint64
-		var _ = _115_a
-		var _out152 uint64
-		var _ = _out152
-		_out152 = dir.AddrAt(_114_i)
-		_115_a = _out152
-		j.Cache.Forget(_115_a)
-		_114_i = _114_i + uint64(1)
+	var _107_n uint64
+	var _ = _107_n
+	var _out147 uint64
+	var _ = _out147
+	_out147 = dir.Len()
+	_107_n = _out147
+	var _108_i uint64
+	var _ = _108_i
+	_108_i = uint64(0)
+	for _108_i < _107_n {
+		var _109_a uint64
+		var _ = _109_a
+		var _out148 uint64
+		var _ = _out148
+		_out148 = dir.AddrAt(_108_i)
+		_109_a = _out148
+		j.Cache.Forget(_109_a)
+		_108_i = _108_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -404,30 +404,30 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 	j.Ncl = j.Nvs
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _116_n uint64
-	var _ = _116_n
-	var _out153 uint64
-	var _ = _out153
-	_out153 = j.Cdm.Len()
-	_116_n = _out153
-	var _117_i uint64
-	var _ = _117_i
-	_117_i = uint64(0)
-	var _118_z *dbytes.Blk
-	var _ = _118_z
-	var _out154 *dbytes.Blk
-	var _ = _out154
-	_out154 = dbytes.ZeroBlk()
-	_118_z = _out154
-	for _117_i < _116_n {
-		var _119_a uint64
-		var _ = _119_a
-		var _out155 uint64
-		var _ = _out155
-		_out155 = j.Cdm.AddrAt(_117_i)
-		_119_a = _out155
-		j.Lho.Put(_119_a, _118_z)
-		_117_i = _117_i + uint64(1)
+	var _110_n uint64
+	var _ = _110_n
+	var _out149 uint64
+	var _ = _out149
+	_out149 = j.Cdm.Len()
+	_110_n = _out149
+	var _111_i uint64
+	var _ = _111_i
+	_111_i = uint64(0)
+	var _112_z *dbytes.Blk
+	var _ = _112_z
+	var _out150 *dbytes.Blk
+	var _ = _out150
+	_out150 = dbytes.ZeroBlk()
+	_112_z = _out150
+	for _111_i < _110_n {
+		var _113_a uint64
+		var _ = _113_a
+		var _out151 uint64
+		var _ = _out151
+		_out151 = j.Cdm.AddrAt(_111_i)
+		_113_a = _out151
+		j.Lho.Put(_113_a, _112_z)
+		_111_i = _111_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -435,45 +435,45 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal, c *dlog.Codes) {
-	var _120_n uint64
-	var _ = _120_n
+	var _114_n uint64
+	var _ = _114_n
+	var _out152 uint64
+	var _ = _out152
+	_out152 = j.Cgm.Len()
+	_114_n = _out152
+	var _115_e *dlog.BMap
+	var _ = _115_e
+	var _out153 *dlog.BMap
+	var _ = _out153
+	_out153 = dlog.NewBMap()
+	_115_e = _out153
+	var _116_f *dlog.BMap
+	var _ = _116_f
+	var _out154 *dlog.BMap
+	var _ = _out154
+	_out154 = dlog.NewBMap()
+	_116_f = _out154
+	var _117_ring *dlog.BMap
+	var _ = _117_ring
+	var _118_dir *dlog.BMap
+	var _ = _118_dir
+	_117_ring, _118_dir = j.Cgm, j.Cdm
+	var _119_l *dlog.BMap
+	var _ = _119_l
+	var _120_h uint64
+	var _ = _120_h
+	var _out155 *dlog.BMap
+	var _ = _out155
 	var _out156 uint64
 	var _ = _out156
-	_out156 = j.Cgm.Len()
-	_120_n = _out156
-	var _121_e *dlog.BMap
-	var _ = _121_e
-	var _out157 *dlog.BMap
-	var _ = _out157
-	_out157 = dlog.NewBMap()
-	_121_e = _out157
-	var _122_f *dlog.BMap
-	var _ = _122_f
-	var _out158 *dlog.BMap
-	var _ = _out158
-	_out158 = dlog.NewBMap()
-	_122_f = _out158
-	var _123_ring *dlog.BMap
-	var _ = _123_ring
-	var _124_dir *dlog.BMap
-	var _ = _124_dir
-	_123_ring, _124_dir = j.Cgm, j.Cdm
-	var _125_l *dlog.BMap
-	var _ = _125_l
-	var _126_h uint64
-	var _ = _126_h
-	var _out159 *dlog.BMap
-	var _ = _out159
-	var _out160 uint64
-	var _ = _out160
-	_out159, _out160 = Companion_Default___.FinishMaps(j, c)
-	_125_l = _out159
-	_126_h = _out160
-	Companion_Default___.FinishFields(j, _121_e, _122_f, _125_l, _120_n, _126_h)
+	_out155, _out156 = Companion_Default___.FinishMaps(j, c)
+	_119_l = _out155
+	_120_h = _out156
+	Companion_Default___.FinishFields(j, _115_e, _116_f, _119_l, _114_n, _120_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
-	_124_dir.Clear()
-	if _125_l != _123_ring {
-		_123_ring.Clear()
+	_118_dir.Clear()
+	if _119_l != _117_ring {
+		_117_ring.Clear()
 	}
 }
 func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
@@ -482,14 +482,14 @@ func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog
 	var h uint64 = 0
 	var _ = h
 	Companion_Default___.HoldDirect(j, c)
-	var _out161 *dlog.BMap
-	var _ = _out161
-	_out161 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	l = _out161
-	var _out162 uint64
-	var _ = _out162
-	_out162 = j.Cdm.Len()
-	h = _out162
+	var _out157 *dlog.BMap
+	var _ = _out157
+	_out157 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out157
+	var _out158 uint64
+	var _ = _out158
+	_out158 = j.Cdm.Len()
+	h = _out158
 	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

@@ -64,29 +64,29 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out191 bool
-	var _ = _out191
-	_out191 = journalpolicy.Companion_Default___.WantInstall(j)
-	ok = _out191
+	var _out187 bool
+	var _ = _out187
+	_out187 = journalpolicy.Companion_Default___.WantInstall(j)
+	ok = _out187
 	if ok {
 		Companion_Default___.FreezeLogged(j)
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
-	var _141_r *dlog.BMap
-	var _ = _141_r
-	var _out192 *dlog.BMap
-	var _ = _out192
-	_out192 = dlog.NewBMap()
-	_141_r = _out192
-	var _142_f *dlog.BMap
-	var _ = _142_f
-	var _out193 *dlog.BMap
-	var _ = _out193
-	_out193 = dlog.NewBMap()
-	_142_f = _out193
-	Companion_Default___.StartInstallFields(j, _141_r, _142_f)
+	var _135_r *dlog.BMap
+	var _ = _135_r
+	var _out188 *dlog.BMap
+	var _ = _out188
+	_out188 = dlog.NewBMap()
+	_135_r = _out188
+	var _136_f *dlog.BMap
+	var _ = _136_f
+	var _out189 *dlog.BMap
+	var _ = _out189
+	_out189 = dlog.NewBMap()
+	_136_f = _out189
+	Companion_Default___.StartInstallFields(j, _135_r, _136_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
 	j.Inm = j.Lgm
@@ -101,10 +101,10 @@ func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal,
 func (_this *CompanionStruct_Default___) InstSort(j *journalm.Journal) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out194 *ddisk.BList
-	var _ = _out194
-	_out194 = j.Inm.Sorted()
-	l = _out194
+	var _out190 *ddisk.BList
+	var _ = _out190
+	_out190 = j.Inm.Sorted()
+	l = _out190
 	j.Ins.List = l
 	return l
 }
@@ -113,19 +113,19 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _143_a uint64 = 0
-	var _ = _143_a
-	var _out195 uint64
-	var _ = _out195
-	var _out196 uint64
-	var _ = _out196
-	_out195, _out196 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_143_a = _out195
-	n = _out196
-	var _out197 bool
-	var _ = _out197
-	_out197 = j.D.WriteRun(_143_a, j.Ins.List, i, n)
-	ok = _out197
+	var _137_a uint64 = 0
+	var _ = _137_a
+	var _out191 uint64
+	var _ = _out191
+	var _out192 uint64
+	var _ = _out192
+	_out191, _out192 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
+	_137_a = _out191
+	n = _out192
+	var _out193 bool
+	var _ = _out193
+	_out193 = j.D.WriteRun(_137_a, j.Ins.List, i, n)
+	ok = _out193
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
@@ -139,22 +139,22 @@ func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.C
 	var _ = b
 	var i1 uint64 = 0
 	var _ = i1
-	var _out198 bool
+	var _out194 bool
+	var _ = _out194
+	var _out195 uint64
+	var _ = _out195
+	var _out196 uint64
+	var _ = _out196
+	var _out197 *dbytes.Blk
+	var _ = _out197
+	var _out198 uint64
 	var _ = _out198
-	var _out199 uint64
-	var _ = _out199
-	var _out200 uint64
-	var _ = _out200
-	var _out201 *dbytes.Blk
-	var _ = _out201
-	var _out202 uint64
-	var _ = _out202
-	_out198, _out199, _out200, _out201, _out202 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
-	ok = _out198
-	p = _out199
-	a = _out200
-	b = _out201
-	i1 = _out202
+	_out194, _out195, _out196, _out197, _out198 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
+	ok = _out194
+	p = _out195
+	a = _out196
+	b = _out197
+	i1 = _out198
 	if !ok {
 		j.Notes.Damaged(a)
 	}
@@ -167,16 +167,16 @@ func (_this *CompanionStruct_Default___) PageUp(j *journalm.Journal, c *dlog.Cod
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out203 bool
-	var _ = _out203
-	var _out204 uint64
-	var _ = _out204
-	var _out205 uint64
-	var _ = _out205
-	_out203, _out204, _out205 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
-	root = _out203
-	c0 = _out204
-	c1 = _out205
+	var _out199 bool
+	var _ = _out199
+	var _out200 uint64
+	var _ = _out200
+	var _out201 uint64
+	var _ = _out201
+	_out199, _out200, _out201 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
+	root = _out199
+	c0 = _out200
+	c1 = _out201
 	return root, c0, c1
 }
 func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, uint64) {
@@ -184,151 +184,144 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _144_version uint64 = 0
-	var _ = _144_version
-	var _out206 uint64
-	var _ = _out206
-	var _out207 uint64
-	var _ = _out207
-	var _out208 uint64
-	var _ = _out208
-	_out206, _out207, _out208 = j.Tree.Pages.Root()
-	_144_version = _out206
-	r0 = _out207
-	r1 = _out208
+	var _138_version uint64 = 0
+	var _ = _138_version
+	var _out202 uint64
+	var _ = _out202
+	var _out203 uint64
+	var _ = _out203
+	var _out204 uint64
+	var _ = _out204
+	_out202, _out203, _out204 = j.Tree.Pages.Root()
+	_138_version = _out202
+	r0 = _out203
+	r1 = _out204
 	return r0, r1
 }
 func (_this *CompanionStruct_Default___) PageWrite(j *journalm.Journal, p uint64, a uint64, b *dbytes.Blk) bool {
 	var ok bool = false
 	var _ = ok
-	var _out209 bool
-	var _ = _out209
-	_out209 = j.D.Write(a, b)
-	ok = _out209
+	var _out205 bool
+	var _ = _out205
+	_out205 = j.D.Write(a, b)
+	ok = _out205
 	return ok
 }
-func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) (bool, *dlog.Codes) {
-	var ok bool = false
-	var _ = ok
+func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out210 *dlog.Codes
-	var _ = _out210
-	_out210 = dlog.NewCodes()
-	c = _out210
-	ok = true
+	var _out206 *dlog.Codes
+	var _ = _out206
+	_out206 = dlog.NewCodes()
+	c = _out206
 	if j.Tree.Np == uint64(0) {
-		return ok, c
+		return c
 	}
 	treeofcodes.Companion_Default___.AddList(j.Tree, c, j.Ins.List)
 	Companion_Default___.HeldCodes(j, c)
 	c.Sort()
-	var _out211 bool
-	var _ = _out211
-	_out211 = treeofcodes.Companion_Default___.InOrder(j.Tree, c)
-	ok = _out211
-	return ok, c
+	return c
 }
 func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.Codes) {
-	var _145_n uint64
-	var _ = _145_n
-	var _out212 uint64
-	var _ = _out212
-	_out212 = j.Iho.Len()
-	_145_n = _out212
-	var _146_i uint64
-	var _ = _146_i
-	_146_i = uint64(0)
-	for _146_i < _145_n {
-		var _147_a uint64
-		var _ = _147_a
+	var _139_n uint64
+	var _ = _139_n
+	var _out207 uint64
+	var _ = _out207
+	_out207 = j.Iho.Len()
+	_139_n = _out207
+	var _140_i uint64
+	var _ = _140_i
+	_140_i = uint64(0)
+	for _140_i < _139_n {
+		var _141_a uint64
+		var _ = _141_a
+		var _out208 uint64
+		var _ = _out208
+		_out208 = j.Iho.AddrAt(_140_i)
+		_141_a = _out208
+		var _142_has bool
+		var _ = _142_has
+		var _143_c0 uint64
+		var _ = _143_c0
+		var _144_c1 uint64
+		var _ = _144_c1
+		var _145_v uint64
+		var _ = _145_v
+		var _146_r0 uint64
+		var _ = _146_r0
+		var _147_r1 uint64
+		var _ = _147_r1
+		var _out209 bool
+		var _ = _out209
+		var _out210 uint64
+		var _ = _out210
+		var _out211 uint64
+		var _ = _out211
+		var _out212 uint64
+		var _ = _out212
 		var _out213 uint64
 		var _ = _out213
-		_out213 = j.Iho.AddrAt(_146_i)
-		_147_a = _out213
-		var _148_has bool
-		var _ = _148_has
-		var _149_c0 uint64
-		var _ = _149_c0
-		var _150_c1 uint64
-		var _ = _150_c1
-		var _151_v uint64
-		var _ = _151_v
-		var _152_r0 uint64
-		var _ = _152_r0
-		var _153_r1 uint64
-		var _ = _153_r1
-		var _out214 bool
+		var _out214 uint64
 		var _ = _out214
-		var _out215 uint64
-		var _ = _out215
-		var _out216 uint64
-		var _ = _out216
-		var _out217 uint64
-		var _ = _out217
-		var _out218 uint64
-		var _ = _out218
-		var _out219 uint64
-		var _ = _out219
-		_out214, _out215, _out216, _out217, _out218, _out219 = j.Tree.Pages.Look(_147_a - j.Home)
-		_148_has = _out214
-		_149_c0 = _out215
-		_150_c1 = _out216
-		_151_v = _out217
-		_152_r0 = _out218
-		_153_r1 = _out219
-		c.Add(_147_a-j.Home, _149_c0, _150_c1)
-		_146_i = _146_i + uint64(1)
+		_out209, _out210, _out211, _out212, _out213, _out214 = j.Tree.Pages.Look(_141_a - j.Home)
+		_142_has = _out209
+		_143_c0 = _out210
+		_144_c1 = _out211
+		_145_v = _out212
+		_146_r0 = _out213
+		_147_r1 = _out214
+		c.Add(_141_a-j.Home, _143_c0, _144_c1)
+		_140_i = _140_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out220 bool
-	var _ = _out220
-	_out220 = j.D.Barrier()
-	ok = _out220
+	var _out215 bool
+	var _ = _out215
+	_out215 = j.D.Barrier()
+	ok = _out215
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _154_b *dbytes.Blk
-	var _ = _154_b
-	var _out221 *dbytes.Blk
-	var _ = _out221
-	_out221 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_154_b = _out221
-	var _155_a uint64
-	var _ = _155_a
-	_155_a = func() uint64 {
+	var _148_b *dbytes.Blk
+	var _ = _148_b
+	var _out216 *dbytes.Blk
+	var _ = _out216
+	_out216 = j.Seal.EncHdr(j.Ieq, r0, r1)
+	_148_b = _out216
+	var _149_a uint64
+	var _ = _149_a
+	_149_a = func() uint64 {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
 		return j.At
 	}()
-	var _out222 bool
-	var _ = _out222
-	_out222 = j.D.WriteSector(_155_a, _154_b)
-	ok = _out222
+	var _out217 bool
+	var _ = _out217
+	_out217 = j.D.WriteSector(_149_a, _148_b)
+	ok = _out217
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out223 bool
-	var _ = _out223
-	_out223 = j.D.Barrier()
-	ok = _out223
+	var _out218 bool
+	var _ = _out218
+	_out218 = j.D.Barrier()
+	ok = _out218
 	return ok
 }
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out224 bool
-	var _ = _out224
-	_out224 = Companion_Default___.BearsOurs(j)
-	ok = _out224
+	var _out219 bool
+	var _ = _out219
+	_out219 = Companion_Default___.BearsOurs(j)
+	ok = _out219
 	if !ok {
 		Companion_Default___.Halt(j)
 	}
@@ -337,46 +330,46 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 func (_this *CompanionStruct_Default___) BearsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _156_io bool = false
-	var _ = _156_io
-	var _157_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _157_b
-	var _out225 bool
-	var _ = _out225
-	var _out226 *dbytes.Blk
-	var _ = _out226
-	_out225, _out226 = j.D.Read(j.At)
-	_156_io = _out225
-	_157_b = _out226
-	var _158_is bool
-	var _ = _158_is
-	_158_is = false
-	if _156_io {
-		var _159_q uint64 = 0
-		var _ = _159_q
-		var _out227 bool
-		var _ = _out227
-		var _out228 uint64
-		var _ = _out228
-		_out227, _out228 = j.Seal.DecHdr(_157_b)
-		_158_is = _out227
-		_159_q = _out228
+	var _150_io bool = false
+	var _ = _150_io
+	var _151_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _151_b
+	var _out220 bool
+	var _ = _out220
+	var _out221 *dbytes.Blk
+	var _ = _out221
+	_out220, _out221 = j.D.Read(j.At)
+	_150_io = _out220
+	_151_b = _out221
+	var _152_is bool
+	var _ = _152_is
+	_152_is = false
+	if _150_io {
+		var _153_q uint64 = 0
+		var _ = _153_q
+		var _out222 bool
+		var _ = _out222
+		var _out223 uint64
+		var _ = _out223
+		_out222, _out223 = j.Seal.DecHdr(_151_b)
+		_152_is = _out222
+		_153_q = _out223
 	}
-	if !_158_is {
-		var _out229 bool
-		var _ = _out229
-		var _out230 *dbytes.Blk
-		var _ = _out230
-		_out229, _out230 = j.D.Read(j.Home - uint64(1))
-		_156_io = _out229
-		_157_b = _out230
+	if !_152_is {
+		var _out224 bool
+		var _ = _out224
+		var _out225 *dbytes.Blk
+		var _ = _out225
+		_out224, _out225 = j.D.Read(j.Home - uint64(1))
+		_150_io = _out224
+		_151_b = _out225
 	}
 	ok = true
-	if _156_io {
-		var _out231 bool
-		var _ = _out231
-		_out231 = j.Seal.Ours(_157_b)
-		ok = _out231
+	if _150_io {
+		var _out226 bool
+		var _ = _out226
+		_out226 = j.Seal.Ours(_151_b)
+		ok = _out226
 	}
 	return ok
 }
@@ -384,46 +377,46 @@ func (_this *CompanionStruct_Default___) Halt(j *journalm.Journal) {
 	j.D.Stop()
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
-	var _160_i uint64
-	var _ = _160_i
-	_160_i = j.Icnr
-	var _161_a uint64
-	var _ = _161_a
-	var _out232 uint64
-	var _ = _out232
-	_out232 = j.Ins.List.AddrAt(_160_i)
-	_161_a = _out232
-	var _162_b *dbytes.Blk
-	var _ = _162_b
-	var _out233 *dbytes.Blk
-	var _ = _out233
-	_out233 = j.Ins.List.BlkAt(_160_i)
-	_162_b = _out233
-	j.Cache.Put(_161_a, _162_b)
+	var _154_i uint64
+	var _ = _154_i
+	_154_i = j.Icnr
+	var _155_a uint64
+	var _ = _155_a
+	var _out227 uint64
+	var _ = _out227
+	_out227 = j.Ins.List.AddrAt(_154_i)
+	_155_a = _out227
+	var _156_b *dbytes.Blk
+	var _ = _156_b
+	var _out228 *dbytes.Blk
+	var _ = _out228
+	_out228 = j.Ins.List.BlkAt(_154_i)
+	_156_b = _out228
+	j.Cache.Put(_155_a, _156_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _163_was *dlog.BMap
-	var _ = _163_was
-	_163_was = j.Inm
+	var _157_was *dlog.BMap
+	var _ = _157_was
+	_157_was = j.Inm
 	Companion_Default___.Installed(j, c, r0, r1)
-	_163_was.Clear()
+	_157_was.Clear()
 }
 func (_this *CompanionStruct_Default___) Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _164_e *dlog.BMap
-	var _ = _164_e
-	var _out234 *dlog.BMap
-	var _ = _out234
-	_out234 = dlog.NewBMap()
-	_164_e = _out234
-	var _165_f *dlog.BMap
-	var _ = _165_f
-	var _out235 *dlog.BMap
-	var _ = _out235
-	_out235 = dlog.NewBMap()
-	_165_f = _out235
+	var _158_e *dlog.BMap
+	var _ = _158_e
+	var _out229 *dlog.BMap
+	var _ = _out229
+	_out229 = dlog.NewBMap()
+	_158_e = _out229
+	var _159_f *dlog.BMap
+	var _ = _159_f
+	var _out230 *dlog.BMap
+	var _ = _out230
+	_out230 = dlog.NewBMap()
+	_159_f = _out230
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
-	Companion_Default___.FinishInstallFields(j, _164_e, _165_f)
+	Companion_Default___.FinishInstallFields(j, _158_e, _159_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
 }
 func (_this *CompanionStruct_Default___) FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {

@@ -63,26 +63,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _127_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _127_b
-	var _128_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _128_l
-	var _129_dl *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _129_dl
-	var _out163 *dbytes.Blk
-	var _ = _out163
-	var _out164 *ddisk.BList
-	var _ = _out164
-	var _out165 *ddisk.BList
-	var _ = _out165
-	var _out166 *dlog.Codes
-	var _ = _out166
-	_out163, _out164, _out165, _out166 = Companion_Default___.Encode(j)
-	_127_b = _out163
-	_128_l = _out164
-	_129_dl = _out165
-	c = _out166
-	Companion_Default___.LogEncFields(j.Lg, _127_b, _128_l, _129_dl)
+	var _121_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _121_b
+	var _122_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _122_l
+	var _123_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _123_dl
+	var _out159 *dbytes.Blk
+	var _ = _out159
+	var _out160 *ddisk.BList
+	var _ = _out160
+	var _out161 *ddisk.BList
+	var _ = _out161
+	var _out162 *dlog.Codes
+	var _ = _out162
+	_out159, _out160, _out161, _out162 = Companion_Default___.Encode(j)
+	_121_b = _out159
+	_122_l = _out160
+	_123_dl = _out161
+	c = _out162
+	Companion_Default___.LogEncFields(j.Lg, _121_b, _122_l, _123_dl)
 	return c
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
@@ -94,21 +94,21 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Bl
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out167 *dbytes.Blk
-	var _ = _out167
-	var _out168 *dlog.Codes
-	var _ = _out168
-	_out167, _out168 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out167
-	c = _out168
-	var _out169 *ddisk.BList
-	var _ = _out169
-	_out169 = j.Cgm.List()
-	l = _out169
-	var _out170 *ddisk.BList
-	var _ = _out170
-	_out170 = j.Cdm.Sorted()
-	dl = _out170
+	var _out163 *dbytes.Blk
+	var _ = _out163
+	var _out164 *dlog.Codes
+	var _ = _out164
+	_out163, _out164 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out163
+	c = _out164
+	var _out165 *ddisk.BList
+	var _ = _out165
+	_out165 = j.Cgm.List()
+	l = _out165
+	var _out166 *ddisk.BList
+	var _ = _out166
+	_out166 = j.Cdm.Sorted()
+	dl = _out166
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -119,10 +119,10 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 func (_this *CompanionStruct_Default___) LogLen(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
-	var _out171 uint64
-	var _ = _out171
-	_out171 = j.Lg.Body.Len()
-	n = _out171
+	var _out167 uint64
+	var _ = _out167
+	_out167 = j.Lg.Body.Len()
+	n = _out167
 	return n
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -130,61 +130,61 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out172 uint64
-	var _ = _out172
-	_out172 = j.Lg.Body.Len()
-	n = _out172
-	var _130_m *dlog.BMap
-	var _ = _130_m
-	var _out173 *dlog.BMap
-	var _ = _out173
-	_out173 = dlog.NewBMap()
-	_130_m = _out173
-	_130_m.Put(uint64(0), j.Lg.Desc)
-	var _131_i uint64
-	var _ = _131_i
-	_131_i = uint64(0)
-	for _131_i < n {
-		var _132_b *dbytes.Blk
-		var _ = _132_b
-		var _out174 *dbytes.Blk
-		var _ = _out174
-		_out174 = j.Lg.Body.BlkAt(_131_i)
-		_132_b = _out174
-		_130_m.Put(_131_i+uint64(1), _132_b)
-		_131_i = _131_i + uint64(1)
+	var _out168 uint64
+	var _ = _out168
+	_out168 = j.Lg.Body.Len()
+	n = _out168
+	var _124_m *dlog.BMap
+	var _ = _124_m
+	var _out169 *dlog.BMap
+	var _ = _out169
+	_out169 = dlog.NewBMap()
+	_124_m = _out169
+	_124_m.Put(uint64(0), j.Lg.Desc)
+	var _125_i uint64
+	var _ = _125_i
+	_125_i = uint64(0)
+	for _125_i < n {
+		var _126_b *dbytes.Blk
+		var _ = _126_b
+		var _out170 *dbytes.Blk
+		var _ = _out170
+		_out170 = j.Lg.Body.BlkAt(_125_i)
+		_126_b = _out170
+		_124_m.Put(_125_i+uint64(1), _126_b)
+		_125_i = _125_i + uint64(1)
 	}
-	var _out175 *ddisk.BList
-	var _ = _out175
-	_out175 = _130_m.List()
-	l = _out175
-	_130_m.Clear()
+	var _out171 *ddisk.BList
+	var _ = _out171
+	_out171 = _124_m.List()
+	l = _out171
+	_124_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _133_l *ddisk.BList
-	var _ = _133_l
-	var _134_n uint64
-	var _ = _134_n
-	var _out176 *ddisk.BList
-	var _ = _out176
-	var _out177 uint64
-	var _ = _out177
-	_out176, _out177 = Companion_Default___.UnitList(j)
-	_133_l = _out176
-	_134_n = _out177
-	var _135_s uint64
-	var _ = _135_s
-	var _out178 uint64
-	var _ = _out178
-	_out178 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_135_s = _out178
-	var _out179 bool
-	var _ = _out179
-	_out179 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_135_s, _133_l, uint64(0), uint64(1)+_134_n)
-	ok = _out179
+	var _127_l *ddisk.BList
+	var _ = _127_l
+	var _128_n uint64
+	var _ = _128_n
+	var _out172 *ddisk.BList
+	var _ = _out172
+	var _out173 uint64
+	var _ = _out173
+	_out172, _out173 = Companion_Default___.UnitList(j)
+	_127_l = _out172
+	_128_n = _out173
+	var _129_s uint64
+	var _ = _129_s
+	var _out174 uint64
+	var _ = _out174
+	_out174 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_129_s = _out174
+	var _out175 bool
+	var _ = _out175
+	_out175 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_129_s, _127_l, uint64(0), uint64(1)+_128_n)
+	ok = _out175
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -192,23 +192,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _136_len uint64
-	var _ = _136_len
-	var _out180 uint64
-	var _ = _out180
-	_out180 = j.Lg.Body.Len()
-	_136_len = _out180
-	n = _136_len - i
-	var _137_s uint64
-	var _ = _137_s
-	var _out181 uint64
-	var _ = _out181
-	_out181 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_137_s = _out181
-	if n > j.Nr-_137_s {
-		n = j.Nr - _137_s
+	var _130_len uint64
+	var _ = _130_len
+	var _out176 uint64
+	var _ = _out176
+	_out176 = j.Lg.Body.Len()
+	_130_len = _out176
+	n = _130_len - i
+	var _131_s uint64
+	var _ = _131_s
+	var _out177 uint64
+	var _ = _out177
+	_out177 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_131_s = _out177
+	if n > j.Nr-_131_s {
+		n = j.Nr - _131_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _137_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _131_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -216,19 +216,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _138_a uint64 = 0
-	var _ = _138_a
-	var _out182 uint64
-	var _ = _out182
-	var _out183 uint64
-	var _ = _out183
-	_out182, _out183 = Companion_Default___.DataRun(j, i)
-	_138_a = _out182
-	n = _out183
-	var _out184 bool
-	var _ = _out184
-	_out184 = j.D.WriteRun(_138_a, j.Lg.Body, i, n)
-	ok = _out184
+	var _132_a uint64 = 0
+	var _ = _132_a
+	var _out178 uint64
+	var _ = _out178
+	var _out179 uint64
+	var _ = _out179
+	_out178, _out179 = Companion_Default___.DataRun(j, i)
+	_132_a = _out178
+	n = _out179
+	var _out180 bool
+	var _ = _out180
+	_out180 = j.D.WriteRun(_132_a, j.Lg.Body, i, n)
+	ok = _out180
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -236,43 +236,43 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _139_a uint64 = 0
-	var _ = _139_a
-	var _out185 uint64
-	var _ = _out185
-	var _out186 uint64
-	var _ = _out186
-	_out185, _out186 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_139_a = _out185
-	n = _out186
-	var _out187 bool
-	var _ = _out187
-	_out187 = j.D.WriteRun(_139_a, j.Lg.Dirs, i, n)
-	ok = _out187
+	var _133_a uint64 = 0
+	var _ = _133_a
+	var _out181 uint64
+	var _ = _out181
+	var _out182 uint64
+	var _ = _out182
+	_out181, _out182 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_133_a = _out181
+	n = _out182
+	var _out183 bool
+	var _ = _out183
+	_out183 = j.D.WriteRun(_133_a, j.Lg.Dirs, i, n)
+	ok = _out183
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _140_s uint64
-	var _ = _140_s
-	var _out188 uint64
-	var _ = _out188
-	_out188 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_140_s = _out188
-	var _out189 bool
-	var _ = _out189
-	_out189 = j.D.Write(j.At+uint64(1)+uint64(16)*_140_s, j.Lg.Desc)
-	ok = _out189
+	var _134_s uint64
+	var _ = _134_s
+	var _out184 uint64
+	var _ = _out184
+	_out184 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_134_s = _out184
+	var _out185 bool
+	var _ = _out185
+	_out185 = j.D.Write(j.At+uint64(1)+uint64(16)*_134_s, j.Lg.Desc)
+	ok = _out185
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out190 bool
-	var _ = _out190
-	_out190 = j.D.Barrier()
-	ok = _out190
+	var _out186 bool
+	var _ = _out186
+	_out186 = j.D.Barrier()
+	ok = _out186
 	return ok
 }
 

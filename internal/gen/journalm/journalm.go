@@ -240,13 +240,13 @@ func (_this type_Journal_) String() string {
 	return "journalm.Journal"
 }
 func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, cache0 *dlog.Cache, tree0 *treeofcodes.Tree, n uint64, at0 uint64, nd0 uint64, nr0 uint64, bit0 uint64, flo0 uint64, fhi0 uint64, q uint64, maxPin0 uint64, instAt0 uint64, ins0 *Installer) {
-	var _54_nt *dlog.Notes
-	var _ = _54_nt
-	var _out90 *dlog.Notes
-	var _ = _out90
-	_out90 = dlog.NewNotes()
-	_54_nt = _out90
-	_this.Notes = _54_nt
+	var _48_nt *dlog.Notes
+	var _ = _48_nt
+	var _out86 *dlog.Notes
+	var _ = _out86
+	_out86 = dlog.NewNotes()
+	_48_nt = _out86
+	_this.Notes = _48_nt
 	var _nw0 = New_Logger_()
 	var _ = _nw0
 	_nw0.Ctor__()
@@ -267,55 +267,55 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Home = at0 + uint64(2) + uint64(16)*nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
-	var _55_m1 *dlog.BMap
-	var _ = _55_m1
+	var _49_m1 *dlog.BMap
+	var _ = _49_m1
+	var _out87 *dlog.BMap
+	var _ = _out87
+	_out87 = dlog.NewBMap()
+	_49_m1 = _out87
+	var _50_m2 *dlog.BMap
+	var _ = _50_m2
+	var _out88 *dlog.BMap
+	var _ = _out88
+	_out88 = dlog.NewBMap()
+	_50_m2 = _out88
+	var _51_m3 *dlog.BMap
+	var _ = _51_m3
+	var _out89 *dlog.BMap
+	var _ = _out89
+	_out89 = dlog.NewBMap()
+	_51_m3 = _out89
+	var _52_m4 *dlog.BMap
+	var _ = _52_m4
+	var _out90 *dlog.BMap
+	var _ = _out90
+	_out90 = dlog.NewBMap()
+	_52_m4 = _out90
+	var _53_m5 *dlog.BMap
+	var _ = _53_m5
 	var _out91 *dlog.BMap
 	var _ = _out91
 	_out91 = dlog.NewBMap()
-	_55_m1 = _out91
-	var _56_m2 *dlog.BMap
-	var _ = _56_m2
+	_53_m5 = _out91
+	var _54_m6 *dlog.BMap
+	var _ = _54_m6
 	var _out92 *dlog.BMap
 	var _ = _out92
 	_out92 = dlog.NewBMap()
-	_56_m2 = _out92
-	var _57_m3 *dlog.BMap
-	var _ = _57_m3
+	_54_m6 = _out92
+	var _55_m7 *dlog.BMap
+	var _ = _55_m7
 	var _out93 *dlog.BMap
 	var _ = _out93
 	_out93 = dlog.NewBMap()
-	_57_m3 = _out93
-	var _58_m4 *dlog.BMap
-	var _ = _58_m4
-	var _out94 *dlog.BMap
-	var _ = _out94
-	_out94 = dlog.NewBMap()
-	_58_m4 = _out94
-	var _59_m5 *dlog.BMap
-	var _ = _59_m5
-	var _out95 *dlog.BMap
-	var _ = _out95
-	_out95 = dlog.NewBMap()
-	_59_m5 = _out95
-	var _60_m6 *dlog.BMap
-	var _ = _60_m6
-	var _out96 *dlog.BMap
-	var _ = _out96
-	_out96 = dlog.NewBMap()
-	_60_m6 = _out96
-	var _61_m7 *dlog.BMap
-	var _ = _61_m7
-	var _out97 *dlog.BMap
-	var _ = _out97
-	_out97 = dlog.NewBMap()
-	_61_m7 = _out97
-	_this.Running = _55_m1
-	_this.Lgm = _56_m2
-	_this.Cgm = _57_m3
-	_this.Inm = _58_m4
-	_this.Cdm = _59_m5
-	_this.Lho = _60_m6
-	_this.Iho = _61_m7
+	_55_m7 = _out93
+	_this.Running = _49_m1
+	_this.Lgm = _50_m2
+	_this.Cgm = _51_m3
+	_this.Inm = _52_m4
+	_this.Cdm = _53_m5
+	_this.Lho = _54_m6
+	_this.Iho = _55_m7
 	_this.Icnr = uint64(0)
 	_this.Hq = q
 	_this.Eq = q

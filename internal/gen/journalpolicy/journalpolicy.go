@@ -88,35 +88,35 @@ func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 func (_this *CompanionStruct_Default___) WantCommit(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _62_k uint64
-	var _ = _62_k
-	var _out98 uint64
-	var _ = _out98
-	_out98 = j.Running.Len()
-	_62_k = _out98
-	var _63_want uint64
-	var _ = _63_want
-	var _out99 uint64
-	var _ = _out99
-	_out99 = j.Notes.Get(Companion_Default___.NWant())
-	_63_want = _out99
-	var _64_stop uint64
-	var _ = _64_stop
-	var _out100 uint64
-	var _ = _out100
-	_out100 = j.Notes.Get(Companion_Default___.NStop())
-	_64_stop = _out100
-	b = _62_k > uint64(0) && (_63_want > j.Ncl || _62_k >= uint64(250) || _64_stop != uint64(0))
+	var _56_k uint64
+	var _ = _56_k
+	var _out94 uint64
+	var _ = _out94
+	_out94 = j.Running.Len()
+	_56_k = _out94
+	var _57_want uint64
+	var _ = _57_want
+	var _out95 uint64
+	var _ = _out95
+	_out95 = j.Notes.Get(Companion_Default___.NWant())
+	_57_want = _out95
+	var _58_stop uint64
+	var _ = _58_stop
+	var _out96 uint64
+	var _ = _out96
+	_out96 = j.Notes.Get(Companion_Default___.NStop())
+	_58_stop = _out96
+	b = _56_k > uint64(0) && (_57_want > j.Ncl || _56_k >= uint64(250) || _58_stop != uint64(0))
 	return b
 }
 func (_this *CompanionStruct_Default___) Want(j *journalm.Journal, n uint64) {
-	var _65_want uint64
-	var _ = _65_want
-	var _out101 uint64
-	var _ = _out101
-	_out101 = j.Notes.Get(Companion_Default___.NWant())
-	_65_want = _out101
-	if _65_want < n {
+	var _59_want uint64
+	var _ = _59_want
+	var _out97 uint64
+	var _ = _out97
+	_out97 = j.Notes.Get(Companion_Default___.NWant())
+	_59_want = _out97
+	if _59_want < n {
 		j.Notes.Set(Companion_Default___.NWant(), n)
 	}
 }
@@ -141,31 +141,31 @@ func (_this *CompanionStruct_Default___) SetStop(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _66_stop uint64
-	var _ = _66_stop
-	var _out102 uint64
-	var _ = _out102
-	_out102 = j.Notes.Get(Companion_Default___.NStop())
-	_66_stop = _out102
-	b = _66_stop == uint64(0) && !j.Failed
+	var _60_stop uint64
+	var _ = _60_stop
+	var _out98 uint64
+	var _ = _out98
+	_out98 = j.Notes.Get(Companion_Default___.NStop())
+	_60_stop = _out98
+	b = _60_stop == uint64(0) && !j.Failed
 	return b
 }
 func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 	var due bool = false
 	var _ = due
-	var _67_n uint64
-	var _ = _67_n
-	var _out103 uint64
-	var _ = _out103
-	_out103 = j.Cdm.Len()
-	_67_n = _out103
-	var _68_age uint64
-	var _ = _68_age
-	var _out104 uint64
-	var _ = _out104
-	_out104 = j.Notes.Get(Companion_Default___.NAge())
-	_68_age = _out104
-	due = _67_n > uint64(0) && _68_age >= Companion_Default___.LookAfter()
+	var _61_n uint64
+	var _ = _61_n
+	var _out99 uint64
+	var _ = _out99
+	_out99 = j.Cdm.Len()
+	_61_n = _out99
+	var _62_age uint64
+	var _ = _62_age
+	var _out100 uint64
+	var _ = _out100
+	_out100 = j.Notes.Get(Companion_Default___.NAge())
+	_62_age = _out100
+	due = _61_n > uint64(0) && _62_age >= Companion_Default___.LookAfter()
 	if due {
 		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
 	}
@@ -188,27 +188,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _69_parity uint64
-	var _ = _69_parity
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Notes.Get(Companion_Default___.NParity())
-	_69_parity = _out105
+	var _63_parity uint64
+	var _ = _63_parity
+	var _out101 uint64
+	var _ = _out101
+	_out101 = j.Notes.Get(Companion_Default___.NParity())
+	_63_parity = _out101
 	if n <= j.Ncl {
-		_69_parity = uint64(1) - _69_parity%uint64(2)
+		_63_parity = uint64(1) - _63_parity%uint64(2)
 	} else {
-		var _70_w uint64
-		var _ = _70_w
-		var _out106 uint64
-		var _ = _out106
-		_out106 = j.Notes.Get(Companion_Default___.NWaiters())
-		_70_w = _out106
-		if _70_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _70_w+uint64(1))
+		var _64_w uint64
+		var _ = _64_w
+		var _out102 uint64
+		var _ = _out102
+		_out102 = j.Notes.Get(Companion_Default___.NWaiters())
+		_64_w = _out102
+		if _64_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _64_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _69_parity%uint64(2) == uint64(0) {
+		if _63_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -216,72 +216,72 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _71_parity uint64
-	var _ = _71_parity
-	var _out107 uint64
-	var _ = _out107
-	_out107 = j.Notes.Get(Companion_Default___.NParity())
-	_71_parity = _out107
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_71_parity%uint64(2))
+	var _65_parity uint64
+	var _ = _65_parity
+	var _out103 uint64
+	var _ = _out103
+	_out103 = j.Notes.Get(Companion_Default___.NParity())
+	_65_parity = _out103
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_65_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _72_parity uint64
-	var _ = _72_parity
+	var _66_parity uint64
+	var _ = _66_parity
+	var _out104 uint64
+	var _ = _out104
+	_out104 = j.Notes.Get(Companion_Default___.NParity())
+	_66_parity = _out104
+	var _67_w uint64
+	var _ = _67_w
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Notes.Get(Companion_Default___.NWaiters())
+	_67_w = _out105
+	var _68_groups uint64
+	var _ = _68_groups
+	var _out106 uint64
+	var _ = _out106
+	_out106 = j.Notes.Get(Companion_Default___.NGroups())
+	_68_groups = _out106
+	if _68_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _68_groups+uint64(1))
+	}
+	var _69_even bool
+	var _ = _69_even
+	_69_even = _66_parity%uint64(2) == uint64(0)
+	var _70_k uint64
+	var _ = _70_k
+	var _out107 uint64
+	var _ = _out107
+	_out107 = j.Lgm.Len()
+	_70_k = _out107
+	var _71_h uint64
+	var _ = _71_h
 	var _out108 uint64
 	var _ = _out108
-	_out108 = j.Notes.Get(Companion_Default___.NParity())
-	_72_parity = _out108
-	var _73_w uint64
-	var _ = _73_w
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Notes.Get(Companion_Default___.NWaiters())
-	_73_w = _out109
-	var _74_groups uint64
-	var _ = _74_groups
-	var _out110 uint64
-	var _ = _out110
-	_out110 = j.Notes.Get(Companion_Default___.NGroups())
-	_74_groups = _out110
-	if _74_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _74_groups+uint64(1))
-	}
-	var _75_even bool
-	var _ = _75_even
-	_75_even = _72_parity%uint64(2) == uint64(0)
-	var _76_k uint64
-	var _ = _76_k
-	var _out111 uint64
-	var _ = _out111
-	_out111 = j.Lgm.Len()
-	_76_k = _out111
-	var _77_h uint64
-	var _ = _77_h
-	var _out112 uint64
-	var _ = _out112
-	_out112 = j.Lho.Len()
-	_77_h = _out112
-	if _76_k >= j.InstAt || _77_h >= Companion_Default___.HoldMax() {
+	_out108 = j.Lho.Len()
+	_71_h = _out108
+	if _70_k >= j.InstAt || _71_h >= Companion_Default___.HoldMax() {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _78_more bool
-	var _ = _78_more
-	var _out113 bool
-	var _ = _out113
-	_out113 = Companion_Default___.WantCommit(j)
-	_78_more = _out113
-	if _78_more {
-		if _73_w == uint64(0) {
+	var _72_more bool
+	var _ = _72_more
+	var _out109 bool
+	var _ = _out109
+	_out109 = Companion_Default___.WantCommit(j)
+	_72_more = _out109
+	if _72_more {
+		if _67_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-		} else if _75_even {
+		} else if _69_even {
 			j.Mu.WakeOne(uint32(2))
 		} else {
 			j.Mu.WakeOne(uint32(3))
 		}
 	}
-	if _75_even {
+	if _69_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
@@ -290,39 +290,39 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _79_k uint64
-	var _ = _79_k
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Lgm.Len()
-	_79_k = _out114
-	var _80_h uint64
-	var _ = _80_h
-	var _out115 uint64
-	var _ = _out115
-	_out115 = j.Lho.Len()
-	_80_h = _out115
-	var _81_urge uint64
-	var _ = _81_urge
-	var _out116 uint64
-	var _ = _out116
-	_out116 = j.Notes.Get(Companion_Default___.NUrge())
-	_81_urge = _out116
-	b = !j.Failed && (_79_k > uint64(0) || _80_h > uint64(0)) && (_81_urge != uint64(0) || _79_k >= j.InstAt || _80_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	var _73_k uint64
+	var _ = _73_k
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Lgm.Len()
+	_73_k = _out110
+	var _74_h uint64
+	var _ = _74_h
+	var _out111 uint64
+	var _ = _out111
+	_out111 = j.Lho.Len()
+	_74_h = _out111
+	var _75_urge uint64
+	var _ = _75_urge
+	var _out112 uint64
+	var _ = _out112
+	_out112 = j.Notes.Get(Companion_Default___.NUrge())
+	_75_urge = _out112
+	b = !j.Failed && (_73_k > uint64(0) || _74_h > uint64(0)) && (_75_urge != uint64(0) || _73_k >= j.InstAt || _74_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _82_n uint64
-	var _ = _82_n
-	var _out117 uint64
-	var _ = _out117
-	_out117 = j.Notes.Get(Companion_Default___.NInstalls())
-	_82_n = _out117
-	if _82_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _82_n+uint64(1))
+	var _76_n uint64
+	var _ = _76_n
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Notes.Get(Companion_Default___.NInstalls())
+	_76_n = _out113
+	if _76_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _76_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -330,37 +330,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _83_r uint64
-	var _ = _83_r
+	var _77_r uint64
+	var _ = _77_r
+	var _out114 uint64
+	var _ = _out114
+	_out114 = j.Running.Len()
+	_77_r = _out114
+	var _78_c uint64
+	var _ = _78_c
+	var _out115 uint64
+	var _ = _out115
+	_out115 = j.Cgm.Len()
+	_78_c = _out115
+	var _79_h uint64
+	var _ = _79_h
+	var _out116 uint64
+	var _ = _out116
+	_out116 = j.Cdm.Len()
+	_79_h = _out116
+	var _80_l uint64
+	var _ = _80_l
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Lgm.Len()
+	_80_l = _out117
+	var _81_i uint64
+	var _ = _81_i
 	var _out118 uint64
 	var _ = _out118
-	_out118 = j.Running.Len()
-	_83_r = _out118
-	var _84_c uint64
-	var _ = _84_c
-	var _out119 uint64
-	var _ = _out119
-	_out119 = j.Cgm.Len()
-	_84_c = _out119
-	var _85_h uint64
-	var _ = _85_h
-	var _out120 uint64
-	var _ = _out120
-	_out120 = j.Cdm.Len()
-	_85_h = _out120
-	var _86_l uint64
-	var _ = _86_l
-	var _out121 uint64
-	var _ = _out121
-	_out121 = j.Lgm.Len()
-	_86_l = _out121
-	var _87_i uint64
-	var _ = _87_i
-	var _out122 uint64
-	var _ = _out122
-	_out122 = j.Inm.Len()
-	_87_i = _out122
-	b = _83_r == uint64(0) && _84_c == uint64(0) && _85_h == uint64(0) && _86_l == uint64(0) && _87_i == uint64(0)
+	_out118 = j.Inm.Len()
+	_81_i = _out118
+	b = _77_r == uint64(0) && _78_c == uint64(0) && _79_h == uint64(0) && _80_l == uint64(0) && _81_i == uint64(0)
 	return b
 }
 

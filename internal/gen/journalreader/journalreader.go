@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out236 *dbytes.Blk
-	var _ = _out236
-	_out236 = j.Running.Get(a)
-	b = _out236
+	var _out231 *dbytes.Blk
+	var _ = _out231
+	_out231 = j.Running.Get(a)
+	b = _out231
 	if b == (*dbytes.Blk)(nil) {
-		var _out237 *dbytes.Blk
-		var _ = _out237
-		_out237 = j.Cgm.Get(a)
-		b = _out237
+		var _out232 *dbytes.Blk
+		var _ = _out232
+		_out232 = j.Cgm.Get(a)
+		b = _out232
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out238 *dbytes.Blk
-		var _ = _out238
-		_out238 = j.Cdm.Get(a)
-		b = _out238
+		var _out233 *dbytes.Blk
+		var _ = _out233
+		_out233 = j.Cdm.Get(a)
+		b = _out233
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out239 *dbytes.Blk
-		var _ = _out239
-		_out239 = j.Lgm.Get(a)
-		b = _out239
+		var _out234 *dbytes.Blk
+		var _ = _out234
+		_out234 = j.Lgm.Get(a)
+		b = _out234
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out240 *dbytes.Blk
-		var _ = _out240
-		_out240 = j.Inm.Get(a)
-		b = _out240
+		var _out235 *dbytes.Blk
+		var _ = _out235
+		_out235 = j.Inm.Get(a)
+		b = _out235
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out241 *dbytes.Blk
-		var _ = _out241
-		_out241 = j.Cache.Get(a)
-		b = _out241
+		var _out236 *dbytes.Blk
+		var _ = _out236
+		_out236 = j.Cache.Get(a)
+		b = _out236
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out242 bool
-		var _ = _out242
-		var _out243 *ddisk.BList
-		var _ = _out243
-		_out242, _out243 = j.D.ReadAny(a, n)
-		ok = _out242
-		l = _out243
+		var _out237 bool
+		var _ = _out237
+		var _out238 *ddisk.BList
+		var _ = _out238
+		_out237, _out238 = j.D.ReadAny(a, n)
+		ok = _out237
+		l = _out238
 		return ok, l
 	}
-	var _out244 bool
-	var _ = _out244
-	var _out245 *ddisk.BList
-	var _ = _out245
-	_out244, _out245 = j.D.ReadRun(a, n)
-	ok = _out244
-	l = _out245
+	var _out239 bool
+	var _ = _out239
+	var _out240 *ddisk.BList
+	var _ = _out240
+	_out239, _out240 = j.D.ReadRun(a, n)
+	ok = _out239
+	l = _out240
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _166_n uint64
-	var _ = _166_n
-	var _out246 uint64
-	var _ = _out246
-	_out246 = l.Len()
-	_166_n = _out246
+	var _160_n uint64
+	var _ = _160_n
+	var _out241 uint64
+	var _ = _out241
+	_out241 = l.Len()
+	_160_n = _out241
 	m = i
 	bad = a
-	for m < _166_n {
-		var _167_b *dbytes.Blk
-		var _ = _167_b
-		var _out247 *dbytes.Blk
-		var _ = _out247
-		_out247 = l.BlkAt(m)
-		_167_b = _out247
-		var _168_ok bool = false
-		var _ = _168_ok
-		var _out248 bool
-		var _ = _out248
-		var _out249 uint64
-		var _ = _out249
-		_out248, _out249 = Companion_Default___.CheckOne(j, a+m, _167_b, t)
-		_168_ok = _out248
-		bad = _out249
-		if !_168_ok {
+	for m < _160_n {
+		var _161_b *dbytes.Blk
+		var _ = _161_b
+		var _out242 *dbytes.Blk
+		var _ = _out242
+		_out242 = l.BlkAt(m)
+		_161_b = _out242
+		var _162_ok bool = false
+		var _ = _162_ok
+		var _out243 bool
+		var _ = _out243
+		var _out244 uint64
+		var _ = _out244
+		_out243, _out244 = Companion_Default___.CheckOne(j, a+m, _161_b, t)
+		_162_ok = _out243
+		bad = _out244
+		if !_162_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out250 bool
-	var _ = _out250
-	var _out251 uint64
-	var _ = _out251
-	_out250, _out251 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out250
-	bad = _out251
+	var _out245 bool
+	var _ = _out245
+	var _out246 uint64
+	var _ = _out246
+	_out245, _out246 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out245
+	bad = _out246
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _169_b *dbytes.Blk
-	var _ = _169_b
-	var _170_t2 uint64
-	var _ = _170_t2
-	var _out252 *dbytes.Blk
-	var _ = _out252
-	var _out253 uint64
-	var _ = _out253
-	_out252, _out253 = Companion_Default___.Lookup(j, a)
-	_169_b = _out252
-	_170_t2 = _out253
-	damaged = _169_b == (*dbytes.Blk)(nil) && t == _170_t2
+	var _163_b *dbytes.Blk
+	var _ = _163_b
+	var _164_t2 uint64
+	var _ = _164_t2
+	var _out247 *dbytes.Blk
+	var _ = _out247
+	var _out248 uint64
+	var _ = _out248
+	_out247, _out248 = Companion_Default___.Lookup(j, a)
+	_163_b = _out247
+	_164_t2 = _out248
+	damaged = _163_b == (*dbytes.Blk)(nil) && t == _164_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _171_t2 uint64 = 0
-	var _ = _171_t2
-	var _out254 *dbytes.Blk
-	var _ = _out254
-	var _out255 uint64
-	var _ = _out255
-	_out254, _out255 = Companion_Default___.Lookup(j, a)
-	b = _out254
-	_171_t2 = _out255
-	if b == (*dbytes.Blk)(nil) && t == _171_t2 {
+	var _165_t2 uint64 = 0
+	var _ = _165_t2
+	var _out249 *dbytes.Blk
+	var _ = _out249
+	var _out250 uint64
+	var _ = _out250
+	_out249, _out250 = Companion_Default___.Lookup(j, a)
+	b = _out249
+	_165_t2 = _out250
+	if b == (*dbytes.Blk)(nil) && t == _165_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _216_b *dbytes.Blk
-	var _ = _216_b
-	var _out363 *dbytes.Blk
-	var _ = _out363
-	_out363 = j.Running.Get(a)
-	_216_b = _out363
-	if _216_b == (*dbytes.Blk)(nil) {
-		var _out364 *dbytes.Blk
-		var _ = _out364
-		_out364 = j.Cgm.Get(a)
-		_216_b = _out364
+	var _210_b *dbytes.Blk
+	var _ = _210_b
+	var _out357 *dbytes.Blk
+	var _ = _out357
+	_out357 = j.Running.Get(a)
+	_210_b = _out357
+	if _210_b == (*dbytes.Blk)(nil) {
+		var _out358 *dbytes.Blk
+		var _ = _out358
+		_out358 = j.Cgm.Get(a)
+		_210_b = _out358
 	}
-	if _216_b == (*dbytes.Blk)(nil) {
-		var _out365 *dbytes.Blk
-		var _ = _out365
-		_out365 = j.Cdm.Get(a)
-		_216_b = _out365
+	if _210_b == (*dbytes.Blk)(nil) {
+		var _out359 *dbytes.Blk
+		var _ = _out359
+		_out359 = j.Cdm.Get(a)
+		_210_b = _out359
 	}
-	if _216_b == (*dbytes.Blk)(nil) {
-		var _out366 *dbytes.Blk
-		var _ = _out366
-		_out366 = j.Lgm.Get(a)
-		_216_b = _out366
+	if _210_b == (*dbytes.Blk)(nil) {
+		var _out360 *dbytes.Blk
+		var _ = _out360
+		_out360 = j.Lgm.Get(a)
+		_210_b = _out360
 	}
-	if _216_b == (*dbytes.Blk)(nil) {
-		var _out367 *dbytes.Blk
-		var _ = _out367
-		_out367 = j.Inm.Get(a)
-		_216_b = _out367
+	if _210_b == (*dbytes.Blk)(nil) {
+		var _out361 *dbytes.Blk
+		var _ = _out361
+		_out361 = j.Inm.Get(a)
+		_210_b = _out361
 	}
-	is = _216_b != (*dbytes.Blk)(nil) /* dircomp */
+	is = _210_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _217_pending bool
-	var _ = _217_pending
-	var _out368 bool
-	var _ = _out368
-	_out368 = Companion_Default___.IsPending(j, a)
-	_217_pending = _out368
-	if _217_pending {
+	var _211_pending bool
+	var _ = _211_pending
+	var _out362 bool
+	var _ = _out362
+	_out362 = Companion_Default___.IsPending(j, a)
+	_211_pending = _out362
+	if _211_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _218_b *dbytes.Blk
-	var _ = _218_b
-	var _out369 *dbytes.Blk
-	var _ = _out369
-	_out369 = j.Cache.Get(a)
-	_218_b = _out369
+	var _212_b *dbytes.Blk
+	var _ = _212_b
+	var _out363 *dbytes.Blk
+	var _ = _out363
+	_out363 = j.Cache.Get(a)
+	_212_b = _out363
 	st = func() uint32 {
-		if _218_b != (*dbytes.Blk)(nil) && bad == a {
+		if _212_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out370 bool
-	var _ = _out370
-	var _out371 *dbytes.Blk
-	var _ = _out371
-	var _out372 bool
-	var _ = _out372
-	var _out373 bool
-	var _ = _out373
-	var _out374 uint64
-	var _ = _out374
-	_out370, _out371, _out372, _out373, _out374 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out370
-	b = _out371
-	mem = _out372
-	blank = _out373
-	bad = _out374
+	var _out364 bool
+	var _ = _out364
+	var _out365 *dbytes.Blk
+	var _ = _out365
+	var _out366 bool
+	var _ = _out366
+	var _out367 bool
+	var _ = _out367
+	var _out368 uint64
+	var _ = _out368
+	_out364, _out365, _out366, _out367, _out368 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out364
+	b = _out365
+	mem = _out366
+	blank = _out367
+	bad = _out368
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _219_version uint64
-	var _ = _219_version
-	var _220_r0 uint64
-	var _ = _220_r0
-	var _221_r1 uint64
-	var _ = _221_r1
-	var _out375 uint64
-	var _ = _out375
-	var _out376 uint64
-	var _ = _out376
-	var _out377 uint64
-	var _ = _out377
-	_out375, _out376, _out377 = t.Pages.Root()
-	_219_version = _out375
-	_220_r0 = _out376
-	_221_r1 = _out377
-	var _222_place uint64 = 0
-	var _ = _222_place
-	var _223_c0 uint64
-	var _ = _223_c0
-	var _224_c1 uint64
-	var _ = _224_c1
-	_223_c0, _224_c1 = _220_r0, _221_r1
+	var _213_version uint64
+	var _ = _213_version
+	var _214_r0 uint64
+	var _ = _214_r0
+	var _215_r1 uint64
+	var _ = _215_r1
+	var _out369 uint64
+	var _ = _out369
+	var _out370 uint64
+	var _ = _out370
+	var _out371 uint64
+	var _ = _out371
+	_out369, _out370, _out371 = t.Pages.Root()
+	_213_version = _out369
+	_214_r0 = _out370
+	_215_r1 = _out371
+	var _216_place uint64 = 0
+	var _ = _216_place
+	var _217_c0 uint64
+	var _ = _217_c0
+	var _218_c1 uint64
+	var _ = _218_c1
+	_217_c0, _218_c1 = _214_r0, _215_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _225_q uint64
-		var _ = _225_q
-		_225_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out378 bool
-		var _ = _out378
-		var _out379 *dbytes.Blk
-		var _ = _out379
-		var _out380 uint64
-		var _ = _out380
-		var _out381 uint64
-		var _ = _out381
-		_out378, _out379, _out380, _out381 = treeofcodes.Companion_Default___.Page(t, _225_q, _219_version, _220_r0, _221_r1)
-		ok = _out378
-		b = _out379
-		_222_place = _out380
-		bad = _out381
+		var _219_q uint64
+		var _ = _219_q
+		_219_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out372 bool
+		var _ = _out372
+		var _out373 *dbytes.Blk
+		var _ = _out373
+		var _out374 uint64
+		var _ = _out374
+		var _out375 uint64
+		var _ = _out375
+		_out372, _out373, _out374, _out375 = treeofcodes.Companion_Default___.Page(t, _219_q, _213_version, _214_r0, _215_r1)
+		ok = _out372
+		b = _out373
+		_216_place = _out374
+		bad = _out375
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out382 uint64
-		var _ = _out382
-		var _out383 uint64
-		var _ = _out383
-		_out382, _out383 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_223_c0 = _out382
-		_224_c1 = _out383
+		var _out376 uint64
+		var _ = _out376
+		var _out377 uint64
+		var _ = _out377
+		_out376, _out377 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_217_c0 = _out376
+		_218_c1 = _out377
 	}
 	bad = p
-	blank = _223_c0 == uint64(0) && _224_c1 == uint64(0)
-	var _out384 bool
-	var _ = _out384
-	var _out385 *dbytes.Blk
-	var _ = _out385
-	var _out386 uint64
-	var _ = _out386
-	_out384, _out385, _out386 = treeofcodes.Companion_Default___.Load(t, p, _223_c0, _224_c1)
-	ok = _out384
-	b = _out385
-	_222_place = _out386
+	blank = _217_c0 == uint64(0) && _218_c1 == uint64(0)
+	var _out378 bool
+	var _ = _out378
+	var _out379 *dbytes.Blk
+	var _ = _out379
+	var _out380 uint64
+	var _ = _out380
+	_out378, _out379, _out380 = treeofcodes.Companion_Default___.Load(t, p, _217_c0, _218_c1)
+	ok = _out378
+	b = _out379
+	_216_place = _out380
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _226_c *dbytes.Blk
-	var _ = _226_c
-	var _out387 *dbytes.Blk
-	var _ = _out387
-	_out387 = t.Pages.Get(_219_version, p)
-	_226_c = _out387
-	mem = _226_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _220_c *dbytes.Blk
+	var _ = _220_c
+	var _out381 *dbytes.Blk
+	var _ = _out381
+	_out381 = t.Pages.Get(_213_version, p)
+	_220_c = _out381
+	mem = _220_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _227_t uint64
-	var _ = _227_t
-	var _out388 uint64
-	var _ = _out388
-	_out388 = journalscrub.Companion_Default___.Ticket(j)
-	_227_t = _out388
+	var _221_t uint64
+	var _ = _221_t
+	var _out382 uint64
+	var _ = _out382
+	_out382 = journalscrub.Companion_Default___.Ticket(j)
+	_221_t = _out382
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _228_ok bool
-	var _ = _228_ok
-	var _229_l *ddisk.BList
-	var _ = _229_l
-	var _out389 bool
-	var _ = _out389
-	var _out390 *ddisk.BList
-	var _ = _out390
-	_out389, _out390 = journalreader.Companion_Default___.ReadHome(j, a, n, _227_t)
-	_228_ok = _out389
-	_229_l = _out390
-	if !_228_ok {
-		var _out391 uint32
-		var _ = _out391
-		_out391 = Companion_Default___.Judge(j, a, _227_t, a, true)
-		st = _out391
+	var _222_ok bool
+	var _ = _222_ok
+	var _223_l *ddisk.BList
+	var _ = _223_l
+	var _out383 bool
+	var _ = _out383
+	var _out384 *ddisk.BList
+	var _ = _out384
+	_out383, _out384 = journalreader.Companion_Default___.ReadHome(j, a, n, _221_t)
+	_222_ok = _out383
+	_223_l = _out384
+	if !_222_ok {
+		var _out385 uint32
+		var _ = _out385
+		_out385 = Companion_Default___.Judge(j, a, _221_t, a, true)
+		st = _out385
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _230_k uint64 = 0
-		var _ = _230_k
-		var _out392 uint32
-		var _ = _out392
-		var _out393 uint64
-		var _ = _out393
-		var _out394 uint64
-		var _ = _out394
-		_out392, _out393, _out394 = Companion_Default___.ScrubOn(j, a, _229_l, m, _227_t)
-		st = _out392
-		_230_k = _out393
-		bad = _out394
-		good = good + (_230_k - m)
-		m = _230_k
+		var _224_k uint64 = 0
+		var _ = _224_k
+		var _out386 uint32
+		var _ = _out386
+		var _out387 uint64
+		var _ = _out387
+		var _out388 uint64
+		var _ = _out388
+		_out386, _out387, _out388 = Companion_Default___.ScrubOn(j, a, _223_l, m, _221_t)
+		st = _out386
+		_224_k = _out387
+		bad = _out388
+		good = good + (_224_k - m)
+		m = _224_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out395 uint64
-	var _ = _out395
-	var _out396 uint64
-	var _ = _out396
-	_out395, _out396 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out395
-	bad = _out396
+	var _out389 uint64
+	var _ = _out389
+	var _out390 uint64
+	var _ = _out390
+	_out389, _out390 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out389
+	bad = _out390
 	st = journalscrub.Companion_Default___.SGood()
-	var _231_n uint64
-	var _ = _231_n
-	var _out397 uint64
-	var _ = _out397
-	_out397 = l.Len()
-	_231_n = _out397
-	if m < _231_n {
-		var _out398 uint32
-		var _ = _out398
-		_out398 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out398
+	var _225_n uint64
+	var _ = _225_n
+	var _out391 uint64
+	var _ = _out391
+	_out391 = l.Len()
+	_225_n = _out391
+	if m < _225_n {
+		var _out392 uint32
+		var _ = _out392
+		_out392 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out392
 	}
 	return st, m, bad
 }
@@ -170,16 +170,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	var _ = st
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out399 uint32
-	var _ = _out399
-	_out399 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out399
+	var _out393 uint32
+	var _ = _out393
+	_out393 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out393
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out400 uint32
-		var _ = _out400
-		_out400 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out400
+		var _out394 uint32
+		var _ = _out394
+		_out394 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out394
 	}
 	return st
 }
@@ -187,22 +187,22 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _232_ours bool
-	var _ = _232_ours
-	var _out401 bool
-	var _ = _out401
-	_out401 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_232_ours = _out401
+	var _226_ours bool
+	var _ = _226_ours
+	var _out395 bool
+	var _ = _out395
+	_out395 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_226_ours = _out395
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out402 uint32
-	var _ = _out402
-	_out402 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out402
-	var _out403 uint32
-	var _ = _out403
-	_out403 = journalscrub.Companion_Default___.Tell(j, st, _232_ours, unread, bad)
-	st = _out403
+	var _out396 uint32
+	var _ = _out396
+	_out396 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out396
+	var _out397 uint32
+	var _ = _out397
+	_out397 = journalscrub.Companion_Default___.Tell(j, st, _226_ours, unread, bad)
+	st = _out397
 	j.Mu.Unlock()
 	return st
 }
@@ -215,42 +215,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _233_t uint64
-	var _ = _233_t
-	var _out404 uint64
-	var _ = _out404
-	_out404 = journalscrub.Companion_Default___.Ticket(j)
-	_233_t = _out404
+	var _227_t uint64
+	var _ = _227_t
+	var _out398 uint64
+	var _ = _out398
+	_out398 = journalscrub.Companion_Default___.Ticket(j)
+	_227_t = _out398
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _234_ok bool = false
-	var _ = _234_ok
-	var _235_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _235_b
-	var _236_mem bool = false
-	var _ = _236_mem
-	var _out405 bool
-	var _ = _out405
-	var _out406 *dbytes.Blk
-	var _ = _out406
-	var _out407 bool
-	var _ = _out407
-	var _out408 bool
-	var _ = _out408
-	var _out409 uint64
-	var _ = _out409
-	_out405, _out406, _out407, _out408, _out409 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_234_ok = _out405
-	_235_b = _out406
-	_236_mem = _out407
-	blank = _out408
-	bad = _out409
+	var _228_ok bool = false
+	var _ = _228_ok
+	var _229_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _229_b
+	var _230_mem bool = false
+	var _ = _230_mem
+	var _out399 bool
+	var _ = _out399
+	var _out400 *dbytes.Blk
+	var _ = _out400
+	var _out401 bool
+	var _ = _out401
+	var _out402 bool
+	var _ = _out402
+	var _out403 uint64
+	var _ = _out403
+	_out399, _out400, _out401, _out402, _out403 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_228_ok = _out399
+	_229_b = _out400
+	_230_mem = _out401
+	blank = _out402
+	bad = _out403
 	st = journalscrub.Companion_Default___.SGood()
-	if !_234_ok {
-		var _out410 uint32
-		var _ = _out410
-		_out410 = Companion_Default___.SentencePage(j, _233_t, _236_mem, bad)
-		st = _out410
+	if !_228_ok {
+		var _out404 uint32
+		var _ = _out404
+		_out404 = Companion_Default___.SentencePage(j, _227_t, _230_mem, bad)
+		st = _out404
 	}
 	return st, blank, bad
 }
@@ -258,22 +258,22 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _237_ours bool
-	var _ = _237_ours
-	var _out411 bool
-	var _ = _out411
-	_out411 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_237_ours = _out411
+	var _231_ours bool
+	var _ = _231_ours
+	var _out405 bool
+	var _ = _out405
+	_out405 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_231_ours = _out405
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out412 uint32
-	var _ = _out412
-	_out412 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out412
-	var _out413 uint32
-	var _ = _out413
-	_out413 = journalscrub.Companion_Default___.Tell(j, st, _237_ours, false, bad)
-	st = _out413
+	var _out406 uint32
+	var _ = _out406
+	_out406 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out406
+	var _out407 uint32
+	var _ = _out407
+	_out407 = journalscrub.Companion_Default___.Tell(j, st, _231_ours, false, bad)
+	st = _out407
 	j.Mu.Unlock()
 	return st
 }

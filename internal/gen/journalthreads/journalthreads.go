@@ -72,39 +72,39 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _172_l *ddisk.BList
-	var _ = _172_l
-	_172_l = j.Lg.Dirs
-	var _173_n uint64
-	var _ = _173_n
-	var _out256 uint64
-	var _ = _out256
-	_out256 = _172_l.Len()
-	_173_n = _out256
-	var _174_i uint64
-	var _ = _174_i
-	_174_i = uint64(0)
+	var _166_l *ddisk.BList
+	var _ = _166_l
+	_166_l = j.Lg.Dirs
+	var _167_n uint64
+	var _ = _167_n
+	var _out251 uint64
+	var _ = _out251
+	_out251 = _166_l.Len()
+	_167_n = _out251
+	var _168_i uint64
+	var _ = _168_i
+	_168_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
-		var _out257 bool
-		var _ = _out257
-		_out257 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out257
+		var _out252 bool
+		var _ = _out252
+		_out252 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out252
 	}
-	for ok && _174_i < _173_n {
+	for ok && _168_i < _167_n {
 		Companion_Default___.LYield(j)
-		var _175_m uint64 = 0
-		var _ = _175_m
-		var _out258 bool
-		var _ = _out258
-		var _out259 uint64
-		var _ = _out259
-		_out258, _out259 = journallogger.Companion_Default___.DirWrite(j, _174_i)
-		ok = _out258
-		_175_m = _out259
+		var _169_m uint64 = 0
+		var _ = _169_m
+		var _out253 bool
+		var _ = _out253
+		var _out254 uint64
+		var _ = _out254
+		_out253, _out254 = journallogger.Companion_Default___.DirWrite(j, _168_i)
+		ok = _out253
+		_169_m = _out254
 		if ok {
-			_174_i = _174_i + _175_m
+			_168_i = _168_i + _169_m
 		}
 	}
 	return ok
@@ -112,23 +112,23 @@ func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look b
 func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _176_i uint64
-	var _ = _176_i
-	_176_i = uint64(0)
+	var _170_i uint64
+	var _ = _170_i
+	_170_i = uint64(0)
 	ok = true
-	for ok && _176_i < n {
+	for ok && _170_i < n {
 		Companion_Default___.LYield(j)
-		var _177_m uint64 = 0
-		var _ = _177_m
-		var _out260 bool
-		var _ = _out260
-		var _out261 uint64
-		var _ = _out261
-		_out260, _out261 = journallogger.Companion_Default___.LogWrite(j, _176_i)
-		ok = _out260
-		_177_m = _out261
+		var _171_m uint64 = 0
+		var _ = _171_m
+		var _out255 bool
+		var _ = _out255
+		var _out256 uint64
+		var _ = _out256
+		_out255, _out256 = journallogger.Companion_Default___.LogWrite(j, _170_i)
+		ok = _out255
+		_171_m = _out256
 		if ok {
-			_176_i = _176_i + _177_m
+			_170_i = _170_i + _171_m
 		}
 	}
 	return ok
@@ -137,78 +137,78 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _178_n uint64
-	var _ = _178_n
-	var _out262 uint64
-	var _ = _out262
-	_out262 = journallogger.Companion_Default___.LogLen(j)
-	_178_n = _out262
-	if _178_n <= uint64(15) {
-		var _out263 bool
-		var _ = _out263
-		_out263 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out263
+	var _172_n uint64
+	var _ = _172_n
+	var _out257 uint64
+	var _ = _out257
+	_out257 = journallogger.Companion_Default___.LogLen(j)
+	_172_n = _out257
+	if _172_n <= uint64(15) {
+		var _out258 bool
+		var _ = _out258
+		_out258 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out258
 		return ok
 	}
-	var _out264 bool
-	var _ = _out264
-	_out264 = Companion_Default___.WriteRing(j, _178_n)
-	ok = _out264
+	var _out259 bool
+	var _ = _out259
+	_out259 = Companion_Default___.WriteRing(j, _172_n)
+	ok = _out259
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out265 bool
-	var _ = _out265
-	_out265 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out265
+	var _out260 bool
+	var _ = _out260
+	_out260 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out260
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out266 bool
-	var _ = _out266
-	_out266 = Companion_Default___.WriteRecord(j)
-	ok = _out266
+	var _out261 bool
+	var _ = _out261
+	_out261 = Companion_Default___.WriteRecord(j)
+	ok = _out261
 	if !ok {
 		return ok
 	}
-	var _out267 bool
-	var _ = _out267
-	_out267 = Companion_Default___.WriteDirect(j, look)
-	ok = _out267
+	var _out262 bool
+	var _ = _out262
+	_out262 = Companion_Default___.WriteDirect(j, look)
+	ok = _out262
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out268 bool
-	var _ = _out268
-	_out268 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out268
+	var _out263 bool
+	var _ = _out263
+	_out263 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out263
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _179_look bool
-	var _ = _179_look
-	var _out269 bool
-	var _ = _out269
-	_out269 = journalpolicy.Companion_Default___.LookDue(j)
-	_179_look = _out269
+	var _173_look bool
+	var _ = _173_look
+	var _out264 bool
+	var _ = _out264
+	_out264 = journalpolicy.Companion_Default___.LookDue(j)
+	_173_look = _out264
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _180_cs *dlog.Codes
-	var _ = _180_cs
-	var _out270 *dlog.Codes
-	var _ = _out270
-	_out270 = journallogger.Companion_Default___.LogEnc(j)
-	_180_cs = _out270
-	var _out271 bool
-	var _ = _out271
-	_out271 = Companion_Default___.WriteGroup(j, _179_look)
-	ok = _out271
+	var _174_cs *dlog.Codes
+	var _ = _174_cs
+	var _out265 *dlog.Codes
+	var _ = _out265
+	_out265 = journallogger.Companion_Default___.LogEnc(j)
+	_174_cs = _out265
+	var _out266 bool
+	var _ = _out266
+	_out266 = Companion_Default___.WriteGroup(j, _173_look)
+	ok = _out266
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok || j.Trims >= uint64(4611686018427322368) {
@@ -216,53 +216,53 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.FinishCommit(j, _180_cs)
+	journalcommit.Companion_Default___.FinishCommit(j, _174_cs)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _181_alive bool
-	var _ = _181_alive
-	var _out272 bool
-	var _ = _out272
-	_out272 = journalpolicy.Companion_Default___.Alive(j)
-	_181_alive = _out272
-	for _181_alive {
-		var _182_go bool
-		var _ = _182_go
-		var _out273 bool
-		var _ = _out273
-		_out273 = journalcommit.Companion_Default___.StartCommit(j)
-		_182_go = _out273
-		if _182_go {
-			var _183_ok bool
-			var _ = _183_ok
-			var _out274 bool
-			var _ = _out274
-			_out274 = Companion_Default___.LogGroup(j)
-			_183_ok = _out274
+	var _175_alive bool
+	var _ = _175_alive
+	var _out267 bool
+	var _ = _out267
+	_out267 = journalpolicy.Companion_Default___.Alive(j)
+	_175_alive = _out267
+	for _175_alive {
+		var _176_go bool
+		var _ = _176_go
+		var _out268 bool
+		var _ = _out268
+		_out268 = journalcommit.Companion_Default___.StartCommit(j)
+		_176_go = _out268
+		if _176_go {
+			var _177_ok bool
+			var _ = _177_ok
+			var _out269 bool
+			var _ = _out269
+			_out269 = Companion_Default___.LogGroup(j)
+			_177_ok = _out269
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out275 bool
-		var _ = _out275
-		_out275 = journalpolicy.Companion_Default___.Alive(j)
-		_181_alive = _out275
+		var _out270 bool
+		var _ = _out270
+		_out270 = journalpolicy.Companion_Default___.Alive(j)
+		_175_alive = _out270
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _184_i uint64
-	var _ = _184_i
-	_184_i = uint64(0)
-	for _184_i < n {
+	var _178_i uint64
+	var _ = _178_i
+	_178_i = uint64(0)
+	for _178_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_184_i = _184_i + uint64(1)
-		if _184_i%uint64(128) == uint64(0) {
+		_178_i = _178_i + uint64(1)
+		if _178_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			j.Mu.Lock()
 			Companion_Default___.IYield(j)
@@ -281,51 +281,49 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out276 bool
-	var _ = _out276
-	var _out277 *dlog.Codes
-	var _ = _out277
-	_out276, _out277 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	ok = _out276
-	c = _out277
+	var _out271 *dlog.Codes
+	var _ = _out271
+	_out271 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	c = _out271
+	ok = true
 	Companion_Default___.IYield(j)
-	var _out278 uint64
-	var _ = _out278
-	var _out279 uint64
-	var _ = _out279
-	_out278, _out279 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out278
-	r1 = _out279
-	if j.Tree.Np == uint64(0) || !ok {
+	var _out272 uint64
+	var _ = _out272
+	var _out273 uint64
+	var _ = _out273
+	_out272, _out273 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out272
+	r1 = _out273
+	if j.Tree.Np == uint64(0) {
 		return ok, c, r0, r1
 	}
-	var _185_i uint64
-	var _ = _185_i
-	_185_i = uint64(0)
-	var _186_n uint64
-	var _ = _186_n
-	var _out280 uint64
-	var _ = _out280
-	_out280 = c.Len()
-	_186_n = _out280
-	for ok && _185_i < _186_n {
-		var _out281 bool
-		var _ = _out281
-		var _out282 uint64
-		var _ = _out282
-		var _out283 uint64
-		var _ = _out283
-		var _out284 uint64
-		var _ = _out284
-		_out281, _out282, _out283, _out284 = Companion_Default___.WritePage(j, c, _185_i, r0, r1)
-		ok = _out281
-		_185_i = _out282
-		r0 = _out283
-		r1 = _out284
-		var _out285 uint64
-		var _ = _out285
-		_out285 = c.Len()
-		_186_n = _out285
+	var _179_i uint64
+	var _ = _179_i
+	_179_i = uint64(0)
+	var _180_n uint64
+	var _ = _180_n
+	var _out274 uint64
+	var _ = _out274
+	_out274 = c.Len()
+	_180_n = _out274
+	for ok && _179_i < _180_n {
+		var _out275 bool
+		var _ = _out275
+		var _out276 uint64
+		var _ = _out276
+		var _out277 uint64
+		var _ = _out277
+		var _out278 uint64
+		var _ = _out278
+		_out275, _out276, _out277, _out278 = Companion_Default___.WritePage(j, c, _179_i, r0, r1)
+		ok = _out275
+		_179_i = _out276
+		r0 = _out277
+		r1 = _out278
+		var _out279 uint64
+		var _ = _out279
+		_out279 = c.Len()
+		_180_n = _out279
 	}
 	return ok, c, r0, r1
 }
@@ -340,58 +338,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _187_p uint64 = 0
-	var _ = _187_p
-	var _188_a uint64 = 0
-	var _ = _188_a
-	var _189_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _189_b
+	var _181_p uint64 = 0
+	var _ = _181_p
+	var _182_a uint64 = 0
+	var _ = _182_a
+	var _183_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _183_b
+	var _out280 bool
+	var _ = _out280
+	var _out281 uint64
+	var _ = _out281
+	var _out282 uint64
+	var _ = _out282
+	var _out283 *dbytes.Blk
+	var _ = _out283
+	var _out284 uint64
+	var _ = _out284
+	_out280, _out281, _out282, _out283, _out284 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out280
+	_181_p = _out281
+	_182_a = _out282
+	_183_b = _out283
+	i1 = _out284
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _out285 bool
+	var _ = _out285
+	_out285 = journalinstaller.Companion_Default___.PageWrite(j, _181_p, _182_a, _183_b)
+	ok = _out285
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _184_root bool
+	var _ = _184_root
+	var _185_c0 uint64
+	var _ = _185_c0
+	var _186_c1 uint64
+	var _ = _186_c1
 	var _out286 bool
 	var _ = _out286
 	var _out287 uint64
 	var _ = _out287
 	var _out288 uint64
 	var _ = _out288
-	var _out289 *dbytes.Blk
-	var _ = _out289
-	var _out290 uint64
-	var _ = _out290
-	_out286, _out287, _out288, _out289, _out290 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out286
-	_187_p = _out287
-	_188_a = _out288
-	_189_b = _out289
-	i1 = _out290
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out291 bool
-	var _ = _out291
-	_out291 = journalinstaller.Companion_Default___.PageWrite(j, _187_p, _188_a, _189_b)
-	ok = _out291
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _190_root bool
-	var _ = _190_root
-	var _191_c0 uint64
-	var _ = _191_c0
-	var _192_c1 uint64
-	var _ = _192_c1
-	var _out292 bool
-	var _ = _out292
-	var _out293 uint64
-	var _ = _out293
-	var _out294 uint64
-	var _ = _out294
-	_out292, _out293, _out294 = journalinstaller.Companion_Default___.PageUp(j, c, _187_p, _189_b)
-	_190_root = _out292
-	_191_c0 = _out293
-	_192_c1 = _out294
-	if _190_root {
-		r0, r1 = _191_c0, _192_c1
+	_out286, _out287, _out288 = journalinstaller.Companion_Default___.PageUp(j, c, _181_p, _183_b)
+	_184_root = _out286
+	_185_c0 = _out287
+	_186_c1 = _out288
+	if _184_root {
+		r0, r1 = _185_c0, _186_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -408,66 +406,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out295 *dlog.Codes
-	var _ = _out295
-	_out295 = dlog.NewCodes()
-	c = _out295
+	var _out289 *dlog.Codes
+	var _ = _out289
+	_out289 = dlog.NewCodes()
+	c = _out289
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out296 *ddisk.BList
-	var _ = _out296
-	_out296 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out296
+	var _out290 *ddisk.BList
+	var _ = _out290
+	_out290 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out290
 	Companion_Default___.IYield(j)
-	var _out297 bool
-	var _ = _out297
-	_out297 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out297
-	var _out298 uint64
-	var _ = _out298
-	_out298 = l.Len()
-	n = _out298
-	var _193_i uint64
-	var _ = _193_i
-	_193_i = uint64(0)
-	for ok && _193_i < n {
+	var _out291 bool
+	var _ = _out291
+	_out291 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out291
+	var _out292 uint64
+	var _ = _out292
+	_out292 = l.Len()
+	n = _out292
+	var _187_i uint64
+	var _ = _187_i
+	_187_i = uint64(0)
+	for ok && _187_i < n {
 		Companion_Default___.IYield(j)
-		var _194_m uint64 = 0
-		var _ = _194_m
-		var _out299 bool
-		var _ = _out299
-		var _out300 uint64
-		var _ = _out300
-		_out299, _out300 = journalinstaller.Companion_Default___.InstWrite(j, _193_i)
-		ok = _out299
-		_194_m = _out300
+		var _188_m uint64 = 0
+		var _ = _188_m
+		var _out293 bool
+		var _ = _out293
+		var _out294 uint64
+		var _ = _out294
+		_out293, _out294 = journalinstaller.Companion_Default___.InstWrite(j, _187_i)
+		ok = _out293
+		_188_m = _out294
 		if ok {
-			_193_i = _193_i + _194_m
+			_187_i = _187_i + _188_m
 		}
 	}
 	if ok {
-		var _out301 bool
-		var _ = _out301
-		var _out302 *dlog.Codes
-		var _ = _out302
-		var _out303 uint64
-		var _ = _out303
-		var _out304 uint64
-		var _ = _out304
-		_out301, _out302, _out303, _out304 = Companion_Default___.WritePages(j)
-		ok = _out301
-		c = _out302
-		r0 = _out303
-		r1 = _out304
+		var _out295 bool
+		var _ = _out295
+		var _out296 *dlog.Codes
+		var _ = _out296
+		var _out297 uint64
+		var _ = _out297
+		var _out298 uint64
+		var _ = _out298
+		_out295, _out296, _out297, _out298 = Companion_Default___.WritePages(j)
+		ok = _out295
+		c = _out296
+		r0 = _out297
+		r1 = _out298
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out305 bool
-		var _ = _out305
-		_out305 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out305
+		var _out299 bool
+		var _ = _out299
+		_out299 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out299
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -484,152 +482,152 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
+	var _out300 bool
+	var _ = _out300
+	var _out301 *ddisk.BList
+	var _ = _out301
+	var _out302 uint64
+	var _ = _out302
+	var _out303 *dlog.Codes
+	var _ = _out303
+	var _out304 uint64
+	var _ = _out304
+	var _out305 uint64
+	var _ = _out305
+	_out300, _out301, _out302, _out303, _out304, _out305 = Companion_Default___.WriteHome(j)
+	ok = _out300
+	l = _out301
+	n = _out302
+	c = _out303
+	r0 = _out304
+	r1 = _out305
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
 	var _out306 bool
 	var _ = _out306
-	var _out307 *ddisk.BList
-	var _ = _out307
-	var _out308 uint64
-	var _ = _out308
-	var _out309 *dlog.Codes
-	var _ = _out309
-	var _out310 uint64
-	var _ = _out310
-	var _out311 uint64
-	var _ = _out311
-	_out306, _out307, _out308, _out309, _out310, _out311 = Companion_Default___.WriteHome(j)
+	_out306 = Companion_Default___.WriteHeader(j, false, r0, r1)
 	ok = _out306
-	l = _out307
-	n = _out308
-	c = _out309
-	r0 = _out310
-	r1 = _out311
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out312 bool
-	var _ = _out312
-	_out312 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out312
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out313 bool
-	var _ = _out313
-	_out313 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out313
+	var _out307 bool
+	var _ = _out307
+	_out307 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out307
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out314 bool
-	var _ = _out314
-	_out314 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out314
+	var _out308 bool
+	var _ = _out308
+	_out308 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out308
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out315 bool
-	var _ = _out315
-	_out315 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out315
+	var _out309 bool
+	var _ = _out309
+	_out309 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out309
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out316 bool
-	var _ = _out316
-	_out316 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out316
+	var _out310 bool
+	var _ = _out310
+	_out310 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out310
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _195_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _195_l
-	var _196_n uint64 = 0
-	var _ = _196_n
-	var _197_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _197_c
-	var _198_r0 uint64 = 0
-	var _ = _198_r0
-	var _199_r1 uint64 = 0
-	var _ = _199_r1
-	var _out317 bool
-	var _ = _out317
-	var _out318 *ddisk.BList
-	var _ = _out318
-	var _out319 uint64
-	var _ = _out319
-	var _out320 *dlog.Codes
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	var _out322 uint64
-	var _ = _out322
-	_out317, _out318, _out319, _out320, _out321, _out322 = Companion_Default___.WriteInst(j)
-	ok = _out317
-	_195_l = _out318
-	_196_n = _out319
-	_197_c = _out320
-	_198_r0 = _out321
-	_199_r1 = _out322
+	var _189_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _189_l
+	var _190_n uint64 = 0
+	var _ = _190_n
+	var _191_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _191_c
+	var _192_r0 uint64 = 0
+	var _ = _192_r0
+	var _193_r1 uint64 = 0
+	var _ = _193_r1
+	var _out311 bool
+	var _ = _out311
+	var _out312 *ddisk.BList
+	var _ = _out312
+	var _out313 uint64
+	var _ = _out313
+	var _out314 *dlog.Codes
+	var _ = _out314
+	var _out315 uint64
+	var _ = _out315
+	var _out316 uint64
+	var _ = _out316
+	_out311, _out312, _out313, _out314, _out315, _out316 = Companion_Default___.WriteInst(j)
+	ok = _out311
+	_189_l = _out312
+	_190_n = _out313
+	_191_c = _out314
+	_192_r0 = _out315
+	_193_r1 = _out316
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
 	if !ok {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out323 bool
-	var _ = _out323
-	_out323 = Companion_Default___.CacheAll(j, _195_l, _196_n)
-	ok = _out323
+	var _out317 bool
+	var _ = _out317
+	_out317 = Companion_Default___.CacheAll(j, _189_l, _190_n)
+	ok = _out317
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _197_c, _198_r0, _199_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _191_c, _192_r0, _193_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _200_alive bool
-	var _ = _200_alive
-	var _out324 bool
-	var _ = _out324
-	_out324 = journalpolicy.Companion_Default___.Alive(j)
-	_200_alive = _out324
-	for _200_alive {
-		var _201_go bool
-		var _ = _201_go
-		var _out325 bool
-		var _ = _out325
-		_out325 = journalinstaller.Companion_Default___.StartInstall(j)
-		_201_go = _out325
-		if _201_go {
-			var _202_ok bool
-			var _ = _202_ok
-			var _out326 bool
-			var _ = _out326
-			_out326 = Companion_Default___.Install(j)
-			_202_ok = _out326
-			if !_202_ok {
+	var _194_alive bool
+	var _ = _194_alive
+	var _out318 bool
+	var _ = _out318
+	_out318 = journalpolicy.Companion_Default___.Alive(j)
+	_194_alive = _out318
+	for _194_alive {
+		var _195_go bool
+		var _ = _195_go
+		var _out319 bool
+		var _ = _out319
+		_out319 = journalinstaller.Companion_Default___.StartInstall(j)
+		_195_go = _out319
+		if _195_go {
+			var _196_ok bool
+			var _ = _196_ok
+			var _out320 bool
+			var _ = _out320
+			_out320 = Companion_Default___.Install(j)
+			_196_ok = _out320
+			if !_196_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out327 bool
-		var _ = _out327
-		_out327 = journalpolicy.Companion_Default___.Alive(j)
-		_200_alive = _out327
+		var _out321 bool
+		var _ = _out321
+		_out321 = journalpolicy.Companion_Default___.Alive(j)
+		_194_alive = _out321
 	}
 L2:
 	j.Mu.Unlock()
@@ -644,49 +642,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out328 bool
-	var _ = _out328
-	_out328 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out328
-	var _203_failed bool
-	var _ = _203_failed
-	var _out329 bool
-	var _ = _out329
-	_out329 = journalpolicy.Companion_Default___.Failed(j)
-	_203_failed = _out329
-	for !ok && !_203_failed {
+	var _out322 bool
+	var _ = _out322
+	_out322 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out322
+	var _197_failed bool
+	var _ = _197_failed
+	var _out323 bool
+	var _ = _out323
+	_out323 = journalpolicy.Companion_Default___.Failed(j)
+	_197_failed = _out323
+	for !ok && !_197_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _204_go bool
-		var _ = _204_go
-		var _out330 bool
-		var _ = _out330
-		_out330 = journalcommit.Companion_Default___.StartCommit(j)
-		_204_go = _out330
-		if _204_go {
-			var _205_done bool
-			var _ = _205_done
-			var _out331 bool
-			var _ = _out331
-			_out331 = Companion_Default___.LogGroup(j)
-			_205_done = _out331
+		var _198_go bool
+		var _ = _198_go
+		var _out324 bool
+		var _ = _out324
+		_out324 = journalcommit.Companion_Default___.StartCommit(j)
+		_198_go = _out324
+		if _198_go {
+			var _199_done bool
+			var _ = _199_done
+			var _out325 bool
+			var _ = _out325
+			_out325 = Companion_Default___.LogGroup(j)
+			_199_done = _out325
 		} else {
-			var _206_c uint32
-			var _ = _206_c
-			var _out332 uint32
-			var _ = _out332
-			_out332 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_206_c = _out332
-			j.Mu.Wait(_206_c)
+			var _200_c uint32
+			var _ = _200_c
+			var _out326 uint32
+			var _ = _out326
+			_out326 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_200_c = _out326
+			j.Mu.Wait(_200_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out333 bool
-		var _ = _out333
-		_out333 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out333
-		var _out334 bool
-		var _ = _out334
-		_out334 = journalpolicy.Companion_Default___.Failed(j)
-		_203_failed = _out334
+		var _out327 bool
+		var _ = _out327
+		_out327 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out327
+		var _out328 bool
+		var _ = _out328
+		_out328 = journalpolicy.Companion_Default___.Failed(j)
+		_197_failed = _out328
 	}
 	j.Mu.Unlock()
 	return ok
@@ -698,32 +696,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out335 uint32
-	var _ = _out335
-	var _out336 uint64
-	var _ = _out336
-	_out335, _out336 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out335
-	n = _out336
+	var _out329 uint32
+	var _ = _out329
+	var _out330 uint64
+	var _ = _out330
+	_out329, _out330 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out329
+	n = _out330
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out337 uint32
-		var _ = _out337
-		var _out338 uint64
-		var _ = _out338
-		_out337, _out338 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out337
-		n = _out338
+		var _out331 uint32
+		var _ = _out331
+		var _out332 uint64
+		var _ = _out332
+		_out331, _out332 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out331
+		n = _out332
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
-		var _207_ok bool
-		var _ = _207_ok
-		var _out339 bool
-		var _ = _out339
-		_out339 = Companion_Default___.WaitDurable(j, n)
-		_207_ok = _out339
-		if !_207_ok {
+		var _201_ok bool
+		var _ = _201_ok
+		var _out333 bool
+		var _ = _out333
+		_out333 = Companion_Default___.WaitDurable(j, n)
+		_201_ok = _out333
+		if !_201_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -739,33 +737,33 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _208_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _208_l
-	var _out340 bool
-	var _ = _out340
-	var _out341 *ddisk.BList
-	var _ = _out341
-	_out340, _out341 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out340
-	_208_l = _out341
+	var _202_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _202_l
+	var _out334 bool
+	var _ = _out334
+	var _out335 *ddisk.BList
+	var _ = _out335
+	_out334, _out335 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out334
+	_202_l = _out335
 	if !ok {
 		return ok, c, bad
 	}
 	Companion_Default___.CYield(j)
-	var _209_m uint64 = 0
-	var _ = _209_m
-	var _out342 uint64
-	var _ = _out342
-	var _out343 uint64
-	var _ = _out343
-	_out342, _out343 = journalreader.Companion_Default___.CheckHome(j, a, _208_l, uint64(0), t)
-	_209_m = _out342
-	bad = _out343
-	if _209_m > uint64(0) {
-		var _out344 *dbytes.Blk
-		var _ = _out344
-		_out344 = _208_l.BlkAt(uint64(0))
-		c = _out344
+	var _203_m uint64 = 0
+	var _ = _203_m
+	var _out336 uint64
+	var _ = _out336
+	var _out337 uint64
+	var _ = _out337
+	_out336, _out337 = journalreader.Companion_Default___.CheckHome(j, a, _202_l, uint64(0), t)
+	_203_m = _out336
+	bad = _out337
+	if _203_m > uint64(0) {
+		var _out338 *dbytes.Blk
+		var _ = _out338
+		_out338 = _202_l.BlkAt(uint64(0))
+		c = _out338
 	}
 	return ok, c, bad
 }
@@ -775,43 +773,43 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _210_t uint64 = 0
-		var _ = _210_t
-		var _out345 *dbytes.Blk
-		var _ = _out345
-		var _out346 uint64
-		var _ = _out346
-		_out345, _out346 = Companion_Default___.LookOnce(j, h, a)
-		b = _out345
-		_210_t = _out346
+		var _204_t uint64 = 0
+		var _ = _204_t
+		var _out339 *dbytes.Blk
+		var _ = _out339
+		var _out340 uint64
+		var _ = _out340
+		_out339, _out340 = Companion_Default___.LookOnce(j, h, a)
+		b = _out339
+		_204_t = _out340
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _211_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _211_c
-		var _212_bad uint64 = 0
-		var _ = _212_bad
-		var _out347 bool
-		var _ = _out347
-		var _out348 *dbytes.Blk
-		var _ = _out348
-		var _out349 uint64
-		var _ = _out349
-		_out347, _out348, _out349 = Companion_Default___.Fetch(j, a, _210_t)
-		ok = _out347
-		_211_c = _out348
-		_212_bad = _out349
+		var _205_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _205_c
+		var _206_bad uint64 = 0
+		var _ = _206_bad
+		var _out341 bool
+		var _ = _out341
+		var _out342 *dbytes.Blk
+		var _ = _out342
+		var _out343 uint64
+		var _ = _out343
+		_out341, _out342, _out343 = Companion_Default___.Fetch(j, a, _204_t)
+		ok = _out341
+		_205_c = _out342
+		_206_bad = _out343
 		if !ok {
 			return ok, b
 		}
-		var _out350 bool
-		var _ = _out350
-		var _out351 *dbytes.Blk
-		var _ = _out351
-		_out350, _out351 = Companion_Default___.Decide(j, h, a, _210_t, _211_c, _212_bad)
-		ok = _out350
-		b = _out351
+		var _out344 bool
+		var _ = _out344
+		var _out345 *dbytes.Blk
+		var _ = _out345
+		_out344, _out345 = Companion_Default___.Decide(j, h, a, _204_t, _205_c, _206_bad)
+		ok = _out344
+		b = _out345
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -825,13 +823,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.H
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out352 *dbytes.Blk
-	var _ = _out352
-	var _out353 uint64
-	var _ = _out353
-	_out352, _out353 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out352
-	t = _out353
+	var _out346 *dbytes.Blk
+	var _ = _out346
+	var _out347 uint64
+	var _ = _out347
+	_out346, _out347 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out346
+	t = _out347
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
@@ -848,21 +846,21 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hol
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out354 *dbytes.Blk
-		var _ = _out354
-		_out354 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out354
+		var _out348 *dbytes.Blk
+		var _ = _out348
+		_out348 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out348
 		if b != (*dbytes.Blk)(nil) {
 			h.Keep(j.Cache, b)
 		}
 	} else {
-		var _213_damaged bool
-		var _ = _213_damaged
-		var _out355 bool
-		var _ = _out355
-		_out355 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_213_damaged = _out355
-		ok = !_213_damaged
+		var _207_damaged bool
+		var _ = _207_damaged
+		var _out349 bool
+		var _ = _out349
+		_out349 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_207_damaged = _out349
+		ok = !_207_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -874,15 +872,15 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out356 uint64
-	var _ = _out356
-	_out356 = journalcommit.Companion_Default___.Newest(j)
-	n = _out356
+	var _out350 uint64
+	var _ = _out350
+	_out350 = journalcommit.Companion_Default___.Newest(j)
+	n = _out350
 	j.Mu.Unlock()
-	var _out357 bool
-	var _ = _out357
-	_out357 = Companion_Default___.WaitDurable(j, n)
-	ok = _out357
+	var _out351 bool
+	var _ = _out351
+	_out351 = Companion_Default___.WaitDurable(j, n)
+	ok = _out351
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -894,31 +892,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _214_e bool
-	var _ = _214_e
-	var _out358 bool
-	var _ = _out358
-	_out358 = journalpolicy.Companion_Default___.Drained(j)
-	_214_e = _out358
-	var _215_failed bool
-	var _ = _215_failed
-	var _out359 bool
-	var _ = _out359
-	_out359 = journalpolicy.Companion_Default___.Failed(j)
-	_215_failed = _out359
-	for !_214_e && !_215_failed {
+	var _208_e bool
+	var _ = _208_e
+	var _out352 bool
+	var _ = _out352
+	_out352 = journalpolicy.Companion_Default___.Drained(j)
+	_208_e = _out352
+	var _209_failed bool
+	var _ = _209_failed
+	var _out353 bool
+	var _ = _out353
+	_out353 = journalpolicy.Companion_Default___.Failed(j)
+	_209_failed = _out353
+	for !_208_e && !_209_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out360 bool
-		var _ = _out360
-		_out360 = journalpolicy.Companion_Default___.Drained(j)
-		_214_e = _out360
-		var _out361 bool
-		var _ = _out361
-		_out361 = journalpolicy.Companion_Default___.Failed(j)
-		_215_failed = _out361
+		var _out354 bool
+		var _ = _out354
+		_out354 = journalpolicy.Companion_Default___.Drained(j)
+		_208_e = _out354
+		var _out355 bool
+		var _ = _out355
+		_out355 = journalpolicy.Companion_Default___.Failed(j)
+		_209_failed = _out355
 	}
 	j.Mu.Unlock()
 }
@@ -926,10 +924,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out362 bool
-	var _ = _out362
-	_out362 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out362
+	var _out356 bool
+	var _ = _out356
+	_out356 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out356
 	if ok {
 		return ok
 	}

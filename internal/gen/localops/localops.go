@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _869_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _869_ip
-	var _out1289 uint32
-	var _ = _out1289
-	var _out1290 *dbytes.Bytes
-	var _ = _out1290
-	_out1289, _out1290 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1289
-	_869_ip = _out1290
+	var _863_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _863_ip
+	var _out1281 uint32
+	var _ = _out1281
+	var _out1282 *dbytes.Bytes
+	var _ = _out1282
+	_out1281, _out1282 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1281
+	_863_ip = _out1282
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _870_ty uint32
-	var _ = _870_ty
-	var _out1291 uint32
-	var _ = _out1291
-	_out1291 = inodeformat.Companion_Default___.GetTy(_869_ip)
-	_870_ty = _out1291
-	if _870_ty != permissions.Companion_Default___.REG() {
+	var _864_ty uint32
+	var _ = _864_ty
+	var _out1283 uint32
+	var _ = _out1283
+	_out1283 = inodeformat.Companion_Default___.GetTy(_863_ip)
+	_864_ty = _out1283
+	if _864_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _871_r bool
-	var _ = _871_r
-	var _out1292 bool
-	var _ = _out1292
-	_out1292 = permissions.Companion_Default___.MayData(c, _869_ip, permissions.Companion_Default___.MAYR())
-	_871_r = _out1292
-	var _872_x bool
-	var _ = _872_x
-	var _out1293 bool
-	var _ = _out1293
-	_out1293 = permissions.Companion_Default___.May(c, _869_ip, permissions.Companion_Default___.MAYX())
-	_872_x = _out1293
-	if !_871_r && !_872_x {
+	var _865_r bool
+	var _ = _865_r
+	var _out1284 bool
+	var _ = _out1284
+	_out1284 = permissions.Companion_Default___.MayData(c, _863_ip, permissions.Companion_Default___.MAYR())
+	_865_r = _out1284
+	var _866_x bool
+	var _ = _866_x
+	var _out1285 bool
+	var _ = _out1285
+	_out1285 = permissions.Companion_Default___.May(c, _863_ip, permissions.Companion_Default___.MAYX())
+	_866_x = _out1285
+	if !_865_r && !_866_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _873_size uint64
-	var _ = _873_size
-	var _out1294 uint64
-	var _ = _out1294
-	_out1294 = inodeformat.Companion_Default___.GetSize(_869_ip)
-	_873_size = _out1294
-	if _873_size <= off {
+	var _867_size uint64
+	var _ = _867_size
+	var _out1286 uint64
+	var _ = _out1286
+	_out1286 = inodeformat.Companion_Default___.GetSize(_863_ip)
+	_867_size = _out1286
+	if _867_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _874_n uint64
-	var _ = _874_n
-	var _875_top uint64
-	var _ = _875_top
-	_874_n, _875_top = off/uint64(4096), (_873_size+uint64(4095))/uint64(4096)
-	var _876_m uint64 = 0
-	var _ = _876_m
-	var _out1295 uint64
-	var _ = _out1295
-	var _out1296 bool
-	var _ = _out1296
-	_out1295, _out1296 = d.Fs.Pass(txn, ino, _874_n, _875_top, hole, Companion_Default___.STEPS(), false)
-	_876_m = _out1295
-	found = _out1296
-	if _874_n < _876_m {
+	var _868_n uint64
+	var _ = _868_n
+	var _869_top uint64
+	var _ = _869_top
+	_868_n, _869_top = off/uint64(4096), (_867_size+uint64(4095))/uint64(4096)
+	var _870_m uint64 = 0
+	var _ = _870_m
+	var _out1287 uint64
+	var _ = _out1287
+	var _out1288 bool
+	var _ = _out1288
+	_out1287, _out1288 = d.Fs.Pass(txn, ino, _868_n, _869_top, hole, Companion_Default___.STEPS(), false)
+	_870_m = _out1287
+	found = _out1288
+	if _868_n < _870_m {
 		at = func() uint64 {
-			if _876_m == _875_top {
-				return _873_size
+			if _870_m == _869_top {
+				return _867_size
 			}
-			return uint64(4096) * _876_m
+			return uint64(4096) * _870_m
 		}()
 	}
-	if _876_m == _875_top && hole {
+	if _870_m == _869_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _877_np *dbytes.Bytes
-	var _ = _877_np
-	var _out1297 *dbytes.Bytes
-	var _ = _out1297
-	_out1297 = d.Fs.GetInode(txn, ino, true)
-	_877_np = _out1297
-	var _878_ts uint64
-	var _ = _878_ts
-	var _879_tns uint32
-	var _ = _879_tns
-	var _out1298 uint64
-	var _ = _out1298
-	var _out1299 uint32
-	var _ = _out1299
-	_out1298, _out1299 = attributechanges.Companion_Default___.Stamp(_877_np, s, ns)
-	_878_ts = _out1298
-	_879_tns = _out1299
-	inodeformat.Companion_Default___.SetMtime(_877_np, _878_ts, _879_tns)
-	inodeformat.Companion_Default___.SetCtime(_877_np, _878_ts, _879_tns)
+	var _871_np *dbytes.Bytes
+	var _ = _871_np
+	var _out1289 *dbytes.Bytes
+	var _ = _out1289
+	_out1289 = d.Fs.GetInode(txn, ino, true)
+	_871_np = _out1289
+	var _872_ts uint64
+	var _ = _872_ts
+	var _873_tns uint32
+	var _ = _873_tns
+	var _out1290 uint64
+	var _ = _out1290
+	var _out1291 uint32
+	var _ = _out1291
+	_out1290, _out1291 = attributechanges.Companion_Default___.Stamp(_871_np, s, ns)
+	_872_ts = _out1290
+	_873_tns = _out1291
+	inodeformat.Companion_Default___.SetMtime(_871_np, _872_ts, _873_tns)
+	inodeformat.Companion_Default___.SetCtime(_871_np, _872_ts, _873_tns)
 	if c.Uid != uint32(0) {
-		var _880_mode uint32
-		var _ = _880_mode
-		var _out1300 uint32
-		var _ = _out1300
-		_out1300 = inodeformat.Companion_Default___.GetMode(_877_np)
-		_880_mode = _out1300
-		inodeformat.Companion_Default___.SetMode(_877_np, permissions.Companion_Default___.KillPriv(_880_mode))
+		var _874_mode uint32
+		var _ = _874_mode
+		var _out1292 uint32
+		var _ = _out1292
+		_out1292 = inodeformat.Companion_Default___.GetMode(_871_np)
+		_874_mode = _out1292
+		inodeformat.Companion_Default___.SetMode(_871_np, permissions.Companion_Default___.KillPriv(_874_mode))
 	}
-	d.PutInode(txn, ino, _877_np)
+	d.PutInode(txn, ino, _871_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _881_lim uint64
-	var _ = _881_lim
-	_881_lim = func() uint64 {
+	var _875_lim uint64
+	var _ = _875_lim
+	_875_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _882_found bool = false
-	var _ = _882_found
-	var _out1301 uint64
-	var _ = _out1301
-	var _out1302 bool
-	var _ = _out1302
-	_out1301, _out1302 = d.Fs.Pass(txn, ino, b, _881_lim, false, Companion_Default___.RUN(), true)
-	m = _out1301
-	_882_found = _out1302
-	var _883_to uint64
-	var _ = _883_to
-	_883_to = func() uint64 {
+	var _876_found bool = false
+	var _ = _876_found
+	var _out1293 uint64
+	var _ = _out1293
+	var _out1294 bool
+	var _ = _out1294
+	_out1293, _out1294 = d.Fs.Pass(txn, ino, b, _875_lim, false, Companion_Default___.RUN(), true)
+	m = _out1293
+	_876_found = _out1294
+	var _877_to uint64
+	var _ = _877_to
+	_877_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _884_n uint64
-	var _ = _884_n
-	_884_n = _883_to - uint64(4096)*b
-	var _out1303 bool
-	var _ = _out1303
-	_out1303 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _884_n)
-	ok = _out1303
+	var _878_n uint64
+	var _ = _878_n
+	_878_n = _877_to - uint64(4096)*b
+	var _out1295 bool
+	var _ = _out1295
+	_out1295 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _878_n)
+	ok = _out1295
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _885_end uint64
-	var _ = _885_end
-	_885_end = off + len_
-	var _886_ip *dbytes.Bytes
-	var _ = _886_ip
-	var _out1304 *dbytes.Bytes
-	var _ = _out1304
-	_out1304 = d.Fs.GetInode(txn, ino, true)
-	_886_ip = _out1304
-	var _887_size uint64
-	var _ = _887_size
-	var _out1305 uint64
-	var _ = _out1305
-	_out1305 = inodeformat.Companion_Default___.GetSize(_886_ip)
-	_887_size = _out1305
-	if _887_size < _885_end {
-		var _888_ok bool
-		var _ = _888_ok
-		var _out1306 bool
-		var _ = _out1306
-		_out1306 = d.SetSize(txn, ino, _885_end)
-		_888_ok = _out1306
-		_887_size = _885_end
+	var _879_end uint64
+	var _ = _879_end
+	_879_end = off + len_
+	var _880_ip *dbytes.Bytes
+	var _ = _880_ip
+	var _out1296 *dbytes.Bytes
+	var _ = _out1296
+	_out1296 = d.Fs.GetInode(txn, ino, true)
+	_880_ip = _out1296
+	var _881_size uint64
+	var _ = _881_size
+	var _out1297 uint64
+	var _ = _out1297
+	_out1297 = inodeformat.Companion_Default___.GetSize(_880_ip)
+	_881_size = _out1297
+	if _881_size < _879_end {
+		var _882_ok bool
+		var _ = _882_ok
+		var _out1298 bool
+		var _ = _out1298
+		_out1298 = d.SetSize(txn, ino, _879_end)
+		_882_ok = _out1298
+		_881_size = _879_end
 	} else {
 	}
-	var _889_first uint64
-	var _ = _889_first
-	var _890_top uint64
-	var _ = _890_top
-	_889_first, _890_top = off/uint64(4096), (_885_end+uint64(4095))/uint64(4096)
-	var _891_b uint64
-	var _ = _891_b
-	_891_b = _889_first
-	var _892_z *dbytes.Bytes
-	var _ = _892_z
-	var _out1307 *dbytes.Bytes
-	var _ = _out1307
-	_out1307 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_892_z = _out1307
-	for _891_b < _890_top {
-		var _893_m uint64
-		var _ = _893_m
-		var _894_found bool
-		var _ = _894_found
-		var _out1308 uint64
-		var _ = _out1308
-		var _out1309 bool
-		var _ = _out1309
-		_out1308, _out1309 = d.Fs.Pass(txn, ino, _891_b, _890_top, true, Companion_Default___.STEPS(), true)
-		_893_m = _out1308
-		_894_found = _out1309
-		if _891_b < _893_m {
+	var _883_first uint64
+	var _ = _883_first
+	var _884_top uint64
+	var _ = _884_top
+	_883_first, _884_top = off/uint64(4096), (_879_end+uint64(4095))/uint64(4096)
+	var _885_b uint64
+	var _ = _885_b
+	_885_b = _883_first
+	var _886_z *dbytes.Bytes
+	var _ = _886_z
+	var _out1299 *dbytes.Bytes
+	var _ = _out1299
+	_out1299 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_886_z = _out1299
+	for _885_b < _884_top {
+		var _887_m uint64
+		var _ = _887_m
+		var _888_found bool
+		var _ = _888_found
+		var _out1300 uint64
+		var _ = _out1300
+		var _out1301 bool
+		var _ = _out1301
+		_out1300, _out1301 = d.Fs.Pass(txn, ino, _885_b, _884_top, true, Companion_Default___.STEPS(), true)
+		_887_m = _out1300
+		_888_found = _out1301
+		if _885_b < _887_m {
 		} else {
-			var _895_ok bool = false
-			var _ = _895_ok
-			var _out1310 bool
-			var _ = _out1310
-			var _out1311 uint64
-			var _ = _out1311
-			_out1310, _out1311 = Companion_Default___.FillHoles(txn, d, ino, _891_b, _890_top, _892_z, _887_size)
-			_895_ok = _out1310
-			_893_m = _out1311
-			if !_895_ok {
+			var _889_ok bool = false
+			var _ = _889_ok
+			var _out1302 bool
+			var _ = _out1302
+			var _out1303 uint64
+			var _ = _out1303
+			_out1302, _out1303 = Companion_Default___.FillHoles(txn, d, ino, _885_b, _884_top, _886_z, _881_size)
+			_889_ok = _out1302
+			_887_m = _out1303
+			if !_889_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_891_b = _893_m
+		_885_b = _887_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _896_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _896_ip
-	var _out1312 uint32
-	var _ = _out1312
-	var _out1313 *dbytes.Bytes
-	var _ = _out1313
-	_out1312, _out1313 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1312
-	_896_ip = _out1313
+	var _890_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _890_ip
+	var _out1304 uint32
+	var _ = _out1304
+	var _out1305 *dbytes.Bytes
+	var _ = _out1305
+	_out1304, _out1305 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1304
+	_890_ip = _out1305
 	if st != uint32(0) {
 		return st
 	}
-	var _897_ty uint32
-	var _ = _897_ty
-	var _out1314 uint32
-	var _ = _out1314
-	_out1314 = inodeformat.Companion_Default___.GetTy(_896_ip)
-	_897_ty = _out1314
-	if _897_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _891_ty uint32
+	var _ = _891_ty
+	var _out1306 uint32
+	var _ = _out1306
+	_out1306 = inodeformat.Companion_Default___.GetTy(_890_ip)
+	_891_ty = _out1306
+	if _891_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _898_w bool
-	var _ = _898_w
-	var _out1315 bool
-	var _ = _out1315
-	_out1315 = permissions.Companion_Default___.MayData(c, _896_ip, permissions.Companion_Default___.MAYW())
-	_898_w = _out1315
-	if !_898_w {
+	var _892_w bool
+	var _ = _892_w
+	var _out1307 bool
+	var _ = _out1307
+	_out1307 = permissions.Companion_Default___.MayData(c, _890_ip, permissions.Companion_Default___.MAYW())
+	_892_w = _out1307
+	if !_892_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _899_size uint64
-	var _ = _899_size
-	var _out1316 uint64
-	var _ = _out1316
-	_out1316 = inodeformat.Companion_Default___.GetSize(_896_ip)
-	_899_size = _out1316
-	var _900_shrink uint64
-	var _ = _900_shrink
-	var _out1317 uint64
-	var _ = _out1317
-	_out1317 = inodeformat.Companion_Default___.GetShrink(_896_ip)
-	_900_shrink = _out1317
-	if _900_shrink != uint64(0) && off+len_ > _899_size {
+	var _893_size uint64
+	var _ = _893_size
+	var _out1308 uint64
+	var _ = _out1308
+	_out1308 = inodeformat.Companion_Default___.GetSize(_890_ip)
+	_893_size = _out1308
+	var _894_shrink uint64
+	var _ = _894_shrink
+	var _out1309 uint64
+	var _ = _out1309
+	_out1309 = inodeformat.Companion_Default___.GetShrink(_890_ip)
+	_894_shrink = _out1309
+	if _894_shrink != uint64(0) && off+len_ > _893_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1318 uint32
-	var _ = _out1318
-	_out1318 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1318
+	var _out1310 uint32
+	var _ = _out1310
+	_out1310 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1310
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _901_ip
-	var _out1319 uint32
-	var _ = _out1319
-	var _out1320 *dbytes.Bytes
-	var _ = _out1320
-	_out1319, _out1320 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1319
-	_901_ip = _out1320
+	var _895_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _895_ip
+	var _out1311 uint32
+	var _ = _out1311
+	var _out1312 *dbytes.Bytes
+	var _ = _out1312
+	_out1311, _out1312 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1311
+	_895_ip = _out1312
 	if st != uint32(0) {
 		return st, at
 	}
-	var _902_ty uint32
-	var _ = _902_ty
-	var _out1321 uint32
-	var _ = _out1321
-	_out1321 = inodeformat.Companion_Default___.GetTy(_901_ip)
-	_902_ty = _out1321
-	if _902_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _896_ty uint32
+	var _ = _896_ty
+	var _out1313 uint32
+	var _ = _out1313
+	_out1313 = inodeformat.Companion_Default___.GetTy(_895_ip)
+	_896_ty = _out1313
+	if _896_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _903_w bool
-	var _ = _903_w
-	var _out1322 bool
-	var _ = _out1322
-	_out1322 = permissions.Companion_Default___.MayData(c, _901_ip, permissions.Companion_Default___.MAYW())
-	_903_w = _out1322
-	if !_903_w {
+	var _897_w bool
+	var _ = _897_w
+	var _out1314 bool
+	var _ = _out1314
+	_out1314 = permissions.Companion_Default___.MayData(c, _895_ip, permissions.Companion_Default___.MAYW())
+	_897_w = _out1314
+	if !_897_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _904_size uint64
-	var _ = _904_size
-	var _out1323 uint64
-	var _ = _out1323
-	_out1323 = inodeformat.Companion_Default___.GetSize(_901_ip)
-	_904_size = _out1323
-	var _905_top uint64
-	var _ = _905_top
-	_905_top = (_904_size + uint64(4095)) / uint64(4096)
-	var _906_n uint64
-	var _ = _906_n
-	_906_n = func() uint64 {
-		if hi < _905_top {
+	var _898_size uint64
+	var _ = _898_size
+	var _out1315 uint64
+	var _ = _out1315
+	_out1315 = inodeformat.Companion_Default___.GetSize(_895_ip)
+	_898_size = _out1315
+	var _899_top uint64
+	var _ = _899_top
+	_899_top = (_898_size + uint64(4095)) / uint64(4096)
+	var _900_n uint64
+	var _ = _900_n
+	_900_n = func() uint64 {
+		if hi < _899_top {
 			return hi
 		}
-		return _905_top
+		return _899_top
 	}()
-	if lo < _906_n {
-		var _out1324 uint64
-		var _ = _out1324
-		_out1324 = d.Punch(txn, ino, lo, _906_n, max)
-		at = _out1324
+	if lo < _900_n {
+		var _out1316 uint64
+		var _ = _out1316
+		_out1316 = d.Punch(txn, ino, lo, _900_n, max)
+		at = _out1316
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out852 bool
-		var _ = _out852
-		var _out853 *ddisk.BList
-		var _ = _out853
-		_out852, _out853 = d.ReadRun(a, n)
-		io = _out852
-		l = _out853
+		var _out846 bool
+		var _ = _out846
+		var _out847 *ddisk.BList
+		var _ = _out847
+		_out846, _out847 = d.ReadRun(a, n)
+		io = _out846
+		l = _out847
 	} else {
-		var _out854 bool
-		var _ = _out854
-		var _out855 *ddisk.BList
-		var _ = _out855
-		_out854, _out855 = d.ReadAny(a, n)
-		io = _out854
-		l = _out855
+		var _out848 bool
+		var _ = _out848
+		var _out849 *ddisk.BList
+		var _ = _out849
+		_out848, _out849 = d.ReadAny(a, n)
+		io = _out848
+		l = _out849
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _637_s uint64
-	var _ = _637_s
-	var _out856 uint64
-	var _ = _out856
-	_out856 = ring.Companion_Default___.SlotOf(q, nd)
-	_637_s = _out856
-	var _638_a uint64
-	var _ = _638_a
-	_638_a = at + uint64(2) + uint64(16)*_637_s
-	var _639_k uint64
-	var _ = _639_k
-	_639_k = n
+	var _631_s uint64
+	var _ = _631_s
+	var _out850 uint64
+	var _ = _out850
+	_out850 = ring.Companion_Default___.SlotOf(q, nd)
+	_631_s = _out850
+	var _632_a uint64
+	var _ = _632_a
+	_632_a = at + uint64(2) + uint64(16)*_631_s
+	var _633_k uint64
+	var _ = _633_k
+	_633_k = n
 	if n > uint64(15) {
-		var _out857 uint64
-		var _ = _out857
-		_out857 = ring.Companion_Default___.SlotOf(pos, nr)
-		_637_s = _out857
-		_638_a = at + uint64(1) + uint64(16)*nd + _637_s
-		if _639_k > nr-_637_s {
-			_639_k = nr - _637_s
+		var _out851 uint64
+		var _ = _out851
+		_out851 = ring.Companion_Default___.SlotOf(pos, nr)
+		_631_s = _out851
+		_632_a = at + uint64(1) + uint64(16)*nd + _631_s
+		if _633_k > nr-_631_s {
+			_633_k = nr - _631_s
 		}
 	}
-	var _out858 bool
-	var _ = _out858
-	var _out859 *ddisk.BList
-	var _ = _out859
-	_out858, _out859 = Companion_Default___.ReadLog(d, believe, _638_a, _639_k)
-	io = _out858
-	x = _out859
+	var _out852 bool
+	var _ = _out852
+	var _out853 *ddisk.BList
+	var _ = _out853
+	_out852, _out853 = Companion_Default___.ReadLog(d, believe, _632_a, _633_k)
+	io = _out852
+	x = _out853
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out860 bool
-	var _ = _out860
-	var _out861 *ddisk.BList
-	var _ = _out861
-	_out860, _out861 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_639_k)
-	io = _out860
-	y = _out861
+	var _out854 bool
+	var _ = _out854
+	var _out855 *ddisk.BList
+	var _ = _out855
+	_out854, _out855 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_633_k)
+	io = _out854
+	y = _out855
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _640_hm *dlog.BMap
-	var _ = _640_hm
-	var _out862 *dlog.BMap
-	var _ = _out862
-	_out862 = dlog.NewBMap()
-	_640_hm = _out862
-	var _641_i uint64
-	var _ = _641_i
-	_641_i = uint64(0)
-	for _641_i < m {
-		var _642_a uint64
-		var _ = _642_a
-		var _643_n uint64
-		var _ = _643_n
-		var _out863 uint64
-		var _ = _out863
-		var _out864 uint64
-		var _ = _out864
-		_out863, _out864 = Companion_Default___.DirRun(r, _641_i, m)
-		_642_a = _out863
-		_643_n = _out864
-		var _644_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _644_l
-		var _out865 bool
-		var _ = _out865
-		var _out866 *ddisk.BList
-		var _ = _out866
-		_out865, _out866 = Companion_Default___.ReadLog(d, believe, _642_a, _643_n)
-		io = _out865
-		_644_l = _out866
+	var _634_hm *dlog.BMap
+	var _ = _634_hm
+	var _out856 *dlog.BMap
+	var _ = _out856
+	_out856 = dlog.NewBMap()
+	_634_hm = _out856
+	var _635_i uint64
+	var _ = _635_i
+	_635_i = uint64(0)
+	for _635_i < m {
+		var _636_a uint64
+		var _ = _636_a
+		var _637_n uint64
+		var _ = _637_n
+		var _out857 uint64
+		var _ = _out857
+		var _out858 uint64
+		var _ = _out858
+		_out857, _out858 = Companion_Default___.DirRun(r, _635_i, m)
+		_636_a = _out857
+		_637_n = _out858
+		var _638_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _638_l
+		var _out859 bool
+		var _ = _out859
+		var _out860 *ddisk.BList
+		var _ = _out860
+		_out859, _out860 = Companion_Default___.ReadLog(d, believe, _636_a, _637_n)
+		io = _out859
+		_638_l = _out860
 		if !io {
 			return io, z
 		}
-		var _645_ok bool
-		var _ = _645_ok
-		var _out867 bool
-		var _ = _out867
-		_out867 = Companion_Default___.PutRun(_640_hm, r, _641_i, _643_n, _644_l)
-		_645_ok = _out867
-		if !_645_ok {
+		var _639_ok bool
+		var _ = _639_ok
+		var _out861 bool
+		var _ = _out861
+		_out861 = Companion_Default___.PutRun(_634_hm, r, _635_i, _637_n, _638_l)
+		_639_ok = _out861
+		if !_639_ok {
 			return io, z
 		}
-		_641_i = _641_i + _643_n
+		_635_i = _635_i + _637_n
 	}
-	var _out868 *ddisk.BList
-	var _ = _out868
-	_out868 = _640_hm.List()
-	z = _out868
+	var _out862 *ddisk.BList
+	var _ = _out862
+	_out862 = _634_hm.List()
+	z = _out862
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out869 uint64
-	var _ = _out869
-	_out869 = r.Dir(i)
-	a = _out869
+	var _out863 uint64
+	var _ = _out863
+	_out863 = r.Dir(i)
+	a = _out863
 	n = uint64(1)
 	for i+n < m {
-		var _646_b uint64
-		var _ = _646_b
-		var _out870 uint64
-		var _ = _out870
-		_out870 = r.Dir(i + n)
-		_646_b = _out870
-		if _646_b != a+n {
+		var _640_b uint64
+		var _ = _640_b
+		var _out864 uint64
+		var _ = _out864
+		_out864 = r.Dir(i + n)
+		_640_b = _out864
+		if _640_b != a+n {
 			goto L6
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L6:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _647_k uint64
-	var _ = _647_k
-	_647_k = uint64(0)
-	for _647_k < n {
-		var _648_a uint64
-		var _ = _648_a
-		var _out871 uint64
-		var _ = _out871
-		_out871 = r.Dir(i + _647_k)
-		_648_a = _out871
-		var _649_o *dbytes.Blk
-		var _ = _649_o
-		var _out872 *dbytes.Blk
-		var _ = _out872
-		_out872 = hm.Get(_648_a)
-		_649_o = _out872
-		if _649_o != (*dbytes.Blk)(nil) {
+	var _641_k uint64
+	var _ = _641_k
+	_641_k = uint64(0)
+	for _641_k < n {
+		var _642_a uint64
+		var _ = _642_a
+		var _out865 uint64
+		var _ = _out865
+		_out865 = r.Dir(i + _641_k)
+		_642_a = _out865
+		var _643_o *dbytes.Blk
+		var _ = _643_o
+		var _out866 *dbytes.Blk
+		var _ = _out866
+		_out866 = hm.Get(_642_a)
+		_643_o = _out866
+		if _643_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _650_b *dbytes.Blk
-		var _ = _650_b
-		var _out873 *dbytes.Blk
-		var _ = _out873
-		_out873 = l.BlkAt(_647_k)
-		_650_b = _out873
-		hm.Put(_648_a, _650_b)
-		_647_k = _647_k + uint64(1)
+		var _644_b *dbytes.Blk
+		var _ = _644_b
+		var _out867 *dbytes.Blk
+		var _ = _out867
+		_out867 = l.BlkAt(_641_k)
+		_644_b = _out867
+		hm.Put(_642_a, _644_b)
+		_641_k = _641_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _651_s uint64
-	var _ = _651_s
+	var _645_s uint64
+	var _ = _645_s
+	var _out868 uint64
+	var _ = _out868
+	_out868 = ring.Companion_Default___.SlotOf(q, nd)
+	_645_s = _out868
+	var _646_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _646_l
+	var _out869 bool
+	var _ = _out869
+	var _out870 *ddisk.BList
+	var _ = _out870
+	_out869, _out870 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_645_s, uint64(1))
+	io = _out869
+	_646_l = _out870
+	if !io {
+		return io, gm
+	}
+	var _647_b *dbytes.Blk
+	var _ = _647_b
+	var _out871 *dbytes.Blk
+	var _ = _out871
+	_out871 = _646_l.BlkAt(uint64(0))
+	_647_b = _out871
+	var _648_r *dlog.DescR
+	var _ = _648_r
+	var _out872 *dlog.DescR
+	var _ = _out872
+	_out872 = dlog.Parse(_647_b)
+	_648_r = _out872
+	if _648_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _649_q2 uint64
+	var _ = _649_q2
+	var _out873 uint64
+	var _ = _out873
+	_out873 = _648_r.Sq()
+	_649_q2 = _out873
+	var _650_pos uint64
+	var _ = _650_pos
 	var _out874 uint64
 	var _ = _out874
-	_out874 = ring.Companion_Default___.SlotOf(q, nd)
-	_651_s = _out874
-	var _652_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _652_l
-	var _out875 bool
+	_out874 = _648_r.Pos()
+	_650_pos = _out874
+	var _651_n uint64
+	var _ = _651_n
+	var _out875 uint64
 	var _ = _out875
-	var _out876 *ddisk.BList
+	_out875 = _648_r.N()
+	_651_n = _out875
+	var _652_dn uint64
+	var _ = _652_dn
+	var _out876 uint64
 	var _ = _out876
-	_out875, _out876 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_651_s, uint64(1))
-	io = _out875
-	_652_l = _out876
+	_out876 = _648_r.M()
+	_652_dn = _out876
+	if _649_q2 != q || _650_pos >= uint64(2305843009213693952) || _651_n > uint64(500) || _652_dn > uint64(500)-_651_n {
+		return io, gm
+	}
+	var _653_same bool
+	var _ = _653_same
+	var _out877 bool
+	var _ = _out877
+	_out877 = seal.Under(_648_r, hb)
+	_653_same = _out877
+	if !_653_same {
+		return io, gm
+	}
+	var _654_inside bool
+	var _ = _654_inside
+	var _out878 bool
+	var _ = _out878
+	_out878 = Companion_Default___.AddrsIn(_648_r, _651_n, _652_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_654_inside = _out878
+	if !_654_inside {
+		return io, gm
+	}
+	var _655_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _655_x
+	var _656_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _656_y
+	var _out879 bool
+	var _ = _out879
+	var _out880 *ddisk.BList
+	var _ = _out880
+	var _out881 *ddisk.BList
+	var _ = _out881
+	_out879, _out880, _out881 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _650_pos, _651_n)
+	io = _out879
+	_655_x = _out880
+	_656_y = _out881
 	if !io {
 		return io, gm
 	}
-	var _653_b *dbytes.Blk
-	var _ = _653_b
-	var _out877 *dbytes.Blk
-	var _ = _out877
-	_out877 = _652_l.BlkAt(uint64(0))
-	_653_b = _out877
-	var _654_r *dlog.DescR
-	var _ = _654_r
-	var _out878 *dlog.DescR
-	var _ = _out878
-	_out878 = dlog.Parse(_653_b)
-	_654_r = _out878
-	if _654_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _655_q2 uint64
-	var _ = _655_q2
-	var _out879 uint64
-	var _ = _out879
-	_out879 = _654_r.Sq()
-	_655_q2 = _out879
-	var _656_pos uint64
-	var _ = _656_pos
-	var _out880 uint64
-	var _ = _out880
-	_out880 = _654_r.Pos()
-	_656_pos = _out880
-	var _657_n uint64
-	var _ = _657_n
-	var _out881 uint64
-	var _ = _out881
-	_out881 = _654_r.N()
-	_657_n = _out881
-	var _658_dn uint64
-	var _ = _658_dn
-	var _out882 uint64
+	var _657_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _657_z
+	var _out882 bool
 	var _ = _out882
-	_out882 = _654_r.M()
-	_658_dn = _out882
-	if _655_q2 != q || _656_pos >= uint64(2305843009213693952) || _657_n > uint64(500) || _658_dn > uint64(500)-_657_n {
-		return io, gm
-	}
-	var _659_same bool
-	var _ = _659_same
-	var _out883 bool
+	var _out883 *ddisk.BList
 	var _ = _out883
-	_out883 = seal.Under(_654_r, hb)
-	_659_same = _out883
-	if !_659_same {
+	_out882, _out883 = Companion_Default___.ReadDirect(d, believe, _648_r, _652_dn)
+	io = _out882
+	_657_z = _out883
+	if !io || _657_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _660_inside bool
-	var _ = _660_inside
+	var _658_ok bool
+	var _ = _658_ok
 	var _out884 bool
 	var _ = _out884
-	_out884 = Companion_Default___.AddrsIn(_654_r, _657_n, _658_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_660_inside = _out884
-	if !_660_inside {
+	_out884 = seal.Check(_648_r, _655_x, _656_y, _657_z, cs)
+	_658_ok = _out884
+	if !_658_ok {
 		return io, gm
 	}
-	var _661_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _661_x
-	var _662_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _662_y
-	var _out885 bool
+	var _out885 *dlog.BMap
 	var _ = _out885
-	var _out886 *ddisk.BList
-	var _ = _out886
-	var _out887 *ddisk.BList
-	var _ = _out887
-	_out885, _out886, _out887 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _656_pos, _657_n)
-	io = _out885
-	_661_x = _out886
-	_662_y = _out887
-	if !io {
-		return io, gm
-	}
-	var _663_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _663_z
-	var _out888 bool
-	var _ = _out888
-	var _out889 *ddisk.BList
-	var _ = _out889
-	_out888, _out889 = Companion_Default___.ReadDirect(d, believe, _654_r, _658_dn)
-	io = _out888
-	_663_z = _out889
-	if !io || _663_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _664_ok bool
-	var _ = _664_ok
-	var _out890 bool
-	var _ = _out890
-	_out890 = seal.Check(_654_r, _661_x, _662_y, _663_z, cs)
-	_664_ok = _out890
-	if !_664_ok {
-		return io, gm
-	}
-	var _out891 *dlog.BMap
-	var _ = _out891
-	_out891 = Companion_Default___.GroupMap(_654_r, _657_n, _661_x, _662_y)
-	gm = _out891
+	_out885 = Companion_Default___.GroupMap(_648_r, _651_n, _655_x, _656_y)
+	gm = _out885
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _665_i uint64
-	var _ = _665_i
-	_665_i = uint64(0)
-	for _665_i < n {
-		var _666_a uint64
-		var _ = _666_a
-		var _out892 uint64
-		var _ = _out892
-		_out892 = r.Addr(_665_i)
-		_666_a = _out892
-		if _666_a < lo || _666_a >= hi {
+	var _659_i uint64
+	var _ = _659_i
+	_659_i = uint64(0)
+	for _659_i < n {
+		var _660_a uint64
+		var _ = _660_a
+		var _out886 uint64
+		var _ = _out886
+		_out886 = r.Addr(_659_i)
+		_660_a = _out886
+		if _660_a < lo || _660_a >= hi {
 			ok = false
 			return ok
 		}
-		_665_i = _665_i + uint64(1)
+		_659_i = _659_i + uint64(1)
 	}
-	_665_i = uint64(0)
-	for _665_i < m {
-		var _667_a uint64
-		var _ = _667_a
-		var _out893 uint64
-		var _ = _out893
-		_out893 = r.Dir(_665_i)
-		_667_a = _out893
-		if _667_a < lo || _667_a >= hi {
+	_659_i = uint64(0)
+	for _659_i < m {
+		var _661_a uint64
+		var _ = _661_a
+		var _out887 uint64
+		var _ = _out887
+		_out887 = r.Dir(_659_i)
+		_661_a = _out887
+		if _661_a < lo || _661_a >= hi {
 			ok = false
 			return ok
 		}
-		_665_i = _665_i + uint64(1)
+		_659_i = _659_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out894 *dlog.BMap
-	var _ = _out894
-	_out894 = dlog.NewBMap()
-	gm = _out894
-	var _668_k uint64
-	var _ = _668_k
-	var _out895 uint64
-	var _ = _out895
-	_out895 = x.Len()
-	_668_k = _out895
-	var _669_i uint64
-	var _ = _669_i
-	_669_i = uint64(0)
-	for _669_i < n {
-		var _670_a uint64
-		var _ = _670_a
-		var _out896 uint64
-		var _ = _out896
-		_out896 = r.Addr(_669_i)
-		_670_a = _out896
-		var _671_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _671_b
-		if _669_i < _668_k {
-			var _out897 *dbytes.Blk
-			var _ = _out897
-			_out897 = x.BlkAt(_669_i)
-			_671_b = _out897
+	var _out888 *dlog.BMap
+	var _ = _out888
+	_out888 = dlog.NewBMap()
+	gm = _out888
+	var _662_k uint64
+	var _ = _662_k
+	var _out889 uint64
+	var _ = _out889
+	_out889 = x.Len()
+	_662_k = _out889
+	var _663_i uint64
+	var _ = _663_i
+	_663_i = uint64(0)
+	for _663_i < n {
+		var _664_a uint64
+		var _ = _664_a
+		var _out890 uint64
+		var _ = _out890
+		_out890 = r.Addr(_663_i)
+		_664_a = _out890
+		var _665_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _665_b
+		if _663_i < _662_k {
+			var _out891 *dbytes.Blk
+			var _ = _out891
+			_out891 = x.BlkAt(_663_i)
+			_665_b = _out891
 		} else {
-			var _out898 *dbytes.Blk
-			var _ = _out898
-			_out898 = y.BlkAt(_669_i - _668_k)
-			_671_b = _out898
+			var _out892 *dbytes.Blk
+			var _ = _out892
+			_out892 = y.BlkAt(_663_i - _662_k)
+			_665_b = _out892
 		}
-		gm.Put(_670_a, _671_b)
-		_669_i = _669_i + uint64(1)
+		gm.Put(_664_a, _665_b)
+		_663_i = _663_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out899 bool
-	var _ = _out899
-	var _out900 *dlog.BMap
-	var _ = _out900
-	var _out901 uint64
-	var _ = _out901
-	_out899, _out900, _out901 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out899
-	mm = _out900
-	i = _out901
+	var _out893 bool
+	var _ = _out893
+	var _out894 *dlog.BMap
+	var _ = _out894
+	var _out895 uint64
+	var _ = _out895
+	_out893, _out894, _out895 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out893
+	mm = _out894
+	i = _out895
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out902 bool
-	var _ = _out902
-	var _out903 bool
-	var _ = _out903
-	_out902, _out903 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out902
-	damaged = _out903
+	var _out896 bool
+	var _ = _out896
+	var _out897 bool
+	var _ = _out897
+	_out896, _out897 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out896
+	damaged = _out897
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out904 bool
-	var _ = _out904
-	var _out905 bool
-	var _ = _out905
-	_out904, _out905 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out904
-	damaged = _out905
+	var _out898 bool
+	var _ = _out898
+	var _out899 bool
+	var _ = _out899
+	_out898, _out899 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out898
+	damaged = _out899
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,36 +509,36 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out906 *dlog.BMap
-	var _ = _out906
-	_out906 = dlog.NewBMap()
-	mm = _out906
+	var _out900 *dlog.BMap
+	var _ = _out900
+	_out900 = dlog.NewBMap()
+	mm = _out900
 	i = uint64(0)
 	io = true
-	var _672_done bool
-	var _ = _672_done
-	_672_done = false
-	for !_672_done {
+	var _666_done bool
+	var _ = _666_done
+	_666_done = false
+	for !_666_done {
 		if i >= uint64(4294967295) {
 			io = false
 			return io, mm, i
 		}
-		var _673_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _673_gm
-		var _out907 bool
-		var _ = _out907
-		var _out908 *dlog.BMap
-		var _ = _out908
-		_out907, _out908 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out907
-		_673_gm = _out908
+		var _667_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _667_gm
+		var _out901 bool
+		var _ = _out901
+		var _out902 *dlog.BMap
+		var _ = _out902
+		_out901, _out902 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out901
+		_667_gm = _out902
 		if !io {
 			return io, mm, i
 		}
-		if _673_gm == (*dlog.BMap)(nil) {
-			_672_done = true
+		if _667_gm == (*dlog.BMap)(nil) {
+			_666_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _673_gm)
+			groups.Companion_Default___.MergeInto(mm, _667_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -549,55 +549,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _674_s uint64
-	var _ = _674_s
-	_674_s = uint64(0)
+	var _668_s uint64
+	var _ = _668_s
+	_668_s = uint64(0)
 	io = true
 	found = false
-	for _674_s < nd {
-		var _675_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _675_l
-		var _out909 bool
-		var _ = _out909
-		var _out910 *ddisk.BList
-		var _ = _out910
-		_out909, _out910 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_674_s, uint64(1))
-		io = _out909
-		_675_l = _out910
+	for _668_s < nd {
+		var _669_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _669_l
+		var _out903 bool
+		var _ = _out903
+		var _out904 *ddisk.BList
+		var _ = _out904
+		_out903, _out904 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_668_s, uint64(1))
+		io = _out903
+		_669_l = _out904
 		if !io {
 			return io, found
 		}
-		var _676_b *dbytes.Blk
-		var _ = _676_b
-		var _out911 *dbytes.Blk
-		var _ = _out911
-		_out911 = _675_l.BlkAt(uint64(0))
-		_676_b = _out911
-		var _677_r *dlog.DescR
-		var _ = _677_r
-		var _out912 *dlog.DescR
-		var _ = _out912
-		_out912 = dlog.Parse(_676_b)
-		_677_r = _out912
-		if _677_r != (*dlog.DescR)(nil) {
-			var _678_q uint64
-			var _ = _678_q
-			var _out913 uint64
-			var _ = _out913
-			_out913 = _677_r.Sq()
-			_678_q = _out913
-			var _679_ok bool
-			var _ = _679_ok
-			var _out914 bool
-			var _ = _out914
-			_out914 = seal.Vouch(_677_r)
-			_679_ok = _out914
-			if _678_q > e && _679_ok {
+		var _670_b *dbytes.Blk
+		var _ = _670_b
+		var _out905 *dbytes.Blk
+		var _ = _out905
+		_out905 = _669_l.BlkAt(uint64(0))
+		_670_b = _out905
+		var _671_r *dlog.DescR
+		var _ = _671_r
+		var _out906 *dlog.DescR
+		var _ = _out906
+		_out906 = dlog.Parse(_670_b)
+		_671_r = _out906
+		if _671_r != (*dlog.DescR)(nil) {
+			var _672_q uint64
+			var _ = _672_q
+			var _out907 uint64
+			var _ = _out907
+			_out907 = _671_r.Sq()
+			_672_q = _out907
+			var _673_ok bool
+			var _ = _673_ok
+			var _out908 bool
+			var _ = _out908
+			_out908 = seal.Vouch(_671_r)
+			_673_ok = _out908
+			if _672_q > e && _673_ok {
 				found = true
 				return io, found
 			}
 		}
-		_674_s = _674_s + uint64(1)
+		_668_s = _668_s + uint64(1)
 	}
 	return io, found
 }
@@ -606,37 +606,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _680_cs *dlog.Codes
-	var _ = _680_cs
-	var _out915 *dlog.Codes
-	var _ = _out915
-	_out915 = dlog.NewCodes()
-	_680_cs = _out915
-	var _681_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _681_gm
+	var _674_cs *dlog.Codes
+	var _ = _674_cs
+	var _out909 *dlog.Codes
+	var _ = _out909
+	_out909 = dlog.NewCodes()
+	_674_cs = _out909
+	var _675_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _675_gm
 	lied = false
-	var _out916 bool
-	var _ = _out916
-	var _out917 *dlog.BMap
-	var _ = _out917
-	_out916, _out917 = Companion_Default___.ReadAt(d, true, seal, t, _680_cs, hb, h+i, at, nd, nr, sz)
-	io = _out916
-	_681_gm = _out917
+	var _out910 bool
+	var _ = _out910
+	var _out911 *dlog.BMap
+	var _ = _out911
+	_out910, _out911 = Companion_Default___.ReadAt(d, true, seal, t, _674_cs, hb, h+i, at, nd, nr, sz)
+	io = _out910
+	_675_gm = _out911
 	if !io {
 		return io, lied
 	}
-	lied = _681_gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = _675_gm != (*dlog.BMap)(nil) /* dircomp */
 	if lied || i == uint64(0) {
 		return io, lied
 	}
-	var _out918 bool
-	var _ = _out918
-	var _out919 *dlog.BMap
-	var _ = _out919
-	_out918, _out919 = Companion_Default___.ReadAt(d, true, seal, t, _680_cs, hb, h+i-uint64(1), at, nd, nr, sz)
-	io = _out918
-	_681_gm = _out919
-	lied = io && _681_gm == (*dlog.BMap)(nil)
+	var _out912 bool
+	var _ = _out912
+	var _out913 *dlog.BMap
+	var _ = _out913
+	_out912, _out913 = Companion_Default___.ReadAt(d, true, seal, t, _674_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out912
+	_675_gm = _out913
+	lied = io && _675_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _750_dots uint32 = 0
-	var _ = _750_dots
-	var _out1039 uint32
-	var _ = _out1039
-	var _out1040 *dbytes.Bytes
-	var _ = _out1040
-	var _out1041 uint32
-	var _ = _out1041
-	_out1039, _out1040, _out1041 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1039
-	dir = _out1040
-	_750_dots = _out1041
+	var _744_dots uint32 = 0
+	var _ = _744_dots
+	var _out1031 uint32
+	var _ = _out1031
+	var _out1032 *dbytes.Bytes
+	var _ = _out1032
+	var _out1033 uint32
+	var _ = _out1033
+	_out1031, _out1032, _out1033 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1031
+	dir = _out1032
+	_744_dots = _out1033
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _751_ok bool
-	var _ = _751_ok
-	var _out1042 bool
-	var _ = _out1042
-	_out1042 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_751_ok = _out1042
-	if !_751_ok {
+	var _745_ok bool
+	var _ = _745_ok
+	var _out1034 bool
+	var _ = _out1034
+	_out1034 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_745_ok = _out1034
+	if !_745_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _752_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _752_ip
-	if _750_dots == uint32(1) {
+	var _746_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _746_ip
+	if _744_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _750_dots == uint32(2) {
-		var _out1043 uint64
-		var _ = _out1043
-		_out1043 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1043
+	if _744_dots == uint32(2) {
+		var _out1035 uint64
+		var _ = _out1035
+		_out1035 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1035
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1044 *dbytes.Bytes
-		var _ = _out1044
-		_out1044 = d.Fs.GetInode(txn, ino, false)
-		_752_ip = _out1044
-		node = _752_ip
+		var _out1036 *dbytes.Bytes
+		var _ = _out1036
+		_out1036 = d.Fs.GetInode(txn, ino, false)
+		_746_ip = _out1036
+		node = _746_ip
 		return st, ino, node, dir
 	}
-	var _753_found bool = false
-	var _ = _753_found
-	var _out1045 bool
-	var _ = _out1045
-	var _out1046 uint64
-	var _ = _out1046
-	_out1045, _out1046 = d.Lookup(txn, dino, name, false)
-	_753_found = _out1045
-	ino = _out1046
-	if !_753_found {
+	var _747_found bool = false
+	var _ = _747_found
+	var _out1037 bool
+	var _ = _out1037
+	var _out1038 uint64
+	var _ = _out1038
+	_out1037, _out1038 = d.Lookup(txn, dino, name, false)
+	_747_found = _out1037
+	ino = _out1038
+	if !_747_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1047 uint32
-	var _ = _out1047
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	_out1047, _out1048 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1047
-	_752_ip = _out1048
+	var _out1039 uint32
+	var _ = _out1039
+	var _out1040 *dbytes.Bytes
+	var _ = _out1040
+	_out1039, _out1040 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1039
+	_746_ip = _out1040
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _752_ip
+	node = _746_ip
 	return st, ino, node, dir
 }
 

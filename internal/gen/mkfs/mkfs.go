@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _545_f *bytefiles.ByteFs
-	var _ = _545_f
-	var _out721 *bytefiles.ByteFs
-	var _ = _out721
-	_out721 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_545_f = _out721
+	var _539_f *bytefiles.ByteFs
+	var _ = _539_f
+	var _out715 *bytefiles.ByteFs
+	var _ = _out715
+	_out715 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_539_f = _out715
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
-	_nw5.Recover(_545_f)
+	_nw5.Recover(_539_f)
 	d = _nw5
 	return d
 }

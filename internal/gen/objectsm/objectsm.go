@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _238_b uint8
-	var _ = _238_b
-	_238_b = w.Get(off / uint64(8))
-	var _239_i uint64
-	var _ = _239_i
-	_239_i = off % uint64(8)
-	var _240_is bool
-	var _ = _240_is
-	_240_is = bits.Companion_Default___.BitOf(_238_b, _239_i)
-	if _240_is != v {
-		var _241_c uint8 = 0
-		var _ = _241_c
+	var _232_b uint8
+	var _ = _232_b
+	_232_b = w.Get(off / uint64(8))
+	var _233_i uint64
+	var _ = _233_i
+	_233_i = off % uint64(8)
+	var _234_is bool
+	var _ = _234_is
+	_234_is = bits.Companion_Default___.BitOf(_232_b, _233_i)
+	if _234_is != v {
+		var _235_c uint8 = 0
+		var _ = _235_c
 		if v {
-			_241_c = _238_b + Companion_Default___.Pow2(_239_i)
+			_235_c = _232_b + Companion_Default___.Pow2(_233_i)
 		} else {
-			_241_c = _238_b - Companion_Default___.Pow2(_239_i)
+			_235_c = _232_b - Companion_Default___.Pow2(_233_i)
 		}
-		w.Set(off/uint64(8), _241_c)
+		w.Set(off/uint64(8), _235_c)
 	}
 }
 

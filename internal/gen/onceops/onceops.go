@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _970_gen uint64
-	var _ = _970_gen
-	var _out1388 uint64
-	var _ = _out1388
-	_out1388 = inodeformat.Companion_Default___.GetGen(node)
-	_970_gen = _out1388
-	var _971_cs uint64
-	var _ = _971_cs
-	var _972_cns uint32
-	var _ = _972_cns
-	var _out1389 uint64
-	var _ = _out1389
-	var _out1390 uint32
-	var _ = _out1390
-	_out1389, _out1390 = inodeformat.Companion_Default___.GetCtime(node)
-	_971_cs = _out1389
-	_972_cns = _out1390
-	records.Companion_Default___.Keep(txn, i, r, ino, _970_gen, _971_cs, _972_cns)
+	var _964_gen uint64
+	var _ = _964_gen
+	var _out1380 uint64
+	var _ = _out1380
+	_out1380 = inodeformat.Companion_Default___.GetGen(node)
+	_964_gen = _out1380
+	var _965_cs uint64
+	var _ = _965_cs
+	var _966_cns uint32
+	var _ = _966_cns
+	var _out1381 uint64
+	var _ = _out1381
+	var _out1382 uint32
+	var _ = _out1382
+	_out1381, _out1382 = inodeformat.Companion_Default___.GetCtime(node)
+	_965_cs = _out1381
+	_966_cns = _out1382
+	records.Companion_Default___.Keep(txn, i, r, ino, _964_gen, _965_cs, _966_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1391 bool
-		var _ = _out1391
-		var _out1392 uint64
-		var _ = _out1392
-		var _out1393 *dbytes.Bytes
-		var _ = _out1393
-		var _out1394 *dbytes.Bytes
-		var _ = _out1394
-		_out1391, _out1392, _out1393, _out1394 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1391
-		ino = _out1392
-		node = _out1393
-		after = _out1394
+		var _out1383 bool
+		var _ = _out1383
+		var _out1384 uint64
+		var _ = _out1384
+		var _out1385 *dbytes.Bytes
+		var _ = _out1385
+		var _out1386 *dbytes.Bytes
+		var _ = _out1386
+		_out1383, _out1384, _out1385, _out1386 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1383
+		ino = _out1384
+		node = _out1385
+		after = _out1386
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1395 uint32
-	var _ = _out1395
-	var _out1396 uint64
-	var _ = _out1396
-	var _out1397 *dbytes.Bytes
-	var _ = _out1397
-	var _out1398 *dbytes.Bytes
-	var _ = _out1398
-	var _out1399 *dbytes.Bytes
-	var _ = _out1399
-	var _out1400 bool
-	var _ = _out1400
-	_out1395, _out1396, _out1397, _out1398, _out1399, _out1400 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1395
-	ino = _out1396
-	node = _out1397
-	before = _out1398
-	after = _out1399
-	later = _out1400
+	var _out1387 uint32
+	var _ = _out1387
+	var _out1388 uint64
+	var _ = _out1388
+	var _out1389 *dbytes.Bytes
+	var _ = _out1389
+	var _out1390 *dbytes.Bytes
+	var _ = _out1390
+	var _out1391 *dbytes.Bytes
+	var _ = _out1391
+	var _out1392 bool
+	var _ = _out1392
+	_out1387, _out1388, _out1389, _out1390, _out1391, _out1392 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1387
+	ino = _out1388
+	node = _out1389
+	before = _out1390
+	after = _out1391
+	later = _out1392
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1401 bool
-		var _ = _out1401
-		var _out1402 uint64
-		var _ = _out1402
-		var _out1403 *dbytes.Bytes
-		var _ = _out1403
-		var _out1404 *dbytes.Bytes
-		var _ = _out1404
-		_out1401, _out1402, _out1403, _out1404 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1401
-		ino = _out1402
-		node = _out1403
-		after = _out1404
+		var _out1393 bool
+		var _ = _out1393
+		var _out1394 uint64
+		var _ = _out1394
+		var _out1395 *dbytes.Bytes
+		var _ = _out1395
+		var _out1396 *dbytes.Bytes
+		var _ = _out1396
+		_out1393, _out1394, _out1395, _out1396 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1393
+		ino = _out1394
+		node = _out1395
+		after = _out1396
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1405 uint32
-	var _ = _out1405
-	var _out1406 uint64
-	var _ = _out1406
-	var _out1407 *dbytes.Bytes
-	var _ = _out1407
-	var _out1408 *dbytes.Bytes
-	var _ = _out1408
-	var _out1409 *dbytes.Bytes
-	var _ = _out1409
-	_out1405, _out1406, _out1407, _out1408, _out1409 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1405
-	ino = _out1406
-	node = _out1407
-	before = _out1408
-	after = _out1409
+	var _out1397 uint32
+	var _ = _out1397
+	var _out1398 uint64
+	var _ = _out1398
+	var _out1399 *dbytes.Bytes
+	var _ = _out1399
+	var _out1400 *dbytes.Bytes
+	var _ = _out1400
+	var _out1401 *dbytes.Bytes
+	var _ = _out1401
+	_out1397, _out1398, _out1399, _out1400, _out1401 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1397
+	ino = _out1398
+	node = _out1399
+	before = _out1400
+	after = _out1401
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1410 bool
-		var _ = _out1410
-		var _out1411 uint64
-		var _ = _out1411
-		var _out1412 *dbytes.Bytes
-		var _ = _out1412
-		var _out1413 *dbytes.Bytes
-		var _ = _out1413
-		_out1410, _out1411, _out1412, _out1413 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1410
-		ino = _out1411
-		node = _out1412
-		after = _out1413
+		var _out1402 bool
+		var _ = _out1402
+		var _out1403 uint64
+		var _ = _out1403
+		var _out1404 *dbytes.Bytes
+		var _ = _out1404
+		var _out1405 *dbytes.Bytes
+		var _ = _out1405
+		_out1402, _out1403, _out1404, _out1405 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1402
+		ino = _out1403
+		node = _out1404
+		after = _out1405
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1414 uint32
-	var _ = _out1414
-	var _out1415 uint64
-	var _ = _out1415
-	var _out1416 *dbytes.Bytes
-	var _ = _out1416
-	var _out1417 *dbytes.Bytes
-	var _ = _out1417
-	var _out1418 *dbytes.Bytes
-	var _ = _out1418
-	_out1414, _out1415, _out1416, _out1417, _out1418 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1414
-	ino = _out1415
-	node = _out1416
-	before = _out1417
-	after = _out1418
+	var _out1406 uint32
+	var _ = _out1406
+	var _out1407 uint64
+	var _ = _out1407
+	var _out1408 *dbytes.Bytes
+	var _ = _out1408
+	var _out1409 *dbytes.Bytes
+	var _ = _out1409
+	var _out1410 *dbytes.Bytes
+	var _ = _out1410
+	_out1406, _out1407, _out1408, _out1409, _out1410 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1406
+	ino = _out1407
+	node = _out1408
+	before = _out1409
+	after = _out1410
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1419 bool
-		var _ = _out1419
-		var _out1420 uint64
-		var _ = _out1420
-		var _out1421 *dbytes.Bytes
-		var _ = _out1421
-		var _out1422 *dbytes.Bytes
-		var _ = _out1422
-		_out1419, _out1420, _out1421, _out1422 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1419
-		ino = _out1420
-		node = _out1421
-		after = _out1422
+		var _out1411 bool
+		var _ = _out1411
+		var _out1412 uint64
+		var _ = _out1412
+		var _out1413 *dbytes.Bytes
+		var _ = _out1413
+		var _out1414 *dbytes.Bytes
+		var _ = _out1414
+		_out1411, _out1412, _out1413, _out1414 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1411
+		ino = _out1412
+		node = _out1413
+		after = _out1414
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1423 uint32
-	var _ = _out1423
-	var _out1424 uint64
-	var _ = _out1424
-	var _out1425 *dbytes.Bytes
-	var _ = _out1425
-	var _out1426 *dbytes.Bytes
-	var _ = _out1426
-	var _out1427 *dbytes.Bytes
-	var _ = _out1427
-	_out1423, _out1424, _out1425, _out1426, _out1427 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1423
-	ino = _out1424
-	node = _out1425
-	before = _out1426
-	after = _out1427
+	var _out1415 uint32
+	var _ = _out1415
+	var _out1416 uint64
+	var _ = _out1416
+	var _out1417 *dbytes.Bytes
+	var _ = _out1417
+	var _out1418 *dbytes.Bytes
+	var _ = _out1418
+	var _out1419 *dbytes.Bytes
+	var _ = _out1419
+	_out1415, _out1416, _out1417, _out1418, _out1419 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1415
+	ino = _out1416
+	node = _out1417
+	before = _out1418
+	after = _out1419
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1428 bool
-		var _ = _out1428
-		var _out1429 *dbytes.Bytes
-		var _ = _out1429
-		var _out1430 *dbytes.Bytes
-		var _ = _out1430
-		_out1428, _out1429, _out1430 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1428
-		node = _out1429
-		after = _out1430
+		var _out1420 bool
+		var _ = _out1420
+		var _out1421 *dbytes.Bytes
+		var _ = _out1421
+		var _out1422 *dbytes.Bytes
+		var _ = _out1422
+		_out1420, _out1421, _out1422 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1420
+		node = _out1421
+		after = _out1422
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1431 uint32
-	var _ = _out1431
-	var _out1432 *dbytes.Bytes
-	var _ = _out1432
-	var _out1433 *dbytes.Bytes
-	var _ = _out1433
-	var _out1434 *dbytes.Bytes
-	var _ = _out1434
-	_out1431, _out1432, _out1433, _out1434 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1431
-	node = _out1432
-	before = _out1433
-	after = _out1434
+	var _out1423 uint32
+	var _ = _out1423
+	var _out1424 *dbytes.Bytes
+	var _ = _out1424
+	var _out1425 *dbytes.Bytes
+	var _ = _out1425
+	var _out1426 *dbytes.Bytes
+	var _ = _out1426
+	_out1423, _out1424, _out1425, _out1426 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1423
+	node = _out1424
+	before = _out1425
+	after = _out1426
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _973_cs uint64
-	var _ = _973_cs
-	var _974_cns uint32
-	var _ = _974_cns
-	var _out1435 uint64
-	var _ = _out1435
-	var _out1436 uint32
-	var _ = _out1436
-	_out1435, _out1436 = inodeformat.Companion_Default___.GetCtime(node)
-	_973_cs = _out1435
-	_974_cns = _out1436
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _973_cs, _974_cns)
+	var _967_cs uint64
+	var _ = _967_cs
+	var _968_cns uint32
+	var _ = _968_cns
+	var _out1427 uint64
+	var _ = _out1427
+	var _out1428 uint32
+	var _ = _out1428
+	_out1427, _out1428 = inodeformat.Companion_Default___.GetCtime(node)
+	_967_cs = _out1427
+	_968_cns = _out1428
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _967_cs, _968_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1437 bool
-		var _ = _out1437
-		var _out1438 *dbytes.Bytes
-		var _ = _out1438
-		_out1437, _out1438 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1437
-		after = _out1438
+		var _out1429 bool
+		var _ = _out1429
+		var _out1430 *dbytes.Bytes
+		var _ = _out1430
+		_out1429, _out1430 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1429
+		after = _out1430
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1439 uint32
-	var _ = _out1439
-	var _out1440 *dbytes.Bytes
-	var _ = _out1440
-	var _out1441 *dbytes.Bytes
-	var _ = _out1441
-	var _out1442 bool
-	var _ = _out1442
-	_out1439, _out1440, _out1441, _out1442 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1439
-	before = _out1440
-	after = _out1441
-	later = _out1442
+	var _out1431 uint32
+	var _ = _out1431
+	var _out1432 *dbytes.Bytes
+	var _ = _out1432
+	var _out1433 *dbytes.Bytes
+	var _ = _out1433
+	var _out1434 bool
+	var _ = _out1434
+	_out1431, _out1432, _out1433, _out1434 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1431
+	before = _out1432
+	after = _out1433
+	later = _out1434
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,76 +423,76 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1443 bool
-		var _ = _out1443
-		var _out1444 *dbytes.Bytes
-		var _ = _out1444
-		var _out1445 *dbytes.Bytes
-		var _ = _out1445
-		_out1443, _out1444, _out1445 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1443
-		fafter = _out1444
-		tafter = _out1445
+		var _out1435 bool
+		var _ = _out1435
+		var _out1436 *dbytes.Bytes
+		var _ = _out1436
+		var _out1437 *dbytes.Bytes
+		var _ = _out1437
+		_out1435, _out1436, _out1437 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1435
+		fafter = _out1436
+		tafter = _out1437
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1446 uint32
+	var _out1438 uint32
+	var _ = _out1438
+	var _out1439 *dbytes.Bytes
+	var _ = _out1439
+	var _out1440 *dbytes.Bytes
+	var _ = _out1440
+	var _out1441 *dbytes.Bytes
+	var _ = _out1441
+	var _out1442 *dbytes.Bytes
+	var _ = _out1442
+	var _out1443 bool
+	var _ = _out1443
+	_out1438, _out1439, _out1440, _out1441, _out1442, _out1443 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1438
+	fbefore = _out1439
+	fafter = _out1440
+	tbefore = _out1441
+	tafter = _out1442
+	later = _out1443
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return st, again, fbefore, fafter, tbefore, tafter, later
+	}
+	var _969_ok bool
+	var _ = _969_ok
+	var _970_found bool
+	var _ = _970_found
+	var _971_ino uint64
+	var _ = _971_ino
+	var _972_gen uint64
+	var _ = _972_gen
+	var _973_node *dbytes.Bytes
+	var _ = _973_node
+	var _974_dir *dbytes.Bytes
+	var _ = _974_dir
+	var _out1444 bool
+	var _ = _out1444
+	var _out1445 bool
+	var _ = _out1445
+	var _out1446 uint64
 	var _ = _out1446
-	var _out1447 *dbytes.Bytes
+	var _out1447 uint64
 	var _ = _out1447
 	var _out1448 *dbytes.Bytes
 	var _ = _out1448
 	var _out1449 *dbytes.Bytes
 	var _ = _out1449
-	var _out1450 *dbytes.Bytes
-	var _ = _out1450
-	var _out1451 bool
-	var _ = _out1451
-	_out1446, _out1447, _out1448, _out1449, _out1450, _out1451 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1446
-	fbefore = _out1447
-	fafter = _out1448
-	tbefore = _out1449
-	tafter = _out1450
-	later = _out1451
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again, fbefore, fafter, tbefore, tafter, later
-	}
-	var _975_ok bool
-	var _ = _975_ok
-	var _976_found bool
-	var _ = _976_found
-	var _977_ino uint64
-	var _ = _977_ino
-	var _978_gen uint64
-	var _ = _978_gen
-	var _979_node *dbytes.Bytes
-	var _ = _979_node
-	var _980_dir *dbytes.Bytes
-	var _ = _980_dir
-	var _out1452 bool
-	var _ = _out1452
-	var _out1453 bool
-	var _ = _out1453
-	var _out1454 uint64
-	var _ = _out1454
-	var _out1455 uint64
-	var _ = _out1455
-	var _out1456 *dbytes.Bytes
-	var _ = _out1456
-	var _out1457 *dbytes.Bytes
-	var _ = _out1457
-	_out1452, _out1453, _out1454, _out1455, _out1456, _out1457 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_975_ok = _out1452
-	_976_found = _out1453
-	_977_ino = _out1454
-	_978_gen = _out1455
-	_979_node = _out1456
-	_980_dir = _out1457
-	if _975_ok && _976_found {
-		records.Companion_Default___.Keep(txn, i, r, _977_ino, _978_gen, uint64(0), uint32(0))
+	_out1444, _out1445, _out1446, _out1447, _out1448, _out1449 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_969_ok = _out1444
+	_970_found = _out1445
+	_971_ino = _out1446
+	_972_gen = _out1447
+	_973_node = _out1448
+	_974_dir = _out1449
+	if _969_ok && _970_found {
+		records.Companion_Default___.Keep(txn, i, r, _971_ino, _972_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1458 bool
-		var _ = _out1458
-		var _out1459 *dbytes.Bytes
-		var _ = _out1459
-		_out1458, _out1459 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1458
-		after = _out1459
+		var _out1450 bool
+		var _ = _out1450
+		var _out1451 *dbytes.Bytes
+		var _ = _out1451
+		_out1450, _out1451 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1450
+		after = _out1451
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1460 uint32
-	var _ = _out1460
-	var _out1461 *dbytes.Bytes
-	var _ = _out1461
-	var _out1462 *dbytes.Bytes
-	var _ = _out1462
-	var _out1463 bool
-	var _ = _out1463
-	_out1460, _out1461, _out1462, _out1463 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1460
-	before = _out1461
-	after = _out1462
-	later = _out1463
+	var _out1452 uint32
+	var _ = _out1452
+	var _out1453 *dbytes.Bytes
+	var _ = _out1453
+	var _out1454 *dbytes.Bytes
+	var _ = _out1454
+	var _out1455 bool
+	var _ = _out1455
+	_out1452, _out1453, _out1454, _out1455 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1452
+	before = _out1453
+	after = _out1454
+	later = _out1455
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _981_cs uint64
-	var _ = _981_cs
-	var _982_cns uint32
-	var _ = _982_cns
-	var _out1464 uint64
-	var _ = _out1464
-	var _out1465 uint32
-	var _ = _out1465
-	_out1464, _out1465 = inodeformat.Companion_Default___.GetCtime(after)
-	_981_cs = _out1464
-	_982_cns = _out1465
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _981_cs, _982_cns)
+	var _975_cs uint64
+	var _ = _975_cs
+	var _976_cns uint32
+	var _ = _976_cns
+	var _out1456 uint64
+	var _ = _out1456
+	var _out1457 uint32
+	var _ = _out1457
+	_out1456, _out1457 = inodeformat.Companion_Default___.GetCtime(after)
+	_975_cs = _out1456
+	_976_cns = _out1457
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _975_cs, _976_cns)
 	return st, again, before, after, later
 }
 

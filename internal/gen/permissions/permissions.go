@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _561_n uint64
-	var _ = _561_n
-	_561_n = c.Gids.Len()
-	var _562_i uint64
-	var _ = _562_i
-	_562_i = uint64(0)
-	for _561_n-_562_i >= uint64(4) {
-		var _563_x uint32
-		var _ = _563_x
-		_563_x = c.Gids.U32(_562_i)
-		if _563_x == g {
+	var _555_n uint64
+	var _ = _555_n
+	_555_n = c.Gids.Len()
+	var _556_i uint64
+	var _ = _556_i
+	_556_i = uint64(0)
+	for _555_n-_556_i >= uint64(4) {
+		var _557_x uint32
+		var _ = _557_x
+		_557_x = c.Gids.U32(_556_i)
+		if _557_x == g {
 			r = true
 			return r
 		}
-		_562_i = _562_i + uint64(4)
+		_556_i = _556_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _564_mode uint32
-	var _ = _564_mode
-	var _out751 uint32
-	var _ = _out751
-	_out751 = inodeformat.Companion_Default___.GetMode(ip)
-	_564_mode = _out751
-	var _565_u uint32
-	var _ = _565_u
-	var _out752 uint32
-	var _ = _out752
-	_out752 = inodeformat.Companion_Default___.GetUid(ip)
-	_565_u = _out752
-	if c.Uid == _565_u {
-		p = _564_mode / uint32(64) % uint32(8)
+	var _558_mode uint32
+	var _ = _558_mode
+	var _out745 uint32
+	var _ = _out745
+	_out745 = inodeformat.Companion_Default___.GetMode(ip)
+	_558_mode = _out745
+	var _559_u uint32
+	var _ = _559_u
+	var _out746 uint32
+	var _ = _out746
+	_out746 = inodeformat.Companion_Default___.GetUid(ip)
+	_559_u = _out746
+	if c.Uid == _559_u {
+		p = _558_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _566_g uint32
-	var _ = _566_g
-	var _out753 uint32
-	var _ = _out753
-	_out753 = inodeformat.Companion_Default___.GetGid(ip)
-	_566_g = _out753
-	var _567_m bool
-	var _ = _567_m
-	var _out754 bool
-	var _ = _out754
-	_out754 = Companion_Default___.InGroup(c, _566_g)
-	_567_m = _out754
-	if _567_m {
-		p = _564_mode / uint32(8) % uint32(8)
+	var _560_g uint32
+	var _ = _560_g
+	var _out747 uint32
+	var _ = _out747
+	_out747 = inodeformat.Companion_Default___.GetGid(ip)
+	_560_g = _out747
+	var _561_m bool
+	var _ = _561_m
+	var _out748 bool
+	var _ = _out748
+	_out748 = Companion_Default___.InGroup(c, _560_g)
+	_561_m = _out748
+	if _561_m {
+		p = _558_mode / uint32(8) % uint32(8)
 	} else {
-		p = _564_mode % uint32(8)
+		p = _558_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _568_ty uint32
-		var _ = _568_ty
-		var _out755 uint32
-		var _ = _out755
-		_out755 = inodeformat.Companion_Default___.GetTy(ip)
-		_568_ty = _out755
-		var _569_mode uint32
-		var _ = _569_mode
-		var _out756 uint32
-		var _ = _out756
-		_out756 = inodeformat.Companion_Default___.GetMode(ip)
-		_569_mode = _out756
-		if _568_ty == Companion_Default___.DIR() || _569_mode%uint32(2) == uint32(1) || _569_mode/uint32(8)%uint32(2) == uint32(1) || _569_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _562_ty uint32
+		var _ = _562_ty
+		var _out749 uint32
+		var _ = _out749
+		_out749 = inodeformat.Companion_Default___.GetTy(ip)
+		_562_ty = _out749
+		var _563_mode uint32
+		var _ = _563_mode
+		var _out750 uint32
+		var _ = _out750
+		_out750 = inodeformat.Companion_Default___.GetMode(ip)
+		_563_mode = _out750
+		if _562_ty == Companion_Default___.DIR() || _563_mode%uint32(2) == uint32(1) || _563_mode/uint32(8)%uint32(2) == uint32(1) || _563_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out757 uint32
-	var _ = _out757
-	_out757 = Companion_Default___.ClassBits(c, ip)
-	p = _out757
+	var _out751 uint32
+	var _ = _out751
+	_out751 = Companion_Default___.ClassBits(c, ip)
+	p = _out751
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _570_p uint32
-	var _ = _570_p
-	var _out758 uint32
-	var _ = _out758
-	_out758 = Companion_Default___.Granted(c, ip)
-	_570_p = _out758
-	ok = (want%uint32(2) == uint32(0) || _570_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _570_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _570_p/uint32(4) == uint32(1))
+	var _564_p uint32
+	var _ = _564_p
+	var _out752 uint32
+	var _ = _out752
+	_out752 = Companion_Default___.Granted(c, ip)
+	_564_p = _out752
+	ok = (want%uint32(2) == uint32(0) || _564_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _564_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _564_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _571_u uint32
-	var _ = _571_u
-	var _out759 uint32
-	var _ = _out759
-	_out759 = inodeformat.Companion_Default___.GetUid(ip)
-	_571_u = _out759
-	if c.Uid == _571_u {
+	var _565_u uint32
+	var _ = _565_u
+	var _out753 uint32
+	var _ = _out753
+	_out753 = inodeformat.Companion_Default___.GetUid(ip)
+	_565_u = _out753
+	if c.Uid == _565_u {
 		ok = true
 		return ok
 	}
-	var _out760 bool
-	var _ = _out760
-	_out760 = Companion_Default___.May(c, ip, want)
-	ok = _out760
+	var _out754 bool
+	var _ = _out754
+	_out754 = Companion_Default___.May(c, ip, want)
+	ok = _out754
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _572_u uint32
-	var _ = _572_u
-	var _out761 uint32
-	var _ = _out761
-	_out761 = inodeformat.Companion_Default___.GetUid(ip)
-	_572_u = _out761
-	ok = c.Uid == uint32(0) || c.Uid == _572_u
+	var _566_u uint32
+	var _ = _566_u
+	var _out755 uint32
+	var _ = _out755
+	_out755 = inodeformat.Companion_Default___.GetUid(ip)
+	_566_u = _out755
+	ok = c.Uid == uint32(0) || c.Uid == _566_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _573_mode uint32
-	var _ = _573_mode
-	var _out762 uint32
-	var _ = _out762
-	_out762 = inodeformat.Companion_Default___.GetMode(dp)
-	_573_mode = _out762
-	if _573_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _567_mode uint32
+	var _ = _567_mode
+	var _out756 uint32
+	var _ = _out756
+	_out756 = inodeformat.Companion_Default___.GetMode(dp)
+	_567_mode = _out756
+	if _567_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _574_a bool
-	var _ = _574_a
-	var _out763 bool
-	var _ = _out763
-	_out763 = Companion_Default___.IsOwner(c, dp)
-	_574_a = _out763
-	var _575_b bool
-	var _ = _575_b
-	var _out764 bool
-	var _ = _out764
-	_out764 = Companion_Default___.IsOwner(c, ip)
-	_575_b = _out764
-	refuse = !_574_a && !_575_b
+	var _568_a bool
+	var _ = _568_a
+	var _out757 bool
+	var _ = _out757
+	_out757 = Companion_Default___.IsOwner(c, dp)
+	_568_a = _out757
+	var _569_b bool
+	var _ = _569_b
+	var _out758 bool
+	var _ = _out758
+	_out758 = Companion_Default___.IsOwner(c, ip)
+	_569_b = _out758
+	refuse = !_568_a && !_569_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _576_p uint32
-	var _ = _576_p
-	var _out765 uint32
-	var _ = _out765
-	_out765 = Companion_Default___.Granted(c, ip)
-	_576_p = _out765
-	var _577_ty uint32
-	var _ = _577_ty
-	var _out766 uint32
-	var _ = _out766
-	_out766 = inodeformat.Companion_Default___.GetTy(ip)
-	_577_ty = _out766
+	var _570_p uint32
+	var _ = _570_p
+	var _out759 uint32
+	var _ = _out759
+	_out759 = Companion_Default___.Granted(c, ip)
+	_570_p = _out759
+	var _571_ty uint32
+	var _ = _571_ty
+	var _out760 uint32
+	var _ = _out760
+	_out760 = inodeformat.Companion_Default___.GetTy(ip)
+	_571_ty = _out760
 	bits = uint32(0)
-	if _576_p/uint32(4) == uint32(1) {
+	if _570_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _577_ty == Companion_Default___.DIR() {
-		if _576_p%uint32(2) == uint32(1) {
+	if _571_ty == Companion_Default___.DIR() {
+		if _570_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _576_p%uint32(2) == uint32(1) && _576_p/uint32(2)%uint32(2) == uint32(1) {
+		if _570_p%uint32(2) == uint32(1) && _570_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _576_p/uint32(2)%uint32(2) == uint32(1) {
+		if _570_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _576_p%uint32(2) == uint32(1) {
+		if _570_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _578_a uint32 = func() uint32 {
+	var _572_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _578_a
+	var _ = _572_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _578_a - uint32(1024)
+		return _572_a - uint32(1024)
 	} else {
-		return _578_a
+		return _572_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _579_len uint64
-	var _ = _579_len
-	_579_len = n.Len()
-	if _579_len == uint64(0) {
+	var _573_len uint64
+	var _ = _573_len
+	_573_len = n.Len()
+	if _573_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _579_len > uint64(255) {
+	if _573_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _580_i uint64
-	var _ = _580_i
-	_580_i = uint64(0)
-	for _580_i < _579_len {
-		var _581_b uint8
-		var _ = _581_b
-		_581_b = n.Get(_580_i)
-		if _581_b == uint8(0) || _581_b == uint8(47) {
+	var _574_i uint64
+	var _ = _574_i
+	_574_i = uint64(0)
+	for _574_i < _573_len {
+		var _575_b uint8
+		var _ = _575_b
+		_575_b = n.Get(_574_i)
+		if _575_b == uint8(0) || _575_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_580_i = _580_i + uint64(1)
+		_574_i = _574_i + uint64(1)
 	}
 	st = uint32(0)
-	if _579_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _573_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _579_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _573_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out767 *dbytes.Bytes
-		var _ = _out767
-		_out767 = dbytes.NewBytes(uint64(256))
-		ip = _out767
+		var _out761 *dbytes.Bytes
+		var _ = _out761
+		_out761 = dbytes.NewBytes(uint64(256))
+		ip = _out761
 		return st, ip
 	}
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out768 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out768
-	var _582_ty uint32
-	var _ = _582_ty
-	var _out769 uint32
-	var _ = _out769
-	_out769 = inodeformat.Companion_Default___.GetTy(ip)
-	_582_ty = _out769
-	var _583_nl uint32
-	var _ = _583_nl
-	var _out770 uint32
-	var _ = _out770
-	_out770 = inodeformat.Companion_Default___.GetNlink(ip)
-	_583_nl = _out770
-	var _584_g uint64
-	var _ = _584_g
-	var _out771 uint64
-	var _ = _out771
-	_out771 = inodeformat.Companion_Default___.GetGen(ip)
-	_584_g = _out771
-	if _582_ty == uint32(0) || _583_nl == uint32(0) || _584_g != gen {
+	var _out762 *dbytes.Bytes
+	var _ = _out762
+	_out762 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out762
+	var _576_ty uint32
+	var _ = _576_ty
+	var _out763 uint32
+	var _ = _out763
+	_out763 = inodeformat.Companion_Default___.GetTy(ip)
+	_576_ty = _out763
+	var _577_nl uint32
+	var _ = _577_nl
+	var _out764 uint32
+	var _ = _out764
+	_out764 = inodeformat.Companion_Default___.GetNlink(ip)
+	_577_nl = _out764
+	var _578_g uint64
+	var _ = _578_g
+	var _out765 uint64
+	var _ = _out765
+	_out765 = inodeformat.Companion_Default___.GetGen(ip)
+	_578_g = _out765
+	if _576_ty == uint32(0) || _577_nl == uint32(0) || _578_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out772 *dbytes.Bytes
-	var _ = _out772
-	_out772 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out772
-	var _585_ty uint32
-	var _ = _585_ty
-	var _out773 uint32
-	var _ = _out773
-	_out773 = inodeformat.Companion_Default___.GetTy(ip)
-	_585_ty = _out773
-	var _586_nl uint32
-	var _ = _586_nl
-	var _out774 uint32
-	var _ = _out774
-	_out774 = inodeformat.Companion_Default___.GetNlink(ip)
-	_586_nl = _out774
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out766 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out766
+	var _579_ty uint32
+	var _ = _579_ty
+	var _out767 uint32
+	var _ = _out767
+	_out767 = inodeformat.Companion_Default___.GetTy(ip)
+	_579_ty = _out767
+	var _580_nl uint32
+	var _ = _580_nl
+	var _out768 uint32
+	var _ = _out768
+	_out768 = inodeformat.Companion_Default___.GetNlink(ip)
+	_580_nl = _out768
 	st = func() uint32 {
-		if _585_ty == uint32(0) || _586_nl == uint32(0) || ino <= uint64(2) {
+		if _579_ty == uint32(0) || _580_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out775 uint32
-	var _ = _out775
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out775, _out776 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out775
-	ip = _out776
+	var _out769 uint32
+	var _ = _out769
+	var _out770 *dbytes.Bytes
+	var _ = _out770
+	_out769, _out770 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out769
+	ip = _out770
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out777 uint32
-	var _ = _out777
-	var _out778 uint32
-	var _ = _out778
-	_out777, _out778 = permissions.Companion_Default___.NameStatus(name)
-	st = _out777
-	dots = _out778
+	var _out771 uint32
+	var _ = _out771
+	var _out772 uint32
+	var _ = _out772
+	_out771, _out772 = permissions.Companion_Default___.NameStatus(name)
+	st = _out771
+	dots = _out772
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _587_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _587_p
-	var _out779 uint32
-	var _ = _out779
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out779, _out780 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out779
-	_587_p = _out780
+	var _581_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _581_p
+	var _out773 uint32
+	var _ = _out773
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out773, _out774 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out773
+	_581_p = _out774
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _587_p
-	var _588_ty uint32
-	var _ = _588_ty
-	var _out781 uint32
-	var _ = _out781
-	_out781 = inodeformat.Companion_Default___.GetTy(_587_p)
-	_588_ty = _out781
-	if _588_ty != permissions.Companion_Default___.DIR() {
+	ip = _581_p
+	var _582_ty uint32
+	var _ = _582_ty
+	var _out775 uint32
+	var _ = _out775
+	_out775 = inodeformat.Companion_Default___.GetTy(_581_p)
+	_582_ty = _out775
+	if _582_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out782 *dbytes.Bytes
-	var _ = _out782
-	_out782 = d.Fs.GetInode(txn, ino, true)
-	ip = _out782
-	var _589_ts uint64
-	var _ = _589_ts
-	var _590_tns uint32
-	var _ = _590_tns
-	var _out783 uint64
-	var _ = _out783
-	var _out784 uint32
-	var _ = _out784
-	_out783, _out784 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_589_ts = _out783
-	_590_tns = _out784
-	inodeformat.Companion_Default___.SetMtime(ip, _589_ts, _590_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _589_ts, _590_tns)
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = d.Fs.GetInode(txn, ino, true)
+	ip = _out776
+	var _583_ts uint64
+	var _ = _583_ts
+	var _584_tns uint32
+	var _ = _584_tns
+	var _out777 uint64
+	var _ = _out777
+	var _out778 uint32
+	var _ = _out778
+	_out777, _out778 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_583_ts = _out777
+	_584_tns = _out778
+	inodeformat.Companion_Default___.SetMtime(ip, _583_ts, _584_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _583_ts, _584_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out785 *dbytes.Bytes
-	var _ = _out785
-	_out785 = d.Fs.GetInode(txn, ino, true)
-	ip = _out785
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	_out779 = d.Fs.GetInode(txn, ino, true)
+	ip = _out779
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _591_ts uint64
-	var _ = _591_ts
-	var _592_tns uint32
-	var _ = _592_tns
-	var _out786 uint64
-	var _ = _out786
-	var _out787 uint32
-	var _ = _out787
-	_out786, _out787 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_591_ts = _out786
-	_592_tns = _out787
-	inodeformat.Companion_Default___.SetCtime(ip, _591_ts, _592_tns)
+	var _585_ts uint64
+	var _ = _585_ts
+	var _586_tns uint32
+	var _ = _586_tns
+	var _out780 uint64
+	var _ = _out780
+	var _out781 uint32
+	var _ = _out781
+	_out780, _out781 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_585_ts = _out780
+	_586_tns = _out781
+	inodeformat.Companion_Default___.SetCtime(ip, _585_ts, _586_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _593_ip *dbytes.Bytes
-	var _ = _593_ip
-	var _out788 *dbytes.Bytes
-	var _ = _out788
-	_out788 = d.Fs.GetInode(txn, ino, true)
-	_593_ip = _out788
-	var _594_nl uint32
-	var _ = _594_nl
-	var _out789 uint32
-	var _ = _out789
-	_out789 = inodeformat.Companion_Default___.GetNlink(_593_ip)
-	_594_nl = _out789
-	if up && _594_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _587_ip *dbytes.Bytes
+	var _ = _587_ip
+	var _out782 *dbytes.Bytes
+	var _ = _out782
+	_out782 = d.Fs.GetInode(txn, ino, true)
+	_587_ip = _out782
+	var _588_nl uint32
+	var _ = _588_nl
+	var _out783 uint32
+	var _ = _out783
+	_out783 = inodeformat.Companion_Default___.GetNlink(_587_ip)
+	_588_nl = _out783
+	if up && _588_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _594_nl <= uint32(2) {
+	if !up && _588_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_593_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_587_ip, func() uint32 {
 		if up {
-			return _594_nl + uint32(1)
+			return _588_nl + uint32(1)
 		}
-		return _594_nl - uint32(1)
+		return _588_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _593_ip)
+	d.PutInode(txn, ino, _587_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _595_ip *dbytes.Bytes
-	var _ = _595_ip
-	var _out790 *dbytes.Bytes
-	var _ = _out790
-	_out790 = d.Fs.GetInode(txn, ino, true)
-	_595_ip = _out790
-	var _596_fl uint32
-	var _ = _596_fl
-	var _out791 uint32
-	var _ = _out791
-	_out791 = inodeformat.Companion_Default___.GetFlags(_595_ip)
-	_596_fl = _out791
-	if _596_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _589_ip *dbytes.Bytes
+	var _ = _589_ip
+	var _out784 *dbytes.Bytes
+	var _ = _out784
+	_out784 = d.Fs.GetInode(txn, ino, true)
+	_589_ip = _out784
+	var _590_fl uint32
+	var _ = _590_fl
+	var _out785 uint32
+	var _ = _out785
+	_out785 = inodeformat.Companion_Default___.GetFlags(_589_ip)
+	_590_fl = _out785
+	if _590_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _597_hp *dbytes.Bytes
-	var _ = _597_hp
-	var _out792 *dbytes.Bytes
-	var _ = _out792
-	_out792 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_597_hp = _out792
-	var _598_h uint64
-	var _ = _598_h
-	var _out793 uint64
-	var _ = _out793
-	_out793 = inodeformat.Companion_Default___.GetNext(_597_hp)
-	_598_h = _out793
-	inodeformat.Companion_Default___.SetNext(_595_ip, _598_h)
-	inodeformat.Companion_Default___.SetFlags(_595_ip, _596_fl+uint32(1))
-	d.PutInode(txn, ino, _595_ip)
-	var _out794 *dbytes.Bytes
-	var _ = _out794
-	_out794 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_597_hp = _out794
-	inodeformat.Companion_Default___.SetNext(_597_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _597_hp)
+	var _591_hp *dbytes.Bytes
+	var _ = _591_hp
+	var _out786 *dbytes.Bytes
+	var _ = _out786
+	_out786 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_591_hp = _out786
+	var _592_h uint64
+	var _ = _592_h
+	var _out787 uint64
+	var _ = _out787
+	_out787 = inodeformat.Companion_Default___.GetNext(_591_hp)
+	_592_h = _out787
+	inodeformat.Companion_Default___.SetNext(_589_ip, _592_h)
+	inodeformat.Companion_Default___.SetFlags(_589_ip, _590_fl+uint32(1))
+	d.PutInode(txn, ino, _589_ip)
+	var _out788 *dbytes.Bytes
+	var _ = _out788
+	_out788 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_591_hp = _out788
+	inodeformat.Companion_Default___.SetNext(_591_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _591_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out795 bool
-		var _ = _out795
-		_out795 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out795
+		var _out789 bool
+		var _ = _out789
+		_out789 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out789
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _599_ip *dbytes.Bytes
-	var _ = _599_ip
-	var _out796 *dbytes.Bytes
-	var _ = _out796
-	_out796 = d.Fs.GetInode(txn, ino, true)
-	_599_ip = _out796
-	var _600_nl uint32
-	var _ = _600_nl
-	var _out797 uint32
-	var _ = _out797
-	_out797 = inodeformat.Companion_Default___.GetNlink(_599_ip)
-	_600_nl = _out797
-	var _601_ty uint32
-	var _ = _601_ty
-	var _out798 uint32
-	var _ = _out798
-	_out798 = inodeformat.Companion_Default___.GetTy(_599_ip)
-	_601_ty = _out798
-	var _602_size uint64
-	var _ = _602_size
-	var _out799 uint64
-	var _ = _out799
-	_out799 = inodeformat.Companion_Default___.GetSize(_599_ip)
-	_602_size = _out799
-	var _603_fl uint32
-	var _ = _603_fl
-	var _out800 uint32
-	var _ = _out800
-	_out800 = inodeformat.Companion_Default___.GetFlags(_599_ip)
-	_603_fl = _out800
-	if _600_nl == uint32(0) {
+	var _593_ip *dbytes.Bytes
+	var _ = _593_ip
+	var _out790 *dbytes.Bytes
+	var _ = _out790
+	_out790 = d.Fs.GetInode(txn, ino, true)
+	_593_ip = _out790
+	var _594_nl uint32
+	var _ = _594_nl
+	var _out791 uint32
+	var _ = _out791
+	_out791 = inodeformat.Companion_Default___.GetNlink(_593_ip)
+	_594_nl = _out791
+	var _595_ty uint32
+	var _ = _595_ty
+	var _out792 uint32
+	var _ = _out792
+	_out792 = inodeformat.Companion_Default___.GetTy(_593_ip)
+	_595_ty = _out792
+	var _596_size uint64
+	var _ = _596_size
+	var _out793 uint64
+	var _ = _out793
+	_out793 = inodeformat.Companion_Default___.GetSize(_593_ip)
+	_596_size = _out793
+	var _597_fl uint32
+	var _ = _597_fl
+	var _out794 uint32
+	var _ = _out794
+	_out794 = inodeformat.Companion_Default___.GetFlags(_593_ip)
+	_597_fl = _out794
+	if _594_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _601_ty != permissions.Companion_Default___.DIR() && _600_nl > uint32(1) {
-		var _out801 *dbytes.Bytes
-		var _ = _out801
-		_out801 = Companion_Default___.SetLinks(txn, d, ino, _600_nl-uint32(1), s, ns)
-		_599_ip = _out801
+	if _595_ty != permissions.Companion_Default___.DIR() && _594_nl > uint32(1) {
+		var _out795 *dbytes.Bytes
+		var _ = _out795
+		_out795 = Companion_Default___.SetLinks(txn, d, ino, _594_nl-uint32(1), s, ns)
+		_593_ip = _out795
 		return st, freed, later
 	}
-	var _out802 *dbytes.Bytes
-	var _ = _out802
-	_out802 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_599_ip = _out802
-	var _604_ok bool
-	var _ = _604_ok
-	var _out803 bool
-	var _ = _out803
-	_out803 = d.SetSize(txn, ino, uint64(0))
-	_604_ok = _out803
-	if !_604_ok {
+	var _out796 *dbytes.Bytes
+	var _ = _out796
+	_out796 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_593_ip = _out796
+	var _598_ok bool
+	var _ = _598_ok
+	var _out797 bool
+	var _ = _out797
+	_out797 = d.SetSize(txn, ino, uint64(0))
+	_598_ok = _out797
+	if !_598_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _603_fl%uint32(2) == uint32(1) {
+	if _597_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _605_done bool
-	var _ = _605_done
-	var _out804 bool
-	var _ = _out804
-	_out804 = Companion_Default___.Release(txn, d, ino, _602_size)
-	_605_done = _out804
-	if _605_done {
-		var _out805 bool
-		var _ = _out805
-		_out805 = d.FreeInode(txn, ino)
-		_604_ok = _out805
-		if !_604_ok {
+	var _599_done bool
+	var _ = _599_done
+	var _out798 bool
+	var _ = _out798
+	_out798 = Companion_Default___.Release(txn, d, ino, _596_size)
+	_599_done = _out798
+	if _599_done {
+		var _out799 bool
+		var _ = _out799
+		_out799 = d.FreeInode(txn, ino)
+		_598_ok = _out799
+		if !_598_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _606_hp *dbytes.Bytes
-	var _ = _606_hp
-	var _out806 *dbytes.Bytes
-	var _ = _out806
-	_out806 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_606_hp = _out806
-	var _607_h uint64
-	var _ = _607_h
-	var _out807 uint64
-	var _ = _out807
-	_out807 = inodeformat.Companion_Default___.GetNext(_606_hp)
-	_607_h = _out807
+	var _600_hp *dbytes.Bytes
+	var _ = _600_hp
+	var _out800 *dbytes.Bytes
+	var _ = _out800
+	_out800 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_600_hp = _out800
+	var _601_h uint64
+	var _ = _601_h
+	var _out801 uint64
+	var _ = _out801
+	_out801 = inodeformat.Companion_Default___.GetNext(_600_hp)
+	_601_h = _out801
 	st, more = uint32(0), false
-	if _607_h == uint64(0) {
+	if _601_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _607_h) || _607_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _601_h) || _601_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _608_done bool
-	var _ = _608_done
-	var _out808 bool
-	var _ = _out808
-	_out808 = d.FreeSome(txn, _607_h, max)
-	_608_done = _out808
-	if !_608_done {
+	var _602_done bool
+	var _ = _602_done
+	var _out802 bool
+	var _ = _out802
+	_out802 = d.FreeSome(txn, _601_h, max)
+	_602_done = _out802
+	if !_602_done {
 		return st, more
 	}
-	var _out809 uint32
-	var _ = _out809
-	var _out810 bool
-	var _ = _out810
-	_out809, _out810 = Companion_Default___.OffList(txn, d, _607_h)
-	st = _out809
-	more = _out810
+	var _out803 uint32
+	var _ = _out803
+	var _out804 bool
+	var _ = _out804
+	_out803, _out804 = Companion_Default___.OffList(txn, d, _601_h)
+	st = _out803
+	more = _out804
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _609_ip *dbytes.Bytes
-	var _ = _609_ip
-	var _out811 *dbytes.Bytes
-	var _ = _out811
-	_out811 = d.Fs.GetInode(txn, h, true)
-	_609_ip = _out811
-	var _610_fl uint32
-	var _ = _610_fl
-	var _out812 uint32
-	var _ = _out812
-	_out812 = inodeformat.Companion_Default___.GetFlags(_609_ip)
-	_610_fl = _out812
-	var _611_nl uint32
-	var _ = _611_nl
-	var _out813 uint32
-	var _ = _out813
-	_out813 = inodeformat.Companion_Default___.GetNlink(_609_ip)
-	_611_nl = _out813
-	var _612_next uint64
-	var _ = _612_next
-	var _out814 uint64
-	var _ = _out814
-	_out814 = inodeformat.Companion_Default___.GetNext(_609_ip)
-	_612_next = _out814
-	if _610_fl%uint32(2) == uint32(0) {
+	var _603_ip *dbytes.Bytes
+	var _ = _603_ip
+	var _out805 *dbytes.Bytes
+	var _ = _out805
+	_out805 = d.Fs.GetInode(txn, h, true)
+	_603_ip = _out805
+	var _604_fl uint32
+	var _ = _604_fl
+	var _out806 uint32
+	var _ = _out806
+	_out806 = inodeformat.Companion_Default___.GetFlags(_603_ip)
+	_604_fl = _out806
+	var _605_nl uint32
+	var _ = _605_nl
+	var _out807 uint32
+	var _ = _out807
+	_out807 = inodeformat.Companion_Default___.GetNlink(_603_ip)
+	_605_nl = _out807
+	var _606_next uint64
+	var _ = _606_next
+	var _out808 uint64
+	var _ = _out808
+	_out808 = inodeformat.Companion_Default___.GetNext(_603_ip)
+	_606_next = _out808
+	if _604_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_609_ip, _610_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_609_ip, uint64(0))
-	d.PutInode(txn, h, _609_ip)
-	var _613_hp *dbytes.Bytes
-	var _ = _613_hp
-	var _out815 *dbytes.Bytes
-	var _ = _out815
-	_out815 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_613_hp = _out815
-	inodeformat.Companion_Default___.SetNext(_613_hp, _612_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _613_hp)
-	if _611_nl == uint32(0) {
-		var _614_ok bool
-		var _ = _614_ok
-		var _out816 bool
-		var _ = _out816
-		_out816 = d.FreeInode(txn, h)
-		_614_ok = _out816
-		if !_614_ok {
+	inodeformat.Companion_Default___.SetFlags(_603_ip, _604_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_603_ip, uint64(0))
+	d.PutInode(txn, h, _603_ip)
+	var _607_hp *dbytes.Bytes
+	var _ = _607_hp
+	var _out809 *dbytes.Bytes
+	var _ = _out809
+	_out809 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_607_hp = _out809
+	inodeformat.Companion_Default___.SetNext(_607_hp, _606_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _607_hp)
+	if _605_nl == uint32(0) {
+		var _608_ok bool
+		var _ = _608_ok
+		var _out810 bool
+		var _ = _out810
+		_out810 = d.FreeInode(txn, h)
+		_608_ok = _out810
+		if !_608_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _612_next != uint64(0) /* dircomp */
+	more = _606_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out817 bool
-	var _ = _out817
-	_out817 = d.FreeSome(txn, ino, max)
-	done = _out817
+	var _out811 bool
+	var _ = _out811
+	_out811 = d.FreeSome(txn, ino, max)
+	done = _out811
 	return done
 }
 

@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _429_left uint64
-	var _ = _429_left
-	_429_left = max
-	for lo < m && uint64(0) < _429_left {
-		var _430_k uint64
-		var _ = _430_k
-		var _431_j uint64
-		var _ = _431_j
-		_430_k, _431_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _432_l uint64
-		var _ = _432_l
-		var _433_freed uint64
-		var _ = _433_freed
-		_432_l, _433_freed = uint64(0), uint64(1)
-		var _434_d uint64
-		var _ = _434_d
-		var _out607 uint64
-		var _ = _out607
-		_out607 = shrinking.Companion_Default___.Missing(x, txn, ip, _430_k, _431_j, true)
-		_434_d = _out607
-		if uint64(0) < _434_d {
-			_432_l = allocatedrange.Companion_Default___.BaseOf(_430_k) + allocatedrange.Companion_Default___.First512(_431_j, _434_d)
-			if _432_l < lo {
-				_432_l = lo
+	var _423_left uint64
+	var _ = _423_left
+	_423_left = max
+	for lo < m && uint64(0) < _423_left {
+		var _424_k uint64
+		var _ = _424_k
+		var _425_j uint64
+		var _ = _425_j
+		_424_k, _425_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _426_l uint64
+		var _ = _426_l
+		var _427_freed uint64
+		var _ = _427_freed
+		_426_l, _427_freed = uint64(0), uint64(1)
+		var _428_d uint64
+		var _ = _428_d
+		var _out601 uint64
+		var _ = _out601
+		_out601 = shrinking.Companion_Default___.Missing(x, txn, ip, _424_k, _425_j, true)
+		_428_d = _out601
+		if uint64(0) < _428_d {
+			_426_l = allocatedrange.Companion_Default___.BaseOf(_424_k) + allocatedrange.Companion_Default___.First512(_425_j, _428_d)
+			if _426_l < lo {
+				_426_l = lo
 			}
-		} else if _430_k < uint64(12) {
-			_432_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _430_k)
+		} else if _424_k < uint64(12) {
+			_426_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _424_k)
 		} else {
-			var _435_pn uint64
-			var _ = _435_pn
-			var _out608 uint64
-			var _ = _out608
-			_out608 = x.Resolve(txn, ip, _430_k, positions.Companion_Default___.MaxLev(_430_k)-uint64(1), _431_j/uint64(512), true)
-			_435_pn = _out608
-			var _out609 uint64
-			var _ = _out609
-			var _out610 uint64
-			var _ = _out610
-			_out609, _out610 = shrinking.Companion_Default___.CutRun(x, txn, ip, _435_pn, ino, m, lo, _429_left)
-			_432_l = _out609
-			_433_freed = _out610
-			if _433_freed == uint64(0) {
-				_433_freed = uint64(1)
+			var _429_pn uint64
+			var _ = _429_pn
+			var _out602 uint64
+			var _ = _out602
+			_out602 = x.Resolve(txn, ip, _424_k, positions.Companion_Default___.MaxLev(_424_k)-uint64(1), _425_j/uint64(512), true)
+			_429_pn = _out602
+			var _out603 uint64
+			var _ = _out603
+			var _out604 uint64
+			var _ = _out604
+			_out603, _out604 = shrinking.Companion_Default___.CutRun(x, txn, ip, _429_pn, ino, m, lo, _423_left)
+			_426_l = _out603
+			_427_freed = _out604
+			if _427_freed == uint64(0) {
+				_427_freed = uint64(1)
 			}
 		}
-		_429_left = _429_left - _433_freed
-		m = _432_l
+		_423_left = _423_left - _427_freed
+		m = _426_l
 	}
 	return m
 }

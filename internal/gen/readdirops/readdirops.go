@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _754_w *dbytes.Bytes
-	var _ = _754_w
-	var _out1049 *dbytes.Bytes
-	var _ = _out1049
-	_out1049 = dbytes.NewBytes(uint64(4096))
-	_754_w = _out1049
-	_754_w.Set(uint64(0), uint8(46))
-	_754_w.Set(uint64(1), uint8(46))
-	var _out1050 *dbytes.Blk
-	var _ = _out1050
-	_out1050 = dbytes.Freeze(_754_w)
-	b = _out1050
+	var _748_w *dbytes.Bytes
+	var _ = _748_w
+	var _out1041 *dbytes.Bytes
+	var _ = _out1041
+	_out1041 = dbytes.NewBytes(uint64(4096))
+	_748_w = _out1041
+	_748_w.Set(uint64(0), uint8(46))
+	_748_w.Set(uint64(1), uint8(46))
+	var _out1042 *dbytes.Blk
+	var _ = _out1042
+	_out1042 = dbytes.Freeze(_748_w)
+	b = _out1042
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _755_dots *dbytes.Blk
-	var _ = _755_dots
-	var _out1051 *dbytes.Blk
-	var _ = _out1051
-	_out1051 = Companion_Default___.DotNames()
-	_755_dots = _out1051
+	var _749_dots *dbytes.Blk
+	var _ = _749_dots
+	var _out1043 *dbytes.Blk
+	var _ = _out1043
+	_out1043 = Companion_Default___.DotNames()
+	_749_dots = _out1043
 	if cookie == uint64(0) {
-		var _out1052 bool
-		var _ = _out1052
-		_out1052 = out.Offer(ino, _755_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1052
+		var _out1044 bool
+		var _ = _out1044
+		_out1044 = out.Offer(ino, _749_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1044
 	}
 	if fits {
-		var _out1053 bool
-		var _ = _out1053
-		_out1053 = out.Offer(up, _755_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1053
+		var _out1045 bool
+		var _ = _out1045
+		_out1045 = out.Offer(up, _749_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1045
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _756_up uint64
-	var _ = _756_up
-	var _out1054 uint64
-	var _ = _out1054
-	_out1054 = inodeformat.Companion_Default___.GetParent(dp)
-	_756_up = _out1054
-	var _757_fits bool
-	var _ = _757_fits
-	var _out1055 bool
-	var _ = _out1055
-	_out1055 = Companion_Default___.Offer2(ino, _756_up, cookie, out)
-	_757_fits = _out1055
-	if !_757_fits {
+	var _750_up uint64
+	var _ = _750_up
+	var _out1046 uint64
+	var _ = _out1046
+	_out1046 = inodeformat.Companion_Default___.GetParent(dp)
+	_750_up = _out1046
+	var _751_fits bool
+	var _ = _751_fits
+	var _out1047 bool
+	var _ = _out1047
+	_out1047 = Companion_Default___.Offer2(ino, _750_up, cookie, out)
+	_751_fits = _out1047
+	if !_751_fits {
 		return eof
 	}
-	var _out1056 bool
-	var _ = _out1056
-	_out1056 = d.List(txn, ino, func() uint64 {
+	var _out1048 bool
+	var _ = _out1048
+	_out1048 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1056
+	eof = _out1048
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1057 uint32
-	var _ = _out1057
-	var _out1058 *dbytes.Bytes
-	var _ = _out1058
-	_out1057, _out1058 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1057
-	dir = _out1058
+	var _out1049 uint32
+	var _ = _out1049
+	var _out1050 *dbytes.Bytes
+	var _ = _out1050
+	_out1049, _out1050 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1049
+	dir = _out1050
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _758_ok bool
-	var _ = _758_ok
-	var _out1059 bool
-	var _ = _out1059
-	_out1059 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_758_ok = _out1059
-	if !_758_ok {
+	var _752_ok bool
+	var _ = _752_ok
+	var _out1051 bool
+	var _ = _out1051
+	_out1051 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_752_ok = _out1051
+	if !_752_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _759_room bool
-	var _ = _759_room
-	var _out1060 bool
-	var _ = _out1060
-	_out1060 = out.Fits()
-	_759_room = _out1060
-	if !_759_room {
+	var _753_room bool
+	var _ = _753_room
+	var _out1052 bool
+	var _ = _out1052
+	_out1052 = out.Fits()
+	_753_room = _out1052
+	if !_753_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1061 bool
-	var _ = _out1061
-	_out1061 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1061
-	var _760_n uint64
-	var _ = _760_n
-	var _out1062 uint64
-	var _ = _out1062
-	_out1062 = out.Len()
-	_760_n = _out1062
-	if _760_n == uint64(0) && !eof {
+	var _out1053 bool
+	var _ = _out1053
+	_out1053 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1053
+	var _754_n uint64
+	var _ = _754_n
+	var _out1054 uint64
+	var _ = _out1054
+	_out1054 = out.Len()
+	_754_n = _out1054
+	if _754_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _761_n uint64
-	var _ = _761_n
-	var _out1063 uint64
-	var _ = _out1063
-	_out1063 = out.Len()
-	_761_n = _out1063
-	var _762_i uint64
-	var _ = _762_i
-	_762_i = uint64(0)
-	for _762_i < _761_n {
-		var _763_x uint64
-		var _ = _763_x
-		var _out1064 uint64
-		var _ = _out1064
-		_out1064 = out.InoAt(_762_i)
-		_763_x = _out1064
-		var _764_p *dbytes.Bytes
-		var _ = _764_p
-		var _out1065 *dbytes.Bytes
-		var _ = _out1065
-		_out1065 = d.Fs.GetInode(txn, _763_x, false)
-		_764_p = _out1065
-		out.AttrAt(_762_i, _764_p)
-		_762_i = _762_i + uint64(1)
+	var _755_n uint64
+	var _ = _755_n
+	var _out1055 uint64
+	var _ = _out1055
+	_out1055 = out.Len()
+	_755_n = _out1055
+	var _756_i uint64
+	var _ = _756_i
+	_756_i = uint64(0)
+	for _756_i < _755_n {
+		var _757_x uint64
+		var _ = _757_x
+		var _out1056 uint64
+		var _ = _out1056
+		_out1056 = out.InoAt(_756_i)
+		_757_x = _out1056
+		var _758_p *dbytes.Bytes
+		var _ = _758_p
+		var _out1057 *dbytes.Bytes
+		var _ = _out1057
+		_out1057 = d.Fs.GetInode(txn, _757_x, false)
+		_758_p = _out1057
+		out.AttrAt(_756_i, _758_p)
+		_756_i = _756_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1066 uint32
-	var _ = _out1066
-	var _out1067 bool
-	var _ = _out1067
-	var _out1068 *dbytes.Bytes
-	var _ = _out1068
-	_out1066, _out1067, _out1068 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1066
-	eof = _out1067
-	dir = _out1068
+	var _out1058 uint32
+	var _ = _out1058
+	var _out1059 bool
+	var _ = _out1059
+	var _out1060 *dbytes.Bytes
+	var _ = _out1060
+	_out1058, _out1059, _out1060 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1058
+	eof = _out1059
+	dir = _out1060
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _765_ok bool
-	var _ = _765_ok
-	var _out1069 bool
-	var _ = _out1069
-	_out1069 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_765_ok = _out1069
-	if !_765_ok {
+	var _759_ok bool
+	var _ = _759_ok
+	var _out1061 bool
+	var _ = _out1061
+	_out1061 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_759_ok = _out1061
+	if !_759_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

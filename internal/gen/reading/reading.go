@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _340_k uint64
-	var _ = _340_k
-	var _341_j uint64
-	var _ = _341_j
-	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _334_k uint64
+	var _ = _334_k
+	var _335_j uint64
+	var _ = _335_j
+	_334_k, _335_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _340_k < uint64(12) {
-		var _out542 uint64
-		var _ = _out542
-		_out542 = x.Resolve(txn, ip, _340_k, uint64(0), uint64(0), excl)
-		bn = _out542
+	if _334_k < uint64(12) {
+		var _out536 uint64
+		var _ = _out536
+		_out536 = x.Resolve(txn, ip, _334_k, uint64(0), uint64(0), excl)
+		bn = _out536
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _340_k || cj != _341_j/uint64(512) {
-		var _out543 *dbytes.Blk
-		var _ = _out543
-		_out543 = x.ReadParent(txn, ip, _340_k, positions.Companion_Default___.MaxLev(_340_k), _341_j, excl)
-		pb_k = _out543
-		ck_k, cj_k = _340_k, _341_j/uint64(512)
+	if ck != _334_k || cj != _335_j/uint64(512) {
+		var _out537 *dbytes.Blk
+		var _ = _out537
+		_out537 = x.ReadParent(txn, ip, _334_k, positions.Companion_Default___.MaxLev(_334_k), _335_j, excl)
+		pb_k = _out537
+		ck_k, cj_k = _334_k, _335_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_341_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_335_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _342_k uint64
-	var _ = _342_k
-	var _343_j uint64
-	var _ = _343_j
-	_342_k, _343_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _344_room uint64
-	var _ = _344_room
-	_344_room = func() uint64 {
-		if _342_k < uint64(12) {
-			return uint64(12) - _342_k
+	var _336_k uint64
+	var _ = _336_k
+	var _337_j uint64
+	var _ = _337_j
+	_336_k, _337_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _338_room uint64
+	var _ = _338_room
+	_338_room = func() uint64 {
+		if _336_k < uint64(12) {
+			return uint64(12) - _336_k
 		}
-		return uint64(512) - _343_j
+		return uint64(512) - _337_j
 	}()
-	var _345_m uint64
-	var _ = _345_m
-	var _out544 uint64
-	var _ = _out544
-	_out544 = Companion_Default___.Min(max, _344_room)
-	_345_m = _out544
-	var _out545 uint64
-	var _ = _out545
-	_out545 = Companion_Default___.Min(_345_m, Companion_Default___.AheadMax())
-	_345_m = _out545
+	var _339_m uint64
+	var _ = _339_m
+	var _out538 uint64
+	var _ = _out538
+	_out538 = Companion_Default___.Min(max, _338_room)
+	_339_m = _out538
+	var _out539 uint64
+	var _ = _out539
+	_out539 = Companion_Default___.Min(_339_m, Companion_Default___.AheadMax())
+	_339_m = _out539
 	r = uint64(1)
-	for r < _345_m && bn < uint64(18446744073709486080) {
-		var _346_e uint64 = 0
-		var _ = _346_e
-		if _342_k < uint64(12) {
-			var _out546 uint64
-			var _ = _out546
-			_out546 = inodeformat.Companion_Default___.GetSlot(ip, _342_k+r)
-			_346_e = _out546
+	for r < _339_m && bn < uint64(18446744073709486080) {
+		var _340_e uint64 = 0
+		var _ = _340_e
+		if _336_k < uint64(12) {
+			var _out540 uint64
+			var _ = _out540
+			_out540 = inodeformat.Companion_Default___.GetSlot(ip, _336_k+r)
+			_340_e = _out540
 		} else {
-			_346_e = pb.U64(uint64(8) * (_343_j + r))
+			_340_e = pb.U64(uint64(8) * (_337_j + r))
 		}
-		if _346_e != bn+r {
+		if _340_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out547 *dbytes.Bytes
-	var _ = _out547
-	_out547 = dbytes.AnyBytes(n)
-	b = _out547
-	var _347_done uint64
-	var _ = _347_done
-	_347_done = uint64(0)
-	var _348_ahead uint64
-	var _ = _348_ahead
-	_348_ahead = uint64(0)
-	var _349_ck uint64
-	var _ = _349_ck
-	var _350_cj uint64
-	var _ = _350_cj
-	_349_ck, _350_cj = uint64(15), uint64(0)
-	var _351_pb *dbytes.Blk
-	var _ = _351_pb
-	var _out548 *dbytes.Blk
-	var _ = _out548
-	_out548 = dbytes.ZeroBlk()
-	_351_pb = _out548
-	for _347_done < n {
-		var _352_pos uint64
-		var _ = _352_pos
-		_352_pos = off + _347_done
-		var _353_bo uint64
-		var _ = _353_bo
-		_353_bo = _352_pos % uint64(4096)
-		var _354_c uint64
-		var _ = _354_c
-		var _out549 uint64
-		var _ = _out549
-		_out549 = Companion_Default___.Min(uint64(4096)-_353_bo, n-_347_done)
-		_354_c = _out549
-		var _355_bn uint64 = 0
-		var _ = _355_bn
-		var _out550 uint64
-		var _ = _out550
-		var _out551 uint64
-		var _ = _out551
-		var _out552 uint64
-		var _ = _out552
-		var _out553 *dbytes.Blk
-		var _ = _out553
-		_out550, _out551, _out552, _out553 = Companion_Default___.Find(x, txn, ip, _352_pos/uint64(4096), false, _349_ck, _350_cj, _351_pb)
-		_355_bn = _out550
-		_349_ck = _out551
-		_350_cj = _out552
-		_351_pb = _out553
-		var _356_blk *dbytes.Blk
-		var _ = _356_blk
-		var _out554 *dbytes.Blk
-		var _ = _out554
-		_out554 = dbytes.ZeroBlk()
-		_356_blk = _out554
-		if _355_bn != uint64(0) {
-			if _348_ahead <= _352_pos/uint64(4096) {
-				var _357_left uint64
-				var _ = _357_left
-				_357_left = (_353_bo + (n - _347_done) + uint64(4095)) / uint64(4096)
-				var _358_r uint64
-				var _ = _358_r
-				var _out555 uint64
-				var _ = _out555
-				_out555 = Companion_Default___.Adjacent(ip, _351_pb, _352_pos/uint64(4096), _355_bn, _357_left)
-				_358_r = _out555
-				if uint64(1) < _358_r {
-					txn.Ahead(_355_bn, _358_r)
+	var _out541 *dbytes.Bytes
+	var _ = _out541
+	_out541 = dbytes.AnyBytes(n)
+	b = _out541
+	var _341_done uint64
+	var _ = _341_done
+	_341_done = uint64(0)
+	var _342_ahead uint64
+	var _ = _342_ahead
+	_342_ahead = uint64(0)
+	var _343_ck uint64
+	var _ = _343_ck
+	var _344_cj uint64
+	var _ = _344_cj
+	_343_ck, _344_cj = uint64(15), uint64(0)
+	var _345_pb *dbytes.Blk
+	var _ = _345_pb
+	var _out542 *dbytes.Blk
+	var _ = _out542
+	_out542 = dbytes.ZeroBlk()
+	_345_pb = _out542
+	for _341_done < n {
+		var _346_pos uint64
+		var _ = _346_pos
+		_346_pos = off + _341_done
+		var _347_bo uint64
+		var _ = _347_bo
+		_347_bo = _346_pos % uint64(4096)
+		var _348_c uint64
+		var _ = _348_c
+		var _out543 uint64
+		var _ = _out543
+		_out543 = Companion_Default___.Min(uint64(4096)-_347_bo, n-_341_done)
+		_348_c = _out543
+		var _349_bn uint64 = 0
+		var _ = _349_bn
+		var _out544 uint64
+		var _ = _out544
+		var _out545 uint64
+		var _ = _out545
+		var _out546 uint64
+		var _ = _out546
+		var _out547 *dbytes.Blk
+		var _ = _out547
+		_out544, _out545, _out546, _out547 = Companion_Default___.Find(x, txn, ip, _346_pos/uint64(4096), false, _343_ck, _344_cj, _345_pb)
+		_349_bn = _out544
+		_343_ck = _out545
+		_344_cj = _out546
+		_345_pb = _out547
+		var _350_blk *dbytes.Blk
+		var _ = _350_blk
+		var _out548 *dbytes.Blk
+		var _ = _out548
+		_out548 = dbytes.ZeroBlk()
+		_350_blk = _out548
+		if _349_bn != uint64(0) {
+			if _342_ahead <= _346_pos/uint64(4096) {
+				var _351_left uint64
+				var _ = _351_left
+				_351_left = (_347_bo + (n - _341_done) + uint64(4095)) / uint64(4096)
+				var _352_r uint64
+				var _ = _352_r
+				var _out549 uint64
+				var _ = _out549
+				_out549 = Companion_Default___.Adjacent(ip, _345_pb, _346_pos/uint64(4096), _349_bn, _351_left)
+				_352_r = _out549
+				if uint64(1) < _352_r {
+					txn.Ahead(_349_bn, _352_r)
 				}
-				_348_ahead = _352_pos/uint64(4096) + _358_r
+				_342_ahead = _346_pos/uint64(4096) + _352_r
 			}
-			var _out556 *dbytes.Blk
-			var _ = _out556
-			_out556 = x.ReadAt(txn, _355_bn, false)
-			_356_blk = _out556
+			var _out550 *dbytes.Blk
+			var _ = _out550
+			_out550 = x.ReadAt(txn, _349_bn, false)
+			_350_blk = _out550
 		}
-		b.CopyBlk(_347_done, _356_blk, _353_bo, _354_c)
-		_347_done = _347_done + _354_c
+		b.CopyBlk(_341_done, _350_blk, _347_bo, _348_c)
+		_341_done = _341_done + _348_c
 	}
 	return b
 }

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _911_b *dbytes.Bytes
-	var _ = _911_b
-	var _out1327 *dbytes.Bytes
-	var _ = _out1327
-	_out1327 = txn.ReadSlot(i)
-	_911_b = _out1327
-	var _912_full uint32
-	var _ = _912_full
-	var _913_at uint64
-	var _ = _913_at
-	_912_full, _913_at = _911_b.U32(uint64(0)), _911_b.U64(uint64(8))
-	var _914_a0 uint64
-	var _ = _914_a0
-	var _915_b0 uint64
-	var _ = _915_b0
-	var _916_c0 uint64
-	var _ = _916_c0
-	var _917_d0 uint64
-	var _ = _917_d0
-	_914_a0, _915_b0, _916_c0, _917_d0 = _911_b.U64(uint64(16)), _911_b.U64(uint64(24)), _911_b.U64(uint64(32)), _911_b.U64(uint64(40))
-	var _918_a1 uint64
-	var _ = _918_a1
-	var _919_b1 uint64
-	var _ = _919_b1
-	var _920_c1 uint64
-	var _ = _920_c1
-	var _921_d1 uint64
-	var _ = _921_d1
-	_918_a1, _919_b1, _920_c1, _921_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _912_full == uint32(1) && since <= _913_at && _914_a0 == _918_a1 && _915_b0 == _919_b1 && _916_c0 == _920_c1 && _917_d0 == _921_d1
-	var _922_ino uint64
-	var _ = _922_ino
-	var _923_gen uint64
-	var _ = _923_gen
-	var _924_s uint64
-	var _ = _924_s
-	var _925_ns uint32
-	var _ = _925_ns
-	_922_ino, _923_gen, _924_s, _925_ns = _911_b.U64(uint64(48)), _911_b.U64(uint64(56)), _911_b.U64(uint64(64)), _911_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_922_ino, _923_gen}}, nfsstate.Time{nfsstate.Time_Time{_924_s, _925_ns}}
+	var _905_b *dbytes.Bytes
+	var _ = _905_b
+	var _out1319 *dbytes.Bytes
+	var _ = _out1319
+	_out1319 = txn.ReadSlot(i)
+	_905_b = _out1319
+	var _906_full uint32
+	var _ = _906_full
+	var _907_at uint64
+	var _ = _907_at
+	_906_full, _907_at = _905_b.U32(uint64(0)), _905_b.U64(uint64(8))
+	var _908_a0 uint64
+	var _ = _908_a0
+	var _909_b0 uint64
+	var _ = _909_b0
+	var _910_c0 uint64
+	var _ = _910_c0
+	var _911_d0 uint64
+	var _ = _911_d0
+	_908_a0, _909_b0, _910_c0, _911_d0 = _905_b.U64(uint64(16)), _905_b.U64(uint64(24)), _905_b.U64(uint64(32)), _905_b.U64(uint64(40))
+	var _912_a1 uint64
+	var _ = _912_a1
+	var _913_b1 uint64
+	var _ = _913_b1
+	var _914_c1 uint64
+	var _ = _914_c1
+	var _915_d1 uint64
+	var _ = _915_d1
+	_912_a1, _913_b1, _914_c1, _915_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _906_full == uint32(1) && since <= _907_at && _908_a0 == _912_a1 && _909_b0 == _913_b1 && _910_c0 == _914_c1 && _911_d0 == _915_d1
+	var _916_ino uint64
+	var _ = _916_ino
+	var _917_gen uint64
+	var _ = _917_gen
+	var _918_s uint64
+	var _ = _918_s
+	var _919_ns uint32
+	var _ = _919_ns
+	_916_ino, _917_gen, _918_s, _919_ns = _905_b.U64(uint64(48)), _905_b.U64(uint64(56)), _905_b.U64(uint64(64)), _905_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_916_ino, _917_gen}}, nfsstate.Time{nfsstate.Time_Time{_918_s, _919_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _926_b *dbytes.Bytes
-	var _ = _926_b
-	var _out1328 *dbytes.Bytes
-	var _ = _out1328
-	_out1328 = dbytes.NewBytes(uint64(256))
-	_926_b = _out1328
-	_926_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_926_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_926_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_926_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_926_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_926_b, uint64(72), ns)
-	txn.WriteSlot(i, _926_b)
+	var _920_b *dbytes.Bytes
+	var _ = _920_b
+	var _out1320 *dbytes.Bytes
+	var _ = _out1320
+	_out1320 = dbytes.NewBytes(uint64(256))
+	_920_b = _out1320
+	_920_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_920_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_920_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_920_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_920_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_920_b, uint64(72), ns)
+	txn.WriteSlot(i, _920_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _927_st uint32 = 0
-	var _ = _927_st
-	var _928_dots uint32 = 0
-	var _ = _928_dots
-	var _out1329 uint32
-	var _ = _out1329
-	var _out1330 *dbytes.Bytes
-	var _ = _out1330
-	var _out1331 uint32
-	var _ = _out1331
-	_out1329, _out1330, _out1331 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_927_st = _out1329
-	dir = _out1330
-	_928_dots = _out1331
-	if _927_st != uint32(0) || _928_dots != uint32(0) {
+	var _921_st uint32 = 0
+	var _ = _921_st
+	var _922_dots uint32 = 0
+	var _ = _922_dots
+	var _out1321 uint32
+	var _ = _out1321
+	var _out1322 *dbytes.Bytes
+	var _ = _out1322
+	var _out1323 uint32
+	var _ = _out1323
+	_out1321, _out1322, _out1323 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_921_st = _out1321
+	dir = _out1322
+	_922_dots = _out1323
+	if _921_st != uint32(0) || _922_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1332 bool
-	var _ = _out1332
-	var _out1333 uint64
-	var _ = _out1333
-	_out1332, _out1333 = d.Lookup(txn, dino, name, false)
-	found = _out1332
-	ino = _out1333
+	var _out1324 bool
+	var _ = _out1324
+	var _out1325 uint64
+	var _ = _out1325
+	_out1324, _out1325 = d.Lookup(txn, dino, name, false)
+	found = _out1324
+	ino = _out1325
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _929_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _929_ip
-	var _out1334 uint32
-	var _ = _out1334
-	var _out1335 *dbytes.Bytes
-	var _ = _out1335
-	_out1334, _out1335 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_927_st = _out1334
-	_929_ip = _out1335
-	if _927_st != uint32(0) {
+	var _923_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _923_ip
+	var _out1326 uint32
+	var _ = _out1326
+	var _out1327 *dbytes.Bytes
+	var _ = _out1327
+	_out1326, _out1327 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_921_st = _out1326
+	_923_ip = _out1327
+	if _921_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _929_ip
-	var _out1336 uint64
-	var _ = _out1336
-	_out1336 = inodeformat.Companion_Default___.GetGen(_929_ip)
-	gen = _out1336
+	node = _923_ip
+	var _out1328 uint64
+	var _ = _out1328
+	_out1328 = inodeformat.Companion_Default___.GetGen(_923_ip)
+	gen = _out1328
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _930_found bool
-	var _ = _930_found
-	var _931_h nfsstate.Handle
-	var _ = _931_h
-	var _932_t nfsstate.Time
-	var _ = _932_t
-	var _out1337 bool
+	var _924_found bool
+	var _ = _924_found
+	var _925_h nfsstate.Handle
+	var _ = _925_h
+	var _926_t nfsstate.Time
+	var _ = _926_t
+	var _out1329 bool
+	var _ = _out1329
+	var _out1330 nfsstate.Handle
+	var _ = _out1330
+	var _out1331 nfsstate.Time
+	var _ = _out1331
+	_out1329, _out1330, _out1331 = Companion_Default___.Look(txn, i, r, since)
+	_924_found = _out1329
+	_925_h = _out1330
+	_926_t = _out1331
+	if !_924_found {
+		return again, ino, node, dir
+	}
+	var _927_ok bool = false
+	var _ = _927_ok
+	var _928_there bool = false
+	var _ = _928_there
+	var _929_gen uint64 = 0
+	var _ = _929_gen
+	var _out1332 bool
+	var _ = _out1332
+	var _out1333 bool
+	var _ = _out1333
+	var _out1334 uint64
+	var _ = _out1334
+	var _out1335 uint64
+	var _ = _out1335
+	var _out1336 *dbytes.Bytes
+	var _ = _out1336
+	var _out1337 *dbytes.Bytes
 	var _ = _out1337
-	var _out1338 nfsstate.Handle
+	_out1332, _out1333, _out1334, _out1335, _out1336, _out1337 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_927_ok = _out1332
+	_928_there = _out1333
+	ino = _out1334
+	_929_gen = _out1335
+	node = _out1336
+	dir = _out1337
+	if !_927_ok || !_928_there || !_925_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _929_gen}}) {
+		return again, ino, node, dir
+	}
+	var _930_s uint64
+	var _ = _930_s
+	var _931_ns uint32
+	var _ = _931_ns
+	var _out1338 uint64
 	var _ = _out1338
-	var _out1339 nfsstate.Time
+	var _out1339 uint32
 	var _ = _out1339
-	_out1337, _out1338, _out1339 = Companion_Default___.Look(txn, i, r, since)
-	_930_found = _out1337
-	_931_h = _out1338
-	_932_t = _out1339
-	if !_930_found {
-		return again, ino, node, dir
-	}
-	var _933_ok bool = false
-	var _ = _933_ok
-	var _934_there bool = false
-	var _ = _934_there
-	var _935_gen uint64 = 0
-	var _ = _935_gen
-	var _out1340 bool
-	var _ = _out1340
-	var _out1341 bool
-	var _ = _out1341
-	var _out1342 uint64
-	var _ = _out1342
-	var _out1343 uint64
-	var _ = _out1343
-	var _out1344 *dbytes.Bytes
-	var _ = _out1344
-	var _out1345 *dbytes.Bytes
-	var _ = _out1345
-	_out1340, _out1341, _out1342, _out1343, _out1344, _out1345 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_933_ok = _out1340
-	_934_there = _out1341
-	ino = _out1342
-	_935_gen = _out1343
-	node = _out1344
-	dir = _out1345
-	if !_933_ok || !_934_there || !_931_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _935_gen}}) {
-		return again, ino, node, dir
-	}
-	var _936_s uint64
-	var _ = _936_s
-	var _937_ns uint32
-	var _ = _937_ns
-	var _out1346 uint64
-	var _ = _out1346
-	var _out1347 uint32
-	var _ = _out1347
-	_out1346, _out1347 = inodeformat.Companion_Default___.GetCtime(node)
-	_936_s = _out1346
-	_937_ns = _out1347
-	again = _932_t.Equals(nfsstate.Time{nfsstate.Time_Time{_936_s, _937_ns}})
+	_out1338, _out1339 = inodeformat.Companion_Default___.GetCtime(node)
+	_930_s = _out1338
+	_931_ns = _out1339
+	again = _926_t.Equals(nfsstate.Time{nfsstate.Time_Time{_930_s, _931_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _938_found bool
-	var _ = _938_found
-	var _939_h nfsstate.Handle
-	var _ = _939_h
-	var _940_t nfsstate.Time
-	var _ = _940_t
-	var _out1348 bool
-	var _ = _out1348
-	var _out1349 nfsstate.Handle
-	var _ = _out1349
-	var _out1350 nfsstate.Time
-	var _ = _out1350
-	_out1348, _out1349, _out1350 = Companion_Default___.Look(txn, i, r, since)
-	_938_found = _out1348
-	_939_h = _out1349
-	_940_t = _out1350
-	if !_938_found || !_939_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _932_found bool
+	var _ = _932_found
+	var _933_h nfsstate.Handle
+	var _ = _933_h
+	var _934_t nfsstate.Time
+	var _ = _934_t
+	var _out1340 bool
+	var _ = _out1340
+	var _out1341 nfsstate.Handle
+	var _ = _out1341
+	var _out1342 nfsstate.Time
+	var _ = _out1342
+	_out1340, _out1341, _out1342 = Companion_Default___.Look(txn, i, r, since)
+	_932_found = _out1340
+	_933_h = _out1341
+	_934_t = _out1342
+	if !_932_found || !_933_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _941_ok bool = false
-	var _ = _941_ok
-	var _942_there bool = false
-	var _ = _942_there
-	var _943_ino uint64 = 0
-	var _ = _943_ino
-	var _944_gen uint64 = 0
-	var _ = _944_gen
-	var _out1351 bool
-	var _ = _out1351
-	var _out1352 bool
-	var _ = _out1352
-	var _out1353 uint64
-	var _ = _out1353
-	var _out1354 uint64
-	var _ = _out1354
-	var _out1355 *dbytes.Bytes
-	var _ = _out1355
-	var _out1356 *dbytes.Bytes
-	var _ = _out1356
-	_out1351, _out1352, _out1353, _out1354, _out1355, _out1356 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_941_ok = _out1351
-	_942_there = _out1352
-	_943_ino = _out1353
-	_944_gen = _out1354
-	node = _out1355
-	dir = _out1356
-	again = _941_ok && _942_there && _939_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_943_ino, _944_gen}})
+	var _935_ok bool = false
+	var _ = _935_ok
+	var _936_there bool = false
+	var _ = _936_there
+	var _937_ino uint64 = 0
+	var _ = _937_ino
+	var _938_gen uint64 = 0
+	var _ = _938_gen
+	var _out1343 bool
+	var _ = _out1343
+	var _out1344 bool
+	var _ = _out1344
+	var _out1345 uint64
+	var _ = _out1345
+	var _out1346 uint64
+	var _ = _out1346
+	var _out1347 *dbytes.Bytes
+	var _ = _out1347
+	var _out1348 *dbytes.Bytes
+	var _ = _out1348
+	_out1343, _out1344, _out1345, _out1346, _out1347, _out1348 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_935_ok = _out1343
+	_936_there = _out1344
+	_937_ino = _out1345
+	_938_gen = _out1346
+	node = _out1347
+	dir = _out1348
+	again = _935_ok && _936_there && _933_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_937_ino, _938_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _945_found bool
-	var _ = _945_found
-	var _946_h nfsstate.Handle
-	var _ = _946_h
-	var _947_t nfsstate.Time
-	var _ = _947_t
-	var _out1357 bool
-	var _ = _out1357
-	var _out1358 nfsstate.Handle
-	var _ = _out1358
-	var _out1359 nfsstate.Time
-	var _ = _out1359
-	_out1357, _out1358, _out1359 = Companion_Default___.Look(txn, i, r, since)
-	_945_found = _out1357
-	_946_h = _out1358
-	_947_t = _out1359
-	if !_945_found {
+	var _939_found bool
+	var _ = _939_found
+	var _940_h nfsstate.Handle
+	var _ = _940_h
+	var _941_t nfsstate.Time
+	var _ = _941_t
+	var _out1349 bool
+	var _ = _out1349
+	var _out1350 nfsstate.Handle
+	var _ = _out1350
+	var _out1351 nfsstate.Time
+	var _ = _out1351
+	_out1349, _out1350, _out1351 = Companion_Default___.Look(txn, i, r, since)
+	_939_found = _out1349
+	_940_h = _out1350
+	_941_t = _out1351
+	if !_939_found {
 		return again, dir
 	}
-	var _948_ok bool = false
-	var _ = _948_ok
-	var _949_there bool = false
-	var _ = _949_there
-	var _950_ino uint64 = 0
-	var _ = _950_ino
-	var _951_gen uint64 = 0
-	var _ = _951_gen
-	var _952_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _952_node
-	var _out1360 bool
-	var _ = _out1360
-	var _out1361 bool
-	var _ = _out1361
-	var _out1362 uint64
-	var _ = _out1362
-	var _out1363 uint64
-	var _ = _out1363
-	var _out1364 *dbytes.Bytes
-	var _ = _out1364
-	var _out1365 *dbytes.Bytes
-	var _ = _out1365
-	_out1360, _out1361, _out1362, _out1363, _out1364, _out1365 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_948_ok = _out1360
-	_949_there = _out1361
-	_950_ino = _out1362
-	_951_gen = _out1363
-	_952_node = _out1364
-	dir = _out1365
-	again = _948_ok && !_949_there
+	var _942_ok bool = false
+	var _ = _942_ok
+	var _943_there bool = false
+	var _ = _943_there
+	var _944_ino uint64 = 0
+	var _ = _944_ino
+	var _945_gen uint64 = 0
+	var _ = _945_gen
+	var _946_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _946_node
+	var _out1352 bool
+	var _ = _out1352
+	var _out1353 bool
+	var _ = _out1353
+	var _out1354 uint64
+	var _ = _out1354
+	var _out1355 uint64
+	var _ = _out1355
+	var _out1356 *dbytes.Bytes
+	var _ = _out1356
+	var _out1357 *dbytes.Bytes
+	var _ = _out1357
+	_out1352, _out1353, _out1354, _out1355, _out1356, _out1357 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_942_ok = _out1352
+	_943_there = _out1353
+	_944_ino = _out1354
+	_945_gen = _out1355
+	_946_node = _out1356
+	dir = _out1357
+	again = _942_ok && !_943_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _953_found bool
-	var _ = _953_found
-	var _954_h nfsstate.Handle
-	var _ = _954_h
-	var _955_t nfsstate.Time
-	var _ = _955_t
-	var _out1366 bool
+	var _947_found bool
+	var _ = _947_found
+	var _948_h nfsstate.Handle
+	var _ = _948_h
+	var _949_t nfsstate.Time
+	var _ = _949_t
+	var _out1358 bool
+	var _ = _out1358
+	var _out1359 nfsstate.Handle
+	var _ = _out1359
+	var _out1360 nfsstate.Time
+	var _ = _out1360
+	_out1358, _out1359, _out1360 = Companion_Default___.Look(txn, i, r, since)
+	_947_found = _out1358
+	_948_h = _out1359
+	_949_t = _out1360
+	if !_947_found {
+		return again, from, to
+	}
+	var _950_fok bool = false
+	var _ = _950_fok
+	var _951_there bool = false
+	var _ = _951_there
+	var _952_ino uint64 = 0
+	var _ = _952_ino
+	var _953_gen uint64 = 0
+	var _ = _953_gen
+	var _954_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _954_node
+	var _out1361 bool
+	var _ = _out1361
+	var _out1362 bool
+	var _ = _out1362
+	var _out1363 uint64
+	var _ = _out1363
+	var _out1364 uint64
+	var _ = _out1364
+	var _out1365 *dbytes.Bytes
+	var _ = _out1365
+	var _out1366 *dbytes.Bytes
 	var _ = _out1366
-	var _out1367 nfsstate.Handle
+	_out1361, _out1362, _out1363, _out1364, _out1365, _out1366 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_950_fok = _out1361
+	_951_there = _out1362
+	_952_ino = _out1363
+	_953_gen = _out1364
+	_954_node = _out1365
+	from = _out1366
+	if !_950_fok || _951_there && !_948_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_952_ino, _953_gen}}) {
+		return again, from, to
+	}
+	var _955_tok bool = false
+	var _ = _955_tok
+	var _956_tthere bool = false
+	var _ = _956_tthere
+	var _out1367 bool
 	var _ = _out1367
-	var _out1368 nfsstate.Time
+	var _out1368 bool
 	var _ = _out1368
-	_out1366, _out1367, _out1368 = Companion_Default___.Look(txn, i, r, since)
-	_953_found = _out1366
-	_954_h = _out1367
-	_955_t = _out1368
-	if !_953_found {
-		return again, from, to
-	}
-	var _956_fok bool = false
-	var _ = _956_fok
-	var _957_there bool = false
-	var _ = _957_there
-	var _958_ino uint64 = 0
-	var _ = _958_ino
-	var _959_gen uint64 = 0
-	var _ = _959_gen
-	var _960_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _960_node
-	var _out1369 bool
+	var _out1369 uint64
 	var _ = _out1369
-	var _out1370 bool
+	var _out1370 uint64
 	var _ = _out1370
-	var _out1371 uint64
+	var _out1371 *dbytes.Bytes
 	var _ = _out1371
-	var _out1372 uint64
+	var _out1372 *dbytes.Bytes
 	var _ = _out1372
-	var _out1373 *dbytes.Bytes
-	var _ = _out1373
-	var _out1374 *dbytes.Bytes
-	var _ = _out1374
-	_out1369, _out1370, _out1371, _out1372, _out1373, _out1374 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_956_fok = _out1369
-	_957_there = _out1370
-	_958_ino = _out1371
-	_959_gen = _out1372
-	_960_node = _out1373
-	from = _out1374
-	if !_956_fok || _957_there && !_954_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_958_ino, _959_gen}}) {
-		return again, from, to
-	}
-	var _961_tok bool = false
-	var _ = _961_tok
-	var _962_tthere bool = false
-	var _ = _962_tthere
-	var _out1375 bool
-	var _ = _out1375
-	var _out1376 bool
-	var _ = _out1376
-	var _out1377 uint64
-	var _ = _out1377
-	var _out1378 uint64
-	var _ = _out1378
-	var _out1379 *dbytes.Bytes
-	var _ = _out1379
-	var _out1380 *dbytes.Bytes
-	var _ = _out1380
-	_out1375, _out1376, _out1377, _out1378, _out1379, _out1380 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_961_tok = _out1375
-	_962_tthere = _out1376
-	_958_ino = _out1377
-	_959_gen = _out1378
-	_960_node = _out1379
-	to = _out1380
-	again = _961_tok && _962_tthere && _954_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_958_ino, _959_gen}})
+	_out1367, _out1368, _out1369, _out1370, _out1371, _out1372 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_955_tok = _out1367
+	_956_tthere = _out1368
+	_952_ino = _out1369
+	_953_gen = _out1370
+	_954_node = _out1371
+	to = _out1372
+	again = _955_tok && _956_tthere && _948_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_952_ino, _953_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _963_found bool
-	var _ = _963_found
-	var _964_h nfsstate.Handle
-	var _ = _964_h
-	var _965_t nfsstate.Time
-	var _ = _965_t
-	var _out1381 bool
-	var _ = _out1381
-	var _out1382 nfsstate.Handle
-	var _ = _out1382
-	var _out1383 nfsstate.Time
-	var _ = _out1383
-	_out1381, _out1382, _out1383 = Companion_Default___.Look(txn, i, r, since)
-	_963_found = _out1381
-	_964_h = _out1382
-	_965_t = _out1383
-	if !_963_found {
+	var _957_found bool
+	var _ = _957_found
+	var _958_h nfsstate.Handle
+	var _ = _958_h
+	var _959_t nfsstate.Time
+	var _ = _959_t
+	var _out1373 bool
+	var _ = _out1373
+	var _out1374 nfsstate.Handle
+	var _ = _out1374
+	var _out1375 nfsstate.Time
+	var _ = _out1375
+	_out1373, _out1374, _out1375 = Companion_Default___.Look(txn, i, r, since)
+	_957_found = _out1373
+	_958_h = _out1374
+	_959_t = _out1375
+	if !_957_found {
 		return again, node
 	}
-	var _966_st uint32
-	var _ = _966_st
-	var _967_ip *dbytes.Bytes
-	var _ = _967_ip
-	var _out1384 uint32
-	var _ = _out1384
-	var _out1385 *dbytes.Bytes
-	var _ = _out1385
-	_out1384, _out1385 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_966_st = _out1384
-	_967_ip = _out1385
-	if _966_st != uint32(0) {
+	var _960_st uint32
+	var _ = _960_st
+	var _961_ip *dbytes.Bytes
+	var _ = _961_ip
+	var _out1376 uint32
+	var _ = _out1376
+	var _out1377 *dbytes.Bytes
+	var _ = _out1377
+	_out1376, _out1377 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_960_st = _out1376
+	_961_ip = _out1377
+	if _960_st != uint32(0) {
 		return again, node
 	}
-	node = _967_ip
-	var _968_s uint64
-	var _ = _968_s
-	var _969_ns uint32
-	var _ = _969_ns
-	var _out1386 uint64
-	var _ = _out1386
-	var _out1387 uint32
-	var _ = _out1387
-	_out1386, _out1387 = inodeformat.Companion_Default___.GetCtime(_967_ip)
-	_968_s = _out1386
-	_969_ns = _out1387
-	again = _965_t.Equals(nfsstate.Time{nfsstate.Time_Time{_968_s, _969_ns}})
+	node = _961_ip
+	var _962_s uint64
+	var _ = _962_s
+	var _963_ns uint32
+	var _ = _963_ns
+	var _out1378 uint64
+	var _ = _out1378
+	var _out1379 uint32
+	var _ = _out1379
+	_out1378, _out1379 = inodeformat.Companion_Default___.GetCtime(_961_ip)
+	_962_s = _out1378
+	_963_ns = _out1379
+	again = _959_t.Equals(nfsstate.Time{nfsstate.Time_Time{_962_s, _963_ns}})
 	return again, node
 }
 

@@ -68,90 +68,77 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _682_version uint64 = 0
-	var _ = _682_version
-	var _out920 uint64
-	var _ = _out920
-	var _out921 uint64
-	var _ = _out921
-	var _out922 uint64
-	var _ = _out922
-	_out920, _out921, _out922 = t.Pages.Root()
-	_682_version = _out920
-	r0 = _out921
-	r1 = _out922
+	var _676_version uint64 = 0
+	var _ = _676_version
+	var _out914 uint64
+	var _ = _out914
+	var _out915 uint64
+	var _ = _out915
+	var _out916 uint64
+	var _ = _out916
+	_out914, _out915, _out916 = t.Pages.Root()
+	_676_version = _out914
+	r0 = _out915
+	r1 = _out916
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
-	var _out923 bool
-	var _ = _out923
-	_out923 = Companion_Default___.LogCodes(t, cs, mm)
-	io = _out923
-	if !io {
-		return io, r0, r1
-	}
-	var _683_k uint64
-	var _ = _683_k
-	_683_k = uint64(0)
-	var _684_i uint64
-	var _ = _684_i
-	_684_i = uint64(0)
-	var _685_n uint64
-	var _ = _685_n
-	var _out924 uint64
-	var _ = _out924
-	_out924 = cs.Len()
-	_685_n = _out924
-	for _684_i < _685_n && _683_k < t.Np {
-		var _out925 bool
-		var _ = _out925
-		var _out926 uint64
-		var _ = _out926
-		var _out927 uint64
-		var _ = _out927
-		var _out928 uint64
-		var _ = _out928
-		_out925, _out926, _out927, _out928 = Companion_Default___.UpdatePage(d, t, cs, _684_i, r0, r1)
-		io = _out925
-		_684_i = _out926
-		r0 = _out927
-		r1 = _out928
+	Companion_Default___.LogCodes(t, cs, mm)
+	var _677_k uint64
+	var _ = _677_k
+	_677_k = uint64(0)
+	var _678_i uint64
+	var _ = _678_i
+	_678_i = uint64(0)
+	var _679_n uint64
+	var _ = _679_n
+	var _out917 uint64
+	var _ = _out917
+	_out917 = cs.Len()
+	_679_n = _out917
+	for _678_i < _679_n && _677_k < t.Np {
+		var _out918 bool
+		var _ = _out918
+		var _out919 uint64
+		var _ = _out919
+		var _out920 uint64
+		var _ = _out920
+		var _out921 uint64
+		var _ = _out921
+		_out918, _out919, _out920, _out921 = Companion_Default___.UpdatePage(d, t, cs, _678_i, r0, r1)
+		io = _out918
+		_678_i = _out919
+		r0 = _out920
+		r1 = _out921
 		if !io {
 			return io, r0, r1
 		}
-		var _out929 uint64
-		var _ = _out929
-		_out929 = cs.Len()
-		_685_n = _out929
-		_683_k = _683_k + uint64(1)
+		var _out922 uint64
+		var _ = _out922
+		_out922 = cs.Len()
+		_679_n = _out922
+		_677_k = _677_k + uint64(1)
 	}
-	if _684_i < _685_n {
+	if _678_i < _679_n {
 		io = false
 		return io, r0, r1
 	}
-	var _out930 bool
-	var _ = _out930
-	_out930 = d.Barrier()
-	io = _out930
+	var _out923 bool
+	var _ = _out923
+	_out923 = d.Barrier()
+	io = _out923
 	return io, r0, r1
 }
-func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) bool {
-	var ok bool = false
-	var _ = ok
-	var _686_l *ddisk.BList
-	var _ = _686_l
-	var _out931 *ddisk.BList
-	var _ = _out931
-	_out931 = mm.Sorted()
-	_686_l = _out931
-	treeofcodes.Companion_Default___.AddList(t, cs, _686_l)
+func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
+	var _680_l *ddisk.BList
+	var _ = _680_l
+	var _out924 *ddisk.BList
+	var _ = _out924
+	_out924 = mm.Sorted()
+	_680_l = _out924
+	treeofcodes.Companion_Default___.AddList(t, cs, _680_l)
 	cs.Sort()
-	var _out932 bool
-	var _ = _out932
-	_out932 = treeofcodes.Companion_Default___.InOrder(t, cs)
-	ok = _out932
-	return ok
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
 	var io bool = false
@@ -163,102 +150,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _687_x uint64 = 0
-	var _ = _687_x
-	var _688_a uint64 = 0
-	var _ = _688_a
-	var _689_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _689_b
-	var _out933 bool
+	var _681_x uint64 = 0
+	var _ = _681_x
+	var _682_a uint64 = 0
+	var _ = _682_a
+	var _683_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _683_b
+	var _out925 bool
+	var _ = _out925
+	var _out926 uint64
+	var _ = _out926
+	var _out927 uint64
+	var _ = _out927
+	var _out928 *dbytes.Blk
+	var _ = _out928
+	var _out929 uint64
+	var _ = _out929
+	_out925, _out926, _out927, _out928, _out929 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out925
+	_681_x = _out926
+	_682_a = _out927
+	_683_b = _out928
+	j = _out929
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out930 bool
+	var _ = _out930
+	_out930 = d.Write(_682_a, _683_b)
+	io = _out930
+	if !io {
+		return io, j, r0, r1
+	}
+	var _684_root bool
+	var _ = _684_root
+	var _685_c0 uint64
+	var _ = _685_c0
+	var _686_c1 uint64
+	var _ = _686_c1
+	var _out931 bool
+	var _ = _out931
+	var _out932 uint64
+	var _ = _out932
+	var _out933 uint64
 	var _ = _out933
-	var _out934 uint64
-	var _ = _out934
-	var _out935 uint64
-	var _ = _out935
-	var _out936 *dbytes.Blk
-	var _ = _out936
-	var _out937 uint64
-	var _ = _out937
-	_out933, _out934, _out935, _out936, _out937 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out933
-	_687_x = _out934
-	_688_a = _out935
-	_689_b = _out936
-	j = _out937
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out938 bool
-	var _ = _out938
-	_out938 = d.Write(_688_a, _689_b)
-	io = _out938
-	if !io {
-		return io, j, r0, r1
-	}
-	var _690_root bool
-	var _ = _690_root
-	var _691_c0 uint64
-	var _ = _691_c0
-	var _692_c1 uint64
-	var _ = _692_c1
-	var _out939 bool
-	var _ = _out939
-	var _out940 uint64
-	var _ = _out940
-	var _out941 uint64
-	var _ = _out941
-	_out939, _out940, _out941 = treeofcodes.Companion_Default___.Upwards(t, cs, _687_x, _689_b)
-	_690_root = _out939
-	_691_c0 = _out940
-	_692_c1 = _out941
-	if _690_root {
-		r0, r1 = _691_c0, _692_c1
+	_out931, _out932, _out933 = treeofcodes.Companion_Default___.Upwards(t, cs, _681_x, _683_b)
+	_684_root = _out931
+	_685_c0 = _out932
+	_686_c1 = _out933
+	if _684_root {
+		r0, r1 = _685_c0, _686_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _693_l *ddisk.BList
-	var _ = _693_l
-	var _out942 *ddisk.BList
-	var _ = _out942
-	_out942 = mm.Sorted()
-	_693_l = _out942
-	var _694_n uint64
-	var _ = _694_n
-	var _out943 uint64
-	var _ = _out943
-	_out943 = _693_l.Len()
-	_694_n = _out943
-	var _695_k uint64
-	var _ = _695_k
-	_695_k = uint64(0)
-	for _695_k < _694_n {
-		var _696_a uint64
-		var _ = _696_a
-		var _697_m uint64
-		var _ = _697_m
-		var _out944 uint64
-		var _ = _out944
-		var _out945 uint64
-		var _ = _out945
-		_out944, _out945 = groups.Companion_Default___.Adjacent(_693_l, _695_k)
-		_696_a = _out944
-		_697_m = _out945
-		var _out946 bool
-		var _ = _out946
-		_out946 = d.WriteRun(_696_a, _693_l, _695_k, _697_m)
-		io = _out946
+	var _687_l *ddisk.BList
+	var _ = _687_l
+	var _out934 *ddisk.BList
+	var _ = _out934
+	_out934 = mm.Sorted()
+	_687_l = _out934
+	var _688_n uint64
+	var _ = _688_n
+	var _out935 uint64
+	var _ = _out935
+	_out935 = _687_l.Len()
+	_688_n = _out935
+	var _689_k uint64
+	var _ = _689_k
+	_689_k = uint64(0)
+	for _689_k < _688_n {
+		var _690_a uint64
+		var _ = _690_a
+		var _691_m uint64
+		var _ = _691_m
+		var _out936 uint64
+		var _ = _out936
+		var _out937 uint64
+		var _ = _out937
+		_out936, _out937 = groups.Companion_Default___.Adjacent(_687_l, _689_k)
+		_690_a = _out936
+		_691_m = _out937
+		var _out938 bool
+		var _ = _out938
+		_out938 = d.WriteRun(_690_a, _687_l, _689_k, _691_m)
+		io = _out938
 		if !io {
 			return io
 		}
-		_695_k = _695_k + _697_m
+		_689_k = _689_k + _691_m
 	}
-	var _out947 bool
-	var _ = _out947
-	_out947 = d.Barrier()
-	io = _out947
+	var _out939 bool
+	var _ = _out939
+	_out939 = d.Barrier()
+	io = _out939
 	if !io {
 		return io
 	}
@@ -273,73 +260,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _698_i1 bool
-	var _ = _698_i1
-	var _699_ok1 bool
-	var _ = _699_ok1
-	var _700_q1 uint64
-	var _ = _700_q1
-	var _out948 bool
-	var _ = _out948
-	var _out949 bool
-	var _ = _out949
-	var _out950 uint64
-	var _ = _out950
-	_out948, _out949, _out950 = Companion_Default___.HeaderIn(d, seal, at)
-	_698_i1 = _out948
-	_699_ok1 = _out949
-	_700_q1 = _out950
-	var _701_i2 bool
-	var _ = _701_i2
-	var _702_ok2 bool
-	var _ = _702_ok2
-	var _703_q2 uint64
-	var _ = _703_q2
-	var _out951 bool
-	var _ = _out951
-	var _out952 bool
-	var _ = _out952
-	var _out953 uint64
-	var _ = _out953
-	_out951, _out952, _out953 = Companion_Default___.HeaderIn(d, seal, cp)
-	_701_i2 = _out951
-	_702_ok2 = _out952
-	_703_q2 = _out953
-	io = _698_i1 || _701_i2
-	if !_699_ok1 && !_702_ok2 {
+	var _692_i1 bool
+	var _ = _692_i1
+	var _693_ok1 bool
+	var _ = _693_ok1
+	var _694_q1 uint64
+	var _ = _694_q1
+	var _out940 bool
+	var _ = _out940
+	var _out941 bool
+	var _ = _out941
+	var _out942 uint64
+	var _ = _out942
+	_out940, _out941, _out942 = Companion_Default___.HeaderIn(d, seal, at)
+	_692_i1 = _out940
+	_693_ok1 = _out941
+	_694_q1 = _out942
+	var _695_i2 bool
+	var _ = _695_i2
+	var _696_ok2 bool
+	var _ = _696_ok2
+	var _697_q2 uint64
+	var _ = _697_q2
+	var _out943 bool
+	var _ = _out943
+	var _out944 bool
+	var _ = _out944
+	var _out945 uint64
+	var _ = _out945
+	_out943, _out944, _out945 = Companion_Default___.HeaderIn(d, seal, cp)
+	_695_i2 = _out943
+	_696_ok2 = _out944
+	_697_q2 = _out945
+	io = _692_i1 || _695_i2
+	if !_693_ok1 && !_696_ok2 {
 		return io, hb, h
 	}
-	var _704_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _704_l
-	var _out954 bool
-	var _ = _out954
-	var _out955 *ddisk.BList
-	var _ = _out955
-	_out954, _out955 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _699_ok1 && (!_702_ok2 || _700_q1 >= _703_q2) {
+	var _698_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _698_l
+	var _out946 bool
+	var _ = _out946
+	var _out947 *ddisk.BList
+	var _ = _out947
+	_out946, _out947 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _693_ok1 && (!_696_ok2 || _694_q1 >= _697_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out954
-	_704_l = _out955
+	io = _out946
+	_698_l = _out947
 	if !io {
 		return io, hb, h
 	}
-	var _out956 *dbytes.Blk
-	var _ = _out956
-	_out956 = _704_l.BlkAt(uint64(0))
-	hb = _out956
-	var _705_ok bool = false
-	var _ = _705_ok
-	var _out957 bool
-	var _ = _out957
-	var _out958 uint64
-	var _ = _out958
-	_out957, _out958 = seal.DecHdr(hb)
-	_705_ok = _out957
-	h = _out958
-	if !_705_ok {
+	var _out948 *dbytes.Blk
+	var _ = _out948
+	_out948 = _698_l.BlkAt(uint64(0))
+	hb = _out948
+	var _699_ok bool = false
+	var _ = _699_ok
+	var _out949 bool
+	var _ = _out949
+	var _out950 uint64
+	var _ = _out950
+	_out949, _out950 = seal.DecHdr(hb)
+	_699_ok = _out949
+	h = _out950
+	if !_699_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -351,73 +338,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _706_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _706_b
+	var _700_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _700_b
 	ok, q = false, uint64(0)
-	var _out959 bool
-	var _ = _out959
-	var _out960 *dbytes.Blk
-	var _ = _out960
-	_out959, _out960 = d.Read(a)
-	io = _out959
-	_706_b = _out960
+	var _out951 bool
+	var _ = _out951
+	var _out952 *dbytes.Blk
+	var _ = _out952
+	_out951, _out952 = d.Read(a)
+	io = _out951
+	_700_b = _out952
 	if io {
-		var _out961 bool
-		var _ = _out961
-		var _out962 uint64
-		var _ = _out962
-		_out961, _out962 = seal.DecHdr(_706_b)
-		ok = _out961
-		q = _out962
+		var _out953 bool
+		var _ = _out953
+		var _out954 uint64
+		var _ = _out954
+		_out953, _out954 = seal.DecHdr(_700_b)
+		ok = _out953
+		q = _out954
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out963 bool
-	var _ = _out963
-	_out963 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out963
+	var _out955 bool
+	var _ = _out955
+	_out955 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out955
 	if !io {
 		return io
 	}
-	var _out964 bool
-	var _ = _out964
-	_out964 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out964
+	var _out956 bool
+	var _ = _out956
+	_out956 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out956
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out965 bool
-	var _ = _out965
-	_out965 = d.WriteSector(a, hb)
-	io = _out965
+	var _out957 bool
+	var _ = _out957
+	_out957 = d.WriteSector(a, hb)
+	io = _out957
 	if !io {
 		return io
 	}
-	var _out966 bool
-	var _ = _out966
-	_out966 = d.Barrier()
-	io = _out966
+	var _out958 bool
+	var _ = _out958
+	_out958 = d.Barrier()
+	io = _out958
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _707_nb *dbytes.Blk
-	var _ = _707_nb
-	var _out967 *dbytes.Blk
-	var _ = _out967
-	_out967 = seal.EncHdr(q, r0, r1)
-	_707_nb = _out967
-	var _out968 bool
-	var _ = _out968
-	_out968 = Companion_Default___.WriteHeads(d, _707_nb, at, cp)
-	io = _out968
+	var _701_nb *dbytes.Blk
+	var _ = _701_nb
+	var _out959 *dbytes.Blk
+	var _ = _out959
+	_out959 = seal.EncHdr(q, r0, r1)
+	_701_nb = _out959
+	var _out960 bool
+	var _ = _out960
+	_out960 = Companion_Default___.WriteHeads(d, _701_nb, at, cp)
+	io = _out960
 	if !io {
 		return io
 	}
@@ -432,23 +419,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out969 bool
-	var _ = _out969
-	_out969 = d.Barrier()
-	io = _out969
+	var _out961 bool
+	var _ = _out961
+	_out961 = d.Barrier()
+	io = _out961
 	if !io {
 		return io, damaged, j
 	}
-	var _out970 bool
-	var _ = _out970
-	var _out971 bool
-	var _ = _out971
-	var _out972 *journalm.Journal
-	var _ = _out972
-	_out970, _out971, _out972 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out970
-	damaged = _out971
-	j = _out972
+	var _out962 bool
+	var _ = _out962
+	var _out963 bool
+	var _ = _out963
+	var _out964 *journalm.Journal
+	var _ = _out964
+	_out962, _out963, _out964 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out962
+	damaged = _out963
+	j = _out964
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -462,77 +449,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _708_sz uint64
-	var _ = _708_sz
-	var _out973 uint64
-	var _ = _out973
-	_out973 = d.Size()
-	_708_sz = _out973
-	var _709_cp uint64
-	var _ = _709_cp
-	_709_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _710_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _710_hb
-	var _711_h uint64 = 0
-	var _ = _711_h
-	var _out974 bool
-	var _ = _out974
-	var _out975 *dbytes.Blk
-	var _ = _out975
-	var _out976 uint64
-	var _ = _out976
-	_out974, _out975, _out976 = Companion_Default___.Choose(d, seal, at, _709_cp)
-	io = _out974
-	_710_hb = _out975
-	_711_h = _out976
-	if _710_hb == (*dbytes.Blk)(nil) || _711_h >= uint64(1152921504606846976) {
+	var _702_sz uint64
+	var _ = _702_sz
+	var _out965 uint64
+	var _ = _out965
+	_out965 = d.Size()
+	_702_sz = _out965
+	var _703_cp uint64
+	var _ = _703_cp
+	_703_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _704_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _704_hb
+	var _705_h uint64 = 0
+	var _ = _705_h
+	var _out966 bool
+	var _ = _out966
+	var _out967 *dbytes.Blk
+	var _ = _out967
+	var _out968 uint64
+	var _ = _out968
+	_out966, _out967, _out968 = Companion_Default___.Choose(d, seal, at, _703_cp)
+	io = _out966
+	_704_hb = _out967
+	_705_h = _out968
+	if _704_hb == (*dbytes.Blk)(nil) || _705_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _712_r0 uint64
-	var _ = _712_r0
-	var _713_r1 uint64
-	var _ = _713_r1
-	var _out977 uint64
-	var _ = _out977
-	var _out978 uint64
-	var _ = _out978
-	_out977, _out978 = seal.Root(_710_hb)
-	_712_r0 = _out977
-	_713_r1 = _out978
-	var _714_cs *dlog.Codes
-	var _ = _714_cs
-	var _out979 *dlog.Codes
-	var _ = _out979
-	_out979 = dlog.NewCodes()
-	_714_cs = _out979
-	t.Pages.Begin(_712_r0, _713_r1)
-	var _715_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _715_mm
-	var _716_i uint64 = 0
-	var _ = _716_i
-	var _out980 bool
-	var _ = _out980
-	var _out981 bool
-	var _ = _out981
-	var _out982 *dlog.BMap
-	var _ = _out982
-	var _out983 uint64
-	var _ = _out983
-	_out980, _out981, _out982, _out983 = logscan.Companion_Default___.Scan(d, seal, t, _714_cs, _710_hb, _711_h, at, nd, nr, _708_sz)
-	io = _out980
-	damaged = _out981
-	_715_mm = _out982
-	_716_i = _out983
+	var _706_r0 uint64
+	var _ = _706_r0
+	var _707_r1 uint64
+	var _ = _707_r1
+	var _out969 uint64
+	var _ = _out969
+	var _out970 uint64
+	var _ = _out970
+	_out969, _out970 = seal.Root(_704_hb)
+	_706_r0 = _out969
+	_707_r1 = _out970
+	var _708_cs *dlog.Codes
+	var _ = _708_cs
+	var _out971 *dlog.Codes
+	var _ = _out971
+	_out971 = dlog.NewCodes()
+	_708_cs = _out971
+	t.Pages.Begin(_706_r0, _707_r1)
+	var _709_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _709_mm
+	var _710_i uint64 = 0
+	var _ = _710_i
+	var _out972 bool
+	var _ = _out972
+	var _out973 bool
+	var _ = _out973
+	var _out974 *dlog.BMap
+	var _ = _out974
+	var _out975 uint64
+	var _ = _out975
+	_out972, _out973, _out974, _out975 = logscan.Companion_Default___.Scan(d, seal, t, _708_cs, _704_hb, _705_h, at, nd, nr, _702_sz)
+	io = _out972
+	damaged = _out973
+	_709_mm = _out974
+	_710_i = _out975
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out984 bool
-	var _ = _out984
-	var _out985 *journalm.Journal
-	var _ = _out985
-	_out984, _out985 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _714_cs, _710_hb, _711_h+_716_i+uint64(1), _715_mm, _708_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out984
-	j = _out985
+	var _out976 bool
+	var _ = _out976
+	var _out977 *journalm.Journal
+	var _ = _out977
+	_out976, _out977 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _708_cs, _704_hb, _705_h+_710_i+uint64(1), _709_mm, _702_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out976
+	j = _out977
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -541,75 +528,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out986 bool
-	var _ = _out986
-	_out986 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out986
+	var _out978 bool
+	var _ = _out978
+	_out978 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out978
 	if !io {
 		return io, j
 	}
-	var _out987 *journalm.Journal
-	var _ = _out987
-	_out987 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out987
+	var _out979 *journalm.Journal
+	var _ = _out979
+	_out979 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out979
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out988 bool
-	var _ = _out988
-	_out988 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out988
+	var _out980 bool
+	var _ = _out980
+	_out980 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out980
 	if !io {
 		return io
 	}
-	var _717_r0 uint64 = 0
-	var _ = _717_r0
-	var _718_r1 uint64 = 0
-	var _ = _718_r1
-	var _out989 bool
-	var _ = _out989
-	var _out990 uint64
-	var _ = _out990
-	var _out991 uint64
-	var _ = _out991
-	_out989, _out990, _out991 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out989
-	_717_r0 = _out990
-	_718_r1 = _out991
+	var _711_r0 uint64 = 0
+	var _ = _711_r0
+	var _712_r1 uint64 = 0
+	var _ = _712_r1
+	var _out981 bool
+	var _ = _out981
+	var _out982 uint64
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	_out981, _out982, _out983 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out981
+	_711_r0 = _out982
+	_712_r1 = _out983
 	if !io {
 		return io
 	}
-	var _out992 bool
-	var _ = _out992
-	_out992 = Companion_Default___.InstallAll(d, mm)
-	io = _out992
+	var _out984 bool
+	var _ = _out984
+	_out984 = Companion_Default___.InstallAll(d, mm)
+	io = _out984
 	if !io {
 		return io
 	}
-	var _out993 bool
-	var _ = _out993
-	_out993 = Companion_Default___.Empty(d, seal, e, _717_r0, _718_r1, at, cp)
-	io = _out993
+	var _out985 bool
+	var _ = _out985
+	_out985 = Companion_Default___.Empty(d, seal, e, _711_r0, _712_r1, at, cp)
+	io = _out985
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _717_r0, _718_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _711_r0, _712_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _719_i *journalm.Installer
-	var _ = _719_i
+	var _713_i *journalm.Installer
+	var _ = _713_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_719_i = _nw6
+	_713_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _719_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _713_i)
 	j = _nw7
 	return j
 }
@@ -617,33 +604,33 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _720_nb *dbytes.Blk
-	var _ = _720_nb
-	var _out994 *dbytes.Blk
-	var _ = _out994
-	_out994 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_720_nb = _out994
-	var _721_cp uint64
-	var _ = _721_cp
-	_721_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out995 bool
-	var _ = _out995
-	_out995 = d.Write(at, _720_nb)
-	io = _out995
+	var _714_nb *dbytes.Blk
+	var _ = _714_nb
+	var _out986 *dbytes.Blk
+	var _ = _out986
+	_out986 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_714_nb = _out986
+	var _715_cp uint64
+	var _ = _715_cp
+	_715_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out987 bool
+	var _ = _out987
+	_out987 = d.Write(at, _714_nb)
+	io = _out987
 	if !io {
 		return io
 	}
-	var _out996 bool
-	var _ = _out996
-	_out996 = d.Write(_721_cp, _720_nb)
-	io = _out996
+	var _out988 bool
+	var _ = _out988
+	_out988 = d.Write(_715_cp, _714_nb)
+	io = _out988
 	if !io {
 		return io
 	}
-	var _out997 bool
-	var _ = _out997
-	_out997 = d.Barrier()
-	io = _out997
+	var _out989 bool
+	var _ = _out989
+	_out989 = d.Barrier()
+	io = _out989
 	if !io {
 		return io
 	}

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _805_found bool = false
-	var _ = _805_found
-	var _out1168 bool
-	var _ = _out1168
-	var _out1169 uint64
-	var _ = _out1169
-	_out1168, _out1169 = d.Lookup(txn, dino, name, true)
-	_805_found = _out1168
-	ino = _out1169
-	if !_805_found {
+	var _799_found bool = false
+	var _ = _799_found
+	var _out1160 bool
+	var _ = _out1160
+	var _out1161 uint64
+	var _ = _out1161
+	_out1160, _out1161 = d.Lookup(txn, dino, name, true)
+	_799_found = _out1160
+	ino = _out1161
+	if !_799_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1170 *dbytes.Bytes
-		var _ = _out1170
-		_out1170 = dbytes.NewBytes(uint64(0))
-		ip = _out1170
+		var _out1162 *dbytes.Bytes
+		var _ = _out1162
+		_out1162 = dbytes.NewBytes(uint64(0))
+		ip = _out1162
 		return st, ino, ip
 	}
-	var _out1171 uint32
-	var _ = _out1171
-	var _out1172 *dbytes.Bytes
-	var _ = _out1172
-	_out1171, _out1172 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1171
-	ip = _out1172
+	var _out1163 uint32
+	var _ = _out1163
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	_out1163, _out1164 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1163
+	ip = _out1164
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _806_no bool
-	var _ = _806_no
-	var _out1173 bool
-	var _ = _out1173
-	_out1173 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_806_no = _out1173
-	if _806_no {
+	var _800_no bool
+	var _ = _800_no
+	var _out1165 bool
+	var _ = _out1165
+	_out1165 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_800_no = _out1165
+	if _800_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _807_dots uint32 = 0
-	var _ = _807_dots
-	var _out1174 uint32
-	var _ = _out1174
-	var _out1175 *dbytes.Bytes
-	var _ = _out1175
-	var _out1176 uint32
-	var _ = _out1176
-	_out1174, _out1175, _out1176 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1174
-	before = _out1175
-	_807_dots = _out1176
+	var _801_dots uint32 = 0
+	var _ = _801_dots
+	var _out1166 uint32
+	var _ = _out1166
+	var _out1167 *dbytes.Bytes
+	var _ = _out1167
+	var _out1168 uint32
+	var _ = _out1168
+	_out1166, _out1167, _out1168 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1166
+	before = _out1167
+	_801_dots = _out1168
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _807_dots != uint32(0) {
+	if _801_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _807_dots == uint32(2) {
+			if sub && _801_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _808_w bool
-	var _ = _808_w
-	var _out1177 bool
-	var _ = _out1177
-	_out1177 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_808_w = _out1177
-	if !_808_w {
+	var _802_w bool
+	var _ = _802_w
+	var _out1169 bool
+	var _ = _out1169
+	_out1169 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_802_w = _out1169
+	if !_802_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _809_ino uint64 = 0
-	var _ = _809_ino
-	var _810_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _810_ip
-	var _out1178 uint32
-	var _ = _out1178
-	var _out1179 uint64
-	var _ = _out1179
-	var _out1180 *dbytes.Bytes
-	var _ = _out1180
-	_out1178, _out1179, _out1180 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1178
-	_809_ino = _out1179
-	_810_ip = _out1180
+	var _803_ino uint64 = 0
+	var _ = _803_ino
+	var _804_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _804_ip
+	var _out1170 uint32
+	var _ = _out1170
+	var _out1171 uint64
+	var _ = _out1171
+	var _out1172 *dbytes.Bytes
+	var _ = _out1172
+	_out1170, _out1171, _out1172 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1170
+	_803_ino = _out1171
+	_804_ip = _out1172
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _811_ty uint32
-	var _ = _811_ty
-	var _out1181 uint32
-	var _ = _out1181
-	_out1181 = inodeformat.Companion_Default___.GetTy(_810_ip)
-	_811_ty = _out1181
-	if _811_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _805_ty uint32
+	var _ = _805_ty
+	var _out1173 uint32
+	var _ = _out1173
+	_out1173 = inodeformat.Companion_Default___.GetTy(_804_ip)
+	_805_ty = _out1173
+	if _805_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _811_ty != permissions.Companion_Default___.DIR() && sub {
+	if _805_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _812_e bool
-		var _ = _812_e
-		var _out1182 bool
-		var _ = _out1182
-		_out1182 = d.IsEmpty(txn, _809_ino)
-		_812_e = _out1182
-		if !_812_e {
+		var _806_e bool
+		var _ = _806_e
+		var _out1174 bool
+		var _ = _out1174
+		_out1174 = d.IsEmpty(txn, _803_ino)
+		_806_e = _out1174
+		if !_806_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1183 uint32
-	var _ = _out1183
-	var _out1184 *dbytes.Bytes
-	var _ = _out1184
-	var _out1185 bool
-	var _ = _out1185
-	_out1183, _out1184, _out1185 = Companion_Default___.TakeOut(txn, d, dino, name, _809_ino, sub, s, ns)
-	st = _out1183
-	after = _out1184
-	later = _out1185
+	var _out1175 uint32
+	var _ = _out1175
+	var _out1176 *dbytes.Bytes
+	var _ = _out1176
+	var _out1177 bool
+	var _ = _out1177
+	_out1175, _out1176, _out1177 = Companion_Default___.TakeOut(txn, d, dino, name, _803_ino, sub, s, ns)
+	st = _out1175
+	after = _out1176
+	later = _out1177
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _813_ok bool
-	var _ = _813_ok
-	var _out1186 bool
-	var _ = _out1186
-	_out1186 = d.Remove(txn, dino, name)
-	_813_ok = _out1186
-	if !_813_ok {
+	var _807_ok bool
+	var _ = _807_ok
+	var _out1178 bool
+	var _ = _out1178
+	_out1178 = d.Remove(txn, dino, name)
+	_807_ok = _out1178
+	if !_807_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _814_freed bool = false
-	var _ = _814_freed
-	var _out1187 uint32
-	var _ = _out1187
-	var _out1188 bool
-	var _ = _out1188
-	var _out1189 bool
-	var _ = _out1189
-	_out1187, _out1188, _out1189 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1187
-	_814_freed = _out1188
-	later = _out1189
+	var _808_freed bool = false
+	var _ = _808_freed
+	var _out1179 uint32
+	var _ = _out1179
+	var _out1180 bool
+	var _ = _out1180
+	var _out1181 bool
+	var _ = _out1181
+	_out1179, _out1180, _out1181 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1179
+	_808_freed = _out1180
+	later = _out1181
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1190 uint32
-		var _ = _out1190
-		_out1190 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1190
+		var _out1182 uint32
+		var _ = _out1182
+		_out1182 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1182
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1191 *dbytes.Bytes
-	var _ = _out1191
-	_out1191 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1191
+	var _out1183 *dbytes.Bytes
+	var _ = _out1183
+	_out1183 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1183
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _815_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _815_ip
-	var _out1192 uint32
-	var _ = _out1192
-	var _out1193 *dbytes.Bytes
-	var _ = _out1193
-	_out1192, _out1193 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1192
-	_815_ip = _out1193
+	var _809_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _809_ip
+	var _out1184 uint32
+	var _ = _out1184
+	var _out1185 *dbytes.Bytes
+	var _ = _out1185
+	_out1184, _out1185 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1184
+	_809_ip = _out1185
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _815_ip
-	var _816_ty uint32
-	var _ = _816_ty
-	var _out1194 uint32
-	var _ = _out1194
-	_out1194 = inodeformat.Companion_Default___.GetTy(_815_ip)
-	_816_ty = _out1194
-	var _817_dots uint32 = 0
-	var _ = _817_dots
-	var _out1195 uint32
-	var _ = _out1195
-	var _out1196 *dbytes.Bytes
-	var _ = _out1196
-	var _out1197 uint32
-	var _ = _out1197
-	_out1195, _out1196, _out1197 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1195
-	before = _out1196
-	_817_dots = _out1197
+	node = _809_ip
+	var _810_ty uint32
+	var _ = _810_ty
+	var _out1186 uint32
+	var _ = _out1186
+	_out1186 = inodeformat.Companion_Default___.GetTy(_809_ip)
+	_810_ty = _out1186
+	var _811_dots uint32 = 0
+	var _ = _811_dots
+	var _out1187 uint32
+	var _ = _out1187
+	var _out1188 *dbytes.Bytes
+	var _ = _out1188
+	var _out1189 uint32
+	var _ = _out1189
+	_out1187, _out1188, _out1189 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1187
+	before = _out1188
+	_811_dots = _out1189
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _817_dots != uint32(0) {
+	if _811_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _816_ty == permissions.Companion_Default___.DIR() {
+	if _810_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _818_x bool
-	var _ = _818_x
-	var _out1198 bool
-	var _ = _out1198
-	_out1198 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_818_x = _out1198
-	if !_818_x {
+	var _812_x bool
+	var _ = _812_x
+	var _out1190 bool
+	var _ = _out1190
+	_out1190 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_812_x = _out1190
+	if !_812_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _819_found bool
-	var _ = _819_found
-	var _820_other uint64
-	var _ = _820_other
-	var _821_hint uint64
-	var _ = _821_hint
-	var _out1199 bool
-	var _ = _out1199
-	var _out1200 uint64
-	var _ = _out1200
-	var _out1201 uint64
-	var _ = _out1201
-	_out1199, _out1200, _out1201 = d.LookupHint(txn, dino, name, true)
-	_819_found = _out1199
-	_820_other = _out1200
-	_821_hint = _out1201
-	if _819_found {
+	var _813_found bool
+	var _ = _813_found
+	var _814_other uint64
+	var _ = _814_other
+	var _815_hint uint64
+	var _ = _815_hint
+	var _out1191 bool
+	var _ = _out1191
+	var _out1192 uint64
+	var _ = _out1192
+	var _out1193 uint64
+	var _ = _out1193
+	_out1191, _out1192, _out1193 = d.LookupHint(txn, dino, name, true)
+	_813_found = _out1191
+	_814_other = _out1192
+	_815_hint = _out1193
+	if _813_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _822_w bool
-	var _ = _822_w
-	var _out1202 bool
-	var _ = _out1202
-	_out1202 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_822_w = _out1202
-	if !_822_w {
+	var _816_w bool
+	var _ = _816_w
+	var _out1194 bool
+	var _ = _out1194
+	_out1194 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_816_w = _out1194
+	if !_816_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _823_nl uint32
-	var _ = _823_nl
-	var _out1203 uint32
-	var _ = _out1203
-	_out1203 = inodeformat.Companion_Default___.GetNlink(_815_ip)
-	_823_nl = _out1203
-	if _823_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _817_nl uint32
+	var _ = _817_nl
+	var _out1195 uint32
+	var _ = _out1195
+	_out1195 = inodeformat.Companion_Default___.GetNlink(_809_ip)
+	_817_nl = _out1195
+	if _817_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _824_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _824_np
-	var _out1204 uint32
-	var _ = _out1204
-	var _out1205 *dbytes.Bytes
-	var _ = _out1205
-	var _out1206 *dbytes.Bytes
-	var _ = _out1206
-	_out1204, _out1205, _out1206 = Companion_Default___.AddName(txn, d, ino, dino, name, _821_hint, _823_nl, s, ns)
-	st = _out1204
-	_824_np = _out1205
-	after = _out1206
+	var _818_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _818_np
+	var _out1196 uint32
+	var _ = _out1196
+	var _out1197 *dbytes.Bytes
+	var _ = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1196, _out1197, _out1198 = Companion_Default___.AddName(txn, d, ino, dino, name, _815_hint, _817_nl, s, ns)
+	st = _out1196
+	_818_np = _out1197
+	after = _out1198
 	if st == uint32(0) {
-		node = _824_np
+		node = _818_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _825_ok bool
-	var _ = _825_ok
-	var _out1207 bool
-	var _ = _out1207
-	_out1207 = d.InsertAt(txn, dino, name, ino, hint)
-	_825_ok = _out1207
-	if !_825_ok {
+	var _819_ok bool
+	var _ = _819_ok
+	var _out1199 bool
+	var _ = _out1199
+	_out1199 = d.InsertAt(txn, dino, name, ino, hint)
+	_819_ok = _out1199
+	if !_819_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1208 *dbytes.Bytes
-	var _ = _out1208
-	_out1208 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1208
-	var _out1209 *dbytes.Bytes
-	var _ = _out1209
-	_out1209 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1209
+	var _out1200 *dbytes.Bytes
+	var _ = _out1200
+	_out1200 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1200
+	var _out1201 *dbytes.Bytes
+	var _ = _out1201
+	_out1201 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1201
 	return st, node, after
 }
 

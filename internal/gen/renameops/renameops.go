@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _826_at uint64
-	var _ = _826_at
-	_826_at = x
-	var _827_n uint64
-	var _ = _827_n
-	_827_n = uint64(0)
-	for _827_n < Companion_Default___.MAXDEPTH() {
-		if _826_at == top {
+	var _820_at uint64
+	var _ = _820_at
+	_820_at = x
+	var _821_n uint64
+	var _ = _821_n
+	_821_n = uint64(0)
+	for _821_n < Companion_Default___.MAXDEPTH() {
+		if _820_at == top {
 			below = true
 			return st, below
 		}
-		if _826_at == procedurebase.Companion_Default___.ROOT() {
+		if _820_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _828_ip *dbytes.Bytes
-		var _ = _828_ip
-		var _out1210 *dbytes.Bytes
-		var _ = _out1210
-		_out1210 = d.Fs.GetInode(txn, _826_at, false)
-		_828_ip = _out1210
-		var _out1211 uint64
-		var _ = _out1211
-		_out1211 = inodeformat.Companion_Default___.GetParent(_828_ip)
-		_826_at = _out1211
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _826_at) {
+		var _822_ip *dbytes.Bytes
+		var _ = _822_ip
+		var _out1202 *dbytes.Bytes
+		var _ = _out1202
+		_out1202 = d.Fs.GetInode(txn, _820_at, false)
+		_822_ip = _out1202
+		var _out1203 uint64
+		var _ = _out1203
+		_out1203 = inodeformat.Companion_Default___.GetParent(_822_ip)
+		_820_at = _out1203
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _820_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_827_n = _827_n + uint64(1)
+		_821_n = _821_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _829_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _829_ip
-	var _out1212 uint32
-	var _ = _out1212
-	var _out1213 *dbytes.Bytes
-	var _ = _out1213
-	_out1212, _out1213 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1212
-	_829_ip = _out1213
-	var _830_ty uint32
-	var _ = _830_ty
-	var _out1214 uint32
-	var _ = _out1214
-	_out1214 = inodeformat.Companion_Default___.GetTy(_829_ip)
-	_830_ty = _out1214
-	var _831_no bool
-	var _ = _831_no
-	var _out1215 bool
-	var _ = _out1215
-	_out1215 = permissions.Companion_Default___.Sticky(c, tdir, _829_ip)
-	_831_no = _out1215
-	if _831_no {
+	var _823_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _823_ip
+	var _out1204 uint32
+	var _ = _out1204
+	var _out1205 *dbytes.Bytes
+	var _ = _out1205
+	_out1204, _out1205 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1204
+	_823_ip = _out1205
+	var _824_ty uint32
+	var _ = _824_ty
+	var _out1206 uint32
+	var _ = _out1206
+	_out1206 = inodeformat.Companion_Default___.GetTy(_823_ip)
+	_824_ty = _out1206
+	var _825_no bool
+	var _ = _825_no
+	var _out1207 bool
+	var _ = _out1207
+	_out1207 = permissions.Companion_Default___.Sticky(c, tdir, _823_ip)
+	_825_no = _out1207
+	if _825_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _830_ty != permissions.Companion_Default___.DIR() {
+	if dir && _824_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _830_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _824_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _832_e bool
-		var _ = _832_e
-		var _out1216 bool
-		var _ = _out1216
-		_out1216 = d.IsEmpty(txn, dst)
-		_832_e = _out1216
-		if !_832_e {
+		var _826_e bool
+		var _ = _826_e
+		var _out1208 bool
+		var _ = _out1208
+		_out1208 = d.IsEmpty(txn, dst)
+		_826_e = _out1208
+		if !_826_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _833_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _833_ip
-	var _out1217 uint32
-	var _ = _out1217
-	var _out1218 *dbytes.Bytes
-	var _ = _out1218
-	_out1217, _out1218 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1217
-	_833_ip = _out1218
-	var _834_ty uint32
-	var _ = _834_ty
-	var _out1219 uint32
-	var _ = _out1219
-	_out1219 = inodeformat.Companion_Default___.GetTy(_833_ip)
-	_834_ty = _out1219
-	var _835_no bool
-	var _ = _835_no
-	var _out1220 bool
-	var _ = _out1220
-	_out1220 = permissions.Companion_Default___.Sticky(c, fdir, _833_ip)
-	_835_no = _out1220
-	if _835_no {
+	var _827_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _827_ip
+	var _out1209 uint32
+	var _ = _out1209
+	var _out1210 *dbytes.Bytes
+	var _ = _out1210
+	_out1209, _out1210 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1209
+	_827_ip = _out1210
+	var _828_ty uint32
+	var _ = _828_ty
+	var _out1211 uint32
+	var _ = _out1211
+	_out1211 = inodeformat.Companion_Default___.GetTy(_827_ip)
+	_828_ty = _out1211
+	var _829_no bool
+	var _ = _829_no
+	var _out1212 bool
+	var _ = _out1212
+	_out1212 = permissions.Companion_Default___.Sticky(c, fdir, _827_ip)
+	_829_no = _out1212
+	if _829_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _834_ty == permissions.Companion_Default___.DIR() {
+	if _828_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _836_below bool = false
-		var _ = _836_below
-		var _out1221 uint32
-		var _ = _out1221
-		var _out1222 bool
-		var _ = _out1222
-		_out1221, _out1222 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1221
-		_836_below = _out1222
+		var _830_below bool = false
+		var _ = _830_below
+		var _out1213 uint32
+		var _ = _out1213
+		var _out1214 bool
+		var _ = _out1214
+		_out1213, _out1214 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1213
+		_830_below = _out1214
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _836_below {
+		if _830_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _837_w bool
-		var _ = _837_w
-		var _out1223 bool
-		var _ = _out1223
-		_out1223 = permissions.Companion_Default___.May(c, _833_ip, permissions.Companion_Default___.MAYW())
-		_837_w = _out1223
-		if fino != tino && !_837_w {
+		var _831_w bool
+		var _ = _831_w
+		var _out1215 bool
+		var _ = _out1215
+		_out1215 = permissions.Companion_Default___.May(c, _827_ip, permissions.Companion_Default___.MAYW())
+		_831_w = _out1215
+		if fino != tino && !_831_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _838_wf bool
-	var _ = _838_wf
-	var _out1224 bool
-	var _ = _out1224
-	_out1224 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_838_wf = _out1224
-	var _839_wt bool
-	var _ = _839_wt
-	var _out1225 bool
-	var _ = _out1225
-	_out1225 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_839_wt = _out1225
-	if !_838_wf || !_839_wt {
+	var _832_wf bool
+	var _ = _832_wf
+	var _out1216 bool
+	var _ = _out1216
+	_out1216 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_832_wf = _out1216
+	var _833_wt bool
+	var _ = _833_wt
+	var _out1217 bool
+	var _ = _out1217
+	_out1217 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_833_wt = _out1217
+	if !_832_wf || !_833_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _840_there bool = false
-	var _ = _840_there
-	var _out1226 bool
-	var _ = _out1226
-	var _out1227 uint64
-	var _ = _out1227
-	_out1226, _out1227 = d.Lookup(txn, fino, fname, true)
-	_840_there = _out1226
-	src = _out1227
-	if !_840_there {
+	var _834_there bool = false
+	var _ = _834_there
+	var _out1218 bool
+	var _ = _out1218
+	var _out1219 uint64
+	var _ = _out1219
+	_out1218, _out1219 = d.Lookup(txn, fino, fname, true)
+	_834_there = _out1218
+	src = _out1219
+	if !_834_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1228 bool
-	var _ = _out1228
-	var _out1229 uint64
-	var _ = _out1229
-	_out1228, _out1229 = d.Lookup(txn, tino, tname, true)
-	found = _out1228
-	dst = _out1229
+	var _out1220 bool
+	var _ = _out1220
+	var _out1221 uint64
+	var _ = _out1221
+	_out1220, _out1221 = d.Lookup(txn, tino, tname, true)
+	found = _out1220
+	dst = _out1221
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1230 uint32
-	var _ = _out1230
-	var _out1231 bool
-	var _ = _out1231
-	_out1230, _out1231 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1230
-	dir = _out1231
+	var _out1222 uint32
+	var _ = _out1222
+	var _out1223 bool
+	var _ = _out1223
+	_out1222, _out1223 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1222
+	dir = _out1223
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1232 uint32
-	var _ = _out1232
-	_out1232 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1232
+	var _out1224 uint32
+	var _ = _out1224
+	_out1224 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1224
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _841_ok bool = false
-	var _ = _841_ok
+	var _835_ok bool = false
+	var _ = _835_ok
 	if found {
-		var _out1233 bool
-		var _ = _out1233
-		_out1233 = d.Replace(txn, tino, tname, src)
-		_841_ok = _out1233
+		var _out1225 bool
+		var _ = _out1225
+		_out1225 = d.Replace(txn, tino, tname, src)
+		_835_ok = _out1225
 	} else {
-		var _out1234 bool
-		var _ = _out1234
-		_out1234 = d.Insert(txn, tino, tname, src)
-		_841_ok = _out1234
+		var _out1226 bool
+		var _ = _out1226
+		_out1226 = d.Insert(txn, tino, tname, src)
+		_835_ok = _out1226
 	}
-	if !_841_ok {
+	if !_835_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1235 bool
-	var _ = _out1235
-	_out1235 = d.Remove(txn, fino, fname)
-	_841_ok = _out1235
-	if !_841_ok {
+	var _out1227 bool
+	var _ = _out1227
+	_out1227 = d.Remove(txn, fino, fname)
+	_835_ok = _out1227
+	if !_835_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1236 uint32
-		var _ = _out1236
-		var _out1237 bool
-		var _ = _out1237
-		var _out1238 bool
-		var _ = _out1238
-		_out1236, _out1237, _out1238 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1236
-		freed = _out1237
-		later = _out1238
+		var _out1228 uint32
+		var _ = _out1228
+		var _out1229 bool
+		var _ = _out1229
+		var _out1230 bool
+		var _ = _out1230
+		_out1228, _out1229, _out1230 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1228
+		freed = _out1229
+		later = _out1230
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1239 *dbytes.Bytes
-	var _ = _out1239
-	_out1239 = dbytes.NewBytes(uint64(0))
-	fafter = _out1239
+	var _out1231 *dbytes.Bytes
+	var _ = _out1231
+	_out1231 = dbytes.NewBytes(uint64(0))
+	fafter = _out1231
 	tafter = fafter
-	var _out1240 uint32
-	var _ = _out1240
-	_out1240 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1240
+	var _out1232 uint32
+	var _ = _out1232
+	_out1232 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1232
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1241 *dbytes.Bytes
-	var _ = _out1241
-	var _out1242 *dbytes.Bytes
-	var _ = _out1242
-	_out1241, _out1242 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1241
-	tafter = _out1242
+	var _out1233 *dbytes.Bytes
+	var _ = _out1233
+	var _out1234 *dbytes.Bytes
+	var _ = _out1234
+	_out1233, _out1234 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1233
+	tafter = _out1234
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1243 uint32
-		var _ = _out1243
-		_out1243 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1243
+		var _out1235 uint32
+		var _ = _out1235
+		_out1235 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1235
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _842_ip *dbytes.Bytes
-		var _ = _842_ip
-		var _out1244 *dbytes.Bytes
-		var _ = _out1244
-		_out1244 = d.Fs.GetInode(txn, src, true)
-		_842_ip = _out1244
-		inodeformat.Companion_Default___.SetParent(_842_ip, tino)
-		d.PutInode(txn, src, _842_ip)
-		var _out1245 uint32
-		var _ = _out1245
-		_out1245 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1245
+		var _836_ip *dbytes.Bytes
+		var _ = _836_ip
+		var _out1236 *dbytes.Bytes
+		var _ = _out1236
+		_out1236 = d.Fs.GetInode(txn, src, true)
+		_836_ip = _out1236
+		inodeformat.Companion_Default___.SetParent(_836_ip, tino)
+		d.PutInode(txn, src, _836_ip)
+		var _out1237 uint32
+		var _ = _out1237
+		_out1237 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1237
 		if st != uint32(0) {
 			return st
 		}
-		var _out1246 uint32
-		var _ = _out1246
-		_out1246 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1246
+		var _out1238 uint32
+		var _ = _out1238
+		_out1238 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1238
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _843_ip *dbytes.Bytes
-	var _ = _843_ip
-	var _out1247 *dbytes.Bytes
-	var _ = _out1247
-	_out1247 = d.Fs.GetInode(txn, src, true)
-	_843_ip = _out1247
-	var _844_ts uint64
-	var _ = _844_ts
-	var _845_tns uint32
-	var _ = _845_tns
-	var _out1248 uint64
-	var _ = _out1248
-	var _out1249 uint32
-	var _ = _out1249
-	_out1248, _out1249 = attributechanges.Companion_Default___.Stamp(_843_ip, s, ns)
-	_844_ts = _out1248
-	_845_tns = _out1249
-	inodeformat.Companion_Default___.SetCtime(_843_ip, _844_ts, _845_tns)
-	d.PutInode(txn, src, _843_ip)
-	var _out1250 *dbytes.Bytes
-	var _ = _out1250
-	_out1250 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1250
+	var _837_ip *dbytes.Bytes
+	var _ = _837_ip
+	var _out1239 *dbytes.Bytes
+	var _ = _out1239
+	_out1239 = d.Fs.GetInode(txn, src, true)
+	_837_ip = _out1239
+	var _838_ts uint64
+	var _ = _838_ts
+	var _839_tns uint32
+	var _ = _839_tns
+	var _out1240 uint64
+	var _ = _out1240
+	var _out1241 uint32
+	var _ = _out1241
+	_out1240, _out1241 = attributechanges.Companion_Default___.Stamp(_837_ip, s, ns)
+	_838_ts = _out1240
+	_839_tns = _out1241
+	inodeformat.Companion_Default___.SetCtime(_837_ip, _838_ts, _839_tns)
+	d.PutInode(txn, src, _837_ip)
+	var _out1242 *dbytes.Bytes
+	var _ = _out1242
+	_out1242 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1242
 	tafter = fafter
 	if fino != tino {
-		var _out1251 *dbytes.Bytes
-		var _ = _out1251
-		_out1251 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1251
+		var _out1243 *dbytes.Bytes
+		var _ = _out1243
+		_out1243 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1243
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1252 uint32
-	var _ = _out1252
-	var _out1253 *dbytes.Bytes
-	var _ = _out1253
-	_out1252, _out1253 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1252
-	fdir = _out1253
-	var _846_tst uint32 = 0
-	var _ = _846_tst
-	var _out1254 uint32
-	var _ = _out1254
-	var _out1255 *dbytes.Bytes
-	var _ = _out1255
-	_out1254, _out1255 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_846_tst = _out1254
-	tdir = _out1255
+	var _out1244 uint32
+	var _ = _out1244
+	var _out1245 *dbytes.Bytes
+	var _ = _out1245
+	_out1244, _out1245 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1244
+	fdir = _out1245
+	var _840_tst uint32 = 0
+	var _ = _840_tst
+	var _out1246 uint32
+	var _ = _out1246
+	var _out1247 *dbytes.Bytes
+	var _ = _out1247
+	_out1246, _out1247 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_840_tst = _out1246
+	tdir = _out1247
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _846_tst != uint32(0) {
-		st = _846_tst
+	if _840_tst != uint32(0) {
+		st = _840_tst
 		return st, fdir, tdir
 	}
-	var _847_fdots uint32 = 0
-	var _ = _847_fdots
-	var _848_tdots uint32 = 0
-	var _ = _848_tdots
-	var _out1256 uint32
-	var _ = _out1256
-	var _out1257 uint32
-	var _ = _out1257
-	_out1256, _out1257 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1256
-	_847_fdots = _out1257
+	var _841_fdots uint32 = 0
+	var _ = _841_fdots
+	var _842_tdots uint32 = 0
+	var _ = _842_tdots
+	var _out1248 uint32
+	var _ = _out1248
+	var _out1249 uint32
+	var _ = _out1249
+	_out1248, _out1249 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1248
+	_841_fdots = _out1249
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1258 uint32
-	var _ = _out1258
-	var _out1259 uint32
-	var _ = _out1259
-	_out1258, _out1259 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1258
-	_848_tdots = _out1259
-	if st == uint32(0) && (_847_fdots != uint32(0) || _848_tdots != uint32(0)) {
+	var _out1250 uint32
+	var _ = _out1250
+	var _out1251 uint32
+	var _ = _out1251
+	_out1250, _out1251 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1250
+	_842_tdots = _out1251
+	if st == uint32(0) && (_841_fdots != uint32(0) || _842_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1260 uint32
+	var _out1252 uint32
+	var _ = _out1252
+	var _out1253 *dbytes.Bytes
+	var _ = _out1253
+	var _out1254 *dbytes.Bytes
+	var _ = _out1254
+	_out1252, _out1253, _out1254 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1252
+	fbefore = _out1253
+	tbefore = _out1254
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _843_done bool = false
+	var _ = _843_done
+	var _844_found bool = false
+	var _ = _844_found
+	var _845_src uint64 = 0
+	var _ = _845_src
+	var _846_dst uint64 = 0
+	var _ = _846_dst
+	var _847_dir bool = false
+	var _ = _847_dir
+	var _out1255 uint32
+	var _ = _out1255
+	var _out1256 bool
+	var _ = _out1256
+	var _out1257 uint64
+	var _ = _out1257
+	var _out1258 bool
+	var _ = _out1258
+	var _out1259 bool
+	var _ = _out1259
+	var _out1260 uint64
 	var _ = _out1260
-	var _out1261 *dbytes.Bytes
-	var _ = _out1261
-	var _out1262 *dbytes.Bytes
-	var _ = _out1262
-	_out1260, _out1261, _out1262 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1260
-	fbefore = _out1261
-	tbefore = _out1262
+	_out1255, _out1256, _out1257, _out1258, _out1259, _out1260 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1255
+	_843_done = _out1256
+	_845_src = _out1257
+	_847_dir = _out1258
+	_844_found = _out1259
+	_846_dst = _out1260
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _849_done bool = false
-	var _ = _849_done
-	var _850_found bool = false
-	var _ = _850_found
-	var _851_src uint64 = 0
-	var _ = _851_src
-	var _852_dst uint64 = 0
-	var _ = _852_dst
-	var _853_dir bool = false
-	var _ = _853_dir
-	var _out1263 uint32
-	var _ = _out1263
-	var _out1264 bool
-	var _ = _out1264
-	var _out1265 uint64
-	var _ = _out1265
-	var _out1266 bool
-	var _ = _out1266
-	var _out1267 bool
-	var _ = _out1267
-	var _out1268 uint64
-	var _ = _out1268
-	_out1263, _out1264, _out1265, _out1266, _out1267, _out1268 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1263
-	_849_done = _out1264
-	_851_src = _out1265
-	_853_dir = _out1266
-	_850_found = _out1267
-	_852_dst = _out1268
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _849_done {
+	if _843_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _854_fr bool = false
-	var _ = _854_fr
-	var _out1269 uint32
-	var _ = _out1269
-	var _out1270 bool
-	var _ = _out1270
-	var _out1271 bool
-	var _ = _out1271
-	_out1269, _out1270, _out1271 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _851_src, _850_found, _852_dst, s, ns)
-	st = _out1269
-	_854_fr = _out1270
-	later = _out1271
+	var _848_fr bool = false
+	var _ = _848_fr
+	var _out1261 uint32
+	var _ = _out1261
+	var _out1262 bool
+	var _ = _out1262
+	var _out1263 bool
+	var _ = _out1263
+	_out1261, _out1262, _out1263 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _845_src, _844_found, _846_dst, s, ns)
+	st = _out1261
+	_848_fr = _out1262
+	later = _out1263
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1272 uint32
-	var _ = _out1272
-	var _out1273 *dbytes.Bytes
-	var _ = _out1273
-	var _out1274 *dbytes.Bytes
-	var _ = _out1274
-	_out1272, _out1273, _out1274 = Companion_Default___.Finish(txn, d, fino, tino, _851_src, _853_dir, _850_found && _853_dir, s, ns)
-	st = _out1272
-	fafter = _out1273
-	tafter = _out1274
+	var _out1264 uint32
+	var _ = _out1264
+	var _out1265 *dbytes.Bytes
+	var _ = _out1265
+	var _out1266 *dbytes.Bytes
+	var _ = _out1266
+	_out1264, _out1265, _out1266 = Companion_Default___.Finish(txn, d, fino, tino, _845_src, _847_dir, _844_found && _847_dir, s, ns)
+	st = _out1264
+	fafter = _out1265
+	tafter = _out1266
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

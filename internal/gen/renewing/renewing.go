@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _862_g volumegeometry.Geo
-	var _ = _862_g
-	_862_g = d.Fs.Geo
-	var _863_s *blockstore.BlockFs
-	var _ = _863_s
-	_863_s = d.Fs.Fs.Fs
-	if _862_g.Dtor_ibm() <= a && a < _862_g.Dtor_itab() {
-		var _864_bit bool
-		var _ = _864_bit
-		var _out1284 bool
-		var _ = _out1284
-		_out1284 = txn.ReadBit(a, uint64(0), true)
-		_864_bit = _out1284
-		txn.WriteBit(a, uint64(0), _864_bit)
-	} else if _862_g.Dtor_itab() <= a && a < _862_g.Dtor_slot0() {
-		var _865_ino *dbytes.Bytes
-		var _ = _865_ino
-		var _out1285 *dbytes.Bytes
-		var _ = _out1285
-		_out1285 = txn.ReadInode(a, uint64(0), true)
-		_865_ino = _out1285
-		txn.WriteInode(a, uint64(0), _865_ino)
-	} else if _862_g.Dtor_data0() <= a && a < _862_g.Dtor_data1() {
-		var _866_unused bool
-		var _ = _866_unused
-		var _out1286 bool
-		var _ = _out1286
-		_out1286 = _863_s.FreeBit(txn, a)
-		_866_unused = _out1286
-		if _866_unused {
+	var _856_g volumegeometry.Geo
+	var _ = _856_g
+	_856_g = d.Fs.Geo
+	var _857_s *blockstore.BlockFs
+	var _ = _857_s
+	_857_s = d.Fs.Fs.Fs
+	if _856_g.Dtor_ibm() <= a && a < _856_g.Dtor_itab() {
+		var _858_bit bool
+		var _ = _858_bit
+		var _out1276 bool
+		var _ = _out1276
+		_out1276 = txn.ReadBit(a, uint64(0), true)
+		_858_bit = _out1276
+		txn.WriteBit(a, uint64(0), _858_bit)
+	} else if _856_g.Dtor_itab() <= a && a < _856_g.Dtor_slot0() {
+		var _859_ino *dbytes.Bytes
+		var _ = _859_ino
+		var _out1277 *dbytes.Bytes
+		var _ = _out1277
+		_out1277 = txn.ReadInode(a, uint64(0), true)
+		_859_ino = _out1277
+		txn.WriteInode(a, uint64(0), _859_ino)
+	} else if _856_g.Dtor_data0() <= a && a < _856_g.Dtor_data1() {
+		var _860_unused bool
+		var _ = _860_unused
+		var _out1278 bool
+		var _ = _out1278
+		_out1278 = _857_s.FreeBit(txn, a)
+		_860_unused = _out1278
+		if _860_unused {
 			wrote = false
 			return wrote
 		}
-		var _867_b *dbytes.Blk
-		var _ = _867_b
-		var _out1287 *dbytes.Blk
-		var _ = _out1287
-		_out1287 = txn.ReadBlock(a, true)
-		_867_b = _out1287
-		var _868_y *dbytes.Bytes
-		var _ = _868_y
-		var _out1288 *dbytes.Bytes
-		var _ = _out1288
-		_out1288 = _867_b.Thaw()
-		_868_y = _out1288
-		txn.WriteBlock(a, _868_y)
+		var _861_b *dbytes.Blk
+		var _ = _861_b
+		var _out1279 *dbytes.Blk
+		var _ = _out1279
+		_out1279 = txn.ReadBlock(a, true)
+		_861_b = _out1279
+		var _862_y *dbytes.Bytes
+		var _ = _862_y
+		var _out1280 *dbytes.Bytes
+		var _ = _out1280
+		_out1280 = _861_b.Thaw()
+		_862_y = _out1280
+		txn.WriteBlock(a, _862_y)
 	} else {
 		wrote = false
 		return wrote

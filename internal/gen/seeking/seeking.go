@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _420_left uint64
-	var _ = _420_left
-	_420_left = max
-	var _421_ck uint64
-	var _ = _421_ck
-	var _422_cj uint64
-	var _ = _422_cj
-	_421_ck, _422_cj = uint64(15), uint64(0)
-	var _423_pb *dbytes.Blk
-	var _ = _423_pb
-	var _out601 *dbytes.Blk
-	var _ = _out601
-	_out601 = dbytes.ZeroBlk()
-	_423_pb = _out601
-	for m < top && uint64(0) < _420_left {
-		var _424_k uint64
-		var _ = _424_k
-		var _425_j uint64
-		var _ = _425_j
-		_424_k, _425_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _426_bn uint64 = 0
-		var _ = _426_bn
-		var _out602 uint64
-		var _ = _out602
-		var _out603 uint64
-		var _ = _out603
-		var _out604 uint64
-		var _ = _out604
-		var _out605 *dbytes.Blk
-		var _ = _out605
-		_out602, _out603, _out604, _out605 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _421_ck, _422_cj, _423_pb)
-		_426_bn = _out602
-		_421_ck = _out603
-		_422_cj = _out604
-		_423_pb = _out605
-		if _426_bn != uint64(0) != there {
+	var _414_left uint64
+	var _ = _414_left
+	_414_left = max
+	var _415_ck uint64
+	var _ = _415_ck
+	var _416_cj uint64
+	var _ = _416_cj
+	_415_ck, _416_cj = uint64(15), uint64(0)
+	var _417_pb *dbytes.Blk
+	var _ = _417_pb
+	var _out595 *dbytes.Blk
+	var _ = _out595
+	_out595 = dbytes.ZeroBlk()
+	_417_pb = _out595
+	for m < top && uint64(0) < _414_left {
+		var _418_k uint64
+		var _ = _418_k
+		var _419_j uint64
+		var _ = _419_j
+		_418_k, _419_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _420_bn uint64 = 0
+		var _ = _420_bn
+		var _out596 uint64
+		var _ = _out596
+		var _out597 uint64
+		var _ = _out597
+		var _out598 uint64
+		var _ = _out598
+		var _out599 *dbytes.Blk
+		var _ = _out599
+		_out596, _out597, _out598, _out599 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _415_ck, _416_cj, _417_pb)
+		_420_bn = _out596
+		_415_ck = _out597
+		_416_cj = _out598
+		_417_pb = _out599
+		if _420_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _427_next uint64
-		var _ = _427_next
-		_427_next = m + uint64(1)
-		if _426_bn == uint64(0) && uint64(12) <= _424_k && (_425_j%uint64(512) == uint64(0) || _420_left == max) {
-			var _428_d uint64
-			var _ = _428_d
-			var _out606 uint64
-			var _ = _out606
-			_out606 = shrinking.Companion_Default___.Missing(x, txn, ip, _424_k, _425_j, excl)
-			_428_d = _out606
-			_427_next = Companion_Default___.Behind(m, _428_d)
-			if top < _427_next {
-				_427_next = top
+		var _421_next uint64
+		var _ = _421_next
+		_421_next = m + uint64(1)
+		if _420_bn == uint64(0) && uint64(12) <= _418_k && (_419_j%uint64(512) == uint64(0) || _414_left == max) {
+			var _422_d uint64
+			var _ = _422_d
+			var _out600 uint64
+			var _ = _out600
+			_out600 = shrinking.Companion_Default___.Missing(x, txn, ip, _418_k, _419_j, excl)
+			_422_d = _out600
+			_421_next = Companion_Default___.Behind(m, _422_d)
+			if top < _421_next {
+				_421_next = top
 			}
 		}
-		m = _427_next
-		_420_left = _420_left - uint64(1)
+		m = _421_next
+		_414_left = _414_left - uint64(1)
 	}
 	return m, found
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _403_bn uint64
-		var _ = _403_bn
-		var _out593 uint64
-		var _ = _out593
-		_out593 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_403_bn = _out593
-		if _403_bn == uint64(0) {
+		var _397_bn uint64
+		var _ = _397_bn
+		var _out587 uint64
+		var _ = _out587
+		_out587 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_397_bn = _out587
+		if _397_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _404_k uint64
-	var _ = _404_k
-	_404_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _405_lev uint64
-	var _ = _405_lev
-	_405_lev = positions.Companion_Default___.MaxLev(_404_k)
-	var _406_jp uint64
-	var _ = _406_jp
-	_406_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _407_pb *dbytes.Blk
-	var _ = _407_pb
-	var _out594 *dbytes.Blk
-	var _ = _out594
-	_out594 = x.Fs.ReadBlock(txn, pn, true)
-	_407_pb = _out594
-	var _408_t *dbytes.Bytes
-	var _ = _408_t
-	var _out595 *dbytes.Bytes
-	var _ = _out595
-	_out595 = _407_pb.Thaw()
-	_408_t = _out595
+	var _398_k uint64
+	var _ = _398_k
+	_398_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _399_lev uint64
+	var _ = _399_lev
+	_399_lev = positions.Companion_Default___.MaxLev(_398_k)
+	var _400_jp uint64
+	var _ = _400_jp
+	_400_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _401_pb *dbytes.Blk
+	var _ = _401_pb
+	var _out588 *dbytes.Blk
+	var _ = _out588
+	_out588 = x.Fs.ReadBlock(txn, pn, true)
+	_401_pb = _out588
+	var _402_t *dbytes.Bytes
+	var _ = _402_t
+	var _out589 *dbytes.Bytes
+	var _ = _out589
+	_out589 = _401_pb.Thaw()
+	_402_t = _out589
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _409_l uint64
-		var _ = _409_l
-		_409_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_409_l) != _404_k || positions.Companion_Default___.FlatJ(_409_l)/uint64(512) != _406_jp {
+		var _403_l uint64
+		var _ = _403_l
+		_403_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_403_l) != _398_k || positions.Companion_Default___.FlatJ(_403_l)/uint64(512) != _400_jp {
 			goto L5
 		}
-		var _410_j uint64
-		var _ = _410_j
-		_410_j = positions.Companion_Default___.FlatJ(_409_l)
-		var _411_bn uint64
-		var _ = _411_bn
-		_411_bn = _408_t.U64(uint64(8) * (_410_j % uint64(512)))
-		if _411_bn == uint64(0) {
+		var _404_j uint64
+		var _ = _404_j
+		_404_j = positions.Companion_Default___.FlatJ(_403_l)
+		var _405_bn uint64
+		var _ = _405_bn
+		_405_bn = _402_t.U64(uint64(8) * (_404_j % uint64(512)))
+		if _405_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _408_t, pn, _411_bn, _410_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _402_t, pn, _405_bn, _404_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _409_l
+		m = _403_l
 	}
 L5:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _408_t)
+		x.CloseParent(txn, pn, _402_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _412_bn uint64
-	var _ = _412_bn
-	var _out596 uint64
-	var _ = _out596
-	_out596 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_412_bn = _out596
-	if _412_bn == uint64(0) {
+	var _406_bn uint64
+	var _ = _406_bn
+	var _out590 uint64
+	var _ = _out590
+	_out590 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_406_bn = _out590
+	if _406_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _413_left uint64
-	var _ = _413_left
-	_413_left = max
-	for lo < m && uint64(0) < _413_left {
-		var _414_k uint64
-		var _ = _414_k
-		var _415_j uint64
-		var _ = _415_j
-		_414_k, _415_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _416_l uint64
-		var _ = _416_l
-		var _417_freed uint64
-		var _ = _417_freed
-		_416_l, _417_freed = uint64(0), uint64(1)
-		var _418_d uint64
-		var _ = _418_d
-		var _out597 uint64
-		var _ = _out597
-		_out597 = Companion_Default___.Missing(x, txn, ip, _414_k, _415_j, true)
-		_418_d = _out597
-		if uint64(0) < _418_d || _414_k < uint64(12) {
-			_416_l = allocatedrange.Companion_Default___.BaseOf(_414_k) + allocatedrange.Companion_Default___.First512(_415_j, _418_d)
-			if _416_l < lo {
-				_416_l = lo
+	var _407_left uint64
+	var _ = _407_left
+	_407_left = max
+	for lo < m && uint64(0) < _407_left {
+		var _408_k uint64
+		var _ = _408_k
+		var _409_j uint64
+		var _ = _409_j
+		_408_k, _409_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _410_l uint64
+		var _ = _410_l
+		var _411_freed uint64
+		var _ = _411_freed
+		_410_l, _411_freed = uint64(0), uint64(1)
+		var _412_d uint64
+		var _ = _412_d
+		var _out591 uint64
+		var _ = _out591
+		_out591 = Companion_Default___.Missing(x, txn, ip, _408_k, _409_j, true)
+		_412_d = _out591
+		if uint64(0) < _412_d || _408_k < uint64(12) {
+			_410_l = allocatedrange.Companion_Default___.BaseOf(_408_k) + allocatedrange.Companion_Default___.First512(_409_j, _412_d)
+			if _410_l < lo {
+				_410_l = lo
 			}
-			if _418_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _414_k)
+			if _412_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _408_k)
 			} else {
 			}
 		} else {
-			var _419_pn uint64
-			var _ = _419_pn
-			var _out598 uint64
-			var _ = _out598
-			_out598 = x.Resolve(txn, ip, _414_k, positions.Companion_Default___.MaxLev(_414_k)-uint64(1), _415_j/uint64(512), true)
-			_419_pn = _out598
-			var _out599 uint64
-			var _ = _out599
-			var _out600 uint64
-			var _ = _out600
-			_out599, _out600 = Companion_Default___.CutRun(x, txn, ip, _419_pn, ino, m, lo, _413_left)
-			_416_l = _out599
-			_417_freed = _out600
-			if _417_freed == uint64(0) {
-				_417_freed = uint64(1)
+			var _413_pn uint64
+			var _ = _413_pn
+			var _out592 uint64
+			var _ = _out592
+			_out592 = x.Resolve(txn, ip, _408_k, positions.Companion_Default___.MaxLev(_408_k)-uint64(1), _409_j/uint64(512), true)
+			_413_pn = _out592
+			var _out593 uint64
+			var _ = _out593
+			var _out594 uint64
+			var _ = _out594
+			_out593, _out594 = Companion_Default___.CutRun(x, txn, ip, _413_pn, ino, m, lo, _407_left)
+			_410_l = _out593
+			_411_freed = _out594
+			if _411_freed == uint64(0) {
+				_411_freed = uint64(1)
 			}
 		}
-		if _418_d < positions.Companion_Default___.MaxLev(_414_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _414_k, positions.Companion_Default___.MaxLev(_414_k)-_418_d-uint64(1), allocatedrange.Companion_Default___.Up512(_415_j, _418_d+uint64(1)))
+		if _412_d < positions.Companion_Default___.MaxLev(_408_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _408_k, positions.Companion_Default___.MaxLev(_408_k)-_412_d-uint64(1), allocatedrange.Companion_Default___.Up512(_409_j, _412_d+uint64(1)))
 		}
-		_413_left = _413_left - _417_freed
-		m = _416_l
+		_407_left = _407_left - _411_freed
+		m = _410_l
 	}
 	return m
 }

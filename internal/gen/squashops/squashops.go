@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1325 *dbytes.Bytes
-		var _ = _out1325
-		_out1325 = dbytes.NewBytes(uint64(0))
-		gs = _out1325
+		var _out1317 *dbytes.Bytes
+		var _ = _out1317
+		_out1317 = dbytes.NewBytes(uint64(0))
+		gs = _out1317
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _907_n uint64
-	var _ = _907_n
-	_907_n = gids.Len() / uint64(4)
-	var _908_out *dbytes.Bytes
-	var _ = _908_out
-	var _out1326 *dbytes.Bytes
-	var _ = _out1326
-	_out1326 = dbytes.NewBytes(uint64(4) * _907_n)
-	_908_out = _out1326
-	var _909_i uint64
-	var _ = _909_i
-	_909_i = uint64(0)
-	for _909_i < _907_n {
-		var _910_x uint32
-		var _ = _910_x
-		_910_x = gids.U32(uint64(4) * _909_i)
-		if _910_x == uint32(0) {
-			_910_x = anonGid
+	var _901_n uint64
+	var _ = _901_n
+	_901_n = gids.Len() / uint64(4)
+	var _902_out *dbytes.Bytes
+	var _ = _902_out
+	var _out1318 *dbytes.Bytes
+	var _ = _out1318
+	_out1318 = dbytes.NewBytes(uint64(4) * _901_n)
+	_902_out = _out1318
+	var _903_i uint64
+	var _ = _903_i
+	_903_i = uint64(0)
+	for _903_i < _901_n {
+		var _904_x uint32
+		var _ = _904_x
+		_904_x = gids.U32(uint64(4) * _903_i)
+		if _904_x == uint32(0) {
+			_904_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_908_out, uint64(4)*_909_i, _910_x)
-		_909_i = _909_i + uint64(1)
+		marshal.Companion_Default___.Put32(_902_out, uint64(4)*_903_i, _904_x)
+		_903_i = _903_i + uint64(1)
 	}
-	gs = _908_out
+	gs = _902_out
 	return u, g, gs
 }
 

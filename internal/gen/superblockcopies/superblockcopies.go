@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _552_n uint64
-	var _ = _552_n
-	var _out727 uint64
-	var _ = _out727
-	_out727 = d.Size()
-	_552_n = _out727
-	var _553_z *dbytes.Blk
-	var _ = _553_z
-	var _out728 *dbytes.Blk
-	var _ = _out728
-	_out728 = dbytes.ZeroBlk()
-	_553_z = _out728
-	var _out729 bool
-	var _ = _out729
-	_out729 = d.Write(uint64(0), _553_z)
-	io = _out729
+	var _546_n uint64
+	var _ = _546_n
+	var _out721 uint64
+	var _ = _out721
+	_out721 = d.Size()
+	_546_n = _out721
+	var _547_z *dbytes.Blk
+	var _ = _547_z
+	var _out722 *dbytes.Blk
+	var _ = _out722
+	_out722 = dbytes.ZeroBlk()
+	_547_z = _out722
+	var _out723 bool
+	var _ = _out723
+	_out723 = d.Write(uint64(0), _547_z)
+	io = _out723
 	if io {
-		var _out730 bool
-		var _ = _out730
-		_out730 = d.Write(_552_n-uint64(1), _553_z)
-		io = _out730
+		var _out724 bool
+		var _ = _out724
+		_out724 = d.Write(_546_n-uint64(1), _547_z)
+		io = _out724
 	}
 	if io {
-		var _out731 bool
-		var _ = _out731
-		_out731 = d.Barrier()
-		io = _out731
+		var _out725 bool
+		var _ = _out725
+		_out725 = d.Barrier()
+		io = _out725
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out732 bool
-	var _ = _out732
-	_out732 = d.Barrier()
-	io = _out732
+	var _out726 bool
+	var _ = _out726
+	_out726 = d.Barrier()
+	io = _out726
 	if io {
-		var _out733 bool
-		var _ = _out733
-		_out733 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out733
+		var _out727 bool
+		var _ = _out727
+		_out727 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out727
 		if io {
-			var _out734 bool
-			var _ = _out734
-			_out734 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out734
+			var _out728 bool
+			var _ = _out728
+			_out728 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out728
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out735 bool
-	var _ = _out735
-	_out735 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out735
+	var _out729 bool
+	var _ = _out729
+	_out729 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out729
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _554_e *dbytes.Bytes
-	var _ = _554_e
-	var _out736 *dbytes.Bytes
-	var _ = _out736
-	_out736 = superblockformat.Companion_Default___.Encode(s)
-	_554_e = _out736
-	var _555_b *dbytes.Blk
-	var _ = _555_b
-	var _out737 *dbytes.Blk
-	var _ = _out737
-	_out737 = dbytes.Freeze(_554_e)
-	_555_b = _out737
-	var _out738 bool
-	var _ = _out738
-	_out738 = d.Write(a, _555_b)
-	io = _out738
+	var _548_e *dbytes.Bytes
+	var _ = _548_e
+	var _out730 *dbytes.Bytes
+	var _ = _out730
+	_out730 = superblockformat.Companion_Default___.Encode(s)
+	_548_e = _out730
+	var _549_b *dbytes.Blk
+	var _ = _549_b
+	var _out731 *dbytes.Blk
+	var _ = _out731
+	_out731 = dbytes.Freeze(_548_e)
+	_549_b = _out731
+	var _out732 bool
+	var _ = _out732
+	_out732 = d.Write(a, _549_b)
+	io = _out732
 	if io {
-		var _out739 bool
-		var _ = _out739
-		_out739 = d.Barrier()
-		io = _out739
+		var _out733 bool
+		var _ = _out733
+		_out733 = d.Barrier()
+		io = _out733
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _556_io bool
-	var _ = _556_io
-	var _557_c *dbytes.Blk
-	var _ = _557_c
-	var _out740 bool
-	var _ = _out740
-	var _out741 *dbytes.Blk
-	var _ = _out741
-	_out740, _out741 = d.Read(a)
-	_556_io = _out740
-	_557_c = _out741
-	var _558_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _558_e
-	if _556_io {
-		var _out742 *dbytes.Bytes
-		var _ = _out742
-		_out742 = _557_c.Thaw()
-		_558_e = _out742
+	var _550_io bool
+	var _ = _550_io
+	var _551_c *dbytes.Blk
+	var _ = _551_c
+	var _out734 bool
+	var _ = _out734
+	var _out735 *dbytes.Blk
+	var _ = _out735
+	_out734, _out735 = d.Read(a)
+	_550_io = _out734
+	_551_c = _out735
+	var _552_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _552_e
+	if _550_io {
+		var _out736 *dbytes.Bytes
+		var _ = _out736
+		_out736 = _551_c.Thaw()
+		_552_e = _out736
 	} else {
-		var _out743 *dbytes.Bytes
-		var _ = _out743
-		_out743 = dbytes.NewBytes(uint64(4096))
-		_558_e = _out743
+		var _out737 *dbytes.Bytes
+		var _ = _out737
+		_out737 = dbytes.NewBytes(uint64(4096))
+		_552_e = _out737
 	}
-	var _out744 uint32
-	var _ = _out744
-	var _out745 superblockformat.Super
-	var _ = _out745
-	_out744, _out745 = superblockformat.Companion_Default___.Decode(_558_e)
-	why = _out744
-	s = _out745
-	if !_556_io {
+	var _out738 uint32
+	var _ = _out738
+	var _out739 superblockformat.Super
+	var _ = _out739
+	_out738, _out739 = superblockformat.Companion_Default___.Decode(_552_e)
+	why = _out738
+	s = _out739
+	if !_550_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _559_n uint64
-	var _ = _559_n
-	var _out746 uint64
-	var _ = _out746
-	_out746 = d.Size()
-	_559_n = _out746
-	var _out747 uint32
-	var _ = _out747
-	var _out748 superblockformat.Super
-	var _ = _out748
-	_out747, _out748 = Companion_Default___.Look(d, uint64(0))
-	why = _out747
-	s = _out748
+	var _553_n uint64
+	var _ = _553_n
+	var _out740 uint64
+	var _ = _out740
+	_out740 = d.Size()
+	_553_n = _out740
+	var _out741 uint32
+	var _ = _out741
+	var _out742 superblockformat.Super
+	var _ = _out742
+	_out741, _out742 = Companion_Default___.Look(d, uint64(0))
+	why = _out741
+	s = _out742
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _560_copy uint32 = 0
-		var _ = _560_copy
-		var _out749 uint32
-		var _ = _out749
-		var _out750 superblockformat.Super
-		var _ = _out750
-		_out749, _out750 = Companion_Default___.Look(d, _559_n-uint64(1))
-		_560_copy = _out749
-		s = _out750
+		var _554_copy uint32 = 0
+		var _ = _554_copy
+		var _out743 uint32
+		var _ = _out743
+		var _out744 superblockformat.Super
+		var _ = _out744
+		_out743, _out744 = Companion_Default___.Look(d, _553_n-uint64(1))
+		_554_copy = _out743
+		s = _out744
 		which = func() uint32 {
-			if _560_copy == uint32(0) {
+			if _554_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _559_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _553_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out722 *dbytes.Bytes
-	var _ = _out722
-	_out722 = dbytes.NewBytes(uint64(4096))
-	b = _out722
+	var _out716 *dbytes.Bytes
+	var _ = _out716
+	_out716 = dbytes.NewBytes(uint64(4096))
+	b = _out716
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _546_sum *dbytes.Bytes
-	var _ = _546_sum
-	var _out723 *dbytes.Bytes
-	var _ = _out723
-	_out723 = dsum.Sum(b, uint64(4064))
-	_546_sum = _out723
-	b.CopyFrom(uint64(4064), _546_sum, uint64(0), uint64(32))
+	var _540_sum *dbytes.Bytes
+	var _ = _540_sum
+	var _out717 *dbytes.Bytes
+	var _ = _out717
+	_out717 = dsum.Sum(b, uint64(4064))
+	_540_sum = _out717
+	b.CopyFrom(uint64(4064), _540_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _547_slot0 uint64
-	var _ = _547_slot0
-	var _548_data0 uint64
-	var _ = _548_data0
-	_547_slot0, _548_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _547_slot0 == uint64(0) {
-		_547_slot0 = _548_data0
+	var _541_slot0 uint64
+	var _ = _541_slot0
+	var _542_data0 uint64
+	var _ = _542_data0
+	_541_slot0, _542_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _541_slot0 == uint64(0) {
+		_541_slot0 = _542_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _547_slot0, _548_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _541_slot0, _542_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _549_sum *dbytes.Bytes
-	var _ = _549_sum
-	var _out724 *dbytes.Bytes
-	var _ = _out724
-	_out724 = dsum.Sum(b, uint64(4064))
-	_549_sum = _out724
-	var _550_sealed bool
-	var _ = _550_sealed
-	var _out725 bool
-	var _ = _out725
-	_out725 = b.EqualAt(uint64(4064), _549_sum)
-	_550_sealed = _out725
-	if !_550_sealed {
+	var _543_sum *dbytes.Bytes
+	var _ = _543_sum
+	var _out718 *dbytes.Bytes
+	var _ = _out718
+	_out718 = dsum.Sum(b, uint64(4064))
+	_543_sum = _out718
+	var _544_sealed bool
+	var _ = _544_sealed
+	var _out719 bool
+	var _ = _out719
+	_out719 = b.EqualAt(uint64(4064), _543_sum)
+	_544_sealed = _out719
+	if !_544_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _551_ok bool
-	var _ = _551_ok
-	var _out726 bool
-	var _ = _out726
-	_out726 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_551_ok = _out726
-	if !_551_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _545_ok bool
+	var _ = _545_ok
+	var _out720 bool
+	var _ = _out720
+	_out720 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_545_ok = _out720
+	if !_545_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -517,48 +517,6 @@ func (_this *CompanionStruct_Default___) Genuine(t *Tree, a uint64, b *dbytes.Bl
 	bad = a
 	return ok, bad
 }
-func (_this *CompanionStruct_Default___) InOrder(t *Tree, c *dlog.Codes) bool {
-	var ok bool = false
-	var _ = ok
-	var _28_n uint64
-	var _ = _28_n
-	var _out61 uint64
-	var _ = _out61
-	_out61 = c.Len()
-	_28_n = _out61
-	var _29_i uint64
-	var _ = _29_i
-	_29_i = uint64(0)
-	var _30_next uint64
-	var _ = _30_next
-	_30_next = uint64(0)
-	for _29_i < _28_n {
-		var _31_x uint64
-		var _ = _31_x
-		var _32___v0 uint64
-		var _ = _32___v0
-		var _33___v1 uint64
-		var _ = _33___v1
-		var _out62 uint64
-		var _ = _out62
-		var _out63 uint64
-		var _ = _out63
-		var _out64 uint64
-		var _ = _out64
-		_out62, _out63, _out64 = c.At(_29_i)
-		_31_x = _out62
-		_32___v0 = _out63
-		_33___v1 = _out64
-		if _31_x < _30_next || _31_x >= t.N {
-			ok = false
-			return ok
-		}
-		_30_next = _31_x + uint64(1)
-		_29_i = _29_i + uint64(1)
-	}
-	ok = true
-	return ok
-}
 func (_this *CompanionStruct_Default___) PutCode(y *dbytes.Bytes, k uint64, c0 uint64, c1 uint64) {
 	y.PutU64(uint64(16)+uint64(16)*k, c0)
 	y.PutU64(uint64(24)+uint64(16)*k, c1)
@@ -577,117 +535,117 @@ func (_this *CompanionStruct_Default___) Changed(t *Tree, c *dlog.Codes, i uint6
 	var _ = b
 	var j uint64 = 0
 	var _ = j
-	var _out65 *dbytes.Blk
+	var _out61 *dbytes.Blk
+	var _ = _out61
+	_out61 = dbytes.ZeroBlk()
+	b = _out61
+	var _28_x uint64
+	var _ = _28_x
+	var _29___v0 uint64
+	var _ = _29___v0
+	var _30___v1 uint64
+	var _ = _30___v1
+	var _out62 uint64
+	var _ = _out62
+	var _out63 uint64
+	var _ = _out63
+	var _out64 uint64
+	var _ = _out64
+	_out62, _out63, _out64 = c.At(i)
+	_28_x = _out62
+	_29___v0 = _out63
+	_30___v1 = _out64
+	p = _28_x / uint64(255)
+	a = uint64(0)
+	j = i
+	var _31_version uint64
+	var _ = _31_version
+	var _32_r0 uint64
+	var _ = _32_r0
+	var _33_r1 uint64
+	var _ = _33_r1
+	var _out65 uint64
 	var _ = _out65
-	_out65 = dbytes.ZeroBlk()
-	b = _out65
-	var _34_x uint64
-	var _ = _34_x
-	var _35___v2 uint64
-	var _ = _35___v2
-	var _36___v3 uint64
-	var _ = _36___v3
 	var _out66 uint64
 	var _ = _out66
 	var _out67 uint64
 	var _ = _out67
-	var _out68 uint64
+	_out65, _out66, _out67 = t.Pages.Root()
+	_31_version = _out65
+	_32_r0 = _out66
+	_33_r1 = _out67
+	var _34_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _34_old__
+	var _35_place uint64 = 0
+	var _ = _35_place
+	var _36_bad uint64 = 0
+	var _ = _36_bad
+	var _out68 bool
 	var _ = _out68
-	_out66, _out67, _out68 = c.At(i)
-	_34_x = _out66
-	_35___v2 = _out67
-	_36___v3 = _out68
-	p = _34_x / uint64(255)
-	a = uint64(0)
-	j = i
-	var _37_version uint64
-	var _ = _37_version
-	var _38_r0 uint64
-	var _ = _38_r0
-	var _39_r1 uint64
-	var _ = _39_r1
-	var _out69 uint64
+	var _out69 *dbytes.Blk
 	var _ = _out69
 	var _out70 uint64
 	var _ = _out70
 	var _out71 uint64
 	var _ = _out71
-	_out69, _out70, _out71 = t.Pages.Root()
-	_37_version = _out69
-	_38_r0 = _out70
-	_39_r1 = _out71
-	var _40_old__ *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _40_old__
-	var _41_place uint64 = 0
-	var _ = _41_place
-	var _42_bad uint64 = 0
-	var _ = _42_bad
-	var _out72 bool
-	var _ = _out72
-	var _out73 *dbytes.Blk
-	var _ = _out73
-	var _out74 uint64
-	var _ = _out74
-	var _out75 uint64
-	var _ = _out75
-	_out72, _out73, _out74, _out75 = Companion_Default___.Page(t, p, _37_version, _38_r0, _39_r1)
-	ok = _out72
-	_40_old__ = _out73
-	_41_place = _out74
-	_42_bad = _out75
+	_out68, _out69, _out70, _out71 = Companion_Default___.Page(t, p, _31_version, _32_r0, _33_r1)
+	ok = _out68
+	_34_old__ = _out69
+	_35_place = _out70
+	_36_bad = _out71
 	if !ok {
-		a = t.First + uint64(2)*_42_bad
+		a = t.First + uint64(2)*_36_bad
 		return ok, p, a, b, j
 	}
-	var _43_y *dbytes.Bytes
-	var _ = _43_y
-	var _out76 *dbytes.Bytes
-	var _ = _out76
-	_out76 = _40_old__.Thaw()
-	_43_y = _out76
-	var _out77 uint64
-	var _ = _out77
-	_out77 = Companion_Default___.Fill(c, i, p, _43_y)
-	j = _out77
-	Companion_Default___.PutPlace(_43_y, uint64(1)-_41_place)
-	a = t.First + uint64(2)*p + (uint64(1) - _41_place)
-	var _out78 *dbytes.Blk
-	var _ = _out78
-	_out78 = dbytes.Freeze(_43_y)
-	b = _out78
+	var _37_y *dbytes.Bytes
+	var _ = _37_y
+	var _out72 *dbytes.Bytes
+	var _ = _out72
+	_out72 = _34_old__.Thaw()
+	_37_y = _out72
+	var _out73 uint64
+	var _ = _out73
+	_out73 = Companion_Default___.Fill(c, i, p, _37_y)
+	j = _out73
+	Companion_Default___.PutPlace(_37_y, uint64(1)-_35_place)
+	a = t.First + uint64(2)*p + (uint64(1) - _35_place)
+	var _out74 *dbytes.Blk
+	var _ = _out74
+	_out74 = dbytes.Freeze(_37_y)
+	b = _out74
 	return ok, p, a, b, j
 }
 func (_this *CompanionStruct_Default___) Fill(c *dlog.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
 	var j uint64 = 0
 	var _ = j
 	j = i
-	var _44_n uint64
-	var _ = _44_n
-	var _out79 uint64
-	var _ = _out79
-	_out79 = c.Len()
-	_44_n = _out79
-	for j < _44_n {
-		var _45_u uint64
-		var _ = _45_u
-		var _46_c0 uint64
-		var _ = _46_c0
-		var _47_c1 uint64
-		var _ = _47_c1
-		var _out80 uint64
-		var _ = _out80
-		var _out81 uint64
-		var _ = _out81
-		var _out82 uint64
-		var _ = _out82
-		_out80, _out81, _out82 = c.At(j)
-		_45_u = _out80
-		_46_c0 = _out81
-		_47_c1 = _out82
-		if _45_u/uint64(255) != p {
+	var _38_n uint64
+	var _ = _38_n
+	var _out75 uint64
+	var _ = _out75
+	_out75 = c.Len()
+	_38_n = _out75
+	for j < _38_n {
+		var _39_u uint64
+		var _ = _39_u
+		var _40_c0 uint64
+		var _ = _40_c0
+		var _41_c1 uint64
+		var _ = _41_c1
+		var _out76 uint64
+		var _ = _out76
+		var _out77 uint64
+		var _ = _out77
+		var _out78 uint64
+		var _ = _out78
+		_out76, _out77, _out78 = c.At(j)
+		_39_u = _out76
+		_40_c0 = _out77
+		_41_c1 = _out78
+		if _39_u/uint64(255) != p {
 			goto L1
 		}
-		Companion_Default___.PutCode(y, _45_u%uint64(255), _46_c0, _47_c1)
+		Companion_Default___.PutCode(y, _39_u%uint64(255), _40_c0, _41_c1)
 		j = j + uint64(1)
 	}
 L1:
@@ -700,13 +658,13 @@ func (_this *CompanionStruct_Default___) Upwards(t *Tree, c *dlog.Codes, p uint6
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out83 uint64
-	var _ = _out83
-	var _out84 uint64
-	var _ = _out84
-	_out83, _out84 = t.Seal.Code(t.N+p, b)
-	c0 = _out83
-	c1 = _out84
+	var _out79 uint64
+	var _ = _out79
+	var _out80 uint64
+	var _ = _out80
+	_out79, _out80 = t.Seal.Code(t.N+p, b)
+	c0 = _out79
+	c1 = _out80
 	root = p+uint64(1) == t.Np
 	if !root {
 		c.Add(t.N+p, c0, c1)
@@ -717,41 +675,41 @@ func (_this *CompanionStruct_Default___) Advance(t *Tree, c *dlog.Codes, r0 uint
 	t.Pages.Next(c, t.N, r0, r1, drop, t.Home)
 }
 func (_this *CompanionStruct_Default___) AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
-	var _48_n uint64
-	var _ = _48_n
-	var _out85 uint64
-	var _ = _out85
-	_out85 = l.Len()
-	_48_n = _out85
-	var _49_i uint64
-	var _ = _49_i
-	_49_i = uint64(0)
-	for _49_i < _48_n {
-		var _50_a uint64
-		var _ = _50_a
-		var _out86 uint64
-		var _ = _out86
-		_out86 = l.AddrAt(_49_i)
-		_50_a = _out86
-		var _51_b *dbytes.Blk
-		var _ = _51_b
-		var _out87 *dbytes.Blk
-		var _ = _out87
-		_out87 = l.BlkAt(_49_i)
-		_51_b = _out87
-		var _52_c0 uint64
-		var _ = _52_c0
-		var _53_c1 uint64
-		var _ = _53_c1
-		var _out88 uint64
-		var _ = _out88
-		var _out89 uint64
-		var _ = _out89
-		_out88, _out89 = t.Seal.Code(_50_a-t.Home, _51_b)
-		_52_c0 = _out88
-		_53_c1 = _out89
-		c.Add(_50_a-t.Home, _52_c0, _53_c1)
-		_49_i = _49_i + uint64(1)
+	var _42_n uint64
+	var _ = _42_n
+	var _out81 uint64
+	var _ = _out81
+	_out81 = l.Len()
+	_42_n = _out81
+	var _43_i uint64
+	var _ = _43_i
+	_43_i = uint64(0)
+	for _43_i < _42_n {
+		var _44_a uint64
+		var _ = _44_a
+		var _out82 uint64
+		var _ = _out82
+		_out82 = l.AddrAt(_43_i)
+		_44_a = _out82
+		var _45_b *dbytes.Blk
+		var _ = _45_b
+		var _out83 *dbytes.Blk
+		var _ = _out83
+		_out83 = l.BlkAt(_43_i)
+		_45_b = _out83
+		var _46_c0 uint64
+		var _ = _46_c0
+		var _47_c1 uint64
+		var _ = _47_c1
+		var _out84 uint64
+		var _ = _out84
+		var _out85 uint64
+		var _ = _out85
+		_out84, _out85 = t.Seal.Code(_44_a-t.Home, _45_b)
+		_46_c0 = _out84
+		_47_c1 = _out85
+		c.Add(_44_a-t.Home, _46_c0, _47_c1)
+		_43_i = _43_i + uint64(1)
 	}
 }
 

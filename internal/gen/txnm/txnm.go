@@ -87,16 +87,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _255_queued bool = false
-	var _ = _255_queued
-	var _out439 bool
-	var _ = _out439
-	var _out440 bool
-	var _ = _out440
-	_out439, _out440 = _this.Grab(k, excl)
-	ok = _out439
-	_255_queued = _out440
-	if _255_queued {
+	var _249_queued bool = false
+	var _ = _249_queued
+	var _out433 bool
+	var _ = _out433
+	var _out434 bool
+	var _ = _out434
+	_out433, _out434 = _this.Grab(k, excl)
+	ok = _out433
+	_249_queued = _out434
+	if _249_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -108,40 +108,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _256_wait bool
-	var _ = _256_wait
-	_256_wait = k > _this.Top
-	var _257_n uint64 = 0
-	var _ = _257_n
-	var _out441 bool
-	var _ = _out441
-	var _out442 bool
-	var _ = _out442
-	var _out443 uint64
-	var _ = _out443
-	_out441, _out442, _out443 = _this.S.Tbl.Lock(_this.Own, k, excl, _256_wait)
-	ok = _out441
-	queued = _out442
-	_257_n = _out443
+	var _250_wait bool
+	var _ = _250_wait
+	_250_wait = k > _this.Top
+	var _251_n uint64 = 0
+	var _ = _251_n
+	var _out435 bool
+	var _ = _out435
+	var _out436 bool
+	var _ = _out436
+	var _out437 uint64
+	var _ = _out437
+	_out435, _out436, _out437 = _this.S.Tbl.Lock(_this.Own, k, excl, _250_wait)
+	ok = _out435
+	queued = _out436
+	_251_n = _out437
 	if ok {
-		if _257_n > _this.Seen {
-			_this.Seen = _257_n
+		if _251_n > _this.Seen {
+			_this.Seen = _251_n
 		}
-		if _256_wait {
+		if _250_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _258_n uint64
-	var _ = _258_n
-	var _out444 uint64
-	var _ = _out444
-	_out444 = _this.S.Tbl.Await(_this.Own)
-	_258_n = _out444
-	if _258_n > _this.Seen {
-		_this.Seen = _258_n
+	var _252_n uint64
+	var _ = _252_n
+	var _out438 uint64
+	var _ = _out438
+	_out438 = _this.S.Tbl.Await(_this.Own)
+	_252_n = _out438
+	if _252_n > _this.Seen {
+		_this.Seen = _252_n
 	}
 	_this.Top = k
 }
@@ -150,31 +150,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _259_k uint64
-	var _ = _259_k
-	_259_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _260_ok bool
-	var _ = _260_ok
-	var _out445 bool
-	var _ = _out445
-	_out445 = _this.Lock(_259_k, excl)
-	_260_ok = _out445
-	if !_260_ok {
+	var _253_k uint64
+	var _ = _253_k
+	_253_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _254_ok bool
+	var _ = _254_ok
+	var _out439 bool
+	var _ = _out439
+	_out439 = _this.Lock(_253_k, excl)
+	_254_ok = _out439
+	if !_254_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out446 *dbytes.Blk
-	var _ = _out446
-	_out446 = _this.Buf.GetBlk(_259_k)
-	b = _out446
+	var _out440 *dbytes.Blk
+	var _ = _out440
+	_out440 = _this.Buf.GetBlk(_253_k)
+	b = _out440
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out447 *dbytes.Blk
-	var _ = _out447
-	_out447 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out447
+	var _out441 *dbytes.Blk
+	var _ = _out441
+	_out441 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out441
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -191,45 +191,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _261_k uint64
-	var _ = _261_k
-	_261_k = objectsm.Companion_Default___.Key(a, off)
-	var _262_ok bool
-	var _ = _262_ok
-	var _out448 bool
-	var _ = _out448
-	_out448 = _this.Lock(_261_k, excl)
-	_262_ok = _out448
-	if !_262_ok {
+	var _255_k uint64
+	var _ = _255_k
+	_255_k = objectsm.Companion_Default___.Key(a, off)
+	var _256_ok bool
+	var _ = _256_ok
+	var _out442 bool
+	var _ = _out442
+	_out442 = _this.Lock(_255_k, excl)
+	_256_ok = _out442
+	if !_256_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out449 *dbytes.Bytes
-	var _ = _out449
-	_out449 = _this.Buf.GetBytes(_261_k)
-	b = _out449
+	var _out443 *dbytes.Bytes
+	var _ = _out443
+	_out443 = _this.Buf.GetBytes(_255_k)
+	b = _out443
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _263_v *dbytes.Blk
-	var _ = _263_v
-	var _out450 *dbytes.Blk
-	var _ = _out450
-	_out450 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_263_v = _out450
-	if _263_v == (*dbytes.Blk)(nil) {
+	var _257_v *dbytes.Blk
+	var _ = _257_v
+	var _out444 *dbytes.Blk
+	var _ = _out444
+	_out444 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_257_v = _out444
+	if _257_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _264_c *dbytes.Bytes
-	var _ = _264_c
-	var _out451 *dbytes.Bytes
-	var _ = _out451
-	_out451 = dbytes.NewBytes(uint64(256))
-	_264_c = _out451
-	_264_c.CopyBlk(uint64(0), _263_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _264_c
+	var _258_c *dbytes.Bytes
+	var _ = _258_c
+	var _out445 *dbytes.Bytes
+	var _ = _out445
+	_out445 = dbytes.NewBytes(uint64(256))
+	_258_c = _out445
+	_258_c.CopyBlk(uint64(0), _257_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _258_c
 	return st, b
 	return st, b
 }
@@ -238,72 +238,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _265_k uint64
-	var _ = _265_k
-	_265_k = objectsm.Companion_Default___.Key(a, off)
-	var _266_ok bool
-	var _ = _266_ok
-	var _out452 bool
-	var _ = _out452
-	_out452 = _this.Lock(_265_k, excl)
-	_266_ok = _out452
-	if !_266_ok {
+	var _259_k uint64
+	var _ = _259_k
+	_259_k = objectsm.Companion_Default___.Key(a, off)
+	var _260_ok bool
+	var _ = _260_ok
+	var _out446 bool
+	var _ = _out446
+	_out446 = _this.Lock(_259_k, excl)
+	_260_ok = _out446
+	if !_260_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _267_found bool = false
-	var _ = _267_found
-	var _out453 bool
-	var _ = _out453
-	var _out454 bool
-	var _ = _out454
-	_out453, _out454 = _this.Buf.GetBit(_265_k)
-	_267_found = _out453
-	b = _out454
-	if _267_found {
+	var _261_found bool = false
+	var _ = _261_found
+	var _out447 bool
+	var _ = _out447
+	var _out448 bool
+	var _ = _out448
+	_out447, _out448 = _this.Buf.GetBit(_259_k)
+	_261_found = _out447
+	b = _out448
+	if _261_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _268_v *dbytes.Blk
-	var _ = _268_v
-	var _out455 *dbytes.Blk
-	var _ = _out455
-	_out455 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_268_v = _out455
-	if _268_v == (*dbytes.Blk)(nil) {
+	var _262_v *dbytes.Blk
+	var _ = _262_v
+	var _out449 *dbytes.Blk
+	var _ = _out449
+	_out449 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_262_v = _out449
+	if _262_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _269_c uint8
-	var _ = _269_c
-	_269_c = _268_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_269_c, off%uint64(8))
+	var _263_c uint8
+	var _ = _263_c
+	_263_c = _262_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_263_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _270_k uint64
-	var _ = _270_k
-	_270_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _271_ok bool
-	var _ = _271_ok
-	var _out456 bool
-	var _ = _out456
-	_out456 = _this.Lock(_270_k, true)
-	_271_ok = _out456
-	if !_271_ok {
+	var _264_k uint64
+	var _ = _264_k
+	_264_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _265_ok bool
+	var _ = _265_ok
+	var _out450 bool
+	var _ = _out450
+	_out450 = _this.Lock(_264_k, true)
+	_265_ok = _out450
+	if !_265_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _272_v *dbytes.Blk
-	var _ = _272_v
-	var _out457 *dbytes.Blk
-	var _ = _out457
-	_out457 = dbytes.Freeze(b)
-	_272_v = _out457
-	_this.Buf.PutBlk(_270_k, _272_v)
+	var _266_v *dbytes.Blk
+	var _ = _266_v
+	var _out451 *dbytes.Blk
+	var _ = _out451
+	_out451 = dbytes.Freeze(b)
+	_266_v = _out451
+	_this.Buf.PutBlk(_264_k, _266_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -311,20 +311,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _273_k uint64
-	var _ = _273_k
-	_273_k = objectsm.Companion_Default___.Key(a, off)
-	var _274_ok bool
-	var _ = _274_ok
-	var _out458 bool
-	var _ = _out458
-	_out458 = _this.Lock(_273_k, true)
-	_274_ok = _out458
-	if !_274_ok {
+	var _267_k uint64
+	var _ = _267_k
+	_267_k = objectsm.Companion_Default___.Key(a, off)
+	var _268_ok bool
+	var _ = _268_ok
+	var _out452 bool
+	var _ = _out452
+	_out452 = _this.Lock(_267_k, true)
+	_268_ok = _out452
+	if !_268_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_273_k, b)
+	_this.Buf.PutBytes(_267_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -332,20 +332,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _275_k uint64
-	var _ = _275_k
-	_275_k = objectsm.Companion_Default___.Key(a, off)
-	var _276_ok bool
-	var _ = _276_ok
-	var _out459 bool
-	var _ = _out459
-	_out459 = _this.Lock(_275_k, true)
-	_276_ok = _out459
-	if !_276_ok {
+	var _269_k uint64
+	var _ = _269_k
+	_269_k = objectsm.Companion_Default___.Key(a, off)
+	var _270_ok bool
+	var _ = _270_ok
+	var _out453 bool
+	var _ = _out453
+	_out453 = _this.Lock(_269_k, true)
+	_270_ok = _out453
+	if !_270_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_275_k, b)
+	_this.Buf.PutBit(_269_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _302_ok bool
-	var _ = _302_ok
-	_302_ok = true
+	var _296_ok bool
+	var _ = _296_ok
+	_296_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out490 bool
-		var _ = _out490
-		_out490 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_302_ok = _out490
+		var _out484 bool
+		var _ = _out484
+		_out484 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_296_ok = _out484
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _302_ok {
+		if _296_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,74 +92,74 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _303_n uint64
-		var _ = _303_n
-		var _out491 uint64
-		var _ = _out491
-		_out491 = t.Buf.Len()
-		_303_n = _out491
+		var _297_n uint64
+		var _ = _297_n
+		var _out485 uint64
+		var _ = _out485
+		_out485 = t.Buf.Len()
+		_297_n = _out485
 		st = func() uint32 {
-			if r == uint32(0) && _303_n > uint64(0) {
+			if r == uint32(0) && _297_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out492 uint64
-		var _ = _out492
-		_out492 = commitm.Companion_Default___.Abort(t)
-		need = _out492
+		var _out486 uint64
+		var _ = _out486
+		_out486 = commitm.Companion_Default___.Abort(t)
+		need = _out486
 		return st, need
 	}
-	var _304_ok bool
-	var _ = _304_ok
-	var _out493 bool
-	var _ = _out493
-	_out493 = w.Admit()
-	_304_ok = _out493
-	if !_304_ok {
-		var _out494 uint64
-		var _ = _out494
-		_out494 = commitm.Companion_Default___.Abort(t)
-		need = _out494
+	var _298_ok bool
+	var _ = _298_ok
+	var _out487 bool
+	var _ = _out487
+	_out487 = w.Admit()
+	_298_ok = _out487
+	if !_298_ok {
+		var _out488 uint64
+		var _ = _out488
+		_out488 = commitm.Companion_Default___.Abort(t)
+		need = _out488
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out495 uint32
-	var _ = _out495
-	var _out496 uint64
-	var _ = _out496
-	_out495, _out496 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out495
-	need = _out496
+	var _out489 uint32
+	var _ = _out489
+	var _out490 uint64
+	var _ = _out490
+	_out489, _out490 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out489
+	need = _out490
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _305_need uint64 = 0
-	var _ = _305_need
-	var _out497 uint32
-	var _ = _out497
-	var _out498 uint64
-	var _ = _out498
-	_out497, _out498 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out497
-	_305_need = _out498
+	var _299_need uint64 = 0
+	var _ = _299_need
+	var _out491 uint32
+	var _ = _out491
+	var _out492 uint64
+	var _ = _out492
+	_out491, _out492 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out491
+	_299_need = _out492
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out499 uint32
-	var _ = _out499
-	_out499 = Companion_Default___.Await(t, st, _305_need)
-	st = _out499
+	var _out493 uint32
+	var _ = _out493
+	_out493 = Companion_Default___.Await(t, st, _299_need)
+	st = _out493
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out500 uint32
-		var _ = _out500
-		_out500 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out500
+		var _out494 uint32
+		var _ = _out494
+		_out494 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out494
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _306_need uint64
-		var _ = _306_need
-		var _out501 uint64
-		var _ = _out501
-		_out501 = commitm.Companion_Default___.Abort(t)
-		_306_need = _out501
+		var _300_need uint64
+		var _ = _300_need
+		var _out495 uint64
+		var _ = _out495
+		_out495 = commitm.Companion_Default___.Abort(t)
+		_300_need = _out495
 		w.Ended(false)
 	}
 	return st

@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _242_t *dlock.Table
-	var _ = _242_t
-	var _out414 *dlock.Table
-	var _ = _out414
-	_out414 = dlock.NewTable()
-	_242_t = _out414
+	var _236_t *dlock.Table
+	var _ = _236_t
+	var _out408 *dlock.Table
+	var _ = _out408
+	_out408 = dlock.NewTable()
+	_236_t = _out408
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _242_t)
+	_nw1.Ctor__(j, _236_t)
 	s = _nw1
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out415 *dbytes.Blk
-	var _ = _out415
-	var _out416 uint64
-	var _ = _out416
-	_out415, _out416 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out415
-	t = _out416
+	var _out409 *dbytes.Blk
+	var _ = _out409
+	var _out410 uint64
+	var _ = _out410
+	_out409, _out410 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out409
+	t = _out410
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -162,46 +162,46 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out417 bool
-	var _ = _out417
-	var _out418 *ddisk.BList
-	var _ = _out418
-	_out417, _out418 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out417
-	l = _out418
+	var _out411 bool
+	var _ = _out411
+	var _out412 *ddisk.BList
+	var _ = _out412
+	_out411, _out412 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out411
+	l = _out412
 	if !ok {
 		return ok, l, m, bad
 	}
 	h.Take(l)
 	Companion_Default___.TYield(s)
-	var _out419 uint64
-	var _ = _out419
-	var _out420 uint64
-	var _ = _out420
-	_out419, _out420 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out419
-	bad = _out420
+	var _out413 uint64
+	var _ = _out413
+	var _out414 uint64
+	var _ = _out414
+	_out413, _out414 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out413
+	bad = _out414
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _243_i uint64
-	var _ = _243_i
-	_243_i = m
-	for uint64(0) < _243_i {
-		_243_i = _243_i - uint64(1)
-		var _244_c *dbytes.Blk
-		var _ = _244_c
-		var _out421 *dbytes.Blk
-		var _ = _out421
-		_out421 = l.BlkAt(_243_i)
-		_244_c = _out421
-		var _out422 *dbytes.Blk
-		var _ = _out422
-		_out422 = journalreader.Companion_Default___.Lookup2(s.J, a+_243_i, t, _244_c)
-		b = _out422
+	var _237_i uint64
+	var _ = _237_i
+	_237_i = m
+	for uint64(0) < _237_i {
+		_237_i = _237_i - uint64(1)
+		var _238_c *dbytes.Blk
+		var _ = _238_c
+		var _out415 *dbytes.Blk
+		var _ = _out415
+		_out415 = l.BlkAt(_237_i)
+		_238_c = _out415
+		var _out416 *dbytes.Blk
+		var _ = _out416
+		_out416 = journalreader.Companion_Default___.Lookup2(s.J, a+_237_i, t, _238_c)
+		b = _out416
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -213,44 +213,44 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _245_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _245_l
-	var _246_m uint64 = 0
-	var _ = _246_m
-	var _247_bad uint64 = 0
-	var _ = _247_bad
-	var _out423 bool
-	var _ = _out423
-	var _out424 *ddisk.BList
-	var _ = _out424
-	var _out425 uint64
-	var _ = _out425
-	var _out426 uint64
-	var _ = _out426
-	_out423, _out424, _out425, _out426 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out423
-	_245_l = _out424
-	_246_m = _out425
-	_247_bad = _out426
+	var _239_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _239_l
+	var _240_m uint64 = 0
+	var _ = _240_m
+	var _241_bad uint64 = 0
+	var _ = _241_bad
+	var _out417 bool
+	var _ = _out417
+	var _out418 *ddisk.BList
+	var _ = _out418
+	var _out419 uint64
+	var _ = _out419
+	var _out420 uint64
+	var _ = _out420
+	_out417, _out418, _out419, _out420 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out417
+	_239_l = _out418
+	_240_m = _out419
+	_241_bad = _out420
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _246_m == uint64(0) {
-		var _248_damaged bool
-		var _ = _248_damaged
-		var _out427 bool
-		var _ = _out427
-		_out427 = journalreader.Companion_Default___.Confirm(s.J, a, t, _247_bad)
-		_248_damaged = _out427
-		ok, b = !_248_damaged, (*dbytes.Blk)(nil)
+	if _240_m == uint64(0) {
+		var _242_damaged bool
+		var _ = _242_damaged
+		var _out421 bool
+		var _ = _out421
+		_out421 = journalreader.Companion_Default___.Confirm(s.J, a, t, _241_bad)
+		_242_damaged = _out421
+		ok, b = !_242_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out428 *dbytes.Blk
-		var _ = _out428
-		_out428 = Companion_Default___.Bring(s, h, a, _245_l, _246_m, t)
-		b = _out428
+		var _out422 *dbytes.Blk
+		var _ = _out422
+		_out422 = Companion_Default___.Bring(s, h, a, _239_l, _240_m, t)
+		b = _out422
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -258,34 +258,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _249_t uint64 = 0
-	var _ = _249_t
-	var _out429 *dbytes.Blk
-	var _ = _out429
-	var _out430 uint64
-	var _ = _out430
-	_out429, _out430 = Companion_Default___.Peek(s, h, a)
-	b = _out429
-	_249_t = _out430
-	var _250_ok bool
-	var _ = _250_ok
-	_250_ok = true
-	for b == (*dbytes.Blk)(nil) && _250_ok {
-		var _out431 bool
-		var _ = _out431
-		var _out432 *dbytes.Blk
-		var _ = _out432
-		_out431, _out432 = Companion_Default___.Fetch(s, h, a, uint64(1), _249_t)
-		_250_ok = _out431
-		b = _out432
-		if _250_ok && b == (*dbytes.Blk)(nil) {
-			var _out433 *dbytes.Blk
-			var _ = _out433
-			var _out434 uint64
-			var _ = _out434
-			_out433, _out434 = Companion_Default___.Peek(s, h, a)
-			b = _out433
-			_249_t = _out434
+	var _243_t uint64 = 0
+	var _ = _243_t
+	var _out423 *dbytes.Blk
+	var _ = _out423
+	var _out424 uint64
+	var _ = _out424
+	_out423, _out424 = Companion_Default___.Peek(s, h, a)
+	b = _out423
+	_243_t = _out424
+	var _244_ok bool
+	var _ = _244_ok
+	_244_ok = true
+	for b == (*dbytes.Blk)(nil) && _244_ok {
+		var _out425 bool
+		var _ = _out425
+		var _out426 *dbytes.Blk
+		var _ = _out426
+		_out425, _out426 = Companion_Default___.Fetch(s, h, a, uint64(1), _243_t)
+		_244_ok = _out425
+		b = _out426
+		if _244_ok && b == (*dbytes.Blk)(nil) {
+			var _out427 *dbytes.Blk
+			var _ = _out427
+			var _out428 uint64
+			var _ = _out428
+			_out427, _out428 = Companion_Default___.Peek(s, h, a)
+			b = _out427
+			_243_t = _out428
 		}
 	}
 	return b
@@ -294,35 +294,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _251_m uint64
-	var _ = _251_m
-	_251_m = func() uint64 {
+	var _245_m uint64
+	var _ = _245_m
+	_245_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _252_b *dbytes.Blk
-	var _ = _252_b
-	var _253_t uint64
-	var _ = _253_t
-	var _out435 *dbytes.Blk
-	var _ = _out435
-	var _out436 uint64
-	var _ = _out436
-	_out435, _out436 = Companion_Default___.Peek(s, h, a)
-	_252_b = _out435
-	_253_t = _out436
-	if _252_b == (*dbytes.Blk)(nil) {
-		var _254_ok bool = false
-		var _ = _254_ok
-		var _out437 bool
-		var _ = _out437
-		var _out438 *dbytes.Blk
-		var _ = _out438
-		_out437, _out438 = Companion_Default___.Fetch(s, h, a, _251_m, _253_t)
-		_254_ok = _out437
-		_252_b = _out438
+	var _246_b *dbytes.Blk
+	var _ = _246_b
+	var _247_t uint64
+	var _ = _247_t
+	var _out429 *dbytes.Blk
+	var _ = _out429
+	var _out430 uint64
+	var _ = _out430
+	_out429, _out430 = Companion_Default___.Peek(s, h, a)
+	_246_b = _out429
+	_247_t = _out430
+	if _246_b == (*dbytes.Blk)(nil) {
+		var _248_ok bool = false
+		var _ = _248_ok
+		var _out431 bool
+		var _ = _out431
+		var _out432 *dbytes.Blk
+		var _ = _out432
+		_out431, _out432 = Companion_Default___.Fetch(s, h, a, _245_m, _247_t)
+		_248_ok = _out431
+		_246_b = _out432
 	}
 }
 

@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _394_i uint64
-	var _ = _394_i
-	_394_i = uint64(0)
-	for _394_i < uint64(512) {
-		if b.U64(uint64(8)*_394_i) != uint64(0) {
+	var _388_i uint64
+	var _ = _388_i
+	_388_i = uint64(0)
+	for _388_i < uint64(512) {
+		if b.U64(uint64(8)*_388_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_394_i = _394_i + uint64(1)
+		_388_i = _388_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _395_bn uint64
-	var _ = _395_bn
-	var _out586 uint64
-	var _ = _out586
-	_out586 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_395_bn = _out586
+	var _389_bn uint64
+	var _ = _389_bn
+	var _out580 uint64
+	var _ = _out580
+	_out580 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_389_bn = _out580
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _395_bn, false)
+	x.Fs.SetUsedBit(txn, _389_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,50 +101,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _396_pn uint64
-	var _ = _396_pn
-	var _out587 uint64
-	var _ = _out587
-	_out587 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_396_pn = _out587
-	var _397_pb *dbytes.Blk
-	var _ = _397_pb
-	var _out588 *dbytes.Blk
-	var _ = _out588
-	_out588 = x.Fs.ReadBlock(txn, _396_pn, true)
-	_397_pb = _out588
-	var _398_bn uint64
-	var _ = _398_bn
-	_398_bn = _397_pb.U64(uint64(8) * (j % uint64(512)))
-	var _399_t *dbytes.Bytes
-	var _ = _399_t
-	var _out589 *dbytes.Bytes
-	var _ = _out589
-	_out589 = _397_pb.Thaw()
-	_399_t = _out589
-	Companion_Default___.CutChild(x, txn, ip, _399_t, _396_pn, _398_bn, j, false)
-	x.CloseParent(txn, _396_pn, _399_t)
+	var _390_pn uint64
+	var _ = _390_pn
+	var _out581 uint64
+	var _ = _out581
+	_out581 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_390_pn = _out581
+	var _391_pb *dbytes.Blk
+	var _ = _391_pb
+	var _out582 *dbytes.Blk
+	var _ = _out582
+	_out582 = x.Fs.ReadBlock(txn, _390_pn, true)
+	_391_pb = _out582
+	var _392_bn uint64
+	var _ = _392_bn
+	_392_bn = _391_pb.U64(uint64(8) * (j % uint64(512)))
+	var _393_t *dbytes.Bytes
+	var _ = _393_t
+	var _out583 *dbytes.Bytes
+	var _ = _out583
+	_out583 = _391_pb.Thaw()
+	_393_t = _out583
+	Companion_Default___.CutChild(x, txn, ip, _393_t, _390_pn, _392_bn, j, false)
+	x.CloseParent(txn, _390_pn, _393_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _400_bn uint64
-	var _ = _400_bn
-	var _out590 uint64
-	var _ = _out590
-	_out590 = x.Resolve(txn, ip, k, lev, j, true)
-	_400_bn = _out590
-	var _401_b *dbytes.Blk
-	var _ = _401_b
-	var _out591 *dbytes.Blk
-	var _ = _out591
-	_out591 = x.Fs.ReadBlock(txn, _400_bn, true)
-	_401_b = _out591
-	var _402_e bool = false
-	var _ = _402_e
-	var _out592 bool
-	var _ = _out592
-	_out592 = Companion_Default___.NoEntries(_401_b)
-	_402_e = _out592
-	if !_402_e {
+	var _394_bn uint64
+	var _ = _394_bn
+	var _out584 uint64
+	var _ = _out584
+	_out584 = x.Resolve(txn, ip, k, lev, j, true)
+	_394_bn = _out584
+	var _395_b *dbytes.Blk
+	var _ = _395_b
+	var _out585 *dbytes.Blk
+	var _ = _out585
+	_out585 = x.Fs.ReadBlock(txn, _394_bn, true)
+	_395_b = _out585
+	var _396_e bool = false
+	var _ = _396_e
+	var _out586 bool
+	var _ = _out586
+	_out586 = Companion_Default___.NoEntries(_395_b)
+	_396_e = _out586
+	if !_396_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _307_ib uint64
-	var _ = _307_ib
-	_307_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _308_bb uint64
-	var _ = _308_bb
-	_308_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _309_it uint64
-	var _ = _309_it
-	_309_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _307_ib < uint64(281474976710656) && uint64(32768)*_307_ib < g.Dtor_ninode() {
+	var _301_ib uint64
+	var _ = _301_ib
+	_301_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _302_bb uint64
+	var _ = _302_bb
+	_302_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _303_it uint64
+	var _ = _303_it
+	_303_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _301_ib < uint64(281474976710656) && uint64(32768)*_301_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _308_bb < uint64(281474976710656) && uint64(32768)*_308_bb < g.Dtor_data1() {
+	if _302_bb < uint64(281474976710656) && uint64(32768)*_302_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_309_it < g.Dtor_ninode() {
+	if uint64(16)*_303_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _310_ibm uint64
-	var _ = _310_ibm
-	_310_ibm = uint64(1) + log
-	var _311_bbm uint64
-	var _ = _311_bbm
-	_311_bbm = _310_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _312_itab uint64
-	var _ = _312_itab
-	_312_itab = _311_bbm + (size+uint64(32767))/uint64(32768)
-	var _313_slot0 uint64
-	var _ = _313_slot0
-	_313_slot0 = _312_itab + (ninode+uint64(15))/uint64(16)
-	var _314_data0 uint64
-	var _ = _314_data0
-	_314_data0 = _313_slot0 + (slots+uint64(15))/uint64(16)
-	if _314_data0 >= size-uint64(1) {
+	var _304_ibm uint64
+	var _ = _304_ibm
+	_304_ibm = uint64(1) + log
+	var _305_bbm uint64
+	var _ = _305_bbm
+	_305_bbm = _304_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _306_itab uint64
+	var _ = _306_itab
+	_306_itab = _305_bbm + (size+uint64(32767))/uint64(32768)
+	var _307_slot0 uint64
+	var _ = _307_slot0
+	_307_slot0 = _306_itab + (ninode+uint64(15))/uint64(16)
+	var _308_data0 uint64
+	var _ = _308_data0
+	_308_data0 = _307_slot0 + (slots+uint64(15))/uint64(16)
+	if _308_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_310_ibm, _311_bbm, _312_itab, _313_slot0, _314_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_304_ibm, _305_bbm, _306_itab, _307_slot0, _308_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

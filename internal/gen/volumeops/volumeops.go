@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1275 uint32
-	var _ = _out1275
-	var _out1276 *dbytes.Bytes
-	var _ = _out1276
-	_out1275, _out1276 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1275
-	after = _out1276
-	var _855_all uint64
-	var _ = _855_all
-	_855_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _856_files uint64
-	var _ = _856_files
-	_856_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _857_b uint64
-	var _ = _857_b
-	_857_b = Companion_Default___.Least(blocks, _855_all)
-	var _858_i uint64
-	var _ = _858_i
-	_858_i = Companion_Default___.Least(inodes, _856_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _855_all, uint64(4096) * _857_b, uint64(4096) * _857_b, _856_files, _858_i, _858_i, uint32(0)}}
+	var _out1267 uint32
+	var _ = _out1267
+	var _out1268 *dbytes.Bytes
+	var _ = _out1268
+	_out1267, _out1268 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1267
+	after = _out1268
+	var _849_all uint64
+	var _ = _849_all
+	_849_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _850_files uint64
+	var _ = _850_files
+	_850_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _851_b uint64
+	var _ = _851_b
+	_851_b = Companion_Default___.Least(blocks, _849_all)
+	var _852_i uint64
+	var _ = _852_i
+	_852_i = Companion_Default___.Least(inodes, _850_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _849_all, uint64(4096) * _851_b, uint64(4096) * _851_b, _850_files, _852_i, _852_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1277 uint32
-	var _ = _out1277
-	var _out1278 *dbytes.Bytes
-	var _ = _out1278
-	_out1277, _out1278 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1277
-	after = _out1278
+	var _out1269 uint32
+	var _ = _out1269
+	var _out1270 *dbytes.Bytes
+	var _ = _out1270
+	_out1269, _out1270 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1269
+	after = _out1270
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1279 uint32
-	var _ = _out1279
-	var _out1280 *dbytes.Bytes
-	var _ = _out1280
-	_out1279, _out1280 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1279
-	after = _out1280
+	var _out1271 uint32
+	var _ = _out1271
+	var _out1272 *dbytes.Bytes
+	var _ = _out1272
+	_out1271, _out1272 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1271
+	after = _out1272
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _859_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _859_ip
-	var _out1281 uint32
-	var _ = _out1281
-	var _out1282 *dbytes.Bytes
-	var _ = _out1282
-	_out1281, _out1282 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1281
-	_859_ip = _out1282
+	var _853_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _853_ip
+	var _out1273 uint32
+	var _ = _out1273
+	var _out1274 *dbytes.Bytes
+	var _ = _out1274
+	_out1273, _out1274 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1273
+	_853_ip = _out1274
 	if st != uint32(0) {
 		return st, after
 	}
-	var _860_ty uint32
-	var _ = _860_ty
-	var _out1283 uint32
-	var _ = _out1283
-	_out1283 = inodeformat.Companion_Default___.GetTy(_859_ip)
-	_860_ty = _out1283
-	if _860_ty != permissions.Companion_Default___.REG() {
+	var _854_ty uint32
+	var _ = _854_ty
+	var _out1275 uint32
+	var _ = _out1275
+	_out1275 = inodeformat.Companion_Default___.GetTy(_853_ip)
+	_854_ty = _out1275
+	if _854_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _859_ip
+	after = _853_ip
 	return st, after
 }
 

@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out849 uint32
-	var _ = _out849
-	var _out850 *dbytes.Bytes
-	var _ = _out850
-	var _out851 *dbytes.Bytes
-	var _ = _out851
-	_out849, _out850, _out851 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out849
-	c.Before = _out850
-	c.After = _out851
+	var _out843 uint32
+	var _ = _out843
+	var _out844 *dbytes.Bytes
+	var _ = _out844
+	var _out845 *dbytes.Bytes
+	var _ = _out845
+	_out843, _out844, _out845 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out843
+	c.Before = _out844
+	c.After = _out845
 	return st
 }
 

@@ -61,44 +61,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _359_bo uint64
-	var _ = _359_bo
-	_359_bo = pos % uint64(4096)
-	var _360_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _360_b
+	var _353_bo uint64
+	var _ = _353_bo
+	_353_bo = pos % uint64(4096)
+	var _354_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _354_b
 	if c == uint64(4096) {
-		var _out557 *dbytes.Bytes
-		var _ = _out557
-		_out557 = src.CopyOf(so)
-		_360_b = _out557
+		var _out551 *dbytes.Bytes
+		var _ = _out551
+		_out551 = src.CopyOf(so)
+		_354_b = _out551
 	} else {
-		var _361_blk *dbytes.Blk
-		var _ = _361_blk
-		var _out558 *dbytes.Blk
-		var _ = _out558
-		_out558 = x.ReadAt(txn, bn, true)
-		_361_blk = _out558
-		var _out559 *dbytes.Bytes
-		var _ = _out559
-		_out559 = _361_blk.Thaw()
-		_360_b = _out559
-		_360_b.CopyFrom(_359_bo, src, so, c)
+		var _355_blk *dbytes.Blk
+		var _ = _355_blk
+		var _out552 *dbytes.Blk
+		var _ = _out552
+		_out552 = x.ReadAt(txn, bn, true)
+		_355_blk = _out552
+		var _out553 *dbytes.Bytes
+		var _ = _out553
+		_out553 = _355_blk.Thaw()
+		_354_b = _out553
+		_354_b.CopyFrom(_353_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _360_b)
+	x.WriteData(txn, bn, _354_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out560 *dbytes.Bytes
-		var _ = _out560
-		_out560 = src.CopyOf(so)
-		b = _out560
+		var _out554 *dbytes.Bytes
+		var _ = _out554
+		_out554 = src.CopyOf(so)
+		b = _out554
 	} else {
-		var _out561 *dbytes.Bytes
-		var _ = _out561
-		_out561 = dbytes.NewBytes(uint64(4096))
-		b = _out561
+		var _out555 *dbytes.Bytes
+		var _ = _out555
+		_out555 = dbytes.NewBytes(uint64(4096))
+		b = _out555
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -109,35 +109,35 @@ func (_this *CompanionStruct_Default___) Much(off uint64, len_ uint64) bool {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _362_k uint64
-	var _ = _362_k
-	_362_k = pos / uint64(4096)
-	var _363_b *dbytes.Bytes
-	var _ = _363_b
-	var _out562 *dbytes.Bytes
-	var _ = _out562
-	_out562 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_363_b = _out562
-	var _364_near uint64
-	var _ = _364_near
-	_364_near = uint64(0)
-	if uint64(0) < _362_k {
-		var _out563 uint64
-		var _ = _out563
-		_out563 = inodeformat.Companion_Default___.GetSlot(ip, _362_k-uint64(1))
-		_364_near = _out563
+	var _356_k uint64
+	var _ = _356_k
+	_356_k = pos / uint64(4096)
+	var _357_b *dbytes.Bytes
+	var _ = _357_b
+	var _out556 *dbytes.Bytes
+	var _ = _out556
+	_out556 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_357_b = _out556
+	var _358_near uint64
+	var _ = _358_near
+	_358_near = uint64(0)
+	if uint64(0) < _356_k {
+		var _out557 uint64
+		var _ = _out557
+		_out557 = inodeformat.Companion_Default___.GetSlot(ip, _356_k-uint64(1))
+		_358_near = _out557
 	}
-	var _365_bn uint64 = 0
-	var _ = _365_bn
-	var _out564 bool
-	var _ = _out564
-	var _out565 uint64
-	var _ = _out565
-	_out564, _out565 = x.AllocRoot(txn, ip, ino, _362_k, _364_near, _363_b)
-	ok = _out564
-	_365_bn = _out565
+	var _359_bn uint64 = 0
+	var _ = _359_bn
+	var _out558 bool
+	var _ = _out558
+	var _out559 uint64
+	var _ = _out559
+	_out558, _out559 = x.AllocRoot(txn, ip, ino, _356_k, _358_near, _357_b)
+	ok = _out558
+	_359_bn = _out559
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_365_bn)
+		txn.Bulk(_359_bn)
 	}
 	return ok
 }
@@ -146,100 +146,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _366_k uint64
-	var _ = _366_k
-	_366_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _367_lev uint64
-	var _ = _367_lev
-	_367_lev = positions.Companion_Default___.MaxLev(_366_k)
-	var _368_jp uint64
-	var _ = _368_jp
-	_368_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _360_k uint64
+	var _ = _360_k
+	_360_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _361_lev uint64
+	var _ = _361_lev
+	_361_lev = positions.Companion_Default___.MaxLev(_360_k)
+	var _362_jp uint64
+	var _ = _362_jp
+	_362_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _369_pn uint64 = 0
-	var _ = _369_pn
-	var _out566 bool
-	var _ = _out566
-	var _out567 uint64
-	var _ = _out567
-	_out566, _out567 = x.ResolveAlloc(txn, ip, ino, _366_k, _367_lev-uint64(1), _368_jp)
-	ok = _out566
-	_369_pn = _out567
+	var _363_pn uint64 = 0
+	var _ = _363_pn
+	var _out560 bool
+	var _ = _out560
+	var _out561 uint64
+	var _ = _out561
+	_out560, _out561 = x.ResolveAlloc(txn, ip, ino, _360_k, _361_lev-uint64(1), _362_jp)
+	ok = _out560
+	_363_pn = _out561
 	if !ok {
 		return ok, m
 	}
-	var _370_blk *dbytes.Blk
-	var _ = _370_blk
-	var _out568 *dbytes.Blk
-	var _ = _out568
-	_out568 = x.Fs.ReadBlock(txn, _369_pn, true)
-	_370_blk = _out568
-	var _371_t *dbytes.Bytes
-	var _ = _371_t
-	var _out569 *dbytes.Bytes
-	var _ = _out569
-	_out569 = _370_blk.Thaw()
-	_371_t = _out569
-	var _372_near uint64
-	var _ = _372_near
-	_372_near = _369_pn
+	var _364_blk *dbytes.Blk
+	var _ = _364_blk
+	var _out562 *dbytes.Blk
+	var _ = _out562
+	_out562 = x.Fs.ReadBlock(txn, _363_pn, true)
+	_364_blk = _out562
+	var _365_t *dbytes.Bytes
+	var _ = _365_t
+	var _out563 *dbytes.Bytes
+	var _ = _out563
+	_out563 = _364_blk.Thaw()
+	_365_t = _out563
+	var _366_near uint64
+	var _ = _366_near
+	_366_near = _363_pn
 	for m < len_ {
-		var _373_at uint64
-		var _ = _373_at
-		_373_at = pos + m
-		var _374_n uint64
-		var _ = _374_n
-		_374_n = _373_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_374_n) != _366_k || positions.Companion_Default___.FlatJ(_374_n)/uint64(512) != _368_jp {
+		var _367_at uint64
+		var _ = _367_at
+		_367_at = pos + m
+		var _368_n uint64
+		var _ = _368_n
+		_368_n = _367_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_368_n) != _360_k || positions.Companion_Default___.FlatJ(_368_n)/uint64(512) != _362_jp {
 			goto L4
 		}
-		var _375_j uint64
-		var _ = _375_j
-		_375_j = positions.Companion_Default___.FlatJ(_374_n)
-		var _376_bn uint64
-		var _ = _376_bn
-		_376_bn = _371_t.U64(uint64(8) * (_375_j % uint64(512)))
-		if _376_bn != uint64(0) {
+		var _369_j uint64
+		var _ = _369_j
+		_369_j = positions.Companion_Default___.FlatJ(_368_n)
+		var _370_bn uint64
+		var _ = _370_bn
+		_370_bn = _365_t.U64(uint64(8) * (_369_j % uint64(512)))
+		if _370_bn != uint64(0) {
 			goto L4
 		}
-		var _377_c uint64
-		var _ = _377_c
-		var _out570 uint64
-		var _ = _out570
-		_out570 = reading.Companion_Default___.Min(uint64(4096)-_373_at%uint64(4096), len_-m)
-		_377_c = _out570
-		var _378_b *dbytes.Bytes
-		var _ = _378_b
-		var _out571 *dbytes.Bytes
-		var _ = _out571
-		_out571 = Companion_Default___.FirstBlock(_373_at, src, so+m, _377_c)
-		_378_b = _out571
-		if _375_j%uint64(512) != uint64(0) {
-			var _379_left uint64
-			var _ = _379_left
-			_379_left = _371_t.U64(uint64(8) * (_375_j%uint64(512) - uint64(1)))
-			if _379_left != uint64(0) {
-				_372_near = _379_left
+		var _371_c uint64
+		var _ = _371_c
+		var _out564 uint64
+		var _ = _out564
+		_out564 = reading.Companion_Default___.Min(uint64(4096)-_367_at%uint64(4096), len_-m)
+		_371_c = _out564
+		var _372_b *dbytes.Bytes
+		var _ = _372_b
+		var _out565 *dbytes.Bytes
+		var _ = _out565
+		_out565 = Companion_Default___.FirstBlock(_367_at, src, so+m, _371_c)
+		_372_b = _out565
+		if _369_j%uint64(512) != uint64(0) {
+			var _373_left uint64
+			var _ = _373_left
+			_373_left = _365_t.U64(uint64(8) * (_369_j%uint64(512) - uint64(1)))
+			if _373_left != uint64(0) {
+				_366_near = _373_left
 			}
 		}
-		var _out572 bool
-		var _ = _out572
-		var _out573 uint64
-		var _ = _out573
-		_out572, _out573 = x.AddChild(txn, ip, _371_t, _369_pn, _375_j, true, _372_near, _378_b)
-		ok = _out572
-		_376_bn = _out573
+		var _out566 bool
+		var _ = _out566
+		var _out567 uint64
+		var _ = _out567
+		_out566, _out567 = x.AddChild(txn, ip, _365_t, _363_pn, _369_j, true, _366_near, _372_b)
+		ok = _out566
+		_370_bn = _out567
 		if !ok {
 			return ok, m
 		}
-		if bulk && _377_c == uint64(4096) {
-			txn.Bulk(_376_bn)
+		if bulk && _371_c == uint64(4096) {
+			txn.Bulk(_370_bn)
 		}
-		_372_near = _376_bn
-		m = m + _377_c
+		_366_near = _370_bn
+		m = m + _371_c
 	}
 L4:
-	x.CloseParent(txn, _369_pn, _371_t)
+	x.CloseParent(txn, _363_pn, _365_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -248,76 +248,76 @@ L4:
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _380_done uint64
-	var _ = _380_done
-	_380_done = uint64(0)
-	var _381_ck uint64
-	var _ = _381_ck
-	var _382_cj uint64
-	var _ = _382_cj
-	_381_ck, _382_cj = uint64(15), uint64(0)
-	var _383_pb *dbytes.Blk
-	var _ = _383_pb
-	var _out574 *dbytes.Blk
-	var _ = _out574
-	_out574 = dbytes.ZeroBlk()
-	_383_pb = _out574
-	var _384_bulk bool
-	var _ = _384_bulk
-	_384_bulk = Companion_Default___.Much(off, len_)
-	for _380_done < len_ {
-		var _385_pos uint64
-		var _ = _385_pos
-		_385_pos = off + _380_done
-		var _386_n uint64
-		var _ = _386_n
-		_386_n = _385_pos / uint64(4096)
-		var _387_c uint64
-		var _ = _387_c
-		var _out575 uint64
-		var _ = _out575
-		_out575 = reading.Companion_Default___.Min(uint64(4096)-_385_pos%uint64(4096), len_-_380_done)
-		_387_c = _out575
-		var _388_bn uint64 = 0
-		var _ = _388_bn
-		var _out576 uint64
-		var _ = _out576
-		var _out577 uint64
-		var _ = _out577
-		var _out578 uint64
-		var _ = _out578
-		var _out579 *dbytes.Blk
-		var _ = _out579
-		_out576, _out577, _out578, _out579 = reading.Companion_Default___.Find(x, txn, ip, _386_n, true, _381_ck, _382_cj, _383_pb)
-		_388_bn = _out576
-		_381_ck = _out577
-		_382_cj = _out578
-		_383_pb = _out579
-		if _388_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _388_bn, _385_pos, src, so+_380_done, _387_c)
-		} else if _386_n < uint64(12) {
-			_381_ck = uint64(15)
-			var _out580 bool
-			var _ = _out580
-			_out580 = Companion_Default___.FillDirect(x, txn, ip, ino, _385_pos, src, so+_380_done, _387_c, _384_bulk)
-			ok = _out580
+	var _374_done uint64
+	var _ = _374_done
+	_374_done = uint64(0)
+	var _375_ck uint64
+	var _ = _375_ck
+	var _376_cj uint64
+	var _ = _376_cj
+	_375_ck, _376_cj = uint64(15), uint64(0)
+	var _377_pb *dbytes.Blk
+	var _ = _377_pb
+	var _out568 *dbytes.Blk
+	var _ = _out568
+	_out568 = dbytes.ZeroBlk()
+	_377_pb = _out568
+	var _378_bulk bool
+	var _ = _378_bulk
+	_378_bulk = Companion_Default___.Much(off, len_)
+	for _374_done < len_ {
+		var _379_pos uint64
+		var _ = _379_pos
+		_379_pos = off + _374_done
+		var _380_n uint64
+		var _ = _380_n
+		_380_n = _379_pos / uint64(4096)
+		var _381_c uint64
+		var _ = _381_c
+		var _out569 uint64
+		var _ = _out569
+		_out569 = reading.Companion_Default___.Min(uint64(4096)-_379_pos%uint64(4096), len_-_374_done)
+		_381_c = _out569
+		var _382_bn uint64 = 0
+		var _ = _382_bn
+		var _out570 uint64
+		var _ = _out570
+		var _out571 uint64
+		var _ = _out571
+		var _out572 uint64
+		var _ = _out572
+		var _out573 *dbytes.Blk
+		var _ = _out573
+		_out570, _out571, _out572, _out573 = reading.Companion_Default___.Find(x, txn, ip, _380_n, true, _375_ck, _376_cj, _377_pb)
+		_382_bn = _out570
+		_375_ck = _out571
+		_376_cj = _out572
+		_377_pb = _out573
+		if _382_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _382_bn, _379_pos, src, so+_374_done, _381_c)
+		} else if _380_n < uint64(12) {
+			_375_ck = uint64(15)
+			var _out574 bool
+			var _ = _out574
+			_out574 = Companion_Default___.FillDirect(x, txn, ip, ino, _379_pos, src, so+_374_done, _381_c, _378_bulk)
+			ok = _out574
 			if !ok {
 				return ok
 			}
 		} else {
-			_381_ck = uint64(15)
-			var _out581 bool
-			var _ = _out581
-			var _out582 uint64
-			var _ = _out582
-			_out581, _out582 = Companion_Default___.FillRun(x, txn, ip, ino, _385_pos, src, so+_380_done, len_-_380_done, _384_bulk)
-			ok = _out581
-			_387_c = _out582
+			_375_ck = uint64(15)
+			var _out575 bool
+			var _ = _out575
+			var _out576 uint64
+			var _ = _out576
+			_out575, _out576 = Companion_Default___.FillRun(x, txn, ip, ino, _379_pos, src, so+_374_done, len_-_374_done, _378_bulk)
+			ok = _out575
+			_381_c = _out576
 			if !ok {
 				return ok
 			}
 		}
-		_380_done = _380_done + _387_c
+		_374_done = _374_done + _381_c
 	}
 	ok = true
 	return ok
@@ -326,35 +326,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _389_n uint64
-	var _ = _389_n
-	_389_n = sz / uint64(4096)
-	var _390_k uint64
-	var _ = _390_k
-	_390_k = positions.Companion_Default___.FlatK(_389_n)
-	var _391_bn uint64
-	var _ = _391_bn
-	var _out583 uint64
-	var _ = _out583
-	_out583 = x.Resolve(txn, ip, _390_k, positions.Companion_Default___.MaxLev(_390_k), positions.Companion_Default___.FlatJ(_389_n), true)
-	_391_bn = _out583
-	if _391_bn == uint64(0) {
+	var _383_n uint64
+	var _ = _383_n
+	_383_n = sz / uint64(4096)
+	var _384_k uint64
+	var _ = _384_k
+	_384_k = positions.Companion_Default___.FlatK(_383_n)
+	var _385_bn uint64
+	var _ = _385_bn
+	var _out577 uint64
+	var _ = _out577
+	_out577 = x.Resolve(txn, ip, _384_k, positions.Companion_Default___.MaxLev(_384_k), positions.Companion_Default___.FlatJ(_383_n), true)
+	_385_bn = _out577
+	if _385_bn == uint64(0) {
 		return
 	}
-	var _392_blk *dbytes.Blk
-	var _ = _392_blk
-	var _out584 *dbytes.Blk
-	var _ = _out584
-	_out584 = x.ReadAt(txn, _391_bn, true)
-	_392_blk = _out584
-	var _393_b *dbytes.Bytes
-	var _ = _393_b
-	var _out585 *dbytes.Bytes
-	var _ = _out585
-	_out585 = dbytes.NewBytes(uint64(4096))
-	_393_b = _out585
-	_393_b.CopyBlk(uint64(0), _392_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _391_bn, _393_b)
+	var _386_blk *dbytes.Blk
+	var _ = _386_blk
+	var _out578 *dbytes.Blk
+	var _ = _out578
+	_out578 = x.ReadAt(txn, _385_bn, true)
+	_386_blk = _out578
+	var _387_b *dbytes.Bytes
+	var _ = _387_b
+	var _out579 *dbytes.Bytes
+	var _ = _out579
+	_out579 = dbytes.NewBytes(uint64(4096))
+	_387_b = _out579
+	_387_b.CopyBlk(uint64(0), _386_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _385_bn, _387_b)
 }
 
 // End of class Default__
