@@ -163,4 +163,10 @@
     ("commit", "settled: all locks let go of after the journal's Yield", "    TYield(t.s, t.own);\n    ghost var h := iset", "    CYield(t.s.j);\n    ghost var h := iset", "*.Drop"),
     ("commit", "settled: all locks let go of twice", "    LetGo(t, n);\n", "    LetGo(t, n); LetGo(t, n);\n", "*.Drop"),
     ("run", "settled: waited for durability with the journal's Yield alone", "    TYield(t.s, t.own);\n    end :=", "    CYield(t.s.j);\n    end :=", "*.Await"),
+    ("system", "sound: a read that was overtaken fails", "      ok, b := !damaged, null;", "      ok, b := false, null;", "*TxnSysM.__default.Fetch"),
+    ("system", "sound: a block is read once only", "      if ok && b == null { b, t := Peek(s, o, h, a); }", "      if b == null { ok := false; }", "*.Latest"),
+    ("txn", "sound: a block that is not in memory is not read", "      b := Latest(s, own, hold, a);\n", "      b := null;\n", "*Txn.ReadBlock"),
+    ("txn", "sound: an inode that is not in memory is not read", "      var v := Latest(s, own, hold, a);\n      if v == null { return IOERR, null; }", "      var v: Blk? := null;\n      if v == null { return IOERR, null; }", "*Txn.ReadInode"),
+    ("commit", "sound: a commit fails when it has read a block", "        if b == null { return IOERR, 0; }", "        return IOERR, 0;", "*.AppendAll"),
+    ("commit", "sound: a commit fails for a block that it does not need", "ensures !ok ==> t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)", "ensures !ok ==> t.s.j.home <= miss < t.s.j.sz", "*.Point"),
 ]
