@@ -19,7 +19,8 @@
 //
 // What is proved here, of a device that may return anything: a page that is accepted is the newest
 // one (Page), a block that is accepted has the code that the tree has of it (Genuine), and the pages that a
-// change writes are a tree with exactly these codes changed (Changed, Upwards; tree.dfy).
+// change writes are a tree with exactly these codes changed (Changed, Upwards; tree.dfy). And if the device has every page in the place
+// that it says (Sitting), it is found, unless the device has erred, and what is written in its stead goes to the other place.
 include "tree.dfy"
 
 module TreeOfCodes {
@@ -69,7 +70,7 @@ module TreeOfCodes {
   // is c0, c1 the code of contents b of node x?
   method Matches(t: Tree, x: uint64, b: Blk, c0: uint64, c1: uint64) returns (ok: bool)
     requires |b.v| == 4096
-    ensures ok ==> Vouches(t.seal.key, x as int, CV(c0, c1), b.v)
+    ensures ok <==> Vouches(t.seal.key, x as int, CV(c0, c1), b.v)
   {
     if c0 == 0 && c1 == 0 {
       var z := ZeroBlk();
@@ -89,22 +90,38 @@ module TreeOfCodes {
   }
   // contents b of page p were seen in this place of it, or it was never written
   predicate Found(t: Tree, p: uint64, place: uint64, b: BV) { place < 2 && (b == Zeros(4096) || Saw(t.first as int + 2 * p as int + place as int, b)) }
-  // page p, whose code is c0, c1, and the place where it was found; !ok = neither of its places has it
-  method Load(t: Tree, p: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk, place: uint64)
-    requires t.Fits() && p < t.np
+  // the device has the newest pages where they say
+  predicate Sitting(t: Tree, poss: Poss) reads t.pages`vs, t.pages`rs {
+    |t.pages.vs| == |t.pages.rs| > 0 && PagesAt(t.seal.t, t.first as int, poss, t.Now(), t.Root())
+  }
+  // page p, whose code is c0, c1, and the place where it was found; !ok = neither of its places has it. want: what has this code
+  method Load(t: Tree, p: uint64, c0: uint64, c1: uint64, ghost want: BV) returns (ok: bool, b: Blk, place: uint64)
+    requires t.Fits() && p < t.np && |want| == 4096 && Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), want)
     ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
+    ensures Sits(t.first as int, t.d.poss, p as int, CV(c0, c1), want) ==> Erred(t.d) || (ok && place as int == SaidPlace(want))
   {
     b := ZeroBlk();
     ok := true; place := 0;
-    if c0 == 0 && c1 == 0 { return; }
+    if c0 == 0 && c1 == 0 { ZeroPlace(); return; }
     var l; ghost var honest;
     ok, l, honest := t.d.ReadAny(t.first + 2 * p, 2);
     if !ok { ok, b := Place(t, p, 0, c0, c1); if !ok { place := 1; ok, b := Place(t, p, 1, c0, c1); } return; }
-    b := l.BlkAt(0);
+    ok, b, place := OneOf(t, p, l, c0, c1, want);
+    assert Erred(t.d) || (l.blks[0] in t.d.poss[t.first as int + 2 * p as int] && l.blks[1] in t.d.poss[t.first as int + 2 * p as int + 1]);
+  }
+  // ... one of the blocks l that were read in its places; if both are it, that which is in the place that it says
+  method OneOf(t: Tree, p: uint64, l: BList, c0: uint64, c1: uint64, ghost want: BV) returns (ok: bool, b: Blk, place: uint64)
+    requires t.Fits() && p < t.np && |want| == 4096 && Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), want)
+    requires |l.blks| == 2 && forall i :: 0 <= i < 2 ==> |l.blks[i]| == 4096 && Saw(t.first as int + 2 * p as int + i, l.blks[i])
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
+    ensures l.blks[SaidPlace(want)] == want ==> ok && place as int == SaidPlace(want)
+  {
+    b := l.BlkAt(0); place := 0;
     ok := Matches(t, t.n + p, b, c0, c1);
-    if ok { return; }
-    b := l.BlkAt(1); place := 1;
-    ok := Matches(t, t.n + p, b, c0, c1);
+    if ok { VouchOne(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v, want); if PlaceSaid(b) == 0 { return; } }
+    var c := l.BlkAt(1);
+    var also := Matches(t, t.n + p, c, c0, c1);
+    if also { ok, b, place := true, c, 1; }
   }
   // ... from one of its places: the other cannot be read
   method Place(t: Tree, p: uint64, place: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
@@ -140,6 +157,7 @@ module TreeOfCodes {
   method Known(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, q: uint64, b: Blk, place: uint64)
     requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
     ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) && (ok ==> b.v == t.Now()[q] && Found(t, q, place, b.v))
+    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && place as int == SaidPlace(t.Now()[q]))
   {
     q := p; ok := true;
     var c := t.pages.Get(version, q);
@@ -152,7 +170,8 @@ module TreeOfCodes {
       c := t.pages.Get(version, q);
     }
     if c != null { b := c; place := PlaceSaid(b); return; }
-    ok, b, place := Load(t, q, r0, r1);
+    assert Sitting(t, t.d.poss) ==> Sits(t.first as int, t.d.poss, q as int, PageCode(t.seal.t, t.Now(), t.Root(), q as int), t.Now()[q]);
+    ok, b, place := Load(t, q, r0, r1, t.Now()[q]);
     if ok {
       VouchOne(t.seal.key, t.n as int + q as int, CV(r0, r1), b.v, t.Now()[q]);
       Keep(t, version, q, place, b);
@@ -162,10 +181,12 @@ module TreeOfCodes {
   method Page(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, b: Blk, place: uint64, bad: uint64)
     requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
     ensures |b.v| == 4096 && bad < t.np && (ok ==> b.v == t.Now()[p] && Found(t, p, place, b.v))
+    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && place as int == SaidPlace(t.Now()[p]))
   {
     ok, bad, b, place := Known(t, p, version, r0, r1);
     while ok && bad != p
       invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) && (ok ==> b.v == t.Now()[bad] && Found(t, bad, place, b.v))
+      invariant Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && place as int == SaidPlace(t.Now()[bad]))
       decreases bad, ok
     {
       var q := Towards(t, bad, p);
@@ -173,7 +194,8 @@ module TreeOfCodes {
       ghost var c := CodeIn(t.seal.t, t.Now(), t.n as int + q as int);
       assert c == CV(c0, c1);
       bad := q;
-      ok, b, place := Load(t, q, c0, c1);
+      assert Sitting(t, t.d.poss) ==> Sits(t.first as int, t.d.poss, q as int, PageCode(t.seal.t, t.Now(), t.Root(), q as int), t.Now()[q]);
+      ok, b, place := Load(t, q, c0, c1, t.Now()[q]);
       if ok {
         VouchOne(t.seal.key, t.n as int + q as int, c, b.v, t.Now()[q]);
         Keep(t, version, q, place, b);
@@ -207,6 +229,7 @@ module TreeOfCodes {
     requires t.Fits() && t.np > 0 && t.home <= a && a as int < t.home as int + t.n as int
     ensures bad < t.np && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
     ensures ok ==> CV(c0, c1) == CodeNow(t, a as int - t.home as int)
+    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || ok
   {
     var x := a - t.home;
     bad := 0;
@@ -223,6 +246,7 @@ module TreeOfCodes {
     requires t.Fits() && t.home <= a && a as int < t.home as int + t.n as int && |b.v| == 4096
     ensures ok && t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
     ensures ok && t.np > 0 ==> Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v)
+    ensures !ok ==> t.np > 0 && (Sitting(t, t.d.poss) ==> Erred(t.d) || !Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v))
   {
     if t.np == 0 { return true, a; }
     var c0, c1;
@@ -233,24 +257,6 @@ module TreeOfCodes {
   }
 
   // ---- changes ----
-  // Are these codes of home blocks, in their order, none twice? (They are; the loops below need it.)
-  method InOrder(t: Tree, c: Codes) returns (ok: bool)
-    requires t.Ok() && t.np > 0
-    ensures ok ==> ListOk(t.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < t.n as int
-  {
-    var n := c.Len();
-    var i: uint64 := 0; var next: uint64 := 0;
-    while i < n
-      invariant i <= n && (forall k :: 0 <= k < i as int ==> 0 <= c.s[k].x < next as int) && next <= t.n
-      invariant forall k, l :: 0 <= k < l < i as int ==> c.s[k].x < c.s[l].x
-    {
-      var x, _, _ := c.At(i);
-      if x < next || x >= t.n { return false; }
-      next := x + 1;
-      i := i + 1;
-    }
-    ok := true;
-  }
   lemma U64Spliced(s: seq<byte>, off: int, x: uint64, o: int)
     requires 0 <= off && off + 8 <= |s| && 0 <= o && o + 8 <= |s|
     ensures var r := Splice(s, off, Enc64(x)); |r| == |s| && (o == off ==> U64At(r, o) == x) && (o + 8 <= off || off + 8 <= o ==> U64At(r, o) == U64At(s, o))
@@ -284,10 +290,11 @@ module TreeOfCodes {
   method PutPlace(y: Bytes, place: uint64)
     requires |y.data| == 4096
     modifies y
-    ensures |y.data| == 4096 && forall q :: 0 <= q < 255 ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
+    ensures |y.data| == 4096 && U64At(y.data, 0) == place && forall q :: 0 <= q < 255 ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
   {
     ghost var s := y.data;
     y.PutU64(0, place);
+    U64Spliced(s, 0, place, 0);
     forall q | 0 <= q < 255 ensures CodeAt(y.data, q) == CodeAt(s, q) { U64Spliced(s, 0, place, 16 + 16 * q); U64Spliced(s, 0, place, 24 + 16 * q); }
   }
   // a is a place of page p, and not that in which the newest version of it was seen, if that was ever written
@@ -299,7 +306,8 @@ module TreeOfCodes {
   method Changed(t: Tree, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, j: uint64)
     requires t.Fits() && t.np > 0 && i as int < |c.s| && ListOk(t.seal.t, c.s)
     ensures |b.v| == 4096 && i <= j && j as int <= |c.s| && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    ensures ok ==> p < t.np && Spares(t, p, a)
+    ensures ok ==> p < t.np && Spares(t, p, a) && a as int == PlaceOf(t.first as int, p as int, b.v)
+    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && a as int != PlaceOf(t.first as int, p as int, t.Now()[p]))
     ensures ok ==> Wrote(c.s, i as int, j as int, p as int, t.Now()[p], b.v)
   {
     b := ZeroBlk();
@@ -386,6 +394,7 @@ module TreeOfCodes {
     requires Halfway(t, c, |c.s|, W, pg, r)
     ensures NextTree(t, c, r, pg) && PagesOk(t.seal.t, t.Now()) && PagesOk(t.seal.t, pg)
     ensures forall x :: 0 <= x < t.n as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x] else CodeIn(t.seal.t, t.Now(), x)
+    ensures forall p :: 0 <= p < t.np as int && p !in W ==> pg[p] == t.Now()[p] && PageCode(t.seal.t, pg, r, p) == PageCode(t.seal.t, t.Now(), t.Root(), p)
   { reveal Halfway(); Ended(t.seal.t, t.Now(), t.Root(), c.s, W, pg, r); }
   twostate lemma Further(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, k: CV, r2: CV)
     requires old(Halfway(t, c, i, W, pg, r)) && t.pages.vs == old(t.pages.vs) && t.pages.rs == old(t.pages.rs) && 0 <= p < t.np as int

@@ -15,6 +15,7 @@ module JournalFacts {
   import opened JournalM
   import opened TreeModel
   import opened TreeOfCodes
+  import opened TreeSaid
 
   // what LogI says, without the disk
   lemma LogFacts(j: Journal)
@@ -144,18 +145,7 @@ module JournalFacts {
     requires j.Inv() && j.tree.np > 0 && j.tree.Ok() && j.home as int <= a < j.home as int + j.tree.n as int && |j.tree.pages.vs| > 0 && PagesOk(j.tree.seal.t, j.tree.Now())
     requires Vouches(j.seal.key, a - j.home as int, CodeNow(j.tree, a - j.home as int), b)
     ensures a in j.base && b == j.base[a]
-  {
-    reveal j.Inv(); reveal j.TreeI(); reveal j.HoldI();
-    FullD(j.d.poss, j.g()); reveal Trees();
-    var x := a - j.home as int;
-    assert x + j.home as int == a;
-    if x in j.tree.pages.held { VouchOne(j.seal.key, x, j.tree.pages.held[x], b, j.base[a]); }
-    else {
-      MergeCat(j.hs[..j.k], j.hs[j.k..]); assert j.hs == j.hs[..j.k] + j.hs[j.k..];
-      assert a !in Merge(j.hs);
-      VouchOne(j.seal.key, x, CodeIn(j.tree.seal.t, j.tree.Now(), x), b, j.ins.tb[a]);
-    }
-  }
+  { Vouched(j, a); VouchOne(j.seal.key, a - j.home as int, CodeNow(j.tree, a - j.home as int), b, j.base[a]); }
 
   // LogI when nothing is changed of what the logger owns
   twostate lemma LogFrame(j: Journal)
@@ -173,6 +163,68 @@ module JournalFacts {
     requires j.icnr == old(j.icnr) && j.cached == old(j.cached) && j.home as int == Home(j.geo)
     ensures j.InsI()
   { reveal j.InsI(); reveal j.OwnI(); }
+  // PagesI when nothing is changed of the tree's blocks
+  twostate lemma PagesFrame(j: Journal)
+    requires old(j.PagesI()) && j.tree.Ok() && j.ins.wr == old(j.ins.wr) && (j.ins.ip == 1 ==> old(j.ins.ip) == 1) && (j.ins.ip >= 2 ==> j.ins.ip == old(j.ins.ip) && j.ins.r2 == old(j.ins.r2)) && unchanged(j.tree.pages)
+    requires |j.d.cur| == |j.d.poss| == |old(j.d.poss)| == |old(j.d.cur)|
+    requires forall x :: j.tree.first as int <= x < j.tree.first as int + 2 * j.tree.np as int && x < |j.d.poss| ==> j.d.poss[x] <= old(j.d.poss)[x] && (j.d.bad || (!old(j.d.bad) && j.d.cur[x] == old(j.d.cur)[x]))
+    ensures j.PagesI()
+  {
+    reveal j.PagesI();
+    if j.Sound() && j.tree.np > 0 { PagesLess(j.tree.seal.t, j.tree.first as int, old(j.d.poss), j.d.poss, j.tree.Now(), j.tree.Root()); }
+  }
+  // Whatever a crash leaves, the pages of each header's tree are where they say, if the device can be trusted.
+  lemma CrashSits(j: Journal, s: Img)
+    requires j.Inv() && j.Sound() && CrashImg(j.d.poss, s)
+    ensures HeadersSit(j.geo, j.tree.first as int, s)
+  {
+    reveal j.Inv(); reveal j.PagesI(); FullD(j.d.poss, j.g());
+    var t, first := j.tree.seal.t, j.tree.first as int;
+    forall a | (a == j.geo.at || a == Copy(j.geo)) && DecHdr(j.geo.key, s[a]).Hdr? ensures SitsOn(t, first, s, DecHdr(j.geo.key, s[a]).root) {
+      var r := DecHdr(j.geo.key, s[a]).root;
+      assert s[a] in j.d.poss[a] && HdrOk(s[a], j.g());
+      if j.tree.np > 0 { j.tree.pages.Trees(); if r == j.ins.r { CrashNow(j, s); } else { CrashNext(j, s); } }
+    }
+  }
+  lemma CrashNow(j: Journal, s: Img)
+    requires j.PagesI() && j.TreeI() && j.Sound() && j.tree.np > 0 && CrashImg(j.d.poss, s) && j.geo.tree == j.tree.seal.t
+    ensures SitsOn(j.tree.seal.t, j.tree.first as int, s, j.ins.r)
+  {
+    reveal j.PagesI(); reveal j.TreeI();
+    var t, first, pg, r := j.tree.seal.t, j.tree.first as int, j.tree.Now(), j.ins.r;
+    forall p | 0 <= p < t.np && PageCode(t, pg, r, p) != CV(0, 0) ensures 0 <= PlaceOf(first, p, pg[p]) < |s| && s[PlaceOf(first, p, pg[p])] == pg[p] {
+      assert Sits(first, j.d.poss, p, PageCode(t, pg, r, p), pg[p]);
+      assert s[PlaceOf(first, p, pg[p])] in j.d.poss[PlaceOf(first, p, pg[p])];
+    }
+    assert IsTree(t, pg, r) && PagesOn(t, first, s, pg, r);
+  }
+  lemma CrashNext(j: Journal, s: Img)
+    requires j.PagesI() && j.Sound() && j.tree.np > 0 && j.tree.Ok() && CrashImg(j.d.poss, s) && j.ins.ip == 3
+    ensures SitsOn(j.tree.seal.t, j.tree.first as int, s, j.ins.r2)
+  {
+    reveal j.PagesI();
+    var t, first, r := j.tree.seal.t, j.tree.first as int, j.ins.r2;
+    var pg :| NextPages(j.tree, j.ins.wr, pg, r) && IsTree(t, pg, r);
+    forall p | 0 <= p < t.np && PageCode(t, pg, r, p) != CV(0, 0) ensures 0 <= PlaceOf(first, p, pg[p]) < |s| && s[PlaceOf(first, p, pg[p])] == pg[p] {
+      if p !in j.ins.wr { assert Sits(first, j.d.poss, p, PageCode(t, j.tree.Now(), j.tree.Root(), p), j.tree.Now()[p]); }
+      assert s[PlaceOf(first, p, pg[p])] in j.d.poss[PlaceOf(first, p, pg[p])];
+    }
+    assert PagesOn(t, first, s, pg, r);
+  }
+  // the newest code of a block is that of what is at home
+  lemma Vouched(j: Journal, a: int)
+    requires j.Inv() && j.tree.np > 0 && j.tree.Ok() && j.home as int <= a < j.home as int + j.tree.n as int && |j.tree.pages.vs| > 0 && PagesOk(j.tree.seal.t, j.tree.Now())
+    ensures a in j.base && Vouches(j.seal.key, a - j.home as int, CodeNow(j.tree, a - j.home as int), j.base[a])
+  {
+    reveal j.Inv(); reveal j.TreeI(); reveal j.HoldI();
+    FullD(j.d.poss, j.g()); reveal Trees();
+    var x := a - j.home as int;
+    assert x + j.home as int == a;
+    if x !in j.tree.pages.held {
+      MergeCat(j.hs[..j.k], j.hs[j.k..]); assert j.hs == j.hs[..j.k] + j.hs[j.k..];
+      assert a !in Merge(j.hs);
+    }
+  }
   twostate lemma RdFrame(j: Journal)
     requires old(j.RdI()) && j.base == old(j.base) && j.trims == old(j.trims) && j.rds == old(j.rds)
     requires forall a :: old(j.Pending(a)) ==> j.Pending(a)

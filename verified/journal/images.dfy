@@ -43,6 +43,7 @@ module RecoverImages {
   {
     forall i | 0 <= i < |ms| ensures GM(p, t, q + i, ms[i], sg) { assert GM(p, s, q + i, ms[i], sg); ValidSame(p, s, t, q + i, q, ms, sg); }
     ValidSame(p, s, t, q + |ms|, q, ms, sg);
+    forall i ensures DirsOf(p, t, i) == DirsOf(p, s, i) { assert t[DSlot(p, i)] == s[DSlot(p, i)]; }
   }
   // direct blocks of valid groups are none of those that recovery installs
   lemma DirSame(p: Geo, s: Img, t: Img, q: int, ms: seq<BM>, sg: set<Rec>, a: int)
@@ -232,6 +233,7 @@ module RecoverImages {
       if ValidAt(p2, s, i, sg) { SameValid(p2, p, s, i, sg); }
     }
     forall i | 0 <= i < |ms| ensures GM(p2, s, q + i, ms[i], sg) { assert GM(p, s, q + i, ms[i], sg); }
+    forall i ensures DirsOf(p2, s, i) == DirsOf(p, s, i) {}
   }
   lemma SameValid(p: Geo, p2: Geo, s: Img, q: int, sg: set<Rec>)
     requires p2 == p.(torn := p2.torn) && Fits(p, s) && ValidAt(p, s, q, sg)

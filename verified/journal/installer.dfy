@@ -25,7 +25,7 @@ module JournalInstaller {
     requires j.Inv() && j.mu.Inside() && j.ins.ip == 0
     modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == (if ok then 1 else 0) && (ok ==> j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0)
+    ensures j.ins.ip == (if ok then 1 else 0) && (ok ==> j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0 && j.ins.wr == map[])
     ensures fresh(j.repr - old(j.repr))
   {
     Counters(j);
@@ -37,7 +37,7 @@ module JournalInstaller {
     requires j.Inv() && j.mu.Inside() && j.ins.ip == 0
     modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0
+    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0 && j.ins.wr == map[]
     ensures fresh(j.repr - old(j.repr))
   {
     var r := NewBMap(); var f := NewBMap();
@@ -50,6 +50,7 @@ module JournalInstaller {
     assert j.g() == g1;
     OwnBegun(j);
     LogFrame(j); RdFrame(j); InsNone(j); CacheBegun(j); HoldBegun(j); TreeBegun(j);
+    assert j.PagesI() by { reveal j.PagesI(); }
   }
   // what starting means for the protocol's state; and nobody owns what the installer needs
   lemma StartG(j: Journal)
@@ -73,14 +74,14 @@ module JournalInstaller {
     modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins
     ensures j.inm == old(j.lgm) && j.lgm == r && j.iho == old(j.lho) && j.lho == f && j.repr == old(j.repr) + {r, f}
     ensures j.ilo == j.wp && j.ieq == j.eq && j.icnr == 0 && j.cached == {} && j.k == |j.gs| && j.im == Merge(j.gs)
-    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.lost == old(j.ins.lost)
+    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.wr == map[] && j.ins.lost == old(j.ins.lost)
     ensures j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb) && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == Over(j.base, Merge(j.gs))
   {
     j.inm := j.lgm;
     j.lgm := r; j.iho := j.lho; j.lho := f; j.repr := j.repr + {r, f};
     j.ilo := j.wp; j.ieq := j.eq; j.icnr := 0; j.cached := {};
     j.k := |j.gs|; j.im := Merge(j.gs);
-    j.ins.ip := 1; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0; j.ins.tb2 := Over(j.base, Merge(j.gs));
+    j.ins.ip := 1; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0; j.ins.tb2 := Over(j.base, Merge(j.gs)); j.ins.wr := map[];
   }
   twostate lemma HoldBegun(j: Journal)
     requires old(j.HoldI()) && old(j.LogI()) && Full(j.d.poss, old(j.g())) && old(j.k) == 0 && j.g() == IStarted(old(j.g())) && j.cdm.m == old(j.cdm.m) && j.iho.m == old(j.lho.m) && j.lho.m == map[]
@@ -138,7 +139,7 @@ module JournalInstaller {
     ok := j.d.WriteRun(Installing, a, j.ins.list, i, n);
     if ok { j.ins.wn := j.ins.wn + n as int; }
     InstWroteI(j, a as int, n as int, ok);
-    LogFrame(j);
+    LogFrame(j); PagesFrame(j);
   }
   // what it means to write home n blocks of the frozen map, from the i-th on
   lemma InstRun(j: Journal, i: int, a: int, n: int)
@@ -184,12 +185,18 @@ module JournalInstaller {
     modifies j.ins`lost, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
     ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
-    ensures ok ==> p < j.tree.np && Spares(j.tree, p, a) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
+    ensures ok ==> p < j.tree.np && NewPlace(j, p, a, b.v) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {
     reveal j.Inv();
+    reveal j.PagesI();
     ok, p, a, b, i1 := Changed(j.tree, c, i);
     if !ok { j.notes.Damaged(a); j.ins.lost := true; }
     reveal j.InsI();
+  }
+  // a is where contents b of page p say that they are to be; and not where the newest version was found, nor, if the device is sound, where that says it is
+  predicate NewPlace(j: Journal, p: uint64, a: uint64, b: BV) reads j.tree.pages`vs {
+    Spares(j.tree, p, a) && |b| == 4096 && a as int == PlaceOf(j.tree.first as int, p as int, b) &&
+    (j.Sound() ==> |j.tree.Now()[p]| == 4096 && a as int != PlaceOf(j.tree.first as int, p as int, j.tree.Now()[p]))
   }
   // [F] page p, with contents b, is to change in the page above it; or it is the root, whose code is c0, c1
   method PageUp(j: Journal, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
@@ -214,9 +221,9 @@ module JournalInstaller {
   }
   // [F] write page p of the tree of codes; not where its newest version was seen, which counts until the header is written
   method PageWrite(j: Journal, p: uint64, a: uint64, b: Blk) returns (ok: bool)
-    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && p < j.tree.np && Spares(j.tree, p, a) && |b.v| == 4096
-    modifies j.d`poss, j.d`cur, j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono()
+    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && p < j.tree.np && NewPlace(j, p, a, b.v)
+    modifies j.ins`wr, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
+    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.wr == old(j.ins.wr)[p as int := b.v]
     ensures !ok ==> j.d.bad
   {
     reveal j.Inv(); reveal j.OwnI();
@@ -225,11 +232,26 @@ module JournalInstaller {
     CrashAll(Fuzzy(j.d.poss, a as int, 1), j.g(), j.vs, j.lb, j.cl);
     Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
     ok := j.d.Write(Installing, a, b);
+    j.ins.wr := j.ins.wr[p as int := b.v];
     PageWroteI(j, a as int, ok);
+    PageWrotePages(j, p as int, a as int, b.v, ok);
     LogFrame(j);
   }
+  twostate lemma PageWrotePages(j: Journal, p: int, a: int, b: BV, ok: bool)
+    requires old(j.PagesI()) && j.tree.Ok() && unchanged(j.tree.pages) && j.ins.ip == old(j.ins.ip) == 1 && 0 <= p < j.tree.np as int && |b| == 4096 && j.ins.wr == old(j.ins.wr)[p := b]
+    requires a == PlaceOf(j.tree.first as int, p, b) && (j.Sound() && |j.tree.pages.vs| > 0 && p < |j.tree.Now()| ==> |j.tree.Now()[p]| == 4096 && a != PlaceOf(j.tree.first as int, p, j.tree.Now()[p]))
+    requires a < |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && forall x :: 0 <= x < |j.d.cur| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && (ok ==> j.d.cur[x] == old(j.d.cur)[x])
+    requires if ok then j.d.bad == old(j.d.bad) && j.d.cur[a] == b else j.d.bad
+    ensures j.PagesI()
+  {
+    reveal j.PagesI();
+    if j.Sound() && j.tree.np > 0 {
+      var t, first, pg, r := j.tree.seal.t, j.tree.first as int, j.tree.Now(), j.tree.Root();
+      forall q | 0 <= q < t.np ensures Sits(first, j.d.poss, q, PageCode(t, pg, r, q), pg[q]) { assert Sits(first, old(j.d.poss), q, PageCode(t, pg, r, q), pg[q]); }
+    }
+  }
   twostate lemma PageWroteI(j: Journal, a: int, ok: bool)
-    requires old(j.InsI()) && unchanged(j, j.ins) && j.ins.ip == 1 && 0 <= a < j.geo.at < Copy(j.geo) < Home(j.geo) == j.home as int
+    requires old(j.InsI()) && unchanged(j, j.ins`list, j.ins`ip, j.ins`wn, j.ins`hph, j.ins`r2) && j.ins.ip == 1 && 0 <= a < j.geo.at < Copy(j.geo) < Home(j.geo) == j.home as int
     requires |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && forall x :: 0 <= x < |j.d.cur| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && (ok ==> j.d.cur[x] == old(j.d.cur)[x])
     requires if ok then j.d.bad == old(j.d.bad) else j.d.bad
     ensures j.InsI()
@@ -237,27 +259,54 @@ module JournalInstaller {
   // the codes s are those with which the tree says what it is to say after the installation
   predicate CodesNext(j: Journal, s: seq<Code>) reads j.ins { Restates(s, j.home as int, j.seal.key, j.ins.tb, j.ins.tb2) }
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
-  method ChangedCodes(j: Journal) returns (ok: bool, c: Codes)
+  method ChangedCodes(j: Journal) returns (c: Codes)
     requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
-    modifies j.ins`lost, j.mu`settled
-    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
-    ensures ok && j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
+    modifies j.mu`settled
+    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono()
+    ensures j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
   {
     reveal j.Inv();
     InsLists(j);
     c := NewCodes();
-    ok := true;
     if j.tree.np == 0 { return; }
     AddList(j.tree, c, j.ins.list);
     ghost var s := c.s;
     HeldCodes(j, c);
     Covered(j, s, c.s);
+    OneEach(j, s, c.s);
     ghost var s2 := c.s;
     c.Sort();
     SameCodes(j, s2, c.s);
-    ok := InOrder(j.tree, c);
-    if !ok { j.ins.lost := true; }
-    reveal j.InsI();
+    SortedRises(s2, c.s);
+    CodesFit(j, c.s);
+  }
+  // no block is in the list twice, nor among those that went straight home, and in the list as well
+  lemma OneEach(j: Journal, s: seq<Code>, s2: seq<Code>)
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |s2| == |s| + |j.iho.addrs| && s2[..|s|] == s
+    requires |s| == |j.ins.list.addrs| && forall i :: 0 <= i < |s| ==> s[i].x == j.ins.list.addrs[i] - j.home as int
+    requires forall k :: 0 <= k < |j.iho.addrs| ==> s2[|s| + k].x == j.iho.addrs[k] - j.home as int
+    ensures Single(s2)
+  {
+    reveal j.Inv();
+    InsLists(j);
+    j.iho.Distinct();
+    forall k, l | 0 <= k < l < |s2| ensures s2[k].x != s2[l].x {
+      if l < |s| { assert s2[k] == s[k] && s2[l] == s[l]; }
+      else {
+        assert s2[l].x == s2[|s| + (l - |s|)].x == j.iho.addrs[l - |s|] - j.home as int;
+        if k < |s| { assert s2[k] == s[k]; HeldLive(j, j.iho.addrs[l - |s|]); assert j.ins.list.addrs[k] in j.im; }
+        else { assert s2[k].x == s2[|s| + (k - |s|)].x; }
+      }
+    }
+  }
+  // they are all of home blocks
+  lemma CodesFit(j: Journal, s: seq<Code>)
+    requires j.Inv() && j.ins.ip == 1 && CodesNext(j, s)
+    ensures forall k :: 0 <= k < |s| ==> 0 <= s[k].x < j.tree.n as int
+  {
+    reveal j.Inv();
+    NextHome(j); FullD(j.d.poss, j.g());
+    forall k | 0 <= k < |s| ensures 0 <= s[k].x < j.tree.n as int { assert s[k] in s; assert s[k].x + j.home as int in j.base; }
   }
   lemma SameCodes(j: Journal, s: seq<Code>, s2: seq<Code>)
     requires CodesNext(j, s) && forall e :: e in s <==> e in s2
@@ -270,6 +319,7 @@ module JournalInstaller {
     ensures |old(c.s)| <= |c.s| && c.s[..|old(c.s)|] == old(c.s)
     ensures forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
     ensures forall a :: a in j.iho.m ==> exists e :: e in c.s && e.x == a - j.home as int
+    ensures |c.s| == |old(c.s)| + |j.iho.addrs| && forall k :: 0 <= k < |j.iho.addrs| ==> c.s[|old(c.s)| + k].x == j.iho.addrs[k] - j.home as int
   {
     reveal j.Inv(); reveal j.TreeI();
     var n := j.iho.Len();
@@ -328,9 +378,20 @@ module JournalInstaller {
       InstDone(j);
       j.ins.ip := 2;
       InstDoneI(j);
+      PagesDone(j);
       assert j.OwnI() by { reveal j.OwnI(); }
-    }
+    } else { PagesFrame(j); }
     LogFrame(j);
+  }
+  // the pages that were written are durable
+  twostate lemma PagesDone(j: Journal)
+    requires old(j.PagesI()) && old(j.OwnI()) && j.GeoI() && unchanged(j.tree.pages) && old(j.ins.ip) == 1 && j.ins.ip == 2 && j.ins.wr == old(j.ins.wr) && !old(j.d.bad) && j.d.cur == old(j.d.cur)
+    requires |j.d.poss| == |j.d.cur| == |old(j.d.poss)| && (forall a :: 0 <= a < |j.d.poss| ==> j.d.poss[a] <= old(j.d.poss)[a])
+    requires forall a :: 0 <= a < |j.d.cur| && Owns(old(j.d.owner), Installing, a) ==> j.d.poss[a] == iset{j.d.cur[a]}
+    ensures j.PagesI()
+  {
+    reveal j.PagesI(); reveal j.OwnI();
+    if j.Sound() && j.tree.np > 0 { PagesLess(j.tree.seal.t, j.tree.first as int, old(j.d.poss), j.d.poss, j.tree.Now(), j.tree.Root()); }
   }
   // all blocks being installed are home, and durable
   lemma InstDone(j: Journal)
@@ -385,9 +446,19 @@ module JournalInstaller {
     requires old(j.OwnI()) && old(j.ins.ip) > 0 && j.ins.ip > 0 && unchanged(j) && j.cdm.m == old(j.cdm.m) && j.lg.ph == old(j.lg.ph) && j.d.owner == old(j.d.owner)
     ensures j.OwnI()
   { reveal j.OwnI(); }
+  twostate lemma HdrPages(j: Journal, pg: seq<BV>)
+    requires old(j.PagesI()) && j.tree.Ok() && old(j.ins.ip) >= 2 && j.ins.ip == 3 && j.ins.wr == old(j.ins.wr) && unchanged(j.tree.pages) && |j.d.cur| == |j.d.poss| == |old(j.d.poss)|
+    requires j.tree.np > 0 ==> NextPages(j.tree, j.ins.wr, pg, j.ins.r2) && IsTree(j.tree.seal.t, pg, j.ins.r2)
+    requires forall x :: 0 <= x < j.tree.first as int + 2 * j.tree.np as int && x < |j.d.poss| ==> j.d.poss[x] == old(j.d.poss)[x]
+    ensures j.PagesI()
+  {
+    reveal j.PagesI();
+    if j.Sound() && j.tree.np > 0 { PagesLess(j.tree.seal.t, j.tree.first as int, old(j.d.poss), j.d.poss, j.tree.Now(), j.tree.Root()); }
+  }
   // [F] the header: from here on recovery may start after the installed groups. Then, when it
   // is durable, its copy: so there is always a header that is not being written.
-  method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
+  method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>) returns (ok: bool)
+    requires j.tree.np > 0 ==> NextPages(j.tree, j.ins.wr, pg, CV(r0, r1)) && IsTree(j.tree.seal.t, pg, CV(r0, r1))
     requires Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1))
     requires j.Inv() && j.mu.settled == j.ins && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j.ins`ip, j.ins`hph, j.ins`r2, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
@@ -408,6 +479,7 @@ module JournalInstaller {
     HdrWroteI(j, copy, a as int, b.v, ok);
     HdrOwnI(j);
     LogFrame(j);
+    HdrPages(j, pg);
   }
   // [F] what was written of the headers is durable
   method HdrBarrier(j: Journal) returns (ok: bool)
@@ -422,7 +494,7 @@ module JournalInstaller {
     ok := j.d.Barrier(Installing);
     BarrierPres(j.d.poss, P, j.g());
     if ok { j.ins.hph := j.ins.hph + 1; }
-    LogFrame(j);
+    LogFrame(j); PagesFrame(j);
   }
   // [F] Does the header bear our epoch still? Who opens the volume puts another there. If so,
   // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
@@ -459,7 +531,7 @@ module JournalInstaller {
   {
     reveal j.Inv();
     j.d.Stop();
-    LogFrame(j); InsFrame(j);
+    LogFrame(j); InsFrame(j); PagesFrame(j);
   }
   // [L] put one of the installed blocks into the cache
   method CacheInst(j: Journal)
@@ -479,7 +551,7 @@ module JournalInstaller {
   }
   // the pages pg, with the root r, are the tree's next version, with the changes of c
   predicate NextVersion(j: Journal, c: Codes, r: CV, pg: seq<BV>) reads j.ins, j.tree.pages`vs, j.tree.pages`rs, c {
-    NextTree(j.tree, c, r, pg) && j.tree.seal == j.seal && (j.tree.np > 0 ==> TreeSays(j.geo, pg, r, j.ins.tb2))
+    NextTree(j.tree, c, r, pg) && j.tree.seal == j.seal && (j.tree.np > 0 ==> TreeSays(j.geo, pg, r, j.ins.tb2) && NextPages(j.tree, j.ins.wr, pg, r))
   }
   // [L] the log space is free, and the tree's next version counts. (What readers see of it, who do not hold the mutex, happens at once: in Advance.)
   method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
@@ -510,7 +582,7 @@ module JournalInstaller {
     FinishInstallFields(j, e, f);
     assert j.g() == g1;
     assert j.OwnI() by { reveal j.OwnI(); }
-    LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg);
+    LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg); PagesNewest(j, pg);
     NoteInstall(j);
   }
   // what finishing means for the protocol's state
@@ -535,6 +607,19 @@ module JournalInstaller {
     requires j.tree.home == j.home && j.tree.pages.held == map x | x in old(j.tree.pages.held) && x + j.home as int !in old(j.iho.m) :: old(j.tree.pages.held)[x]
     ensures j.TreeI()
   { reveal j.TreeI(); }
+  twostate lemma PagesNewest(j: Journal, pg: seq<BV>)
+    requires old(j.PagesI()) && old(j.ins.ip) == 3 && j.ins.ip == 0 && j.ins.wr == old(j.ins.wr) && (j.tree.np > 0 ==> old(NextPages(j.tree, j.ins.wr, pg, j.ins.r2)))
+    requires unchanged(j.d`poss, j.d`cur) && j.tree.pages.vs == old(j.tree.pages.vs) + [pg] && j.tree.pages.rs == old(j.tree.pages.rs) + [old(j.ins.r2)]
+    ensures j.PagesI()
+  {
+    reveal j.PagesI();
+    if j.Sound() && j.tree.np > 0 {
+      var t, first := j.tree.seal.t, j.tree.first as int;
+      forall q | 0 <= q < t.np ensures Sits(first, j.d.poss, q, PageCode(t, pg, j.tree.Root(), q), pg[q]) {
+        assert Sits(first, j.d.poss, q, PageCode(t, old(j.tree.Now()), old(j.tree.Root()), q), old(j.tree.Now())[q]);
+      }
+    }
+  }
   method FinishInstallFields(j: Journal, e: BMap, f: BMap)
     requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
     modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins
@@ -542,7 +627,7 @@ module JournalInstaller {
     ensures j.inm == e && j.iho == f && j.repr == old(j.repr) + {e, f} && j.trims == old(j.trims) + 1
     ensures j.hq == j.ieq && j.lo == j.ilo && j.icnr == 0 && j.cached == {} && j.k == 0
     ensures j.gs == old(j.gs[j.k..]) && j.hs == old(j.hs[j.k..]) && j.ds == old(j.ds[j.k..]) && j.base == Over(old(j.base), old(j.im)) && j.im == map[]
-    ensures j.ins.ip == 0 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.lost == old(j.ins.lost)
+    ensures j.ins.ip == 0 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.wr == old(j.ins.wr) && j.ins.lost == old(j.ins.lost)
   {
     j.inm := e; j.iho := f; j.repr := j.repr + {e, f};
     j.hq := j.ieq; j.lo := j.ilo; j.icnr := 0; j.cached := {};

@@ -164,7 +164,7 @@ module JournalLogger {
     ok := j.d.WriteRun(Logging, j.at + 1 + 16 * s, l, 0, 1 + n);
     if ok { j.lg.wn := n as int; j.lg.wd := true; }
     UnitWroteI(j, l.blks, ok);
-    InsFrame(j);
+    InsFrame(j); PagesFrame(j);
   }
   twostate lemma UnitWroteI(j: Journal, blks: seq<BV>, ok: bool)
     requires old(j.LogI()) && old(j.lg.ph) == 2 && j.lg.ph == 2 && j.g() == old(j.g()) && j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && unchanged(j.cgm, j.cdm)
@@ -220,7 +220,7 @@ module JournalLogger {
     ok := j.d.WriteRun(Logging, a, j.lg.body, i, n);
     if ok { j.lg.wn := j.lg.wn + n as int; }
     LogWroteI(j, i as int, n as int, ok);
-    InsFrame(j);
+    InsFrame(j); PagesFrame(j);
   }
   twostate lemma LogWroteI(j: Journal, i: int, n: int, ok: bool)
     requires old(j.LogI()) && old(j.lg.ph) == 2 && j.lg.ph == 2 && j.g() == old(j.g()) && j.lg.wd == old(j.lg.wd) && j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && unchanged(j.cgm, j.cdm)
@@ -260,7 +260,7 @@ module JournalLogger {
     ok := j.d.WriteRun(Logging, a, j.lg.dirs, i, n);
     if ok { j.lg.dn := j.lg.dn + n as int; }
     DirWroteI(j, a as int, n as int, ok);
-    InsFrame(j);
+    InsFrame(j); PagesFrame(j);
   }
   twostate lemma DirWroteI(j: Journal, a: int, n: int, ok: bool)
     requires old(j.LogI()) && old(j.lg.ph) == 2 && j.lg.ph == 2 && j.g() == old(j.g()) && j.lg.wd == old(j.lg.wd) && j.lg.wn == old(j.lg.wn) && j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && unchanged(j.cgm, j.cdm)
@@ -297,7 +297,7 @@ module JournalLogger {
     OwnLog(j);
     ok := j.d.Write(Logging, j.at + 1 + 16 * s, j.lg.desc);
     if ok { j.lg.wd := true; }
-    InsFrame(j);
+    InsFrame(j); PagesFrame(j);
   }
   // [F] the one barrier of a group commit
   method LogBarrier(j: Journal) returns (ok: bool)
@@ -320,7 +320,7 @@ module JournalLogger {
       LogDoneI(j);
       assert j.OwnI() by { reveal j.OwnI(); }
     }
-    InsFrame(j);
+    InsFrame(j); PagesFrame(j);
   }
   // all blocks of the group are written, and what the logger owns is durable
   lemma LogDone(j: Journal)

@@ -149,7 +149,11 @@ module LogModel {
     requires Fits(p, s)
   {
     (forall i :: 0 <= i < |ms| ==> GM(p, s, q + i, ms[i], sg)) && !ValidAt(p, s, q + |ms|, sg) &&
-    (forall r :: r in sg ==> Below(r, q + |ms| + 1)) && Clear(ms, sg, q)
+    (forall r :: r in sg ==> Below(r, q + |ms| + 1)) && Clear(ms, sg, q) && DirsApart(p, s, q, q + |ms|)
+  }
+  // no two of the groups with numbers from q up to e have the same direct block
+  predicate DirsApart(p: Geo, s: Img, q: int, e: int) requires Fits(p, s) {
+    forall i, j, a {:trigger a in DirsOf(p, s, i), a in DirsOf(p, s, j)} :: q <= i < j < e && a in DirsOf(p, s, i) ==> a !in DirsOf(p, s, j)
   }
   // a block is a header that can be started from
   predicate HdrWf(key: int, b: BV) { HdrTail(b) && DecHdr(key, b).Hdr? && 0 <= DecHdr(key, b).q < 0x3000_0000_0000_0000 }
@@ -510,7 +514,19 @@ module LogModel {
     forall r | r in g.sg ensures Below(r, End(g) + 1) { }
     forall i | 0 <= i < |tail| ensures GM(g.p, s, g.hq + c + i, tail[i], g.sg) { CrashLogged(poss, g, s, c + i); }
     ClearTail(g.gs, g.sg, g.hq, c);
+    DirsTail(poss, g, s, c, ValidAt(g.p, s, End(g), g.sg));
     if g.com { ClearTail([g.cg], g.sg, g.hq, 0); ClearFrom([g.cg], g.sg, g.hq, g.hq + c); ClearCat(tail, [g.cg], g.sg, g.hq + c); }
+  }
+  lemma DirsTail(poss: Poss, g: G, s: Img, c: int, com: bool)
+    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs| && (com ==> ValidAt(g.p, s, End(g), g.sg))
+    ensures Fits(g.p, s) && DirsApart(g.p, s, g.hq + c, End(g) + if com then 1 else 0)
+  {
+    reveal Trees();
+    if com { CrashCom(poss, g, s); }
+    forall i, j, a | g.hq + c <= i < j < End(g) + (if com then 1 else 0) && a in DirsOf(g.p, s, i) ensures a !in DirsOf(g.p, s, j) {
+      DirsLive(poss, g, s, i - g.hq);
+      if j < End(g) { DirsLive(poss, g, s, j - g.hq); }
+    }
   }
   lemma ClearFrom(ms: seq<BM>, sg: set<Rec>, q: int, q2: int)
     requires Clear(ms, sg, q) && q <= q2

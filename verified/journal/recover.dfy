@@ -30,6 +30,8 @@ module RecoverM {
     modifies d, cs
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && forall a :: p.at <= a < |d.cur| ==> d.cur[a] == old(d.cur)[a]
+    ensures !io ==> t.np > 0 && (d.bad || Erred(d) || !old(Sitting(t, d.poss)))
+    ensures io && t.np > 0 ==> Erred(d) || !old(Sitting(t, d.poss)) || PagesAt(t.seal.t, t.first as int, d.poss, pg, CV(r0, r1))
     ensures io ==> NextTree(t, cs, CV(r0, r1), pg) && (t.np > 0 ==> TreeSays(p, pg, CV(r0, r1), Recovered(p, old(d.cur), DecHdr(p.key, hb).q, ms, w)))
   {
     ghost var c := d.cur;
@@ -41,38 +43,52 @@ module RecoverM {
     if t.np == 0 { return; }
     ghost var w2 := Recovered(p, c, DecHdr(p.key, hb).q, ms, w);
     forall a | IsDir(p, c, DecHdr(p.key, hb).q, |ms|, a) ensures a !in Merge(ms) { DirSame(p, c, c, DecHdr(p.key, hb).q, ms, sg, a); }
-    io := LogCodes(t, cs, mm, p, c, DecHdr(p.key, hb).q, ms, w);
-    if !io { return; }
+    LogCodes(t, cs, mm, p, c, DecHdr(p.key, hb).q, ms, w);
     ghost var s := cs.s;
     Started(t, cs, pg, CV(r0, r1));
     ghost var W: set<int> := {};
-    var k: uint64 := 0; var i: uint64 := 0; var n := cs.Len();
-    while i < n && k < t.np
-      invariant k <= t.np && i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1)) && WithPages(s, cs.s, t.n as int)
+    ghost var top := 0;
+    var i: uint64 := 0; var n := cs.Len();
+    while i < n
+      invariant 0 <= top <= t.np as int && (forall x :: x in W ==> x < top) && (top == 0 || top - 1 in W)
+      invariant Erred(d) || !old(Sitting(t, d.poss)) || (Sitting(t, d.poss) && PagesWritten(t, d.cur, W, pg))
+      invariant i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1)) && WithPages(s, cs.s, t.n as int)
       invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && LogIs(d, c, p)
-      decreases t.np - k
+      decreases t.np as int - top
     {
-      io, i, r0, r1, W, pg := UpdatePage(d, t, cs, i, r0, r1, W, pg, s, c, p, v, sg);
+      io, i, r0, r1, W, pg, top := UpdatePage(d, t, cs, i, r0, r1, W, pg, s, c, p, v, sg, top);
       if !io { return; }
       n := cs.Len();
-      k := k + 1;
     }
-    if i < n { io := false; return; }
     Restated(p, t, cs, s, W, pg, CV(r0, r1), w, w2);
+    AllDone(t, cs, W, pg, CV(r0, r1));
+    ghost var poss := d.poss;
     io := d.Barrier(Recovering);
+    if io && !Erred(d) && old(Sitting(t, d.poss)) {
+      PagesLess(t.seal.t, t.first as int, poss, d.poss, t.Now(), t.Root());
+      forall x | 0 <= x < t.np as int ensures Sits(t.first as int, d.poss, x, PageCode(t.seal.t, pg, CV(r0, r1), x), pg[x]) {
+        if x in W { assert d.poss[PlaceOf(t.first as int, x, pg[x])] == iset{d.cur[PlaceOf(t.first as int, x, pg[x])]}; }
+        else { assert Sits(t.first as int, d.poss, x, PageCode(t.seal.t, t.Now(), t.Root(), x), t.Now()[x]); }
+      }
+    }
+  }
+  // the pages W of pg are on the device where they say
+  predicate PagesWritten(t: Tree, c: Img, W: set<int>, pg: seq<BV>) {
+    forall x :: x in W ==> 0 <= x < |pg| && |pg[x]| == 4096 && 0 <= PlaceOf(t.first as int, x, pg[x]) < |c| && c[PlaceOf(t.first as int, x, pg[x])] == pg[x]
   }
   // Adds the codes of the blocks of the log, mm, to those of its direct blocks.
-  method LogCodes(t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>, ghost w: St) returns (ok: bool)
+  method LogCodes(t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>, ghost w: St)
     requires t.Ok() && t.np > 0 && Fits(p, c) && p.key == t.seal.key && t.home as int == Home(p) && |c| == Home(p) + t.n as int
     requires mm.Ok() && InHome(Home(p), mm.m, |c|) && mm.m == Merge(ms) && DirCodes(p, c, q, |ms|, cs.s) && w.Keys == HomeOf(p, c).Keys
     requires forall a :: IsDir(p, c, q, |ms|, a) ==> a !in Merge(ms)
     modifies cs
-    ensures ok ==> ListOk(t.seal.t, cs.s) && (forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int) && Restates(cs.s, Home(p), p.key, w, Recovered(p, c, q, ms, w))
+    ensures ListOk(t.seal.t, cs.s) && (forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int) && Restates(cs.s, Home(p), p.key, w, Recovered(p, c, q, ms, w))
   {
     var l := mm.Sorted();
     SortedLen(l.addrs, |c|);
     AddList(t, cs, l);
     ghost var s := cs.s; ghost var w2 := Recovered(p, c, q, ms, w); ghost var n := |old(cs.s)|;
+    forall i, e | 0 <= i < |l.addrs| && e in old(cs.s) ensures e.x != l.addrs[i] - Home(p) { assert l.addrs[i] in mm.m; }
     forall e | e in s ensures e.x + Home(p) in w2 && Vouches(p.key, e.x, e.c, w2[e.x + Home(p)]) {
       var k :| 0 <= k < |s| && s[k] == e;
       if k < n { assert old(cs.s)[k] == e; assert e in old(cs.s); } else { assert s[n + (k - n)] == e; assert l.addrs[k - n] in mm.m; }
@@ -81,8 +97,21 @@ module RecoverM {
       if a in mm.m { assert a in l.addrs; var k :| 0 <= k < |l.addrs| && l.addrs[k] == a; assert s[n + k] in s; }
       if IsDir(p, c, q, |ms|, a) { var e :| e in old(cs.s) && e.x == a - Home(p); var k :| 0 <= k < n && old(cs.s)[k] == e; assert s[..n][k] == e; assert s[k] in s; }
     }
+    OneOfEach(old(cs.s), s, l.addrs, Home(p));
     cs.Sort();
-    ok := InOrder(t, cs);
+    SortedRises(s, cs.s);
+    forall k | 0 <= k < |cs.s| ensures 0 <= cs.s[k].x < t.n as int { assert cs.s[k] in s; }
+  }
+  // s2 is s and codes of the blocks with the addresses l, of which s has none
+  lemma OneOfEach(s: seq<Code>, s2: seq<Code>, l: seq<int>, home: int)
+    requires Single(s) && |s2| == |s| + |l| && s2[..|s|] == s && forall i :: 0 <= i < |l| ==> s2[|s| + i].x == l[i] - home
+    requires (forall i, k :: 0 <= i < k < |l| ==> l[i] < l[k]) && forall i, e :: 0 <= i < |l| && e in s ==> e.x != l[i] - home
+    ensures Single(s2)
+  {
+    forall k, m | 0 <= k < m < |s2| ensures s2[k].x != s2[m].x {
+      if k < |s| { assert s2[k] == s[k] && s[k] in s; } else { assert s2[k] == s2[|s| + (k - |s|)]; }
+      if m < |s| { assert s2[m] == s[m]; } else { assert s2[m] == s2[|s| + (m - |s|)]; }
+    }
   }
   // from the header on the device holds c, durably
   predicate LogIs(d: Disk, c: Img, p: Geo) reads d { |d.cur| == |d.poss| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }
@@ -92,37 +121,57 @@ module RecoverM {
     ensures Halfway(t, cs, 0, {}, pg, r)
   { reveal Halfway(); Begun(t.seal.t, pg, r, cs.s); }
   // one page of it: that of the i-th code
-  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>)
-    returns (io: bool, j: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>, ghost top0: int)
+    returns (io: bool, j: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>, ghost top: int)
     requires t.Fits() && t.d == d && t.first as int + 2 * t.np as int == p.at && LogIs(d, c, p) && RecOK(p, c, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
     requires i as int < |cs.s| && Halfway(t, cs, i as int, W0, pg0, CV(q0, q1)) && WithPages(s0, cs.s, t.n as int)
+    requires 0 <= top0 <= t.np as int && (forall y :: y in W0 ==> y < top0) && (top0 == 0 || top0 - 1 in W0)
     modifies d, cs
+    ensures !io ==> d.bad || Erred(d) || !old(Sitting(t, d.poss))
+    ensures io ==> top0 < top <= t.np as int && (forall y :: y in W ==> y < top) && top - 1 in W
+    ensures io ==> Erred(d) || !(old(Sitting(t, d.poss)) && old(PagesWritten(t, d.cur, W0, pg0))) || (Sitting(t, d.poss) && PagesWritten(t, d.cur, W, pg))
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> LogIs(d, c, p) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1)) && WithPages(s0, cs.s, t.n as int)
   {
-    r0, r1, W, pg := q0, q1, W0, pg0;
+    r0, r1, W, pg, top := q0, q1, W0, pg0, top0;
     var x, a, b;
     io, x, a, b, j := Changed(t, cs, i);
     if !io { return; }
+    NextUp(t, cs, i as int, W0, pg0, CV(q0, q1), x as int, top0);
     ghost var q := Fuzzy(d.poss, a as int, 1);
     forall s | CrashImg(q, s) ensures s in d.ok {
       forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
       PagesCrash(p, c, s, v, sg);
     }
+    ghost var poss, cur := d.poss, d.cur;
     io := d.Write(Recovering, a, b);
     if !io { return; }
+    Spared(t, poss, cur, d.poss, d.cur, W0, pg0, x as int, a as int, b.v);
+    assert Erred(d) || !(old(Sitting(t, d.poss)) && old(PagesWritten(t, d.cur, W0, pg0))) || (Sitting(t, d.poss) && PagesWritten(t, d.cur, W0 + {x as int}, pg0[x as int := b.v]));
     var root, c0, c1 := Upwards(t, cs, x, b);
     if root { r0, r1 := c0, c1; }
     Further(t, cs, i as int, W0, pg0, CV(q0, q1), j as int, x as int, b.v, CV(c0, c1), CV(r0, r1));
-    W := W0 + {x as int}; pg := pg0[x as int := b.v];
+    W := W0 + {x as int}; pg := pg0[x as int := b.v]; top := x as int + 1;
   }
+  // what the write of page x does to the newest tree, and to the pages written before: nothing
+  lemma Spared(t: Tree, poss: Poss, cur: Img, poss2: Poss, cur2: Img, W: set<int>, pg: seq<BV>, x: int, a: int, b: BV)
+    requires t.Ok() && 0 <= x < t.np as int == |pg| && |b| == 4096 && a == PlaceOf(t.first as int, x, b) < |cur| == |poss| == |cur2| && poss2 == Fuzzy(poss, a, 1) && (forall y :: y in W ==> y < x)
+    requires cur2[a] == b && forall y :: 0 <= y < |cur| && y != a ==> cur2[y] == cur[y]
+    ensures Sitting(t, poss) && x < |t.Now()| && |t.Now()[x]| == 4096 && a != PlaceOf(t.first as int, x, t.Now()[x]) ==> Sitting(t, poss2)
+    ensures PagesWritten(t, cur, W, pg) ==> PagesWritten(t, cur2, W + {x}, pg[x := b])
+  { if Sitting(t, poss) && a != PlaceOf(t.first as int, x, t.Now()[x]) { PagesSpare(t.seal.t, t.first as int, poss, t.Now(), t.Root(), x, b); } }
+  // a page that is to be written lies above all that were
+  lemma NextUp(t: Tree, cs: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, x: int, top: int)
+    requires Halfway(t, cs, i, W, pg, r) && i < |cs.s| && cs.s[i].x / 255 == x && (top == 0 || top - 1 in W)
+    ensures top <= x && |pg| == t.np as int && forall y :: y in W ==> y < x
+  { reveal Halfway(); }
   method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
     requires Fit(d, p) && RecBy(p, d.cur, hb, ms, w, v, sg) && Heads(p, d.cur, hb) && mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
     requires d.ok == OkSet(p, [v], 0, sg) && Alone(d)
     modifies d
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
     ensures io ==> Still(d) && Installed(p, old(d.cur), d.cur, ms) && d.bad == old(d.bad)
-    ensures io ==> forall a :: 0 <= a < Home(p) ==> d.cur[a] == old(d.cur)[a]
+    ensures (io ==> forall a :: 0 <= a < Home(p) ==> d.cur[a] == old(d.cur)[a]) && (!io ==> d.bad)
   {
     ghost var c := d.cur;
     var l := mm.Sorted();
@@ -159,7 +208,7 @@ module RecoverM {
   method Choose(d: Disk, seal: Seal, at: uint64, cp: uint64, ghost p: Geo) returns (io: bool, hb: Blk?, h: uint64, ghost honest: bool)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && HdrWf(p.key, d.cur[p.at]) && HdrWf(p.key, d.cur[Copy(p)])
     ensures hb != null ==> (hb.v == d.cur[p.at] || hb.v == d.cur[Copy(p)]) && h as int == DecHdr(p.key, hb.v).q
-    ensures io && honest ==> hb != null
+    ensures (io && honest ==> hb != null) && ((io && honest) || Erred(d))
   {
     hb := null; h := 0;
     var i1, ok1, q1, h1 := HeaderIn(d, seal, at, p);
@@ -177,7 +226,7 @@ module RecoverM {
   // the number of the header at block a, as the device returns it
   method HeaderIn(d: Disk, seal: Seal, a: uint64, ghost p: Geo) returns (io: bool, ok: bool, q: uint64, ghost honest: bool)
     requires Fit(d, p) && a as int < |d.cur| && p.key == seal.key && HdrWf(p.key, d.cur[a])
-    ensures io && honest ==> ok
+    ensures (io && honest ==> ok) && ((io && honest) || Erred(d))
   {
     var b;
     ok, q := false, 0;
@@ -190,7 +239,7 @@ module RecoverM {
     requires Alone(d) && forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
     modifies d
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> Still(d) && d.cur == old(d.cur)[p.at := hb.v][Copy(p) := hb.v]
+    ensures if io then Still(d) && d.cur == old(d.cur)[p.at := hb.v][Copy(p) := hb.v] else d.bad
   {
     ghost var c := d.cur;
     io := WriteHead(d, hb, at, p);
@@ -203,7 +252,7 @@ module RecoverM {
     requires Alone(d) && forall s :: Between(p, d.cur, s, hb.v) ==> s in d.ok
     modifies d
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> Still(d) && d.cur == old(d.cur)[a as int := hb.v]
+    ensures if io then Still(d) && d.cur == old(d.cur)[a as int := hb.v] else d.bad
   {
     ghost var c := d.cur;
     ghost var q := d.poss[a as int := d.poss[a as int] + iset{hb.v}];
@@ -238,6 +287,7 @@ module RecoverM {
     modifies d, seal
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
     ensures io ==> Begins(p, d.cur, v, Recovered(p, c, DecHdr(p.key, hb).q, ms, w), w1, torn) && Full(d.poss, G0(p.(ep := seal.ep, torn := torn), seal.signed, q as int, w1, CV(r0, r1)))
+    ensures if io then Still(d) && forall a :: 0 <= a < p.at ==> d.cur[a] == old(d.cur)[a] else d.bad
   {
     ghost var c2 := d.cur;
     ghost var w2 := Recovered(p, c, DecHdr(p.key, hb).q, ms, w);
@@ -274,6 +324,8 @@ module RecoverM {
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures (damaged ==> !honest) && seal.signed == old(seal.signed)
     ensures io && honest ==> j != null || OutOfNumbers(seal.key, at as int, at as int + 1 + 16 * nd as int + nr as int, old(d.cur))
+    ensures (io && honest) || d.bad || Erred(d) || !HeadersSit(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0), t.first as int, old(d.cur))
+    ensures j != null ==> Erred(d) || !HeadersSit(GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0), t.first as int, old(d.cur)) || j.whole
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     ghost var p := GeoOf(seal.key, seal.ep, at, nd, nr, bit, flo, fhi, seal.t, torn0);
@@ -316,6 +368,8 @@ module RecoverM {
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures (damaged ==> !honest && d.cur == old(d.cur) && d.poss == old(d.poss)) && seal.signed == old(seal.signed)
     ensures io && honest ==> j != null || OutOfNumbers(seal.key, p.at, Copy(p), old(d.cur))
+    ensures (io && honest) || d.bad || Erred(d) || !HeadersSit(p, t.first as int, old(d.cur))
+    ensures j != null ==> Erred(d) || !HeadersSit(p, t.first as int, old(d.cur)) || j.whole
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     j := null; damaged := false; honest := true;
@@ -331,6 +385,7 @@ module RecoverM {
     ghost var pg :| t.np > 0 ==> TreeSays(q, pg, CV(r0, r1), w);
     t.pages.Begin(r0, r1, pg);
     t.pages.Trees();
+    if t.np > 0 && HeadersSit(p, t.first as int, d.cur) { OnSits(t.seal.t, t.first as int, d.cur, d.poss, pg, CV(r0, r1)); }
     var mm, i; ghost var g;
     io, damaged, mm, i, g := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, w, v);
     honest := honest && g;
@@ -352,6 +407,8 @@ module RecoverM {
     ensures j != null ==> j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi && j.maxPin == maxPin && j.instAt == instAt && !j.failed
     ensures j != null ==> fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures seal.signed == old(seal.signed) && (io ==> j != null)
+    ensures !io ==> d.bad || Unsound(t, old(Sitting(t, d.poss)))
+    ensures j != null ==> Unsound(t, old(Sitting(t, d.poss))) || j.whole
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
   {
     j := null;
@@ -382,11 +439,14 @@ module RecoverM {
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
     ensures io ==> Agree(q, v, w1) && torn == Differ(d.cur, w1) && (forall a :: a in torn ==> a in q.torn || FreeIn(q, v, a)) && (t.np == 0 ==> torn == {}) && Full(d.poss, G0(q.(ep := seal.ep, torn := torn), seal.signed, e as int, w1, r))
     ensures io && t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && t.Root() == r && TreeSays(q, t.Now(), r, w1)
+    ensures !io ==> d.bad || Unsound(t, old(Sitting(t, d.poss)))
+    ensures io ==> Unsound(t, old(Sitting(t, d.poss))) || t.np == 0 || Sitting(t, d.poss)
   {
     w1, torn, r := w, {}, CV(0, 0);
     ghost var c := d.cur; ghost var h := DecHdr(q.key, hb.v).q;
     io := WriteHeads(d, hb, at, cp, q);
     if !io { return; }
+    if t.np > 0 { SitsStill(t, old(d.poss), d.poss, t.Now(), t.Root()); }
     RecKept(q, c, d.cur, hb.v, ms, w, v, seal.signed);
     HeadsOk(q, d.cur, hb.v, ms, w, v, seal.signed);
     if t.np > 0 { DirCodesKept(q, c, d.cur, h, ms, cs.s, seal.signed); }
@@ -396,13 +456,21 @@ module RecoverM {
     if !io { return; }
     RecKept(q, c, d.cur, hb.v, ms, w, v, seal.signed);
     c := d.cur;
+    ghost var poss := d.poss;
     io := InstallAll(d, mm, q, hb.v, ms, w, v, seal.signed);
     if !io { return; }
     r := CV(r0, r1);
     io, w1, torn := Empty(d, seal, e, r0, r1, at, cp, q, c, hb.v, ms, w, v);
     if !io { return; }
     Advance(t, cs, r0, r1, mm, pg);
+    if t.np > 0 { SitsStill(t, poss, d.poss, pg, r); }
   }
+  // the device erred, or had not the tree where its pages say
+  predicate Unsound(t: Tree, sits: bool) { Erred(t.d) || (t.np > 0 && !sits) }
+  lemma SitsStill(t: Tree, poss: Poss, poss2: Poss, pg: seq<BV>, r: CV)
+    requires t.Ok() && |poss| == |poss2| && forall a :: 0 <= a < |poss| && a < t.first as int + 2 * t.np as int ==> poss2[a] == poss[a]
+    ensures PagesAt(t.seal.t, t.first as int, poss, pg, r) ==> PagesAt(t.seal.t, t.first as int, poss2, pg, r)
+  { if PagesAt(t.seal.t, t.first as int, poss, pg, r) { PagesLess(t.seal.t, t.first as int, poss, poss2, pg, r); } }
   lemma DirCodesKept(p: Geo, c: Img, c2: Img, q: int, ms: seq<BM>, s: seq<Code>, sg: set<Rec>)
     requires Fits(p, c) && SameBut(p, c, c2, Merge(ms)) && Log(p, c, q, ms, sg) && DirCodes(p, c, q, |ms|, s)
     ensures DirCodes(p, c2, q, |ms|, s)
@@ -417,7 +485,7 @@ module RecoverM {
     requires Agree(p, v, w) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d
     ensures j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
-    ensures |j.vs| == 1 && Agree(p, v, j.vs[0]) && j.geo.torn == torn
+    ensures |j.vs| == 1 && Agree(p, v, j.vs[0]) && j.geo.torn == torn && d.poss == old(d.poss) && (j.whole <==> (t.np > 0 ==> Sitting(t, d.poss)))
     ensures j.at == at && j.nd == nd && j.nr == nr && j.bit == bit && j.flo == flo && j.fhi == fhi && j.maxPin == maxPin && j.instAt == instAt && !j.failed
     ensures fresh(j) && fresh(j.lg) && fresh(j.ins) && fresh(j.running) && fresh(j.lgm) && fresh(j.cgm) && fresh(j.cdm) && fresh(j.inm) && fresh(j.lho) && fresh(j.iho) && fresh(j.repr)
     ensures d.Valid() && forall s :: s in d.ok ==> s in old(d.ok)
@@ -490,7 +558,7 @@ module RecoverM {
     requires seal.t.np > 0 ==> TreeGeoOk(seal.t) && |d.cur| == Home(p) + seal.t.n && forall a :: Home(p) <= a < |d.cur| ==> a in p.torn || d.poss[a] <= iset{Zeros(4096)}
     modifies d, seal
     ensures d.Valid() && |d.cur| == |old(d.cur)| && d.ok == old(d.ok) && (forall a :: 0 <= a < |d.cur| && !(p.at <= a < Home(p)) ==> d.poss[a] <= old(d.poss)[a]) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
-    ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, NewHome(p, s), {})
+    ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, NewHome(p, s), {}) && forall first :: HeadersSit(p, first, s)
   {
     seal.NewEpoch();
     if seal.t.np > 0 { ZeroTree(seal.t); }
@@ -507,7 +575,8 @@ module RecoverM {
     if !io { return; }
     io := d.Barrier(Recovering);
     if !io { return; }
-    forall s | CrashImg(d.poss, s) ensures RecOK(p, s, NewHome(p, s), {}) {
+    forall s | CrashImg(d.poss, s) ensures RecOK(p, s, NewHome(p, s), {}) && forall first :: HeadersSit(p, first, s) {
+      forall first ensures SitsOn(p.tree, first, s, CV(0, 0)) { if p.tree.np > 0 { NewSits(p.tree, first, s); } }
       assert s[p.at] in d.poss[p.at] && s[Copy(p)] in d.poss[Copy(p)];
       forall a | Home(p) <= a < |s| ensures s[a] in d.poss[a] {}
       var w := NewHome(p, s);
@@ -515,6 +584,11 @@ module RecoverM {
       RecHdr(p, s, nb.v, w, w, {});
     }
   }
+  // pages that were never written lie nowhere
+  lemma NewSits(t: TreeGeo, first: int, s: Img)
+    requires TreeGeoOk(t)
+    ensures SitsOn(t, first, s, CV(0, 0))
+  { ZeroTree(t); assert PagesOn(t, first, s, ZeroPages(t.np), CV(0, 0)); }
   lemma NewSays(p: Geo, w: St)
     requires TreeGeoOk(p.tree) && p.tree.key == p.key && forall a :: a in w ==> 0 <= a - Home(p) < p.tree.n && w[a] == Zeros(4096)
     ensures Says(p, CV(0, 0), w)

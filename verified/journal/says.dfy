@@ -15,6 +15,10 @@ module TreeSaid {
     requires Says(p, r, w)
     ensures IsRoot(p.tree, r)
   { if p.tree.np > 0 { var pg :| TreeSays(p, pg, r, w); assert IsTree(p.tree, pg, r); } }
+  // the trees of both headers of image c sit in it
+  predicate HeadersSit(p: Geo, first: int, c: Img) {
+    Fits(p, c) && forall a :: 0 <= a < |c| && (a == p.at || a == Copy(p)) && DecHdr(p.key, c[a]).Hdr? ==> SitsOn(p.tree, first, c, DecHdr(p.key, c[a]).root)
+  }
   // with the codes s a tree that says w says w2
   predicate Restates(s: seq<Code>, home: int, key: int, w: St, w2: St) {
     (forall e :: e in s ==> e.x + home in w2 && Vouches(key, e.x, e.c, w2[e.x + home])) &&

@@ -41,6 +41,7 @@ module LogScan {
   method ReadLog(d: Disk, believe: bool, a: uint64, n: uint64) returns (io: bool, l: BList, ghost honest: bool)
     requires Still(d) && a as int + n as int <= |d.cur|
     ensures (believe ==> honest) && (io ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && (honest ==> l.blks[i] == d.cur[a as int + i]))
+    ensures (io && honest) || Erred(d)
   {
     honest := true;
     if believe { io, l := d.ReadRun(a, n); } else { io, l, honest := d.ReadAny(a, n); }
@@ -50,6 +51,7 @@ module LogScan {
     requires Fit(d, p) && p.at == at as int && p.nd == nd as int && p.nr == nr as int && n <= 500 && pos < 0x2000_0000_0000_0000
     requires e.sq == q as int && e.pos == pos as int && |e.addrs| == n as int
     ensures (believe ==> honest) && (io && honest ==> x.blks + y.blks == ReadBlks(p, d.cur, e, n as int))
+    ensures (io && honest) || Erred(d)
     ensures io ==> |x.blks + y.blks| == n as int && forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
   {
     var s := SlotOf(q, nd);
@@ -83,7 +85,7 @@ module LogScan {
   // the m direct blocks at their homes, null if one is listed twice
   method ReadDirect(d: Disk, believe: bool, r: DescR, m: uint64, ghost p: Geo) returns (io: bool, z: BList?, ghost honest: bool)
     requires Fit(d, p) && m as int == |r.d.dirs| <= 500 && forall i :: 0 <= i < |r.d.dirs| ==> 0 <= r.d.dirs[i] < |d.cur|
-    ensures believe ==> honest
+    ensures (believe ==> honest) && ((io && honest) || Erred(d))
     ensures io && z != null ==> |z.blks| == |r.d.dirs| && (honest ==> z.blks == HomeBlks(d.cur, r.d.dirs)) && forall i, j :: 0 <= i < j < |r.d.dirs| ==> r.d.dirs[i] != r.d.dirs[j]
     ensures io && z == null ==> exists i, j :: 0 <= i < j < |r.d.dirs| && r.d.dirs[i] == r.d.dirs[j]
   {
@@ -91,7 +93,7 @@ module LogScan {
     var hm := NewBMap();
     var i: uint64 := 0;
     while i < m
-      invariant i <= m && io && z == null && fresh(hm) && hm.Ok() && hm.addrs == r.d.dirs[..i as int] && (believe ==> honest)
+      invariant i <= m && io && z == null && fresh(hm) && hm.Ok() && hm.addrs == r.d.dirs[..i as int] && (believe ==> honest) && (honest || Erred(d))
       invariant forall a :: a in hm.m ==> 0 <= a < |d.cur| && (honest ==> hm.m[a] == d.cur[a])
     {
       var a, n := DirRun(r, i, m);
@@ -172,6 +174,7 @@ module LogScan {
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures (believe ==> honest) && (io && honest ==> (gm != null) == ValidAt(p, d.cur, q as int, seal.signed))
+    ensures (io && honest) || Erred(d)
     ensures io && gm == null ==> cs.s == old(cs.s)
     ensures io && gm != null ==> Numbered(seal.signed, q as int) && gm.Ok() && InHome(Home(p), gm.m, sz as int) && fresh(gm) && |gm.addrs| <= 500
     ensures io && gm != null && ValidAt(p, d.cur, q as int, seal.signed) ==> (t.np > 0 ==> MoreCodes(p, d.cur, q as int, old(cs.s), cs.s)) && forall m :: GM(p, d.cur, q as int, m, seal.signed) ==> gm.m == m
@@ -220,31 +223,40 @@ module LogScan {
     assert RecBlks(p, c, d) == ReadBlks(p, c, d, |d.addrs|) + HomeBlks(c, d.dirs);
     assert xy == (xy + z)[..|xy|]; assert z == (xy + z)[|xy|..];
   }
-  // s2 is s and the codes of the direct blocks of group q
+  // s2 is s and the codes of the direct blocks of group q, one of each
   predicate MoreCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>) requires Fits(p, c) {
+    (Single(s) && (forall e :: e in s ==> e.x + Home(p) !in DirsOf(p, c, q)) ==> Single(s2)) &&
     (forall e :: e in s ==> e in s2) && (forall e :: e in s2 ==> e in s || CodeOfDir(p, c, q, e)) && forall a :: a in DirsOf(p, c, q) ==> exists e :: e in s2 && e.x == a - Home(p)
   }
   predicate CodeOfDir(p: Geo, c: Img, q: int, e: Code) requires Fits(p, c) {
     var a := e.x + Home(p); a in DirsOf(p, c, q) && Home(p) <= a < |c| && Vouches(p.key, e.x, e.c, c[a])
   }
   lemma AddedCodes(p: Geo, c: Img, q: int, s: seq<Code>, s2: seq<Code>, dirs: seq<int>)
-    requires Fits(p, c) && dirs == DirsOf(p, c, q) && |s2| == |s| + |dirs| && s2[..|s|] == s && forall i :: 0 <= i < |dirs| ==> Home(p) <= dirs[i] < |c|
+    requires Fits(p, c) && dirs == DirsOf(p, c, q) && |s2| == |s| + |dirs| && s2[..|s|] == s && (forall i :: 0 <= i < |dirs| ==> Home(p) <= dirs[i] < |c|) && forall i, k :: 0 <= i < k < |dirs| ==> dirs[i] != dirs[k]
     requires forall i :: 0 <= i < |dirs| ==> var e := s2[|s| + i]; e.x == dirs[i] - Home(p) && Vouches(p.key, e.x, e.c, c[dirs[i]])
     ensures MoreCodes(p, c, q, s, s2)
   {
+    if Single(s) && forall e :: e in s ==> e.x + Home(p) !in DirsOf(p, c, q) {
+      forall k, l | 0 <= k < l < |s2| ensures s2[k].x != s2[l].x {
+        if k < |s| { assert s2[k] == s[k] && s[k] in s; } else { assert s2[k].x == dirs[k - |s|] - Home(p) by { assert s2[|s| + (k - |s|)] == s2[k]; } }
+        if l < |s| { assert s2[l] == s[l]; } else { assert s2[l].x == dirs[l - |s|] - Home(p) by { assert s2[|s| + (l - |s|)] == s2[l]; } }
+      }
+    }
     forall e | e in s ensures e in s2 { var k :| 0 <= k < |s| && s[k] == e; assert s2[k] == s[k]; }
     forall e | e in s2 ensures e in s || CodeOfDir(p, c, q, e) { var k :| 0 <= k < |s2| && s2[k] == e; if k < |s| { assert s2[k] == s[k]; } else { assert s2[|s| + (k - |s|)] == e; } }
     forall a | a in dirs ensures exists e :: e in s2 && e.x == a - Home(p) { var i :| 0 <= i < |dirs| && dirs[i] == a; assert s2[|s| + i] in s2; }
   }
-  // s are the codes of the direct blocks of n groups, from number q on
+  // s are the codes of the direct blocks of n groups, from number q on, one of each
   predicate DirCodes(p: Geo, c: Img, q: int, n: int, s: seq<Code>) requires Fits(p, c) {
+    Single(s) &&
     (forall e :: e in s ==> IsDir(p, c, q, n, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| && Vouches(p.key, e.x, e.c, c[e.x + Home(p)])) &&
     forall a :: IsDir(p, c, q, n, a) ==> exists e :: e in s && e.x == a - Home(p)
   }
   lemma DirCodesMore(p: Geo, c: Img, q: int, n: int, s: seq<Code>, s2: seq<Code>)
-    requires Fits(p, c) && 0 <= n && DirCodes(p, c, q, n, s) && MoreCodes(p, c, q + n, s, s2)
+    requires Fits(p, c) && 0 <= n && DirCodes(p, c, q, n, s) && MoreCodes(p, c, q + n, s, s2) && DirsApart(p, c, q, q + n + 1)
     ensures DirCodes(p, c, q, n + 1, s2)
   {
+    forall e | e in s ensures e.x + Home(p) !in DirsOf(p, c, q + n) { var i :| 0 <= i < n && e.x + Home(p) in DirsOf(p, c, q + i); }
     forall e | e in s2 ensures IsDir(p, c, q, n + 1, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| && Vouches(p.key, e.x, e.c, c[e.x + Home(p)]) {
       if e in s { var i :| 0 <= i < n && e.x + Home(p) in DirsOf(p, c, q + i); } else { assert CodeOfDir(p, c, q + n, e); }
     }
@@ -319,8 +331,8 @@ module LogScan {
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && RecBy(p, d.cur, hb.v, ms, w, v, seal.signed) && cs.s == []
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
-    ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && (damaged ==> !honest)
-    ensures io && !damaged ==> mm.m == Merge(ms) && i as int == |ms| && i < 0x1_0000_0000
+    ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && (damaged ==> !honest) && ((io && honest) || Erred(d))
+    ensures io && !damaged ==> mm.m == Merge(ms) && i as int == |ms| && i <= 0x1_0000_0000
     ensures io && !damaged && t.np > 0 ==> DirCodes(p, d.cur, h as int, |ms|, cs.s)
   {
     damaged := false;
@@ -342,17 +354,18 @@ module LogScan {
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
-    ensures io ==> Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && i < 0x1_0000_0000 && (honest ==> i as int <= |ms| && !ValidAt(p, d.cur, h as int + i as int, seal.signed))
+    ensures io ==> Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && i <= 0x1_0000_0000 && (honest ==> i as int <= |ms| && !ValidAt(p, d.cur, h as int + i as int, seal.signed))
+    ensures (io && honest) || Erred(d)
   {
+    LogFits(p, d.cur, h as int, ms, seal.signed);
     mm := NewBMap();
     i := 0; io := true; honest := true;
     var done := false;
     while !done
-      invariant mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && |mm.addrs| <= 500 * i as int && i < 0x1_0000_0000
+      invariant mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && |mm.addrs| <= 500 * i as int && i <= 0x1_0000_0000 && (honest || Erred(d))
       invariant Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && (honest ==> i as int <= |ms|) && (done && io && honest ==> !ValidAt(p, d.cur, h as int + i as int, seal.signed))
       decreases !done, |ms| + 1 - i as int
     {
-      if i >= 0xFFFF_FFFF { io := false; return; }
       var gm; ghost var s := cs.s; ghost var g;
       io, gm, g := ReadAt(d, false, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
       honest := honest && g;
@@ -367,8 +380,18 @@ module LogScan {
       }
     }
   }
+  // each group of a log has a unit of its own
+  lemma LogFits(p: Geo, c: Img, q: int, ms: seq<BM>, sg: set<Rec>)
+    requires Fits(p, c) && Log(p, c, q, ms, sg)
+    ensures |ms| <= p.nd
+  {
+    if |ms| > p.nd {
+      assert GM(p, c, q + 0, ms[0], sg) && GM(p, c, q + p.nd, ms[p.nd], sg);
+      SlotRun(q, p.nd, p.nd);
+    }
+  }
   lemma FoundMore(p: Geo, c: Img, q: int, ms: seq<BM>, mm: BM, m: BM, s: seq<Code>, s2: seq<Code>, i: int)
-    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i <= |ms| && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
+    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i <= |ms| && DirsApart(p, c, q, q + |ms|) && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
     ensures Found(p, c, q, ms, Ov(mm, m), s2, i + 1)
   {
     if i < |ms| {
@@ -384,12 +407,12 @@ module LogScan {
   // that it cannot be read is damage, not the end of the log.
   method Beyond(d: Disk, seal: Seal, e: uint64, at: uint64, nd: uint64, ghost p: Geo) returns (io: bool, found: bool, ghost honest: bool)
     requires Fit(d, p) && p.at == at as int && p.nd == nd as int
-    ensures found ==> exists r :: r in seal.signed && !Below(r, e as int + 1)
+    ensures (found ==> exists r :: r in seal.signed && !Below(r, e as int + 1)) && ((io && honest) || Erred(d))
   {
     var s: uint64 := 0;
     io := true; found := false; honest := true;
     while s < nd
-      invariant s <= nd
+      invariant s <= nd && io && !found && (honest || Erred(d))
     {
       var l; ghost var g;
       io, l, g := ReadLog(d, false, at + 1 + 16 * s, 1);
@@ -413,7 +436,8 @@ module LogScan {
   // The log seems to end behind i groups. Believing the device: is there no group, and one before? If not, it lied before.
   method Ends(d: Disk, seal: Seal, t: Tree, hb: Blk, h: uint64, i: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, lied: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
-    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && h < 0x1000_0000_0000_0000 && i < 0x1_0000_0000
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && h < 0x1000_0000_0000_0000 && i <= 0x1_0000_0000
+    ensures io || Erred(d)
     ensures (lied ==> io) && (io ==> lied == (ValidAt(p, d.cur, h as int + i as int, seal.signed) || (0 < i && !ValidAt(p, d.cur, h as int + i as int - 1, seal.signed))))
   {
     var cs := NewCodes(); var gm; ghost var honest;

@@ -118,7 +118,7 @@ module JournalScrub {
       assert CV(c0, c1) == CodeIn(t.seal.t, t.Now(), t.n as int + p as int);
     }
     bad := p; blank := c0 == 0 && c1 == 0;
-    ok, b, place := Load(t, p, c0, c1);
+    ok, b, place := Load(t, p, c0, c1, t.Now()[p]);
     if ok { VouchOne(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v, t.Now()[p]); return; }
     var c := t.pages.Get(version, p);
     mem := c != null;

@@ -36,13 +36,14 @@ module JournalScrubber {
       if n > 1 { st := SUnread; }
       return;
     }
+    ghost var lost := j.torn;
     while m < n
       invariant good <= m <= n && j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && st == SGood
-      invariant |l.blks| == n as int && WereRead(j, a, l, t)
+      invariant |l.blks| == n as int && InHand(j, a, l, t, lost)
       decreases n - m
     {
       var k;
-      st, k, bad := ScrubOn(j, a, l, m, t);
+      st, k, bad := ScrubOn(j, a, l, m, t, lost);
       good := good + (k - m);
       m := k;
       if st != SGood { return; }
@@ -50,18 +51,18 @@ module JournalScrubber {
     }
   }
   // the blocks l were read from a on, with ticket t
-  predicate WereRead(j: Journal, a: uint64, l: BList, t: uint64) reads j {
-    t <= j.trims && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && (j.tree.np == 0 ==> forall k :: 0 <= k < |l.blks| ==> j.WasRead(a as int + k, t, l.blks[k]))
+  predicate InHand(j: Journal, a: uint64, l: BList, t: uint64, lost: set<int>) reads j {
+    t <= j.trims && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && WereRead(j, a as int, t, l.blks, lost)
   }
   // Checks the blocks l from the i-th on. m: the first that is not well, and st what is with it.
-  method ScrubOn(j: Journal, a: uint64, l: BList, i: uint64, t: uint64) returns (st: uint32, m: uint64, bad: uint64)
-    requires j.Inv() && !j.mu.held && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && WereRead(j, a, l, t)
+  method ScrubOn(j: Journal, a: uint64, l: BList, i: uint64, t: uint64, ghost lost: set<int>) returns (st: uint32, m: uint64, bad: uint64)
+    requires j.Inv() && !j.mu.held && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && InHand(j, a, l, t, lost)
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && WereRead(j, a, l, t)
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && InHand(j, a, l, t, lost)
     ensures i <= m && m as int <= |l.blks| && (st != SGood ==> m as int < |l.blks|)
   {
     CYield(j);
-    m, bad := CheckHome(j, a, l, i, t);
+    m, bad := CheckHome(j, a, l, i, t, lost);
     st := SGood;
     var n := l.Len();
     if m < n { st := Judge(j, a + m, t, bad, false); }

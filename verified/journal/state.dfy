@@ -27,6 +27,7 @@ module JournalM {
   import opened LogModel
   import opened LogSteps
   import opened Groups
+  import opened TreeModel
   import opened TreeOfCodes
 
   // condition variables of the mutex
@@ -70,9 +71,10 @@ module JournalM {
     ghost var r2: CV
     ghost var tb2: St
     ghost var lost: bool   // what it needs of the tree of codes could not be had
+    ghost var wr: BM       // the pages of the tree that it has written, as they are to be
     constructor ()
-      ensures list == null && ip == 0 && wn == 0 && hph == 0
-    { list := null; ip := 0; wn := 0; hph := 0; r := CV(0, 0); tb := map[]; r2 := CV(0, 0); tb2 := map[]; lost := false; }
+      ensures list == null && ip == 0 && wn == 0 && hph == 0 && wr == map[] && !lost
+    { list := null; ip := 0; wn := 0; hph := 0; r := CV(0, 0); tb := map[]; r2 := CV(0, 0); tb2 := map[]; lost := false; wr := map[]; }
     ghost method Begin(r0: CV, v: St)
       modifies this`r, this`tb, this`r2, this`tb2
       ensures r == r2 == r0 && tb == tb2 == v
@@ -90,6 +92,12 @@ module JournalM {
     t.Ok() && t.d == d && t.seal == seal && t.home as int == home && home + t.n as int == sz && t.first as int + 2 * t.np as int == at
   }
 
+  // pg, with the root r, are the newest pages, but for wr
+  predicate NextPages(t: Tree, wr: BM, pg: seq<BV>, r: CV) reads t.pages`vs, t.pages`rs {
+    t.Ok() && |t.pages.vs| == |t.pages.rs| > 0 && PagesOk(t.seal.t, pg) && PagesOk(t.seal.t, t.Now()) &&
+    forall p :: 0 <= p < t.np as int ==> if p in wr then pg[p] == wr[p]
+      else pg[p] == t.Now()[p] && PageCode(t.seal.t, pg, r, p) == PageCode(t.seal.t, t.Now(), t.Root(), p)
+  }
   // blocks that c has with other contents than w
   function Differ(c: Img, w: St): set<int> { set a | a in w && (0 <= a < |c| ==> c[a] != w[a]) }
 
@@ -136,6 +144,7 @@ module JournalM {
     var failed: bool       // for good: no commit is accepted any more
 
     ghost const geo: Geo
+    ghost const whole: bool      // at the beginning the device had the pages of the tree where they say
     ghost var gs: seq<BM>  // logged groups, base and what is being installed: G
     ghost var ds: seq<Desc>
     ghost var hs: seq<BM>
@@ -252,6 +261,18 @@ module JournalM {
       forall r :: r in rds ==> r.t <= trims as int && r.a in base &&
                               (r.t == trims as int ==> r.v == base[r.a] || Pending(r.a))
     }
+    // The device can be trusted to have returned what it holds, and what it holds of the tree is what is to be there.
+    predicate Sound() { whole && !Erred(d) }
+    // Then the pages of the tree are where they say, and those that the installer has written where these say.
+    predicate {:opaque} PagesI() reads tree.pages`vs, tree.pages`rs, ins`ip, ins`wr, ins`r2, d`cur, d`poss, d`bad {
+      Sound() && tree.np > 0 ==> Sitting(tree, d.poss) && (ins.ip == 3 ==> exists pg :: NextPages(tree, ins.wr, pg, ins.r2) && IsTree(tree.seal.t, pg, ins.r2)) && forall p :: p in ins.wr ==> 0 <= p < tree.np as int && |ins.wr[p]| == 4096 &&
+        var a := PlaceOf(tree.first as int, p, ins.wr[p]); a < |d.cur| == |d.poss| &&
+        (ins.ip == 1 && !d.bad ==> d.cur[a] == ins.wr[p]) && (ins.ip >= 2 ==> d.poss[a] <= iset{ins.wr[p]})
+    }
+    // a read of block a with ticket t was overtaken: others wrote the block, or are going to
+    predicate Late(a: int, t: uint64) reads this`trims, this`rds {
+      t < trims || exists r, s :: r in rds && s in rds && r.a == a && s.a == a && r.v != s.v && r.t >= t as int && s.t >= t as int
+    }
     // why a journal may fail: the device did, the installer's tree cannot be read, or a counter is spent
     predicate Cause() reads this`trims, d`bad, ins`lost { d.bad || ins.lost || trims >= 0x3FFF_FFFF_FFFF_0000 }
     predicate {:opaque} Inv() reads this, d, seal, cache, tree.pages, lg, ins, running, lgm, cgm, cdm, inm, lho, iho
@@ -259,7 +280,7 @@ module JournalM {
       ensures Inv() ==> running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr
       ensures Inv() ==> (ins.ip > 0 && ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000)
     {
-      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && TreeI() && RdI() && (failed ==> Cause())
+      Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && TreeI() && PagesI() && RdI() && (failed ==> Cause()) && (ins.lost ==> !Sound())
     }
 
     // what a step must not change about the logger / the installer / the history
@@ -274,7 +295,7 @@ module JournalM {
     }
     twostate predicate Mono() reads this, d, ins {
       |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds &&
-      (old(failed) ==> failed) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost)
+      (old(failed) ==> failed) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost) && torn <= old(torn)
     }
     function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }
     predicate TxOk(tx: BMap) reads tx { tx.Ok() && InHome(home as int, tx.m, sz as int) }
@@ -289,13 +310,13 @@ module JournalM {
         Full(d0.poss, G0(p, seal0.signed, q as int, v, r)) &&
         if tree0.np == 0 then torn0 == {}
         else |tree0.pages.vs| == |tree0.pages.rs| > 0 && tree0.Root() == r && TreeSays(p, tree0.Now(), r, v) && tree0.pages.held == map[]
-      requires forall a :: !Direct(seal0.signed, q as int, a)
+      requires ins0.wr == map[] && !ins0.lost && forall a :: !Direct(seal0.signed, q as int, a)
       requires TreeFor(tree0, d0, seal0, at0 as int, at0 as int + 2 + 16 * nd0 as int + nr0 as int, n as int)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0 && tree == tree0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0 && maxPin == maxPin0 && instAt == instAt0 && !failed
-      ensures vs == [ins0.tb] && geo.torn == Differ(d0.cur, ins0.tb) && ins == ins0 && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {}
+      ensures vs == [ins0.tb] && geo.torn == Differ(d0.cur, ins0.tb) && ins == ins0 && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {} && (whole <==> (tree.np > 0 ==> Sitting(tree, d.poss)))
       ensures fresh(lg)
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
     {
@@ -312,6 +333,7 @@ module JournalM {
       busy := false; failed := false;
       ghost var v := ins0.tb; ghost var torn0 := Differ(d0.cur, v);
       geo := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int, seal0.t, torn0); torn := torn0;
+      whole := tree0.np > 0 ==> Sitting(tree0, d0.poss);
       gs := []; ds := []; hs := []; k := 0; base := v; im := map[];
       vs := [v]; lb := 0; cl := 0; rds := {}; cached := {};
       repr := {m1, m2, m3, m4, m5, m6, m7};
@@ -330,10 +352,10 @@ module JournalM {
       requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho} && cdm !in {inm, iho}
       requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000 && forall x, a :: !Owns(d.owner, x, a)
       requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && !failed && lg.ph == 0
-      requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0
+      requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0 && ins.wr == map[] && !ins.lost && (whole ==> tree.np > 0 ==> Sitting(tree, d.poss))
       ensures Inv()
     {
-      reveal Inv(); reveal OwnI(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI(); reveal TreeI();
+      reveal Inv(); reveal OwnI(); reveal PagesI(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI(); reveal TreeI();
       assert Merge([]) == map[]; assert gs[k..] == []; assert hs[..k] == []; assert hs[k..] == [];
       assert Over(v, map[]) == v;
     }

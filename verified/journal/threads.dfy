@@ -177,14 +177,14 @@ module JournalThreads {
     requires j.Inv() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && n as int == |l.addrs| && j.icnr == 0 && j.mu.Inside()
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && ok
-    ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs| && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2)
+    ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs| && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.ins.wr == old(j.ins.wr)
     ensures j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
     decreases *
   {
     var i: uint64 := 0;
     while i < n
       invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && fresh(j.repr - old(j.repr)) && j.mu.Inside()
-      invariant i == j.icnr && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+      invariant i == j.icnr && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.ins.wr == old(j.ins.wr) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
       decreases *
     {
       CacheInst(j);
@@ -198,7 +198,7 @@ module JournalThreads {
   }
   // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg: the new tree
   method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && !j.mu.held
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && j.ins.wr == map[] && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
@@ -206,19 +206,21 @@ module JournalThreads {
     decreases *
   {
     IYield(j);
-    ok, c := ChangedCodes(j);
+    c := ChangedCodes(j);
+    ok := true;
     IYield(j);
     r0, r1, pg := TreeRoot(j);
-    if j.tree.np == 0 || !ok { return; }
+    if j.tree.np == 0 { return; }
     var i: uint64 := 0;
     var n := c.Len();
     ghost var W: set<int> := {};
     ghost var s := c.s;
     NothingWritten(j, c, pg);
+    assert Wrote(j, W, pg);
     while ok && i < n
       invariant i <= n && n as int == |c.s| && fresh(c) && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
       invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-      invariant if ok then Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s) else j.Cause()
+      invariant if ok then Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s) else j.Cause()
       decreases *
     {
       ok, i, r0, r1, W, pg := WritePage(j, c, i, r0, r1, W, pg, s);
@@ -226,13 +228,15 @@ module JournalThreads {
     }
     if ok { PagesWritten(j, c, s, W, pg, CV(r0, r1)); }
   }
+  // the pages W have been written, and they are those of pg
+  predicate Wrote(j: Journal, W: set<int>, pg: seq<BV>) reads j.ins`wr { j.ins.wr.Keys == W && forall p :: p in W ==> 0 <= p < |pg| && pg[p] == j.ins.wr[p] }
   // One page of it: that of the i-th code.
   method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
+    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && Wrote(j, W0, pg0) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled, c
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && i1 as int <= |c.s|
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-    ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0) else j.Cause()
+    ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0) else j.Cause()
   {
     r0, r1, W, pg := q0, q1, W0, pg0;
     IYield(j);
@@ -254,15 +258,16 @@ module JournalThreads {
     ensures Halfway(j.tree, c, 0, {}, pg, j.tree.Root())
   { reveal Halfway(); Begun(j.tree.seal.t, pg, j.tree.Root(), c.s); }
   lemma PagesWritten(j: Journal, c: Codes, s: seq<Code>, W: set<int>, pg: seq<BV>, r: CV)
-    requires j.Inv() && j.tree.np > 0 && j.ins.ip >= 1 && Halfway(j.tree, c, |c.s|, W, pg, r) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s)
+    requires j.Inv() && j.tree.np > 0 && j.ins.ip >= 1 && Halfway(j.tree, c, |c.s|, W, pg, r) && Wrote(j, W, pg) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s)
     ensures NextVersion(j, c, r, pg)
   {
     reveal j.Inv(); reveal j.TreeI(); NextHome(j);
     Restated(j.geo, j.tree, c, s, W, pg, r, j.ins.tb, j.ins.tb2);
+    AllDone(j.tree, c, W, pg, r);
   }
   // Writes the frozen groups home, and the tree's pages with them, durably; l lists them.
   method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.wr == map[] && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
@@ -280,7 +285,7 @@ module JournalThreads {
     var i: uint64 := 0;
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 1 && j.ins.list == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
-      invariant (if ok then i as int == j.ins.wn else j.Cause()) && j.icnr == 0
+      invariant (if ok then i as int == j.ins.wn else j.Cause()) && j.icnr == 0 && j.ins.wr == map[]
       decreases *
     {
       IYield(j);
@@ -293,7 +298,7 @@ module JournalThreads {
   }
   // The same, and the header after it.
   method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && !j.mu.held
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.wr == map[] && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1) else j.Cause()
@@ -303,20 +308,21 @@ module JournalThreads {
     ok, l, n, c, r0, r1, pg := WriteHome(j);
     if !ok { return; }
     SaidNext(j, c, CV(r0, r1), pg);
-    ok := WriteHeader(j, false, r0, r1);
+    ok := WriteHeader(j, false, r0, r1, pg);
     if !ok { return; }
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    ok := WriteHeader(j, true, r0, r1);
+    ok := WriteHeader(j, true, r0, r1, pg);
   }
   lemma SaidNext(j: Journal, c: Codes, r: CV, pg: seq<BV>)
     requires j.Inv() && NextVersion(j, c, r, pg)
     ensures Says(j.geo, r, j.ins.tb2)
   { reveal j.Inv(); if j.tree.np > 0 { assert TreeSays(j.geo, pg, r, j.ins.tb2); } }
   // Writes the header, or its copy, durably.
-  method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64) returns (ok: bool)
+  method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>) returns (ok: bool)
+    requires j.tree.np > 0 ==> NextPages(j.tree, j.ins.wr, pg, CV(r0, r1)) && IsTree(j.tree.seal.t, pg, CV(r0, r1))
     requires j.Inv() && !j.mu.held && Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.tb2 == old(j.ins.tb2) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.tb2 == old(j.ins.tb2) && j.ins.wr == old(j.ins.wr) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
     ensures !ok ==> j.Cause()
     ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.ins.r2 == CV(r0, r1)
     decreases *
@@ -326,7 +332,7 @@ module JournalThreads {
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := HdrWrite(j, copy, r0, r1);
+    ok := HdrWrite(j, copy, r0, r1, pg);
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));
@@ -335,7 +341,7 @@ module JournalThreads {
   // Installs the frozen groups. The caller is the installer and holds the mutex, at the
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.mu.Inside()
+    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.wr == map[] && j.mu.Inside()
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
     ensures if ok then j.ins.ip == 0 else j.failed
@@ -445,29 +451,34 @@ module JournalThreads {
       if !ok { st := AFailed; }
     }
   }
-  // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was overtaken.
+  // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was overtaken. If the device
+  // can be trusted it is that (Late), or the block was torn.
   method Fetch(j: Journal, a: uint64, t: uint64) returns (ok: bool, c: Blk?, bad: uint64)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held && t <= j.trims
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures ok && c != null ==> j.WasRead(a as int, t, c.v)
+    ensures !ok || c == null ==> !j.Sound() || a as int in old(j.torn) || (ok && j.Late(a as int, t))
   {
     c := null; bad := a;
     CYield(j);
     var l;
     ok, l := ReadHome(j, a, 1, t);
     if !ok { return; }
+    ghost var lost := j.torn;
     CYield(j);
     var m;
-    m, bad := CheckHome(j, a, l, 0, t);
+    m, bad := CheckHome(j, a, l, 0, t, lost);
     if m > 0 { c := l.BlkAt(0); }
   }
-  // The latest contents of block a. false = the device cannot read it, or returns something else.
+  // The latest contents of block a. false = the device cannot read it, or returns something else, or had not the tree that it was to have at the
+  // beginning; or the block was torn, and has not been written since.
   method Read(j: Journal, h: Hold, a: uint64) returns (ok: bool, b: Blk?)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096   // linearized at the last step
+    ensures !ok ==> !j.Sound() || a as int in old(j.torn)
     decreases *
   {
     while true
@@ -503,6 +514,7 @@ module JournalThreads {
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
     ensures b != null ==> ok && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+    ensures !ok ==> c == null && !old(j.Late(a as int, t))
   {
     j.mu.Lock(); CYield(j);
     b := null; ok := true;

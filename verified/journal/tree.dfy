@@ -36,6 +36,60 @@ module TreeModel {
     assert z[24 + 16 * k .. 32 + 16 * k] == [0, 0, 0, 0, 0, 0, 0, 0];
     Dec64Zero();
   }
+  // the place, of its two, that page contents b say they are for; and the block of page p
+  function SaidPlace(b: BV): int requires |b| == 4096 { U64At(b, 0) as int % 2 }
+  function PlaceOf(first: int, p: int, b: BV): int requires |b| == 4096 { first + 2 * p + SaidPlace(b) }
+  lemma ZeroPlace()
+    ensures SaidPlace(Zeros(4096)) == 0
+  { assert Zeros(4096)[0..8] == [0, 0, 0, 0, 0, 0, 0, 0]; Dec64Zero(); }
+  // the code of page p
+  function PageCode(t: TreeGeo, pg: seq<BV>, r: CV, p: int): CV
+    requires PagesOk(t, pg) && 0 <= p < t.np
+  { if p == t.np - 1 then r else CodeIn(t, pg, t.n + p) }
+  // the device has contents b of page p, whose code is c, in the place that they say, or the page was never written
+  predicate Sits(first: int, poss: Poss, p: int, c: CV, b: BV) {
+    |b| == 4096 && (c == CV(0, 0) || (0 <= PlaceOf(first, p, b) < |poss| && poss[PlaceOf(first, p, b)] <= iset{b}))
+  }
+  predicate PagesAt(t: TreeGeo, first: int, poss: Poss, pg: seq<BV>, r: CV) {
+    PagesOk(t, pg) && forall p :: 0 <= p < t.np ==> Sits(first, poss, p, PageCode(t, pg, r, p), pg[p])
+  }
+  // the pages pg sit in the image s
+  predicate PagesOn(t: TreeGeo, first: int, s: Img, pg: seq<BV>, r: CV) {
+    PagesOk(t, pg) && forall p :: 0 <= p < t.np ==> PageCode(t, pg, r, p) == CV(0, 0) || (0 <= PlaceOf(first, p, pg[p]) < |s| && s[PlaceOf(first, p, pg[p])] == pg[p])
+  }
+  // the tree with the root r does, if there is one
+  predicate SitsOn(t: TreeGeo, first: int, s: Img, r: CV) { t.np <= 0 || exists pg :: IsTree(t, pg, r) && PagesOn(t, first, s, pg, r) }
+  // ... that of any tree with this root
+  lemma OnSits(t: TreeGeo, first: int, s: Img, poss: Poss, pg: seq<BV>, r: CV)
+    requires 1 <= t.np && SitsOn(t, first, s, r) && IsTree(t, pg, r) && |poss| == |s| && forall a :: 0 <= a < |s| ==> poss[a] == iset{s[a]}
+    ensures PagesAt(t, first, poss, pg, r)
+  {
+    var g :| IsTree(t, g, r) && PagesOn(t, first, s, g, r);
+    forall p | 0 <= p < t.np ensures g[p] == pg[p] { TreeOne(t, g, pg, r, p); }
+    assert g == pg;
+  }
+  // a root has one tree
+  lemma TreeOne(t: TreeGeo, pg: seq<BV>, pg2: seq<BV>, r: CV, p: int)
+    requires IsTree(t, pg, r) && IsTree(t, pg2, r) && 0 <= p < t.np
+    ensures pg[p] == pg2[p]
+    decreases t.np - p
+  {
+    if p == t.np - 1 { VouchOne(t.key, t.n + p, r, pg[p], pg2[p]); }
+    else { TreeOne(t, pg, pg2, r, Up(t, p)); VouchOne(t.key, t.n + p, CodeIn(t, pg, t.n + p), pg[p], pg2[p]); }
+  }
+  // page p is being written where the newest version does not lie
+  lemma PagesSpare(t: TreeGeo, first: int, poss: Poss, pg: seq<BV>, r: CV, p: int, b: BV)
+    requires PagesAt(t, first, poss, pg, r) && 0 <= p < t.np && |b| == 4096 && 0 <= PlaceOf(first, p, b) < |poss| && PlaceOf(first, p, b) != PlaceOf(first, p, pg[p])
+    ensures PagesAt(t, first, Fuzzy(poss, PlaceOf(first, p, b), 1), pg, r)
+  {
+    var q := Fuzzy(poss, PlaceOf(first, p, b), 1);
+    forall x | 0 <= x < t.np ensures Sits(first, q, x, PageCode(t, pg, r, x), pg[x]) { assert Sits(first, poss, x, PageCode(t, pg, r, x), pg[x]); }
+  }
+  // ... and nothing more is possible where they lie
+  lemma PagesLess(t: TreeGeo, first: int, poss: Poss, poss2: Poss, pg: seq<BV>, r: CV)
+    requires PagesAt(t, first, poss, pg, r) && |poss2| == |poss| && forall x :: 0 <= x < |poss| && first <= x < first + 2 * t.np ==> poss2[x] <= poss[x]
+    ensures PagesAt(t, first, poss2, pg, r)
+  { forall p | 0 <= p < t.np ensures Sits(first, poss2, p, PageCode(t, pg, r, p), pg[p]) { assert Sits(first, poss, p, PageCode(t, pg, r, p), pg[p]); } }
   // the page above page p
   function Up(t: TreeGeo, p: int): (q: int)
     requires TreeGeoOk(t) && 0 <= p < t.np - 1
@@ -60,6 +114,39 @@ module TreeModel {
     (forall k :: 0 <= k < |s| ==> 0 <= s[k].x < t.n + t.np - 1) && Rising(s)
   }
   predicate Rising(s: seq<Code>) { forall k, l :: 0 <= k < l < |s| ==> s[k].x < s[l].x }
+  // no node has two codes in the list
+  predicate Single(s: seq<Code>) { forall k, l :: 0 <= k < l < |s| ==> s[k].x != s[l].x }
+  // such a list, when it is sorted, has its nodes in order, none twice
+  lemma SortedRises(s: seq<Code>, s2: seq<Code>)
+    requires Single(s) && |s2| == |s| && (forall e :: e in s2 <==> e in s) && forall k, l :: 0 <= k < l < |s2| ==> s2[k].x <= s2[l].x
+    ensures Rising(s2)
+  {
+    forall k, l | 0 <= k < l < |s2| ensures s2[k].x < s2[l].x {
+      if s2[k].x == s2[l].x {
+        assert s2[k] in s && s2[l] in s;
+        var m :| 0 <= m < |s| && s[m] == s2[k]; var n :| 0 <= n < |s| && s[n] == s2[l];
+        assert m == n;
+        var u := s2[..l] + s2[l+1..];
+        forall e | e in s2 ensures e in u { var o :| 0 <= o < |s2| && s2[o] == e; if o < l { assert u[o] == e; } else if o > l { assert u[o - 1] == e; } else { assert u[k] == e; } }
+        assert Elems(s) == Elems(u);
+        SingleCount(s); AtMost(u);
+      }
+    }
+  }
+  function Elems(s: seq<Code>): set<Code> { set e | e in s }
+  lemma AtMost(s: seq<Code>)
+    ensures |Elems(s)| <= |s|
+  { if s != [] { AtMost(s[1..]); assert Elems(s) == {s[0]} + Elems(s[1..]); } else { assert Elems(s) == {}; } }
+  lemma SingleCount(s: seq<Code>)
+    requires Single(s)
+    ensures |Elems(s)| == |s|
+  {
+    if s != [] {
+      SingleCount(s[1..]);
+      forall e | e in s[1..] ensures e != s[0] { var k :| 0 <= k < |s[1..]| && s[1..][k] == e; assert s[k + 1] == e; }
+      assert Elems(s) == {s[0]} + Elems(s[1..]);
+    } else { assert Elems(s) == {}; }
+  }
   lemma DoneHas(s: seq<Code>, k: int)
     requires Rising(s) && 0 <= k < |s|
     ensures s[k].x in Done(s) && Done(s)[s[k].x] == s[k].c
@@ -167,8 +254,12 @@ module TreeModel {
     ensures IsTree(t, pg, r)
     ensures forall x :: 0 <= x < t.n ==> CodeIn(t, pg, x) == if x in Done(s) then Done(s)[x] else CodeIn(t, pg0, x)
     ensures forall p :: 0 <= p < t.np && pg[p] != pg0[p] ==> exists k :: 0 <= k < |s| && s[k].x / 255 == p
+    ensures forall p :: 0 <= p < t.np && p !in W ==> pg[p] == pg0[p] && PageCode(t, pg, r, p) == PageCode(t, pg0, r0, p)
   {
     assert s[..|s|] == s;
+    forall p | 0 <= p < t.np - 1 && p !in W ensures CodeIn(t, pg, t.n + p) == CodeIn(t, pg0, t.n + p) {
+      if t.n + p in Done(s) { DoneOf(s, t.n + p); var m :| 0 <= m < |s| && s[m].x == t.n + p; assert s[m].x - t.n in W; }
+    }
     forall p | 0 <= p < t.np - 1 ensures Vouches(t.key, t.n + p, CodeIn(t, pg, t.n + p), pg[p]) {
       if p in W {
         assert Passed(t, s, p, pg[p]);

@@ -22,6 +22,8 @@ module {:extern "ddisk"} DiskS {
   type Poss = seq<iset<BV>>         // per block: what a crash may leave there
 
   predicate {:axiom} Saw(a: int, b: BV)
+  // d refused a read, or returned what it did not hold, at some time. (Nothing else says so: what follows if not, follows for a device that never does.)
+  predicate {:axiom} Erred(d: Disk)
   function Any(): iset<BV> { iset x: BV | |x| == 4096 }
   predicate CrashImg(poss: Poss, s: Img) {
     |s| == |poss| && forall a :: 0 <= a < |s| ==> s[a] in poss[a]
@@ -76,13 +78,14 @@ module {:extern "ddisk"} DiskS {
     // Block a, from the medium itself: any bytes at all, unless the device was honest.
     method {:extern "Read"} Read(a: uint64) returns (ok_: bool, b: Blk, ghost honest: bool)
       requires Valid() && a as int < |cur| ensures ok_ ==> |b.v| == 4096 && (honest ==> b.v in poss[a as int])
+      ensures (ok_ && honest) || Erred(this)
     // n blocks from a on. A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
-      requires Valid() && a as int + n as int <= |cur|
+      requires Valid() && a as int + n as int <= |cur| ensures ok_ || Erred(this)
       ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
     // the same from a device that may lie; Saw: that is what it returned for this block, at some time
     method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList, ghost honest: bool)
-      requires Valid() && a as int + n as int <= |cur|
+      requires Valid() && a as int + n as int <= |cur| ensures (ok_ && honest) || Erred(this)
       ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
     // n blocks, from l[i] on, to the blocks from a on, in any order
     method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)

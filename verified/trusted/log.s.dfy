@@ -220,9 +220,9 @@ module {:extern "dlog"} LogS {
     method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
       requires IsRoot(t, CV(r0, r1)) ensures HdrTail(b.v) && DecHdr(key, b.v) == Hdr(q as int, ep, CV(r0, r1))
     method {:extern "Root"} Root(h: Blk) returns (r0: uint64, r1: uint64) ensures DecHdr(key, h.v).Hdr? ==> DecHdr(key, h.v).root == CV(r0, r1) && IsRoot(t, CV(r0, r1))
-    // the code of contents b of node x; tested: dlog.TestCode
+    // the code of contents b of node x, always the same; tested: dlog.TestCode
     method {:extern "Code"} Code(x: uint64, b: Blk) returns (c0: uint64, c1: uint64)
-      ensures CV(c0, c1) != CV(0, 0) && Coded(key, x as int, b.v, CV(c0, c1))
+      ensures CV(c0, c1) != CV(0, 0) && Coded(key, x as int, b.v, CV(c0, c1)) && forall c :: Coded(key, x as int, b.v, c) ==> c == CV(c0, c1)
     method {:extern "DecHdr"} DecHdrM(b: Blk) returns (ok: bool, q: uint64)
       ensures ok <==> DecHdr(key, b.v).Hdr? && 0 <= DecHdr(key, b.v).q < 0x4000_0000_0000_0000
       ensures ok ==> q as int == DecHdr(key, b.v).q

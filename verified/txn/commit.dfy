@@ -168,12 +168,16 @@ module CommitM {
     }
   }
 
+  // an object of m is in block a
+  predicate Needs(m: map<uint64, Object>, a: uint64) { exists k: uint64 :: k in m && KeyBlk(k) == a }
+  // a block that m needs could not be read: the device cannot be trusted, or it was torn
+  predicate Unread(j: Journal, m: map<uint64, Object>, torn: set<int>) { !j.Sound() || exists a: uint64 :: Needs(m, a) && a as int in torn }
   // [L] tx becomes the blocks to append. Not ok: block miss is not in memory.
   method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
     requires t.Inv() && t.s.j.mu.Inside() && t.buf.Sorted() && tx !in t.s.j.repr
     modifies tx
     ensures tx.Ok()
-    ensures !ok ==> t.s.j.home <= miss < t.s.j.sz
+    ensures !ok ==> t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
     ensures ok ==> forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int
     ensures ok ==> Put(t.s.kinds, t.s.j.Cur(), Over(t.s.j.Cur(), tx.m), t.buf.m, 0x1_0000_0000_0000_0000)
     ensures |tx.addrs| <= |t.buf.m|
@@ -212,7 +216,7 @@ module CommitM {
         if i < n { assert k < keys[i as int]; assert OkKey(kinds, keys[i as int]); }
       } else {
         var c, _ := Lookup(t.s.j, a);
-        if c == null { return false, a; }
+        if c == null { assert k in m && KeyBlk(k) == a; return false, a; }
         var w := c.Thaw();
         i := Splice1(t, i, a, w);
         ghost var wd := w.data;
@@ -302,7 +306,7 @@ module CommitM {
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
+    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
     ensures st != AOk ==> t.s.Kept(t.own)
     ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
     ensures t.s.Remembers() && t.s.NoOthers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
@@ -335,7 +339,7 @@ module CommitM {
     requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && t.buf.Sorted() && p.may
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
     ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
-    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz
+    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
     ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
     ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
     ensures st != AOk ==> t.s.logs == old(t.s.logs)
@@ -377,7 +381,7 @@ module CommitM {
     ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK) && p.may == (st != OK)
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers() && t.s.NoOthers()
-    ensures st == OK || st == IOERR || (st == TOOLARGE && |t.buf.m| > 500) || (st == READONLY && Closed(t.s.j))
+    ensures st == OK || (st == IOERR && Unread(t.s.j, t.buf.m, old(t.s.j.torn))) || (st == TOOLARGE && |t.buf.m| > 500) || (st == READONLY && Closed(t.s.j))
     decreases *
   {
     var j := t.s.j;
@@ -423,7 +427,7 @@ module CommitM {
     ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
     ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[]) && (p.may <==> st != OK || old(t.buf.m) == map[])
-    ensures st == OK || st == IOERR || (st == TOOLARGE && |old(t.buf.m)| > 500) || (st == READONLY && Closed(t.s.j))
+    ensures st == OK || (st == IOERR && Unread(t.s.j, old(t.buf.m), old(t.s.j.torn))) || (st == TOOLARGE && |old(t.buf.m)| > 500) || (st == READONLY && Closed(t.s.j))
     decreases *
   {
     need := t.seen;

@@ -103,14 +103,16 @@ module TxnSysM {
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures ok ==> m <= n && n as int == |l.blks| && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+    ensures !ok || m == 0 ==> !s.j.Sound() || a as int in old(s.j.torn) || (ok && s.j.Late(a as int, t))
   {
     m := 0; bad := a;
     TYield(s, o);
     ok, l := ReadHome(s.j, a, n, t);
     if !ok { return; }
+    ghost var lost := s.j.torn;
     h.Take(l);
     TYield(s, o);
-    m, bad := CheckHome(s.j, a, l, 0, t);
+    m, bad := CheckHome(s.j, a, l, 0, t, lost);
   }
   // [L] The first m of the blocks l, read at a with ticket t, are in memory from now on; b: the first as it is now, unless it is
   // to be read again.
@@ -142,6 +144,7 @@ module TxnSysM {
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures !ok ==> !s.j.Sound() || a as int in old(s.j.torn)
   {
     var l, m, bad;
     ok, l, m, bad := Device(s, o, h, a, n, t);
@@ -155,12 +158,13 @@ module TxnSysM {
     }
     s.j.mu.Unlock();
   }
-  // The latest value of block a, from memory or the device; null when the device failed.
+  // The latest value of block a, from memory or the device; null when the device failed, or the block was torn.
   method Latest(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures b == null ==> !s.j.Sound() || a as int in old(s.j.torn)
     decreases *
   {
     var t;
@@ -169,6 +173,7 @@ module TxnSysM {
     while b == null && ok
       invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o) && t <= s.j.trims
       invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+      invariant !ok ==> !s.j.Sound() || a as int in old(s.j.torn)
       decreases *
     {
       ok, b := Fetch(s, o, h, a, 1, t);

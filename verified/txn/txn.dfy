@@ -24,7 +24,7 @@ module TxnM {
   // status
   const OK: uint32 := 0
   const CONFLICT: uint32 := 1   // run again
-  const IOERR: uint32 := 2      // the device failed
+  const IOERR: uint32 := 2      // the device failed (or a crash had torn a block that was free)
   const TOOLARGE: uint32 := 3   // more than a group of the log can take
   const READONLY: uint32 := 4   // the journal has failed before
 
@@ -182,7 +182,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
-      ensures st == OK || st == IOERR || (st == CONFLICT && Below(Key(a, 0)))
+      ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
       decreases *
     {
@@ -213,7 +213,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
-      ensures st == OK || st == IOERR || (st == CONFLICT && Below(Key(a, off)))
+      ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjData(b.data))] else old(log)
       decreases *
     {
@@ -238,7 +238,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
-      ensures st == OK || st == IOERR || (st == CONFLICT && Below(Key(a, off)))
+      ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjBit(b))] else old(log)
       decreases *
     {

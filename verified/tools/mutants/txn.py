@@ -186,4 +186,10 @@
     ("places", "places: two records in one place", "true, end, i % 16 * 2048;", "true, end, i % 8 * 2048;", "*Place.Record"),
     ("places", "places: records where inodes are", "var start, end := First(RECORDS);", "var start, end := First(INODES);", "*Place.Record"),
     ("places", "places: a record is read as an inode", "st, b := ReadInode(t, RECORDS, a, off, true);", "st, b := ReadInode(t, INODES, a, off, true);\n      if st == WILD { var h := t.Lock(Key(a, off), true); }", "*Place.ReadRecord"),
+    ("system", "sound: a read that was overtaken fails", "      ok, b := !damaged, null;", "      ok, b := false, null;", "*TxnSysM.__default.Fetch"),
+    ("system", "sound: a block is read once only", "      if ok && b == null { b, t := Peek(s, o, h, a); }", "      if b == null { ok := false; }", "*.Latest"),
+    ("txn", "sound: a block that is not in memory is not read", "      b := Latest(s, own, hold, a);\n", "      b := null;\n", "*Txn.ReadBlock"),
+    ("txn", "sound: an inode that is not in memory is not read", "      var v := Latest(s, own, hold, a);\n      if v == null { return IOERR, null; }", "      var v: Blk? := null;\n      if v == null { return IOERR, null; }", "*Txn.ReadInode"),
+    ("commit", "sound: a commit fails when it has read a block", "        if b == null { return IOERR, 0; }", "        return IOERR, 0;", "*.AppendAll"),
+    ("commit", "sound: a commit fails for a block that it does not need", "ensures !ok ==> t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)", "ensures !ok ==> t.s.j.home <= miss < t.s.j.sz", "*.Point"),
 ]
