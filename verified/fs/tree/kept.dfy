@@ -11,12 +11,12 @@ module KeptFiles {
 
   // file i, kept, has one link more, and is followed by inode `next` on the list
   predicate CanKeep(m: Meta) { Alive(m) && m.ty != 2 && !IsKept(m) && m.nlink < 0x7fff_ffff && m.flags < 0xffff_fffe }
-  function KeptMeta(m: Meta, next: uint64): Meta
+  function KeptMeta(m: Meta, next: uint64, s: uint64, ns: uint32): Meta
     requires CanKeep(m)
-  { WithNlink(WithParent(WithList(m, m.flags + 2, m.next), next), m.nlink + 1) }
-  function Keeping(ms: Metas, i: uint64): Metas
+  { Relinked(WithParent(WithList(m, m.flags + 2, m.next), next), m.nlink + 1, s, ns) }
+  function Keeping(ms: Metas, i: uint64, s: uint64, ns: uint32): Metas
     requires i in ms && 2 in ms && CanKeep(ms[i])
-  { ms[i := KeptMeta(ms[i], ms[2].parent)][2 := WithParent(ms[2], i)] }
+  { ms[i := KeptMeta(ms[i], ms[2].parent, s, ns)][2 := WithParent(ms[2], i)] }
 
   // i comes to the head of the list
   lemma Pushed(geo: Geo, ms: Metas, ms': Metas, q: seq<uint64>, i: uint64)
@@ -39,12 +39,12 @@ module KeptFiles {
   }
 
   // a file is put at the head of the list
-  lemma KeepOk(geo: Geo, ms: Metas, dirs: Dirs, i: uint64)
+  lemma KeepOk(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && i in ms && 2 in ms && CanKeep(ms[i])
-    ensures TreeOk(geo, Keeping(ms, i), dirs)
+    ensures TreeOk(geo, Keeping(ms, i, s, ns), dirs)
   {
     var w := Elim(geo, ms, dirs);
-    var ms', q := Keeping(ms, i), [i] + w.q;
+    var ms', q := Keeping(ms, i, s, ns), [i] + w.q;
     assert Fits(i, ms[i]) && Fits(2, ms[2]) && i !in dirs;
     assert ms'[i].flags as int == ms[i].flags as int + 2;
     assert IsKept(ms'[i]) && (OnList(ms'[i]) <==> OnList(ms[i])) && Count(i, ms'[i]) == Count(i, ms[i]);
