@@ -19,7 +19,7 @@
 //	inodes       each inode against its bit and its type, and its block tree:
 //	             bounds, blocks used twice, blocks beyond the file's end
 //	directories  where each entry lies, its name, what it names, duplicates, counts
-//	links        link counts, parents, unreachable files, the orphan list
+//	links        link counts, parents, unreachable files, the orphan list, kept files
 //	blocks       the block bitmap, both ways
 //	data         if asked for: the contents of all blocks in use, against their codes
 //	names        the paths of the files that are hit
@@ -95,6 +95,7 @@ type Report struct {
 	Directories uint64
 	Entries     uint64 // of all directories
 	Orphans     uint64 // files that wait for their space to be given back
+	Kept        uint64 // files that a mount had open, and that go when the volume is opened, unless they have a name
 	Blocks      uint64 // data and indirect blocks in use
 	DataBlocks  uint64 // blocks in the data region
 	DataChecked uint64 // blocks whose contents were looked at because of Options.Data
@@ -154,6 +155,7 @@ type checker struct {
 	treesLost bool // some files' blocks are not known
 	dirsLost  bool // some directories' entries are not known
 	listLost  bool // the orphan list has no known end
+	keptLost  bool // nor has the list of kept files
 	unnamed   uint64
 	unlisted  uint64
 

@@ -188,6 +188,9 @@ func (p *Dumper) Inode(w io.Writer, ino uint64) error {
 	if n.ty == typeDir {
 		fmt.Fprintf(w, "parent      %d\nentries     %d\n", n.parent, n.nent)
 	}
+	if n.ty != typeDir && n.parent != 0 {
+		fmt.Fprintf(w, "parent      %d (list of kept files)\n", n.parent)
+	}
 	if n.flags != 0 {
 		fmt.Fprintf(w, "flags       %#x\n", n.flags)
 	}

@@ -20,7 +20,8 @@ const (
 	typeOrphans = 8 // inode 2 only
 
 	flagOrphan = 1 // on the orphan list
-	flagsKnown = flagOrphan
+	flagKept   = 2 // on the list of kept files, which `parent` links
+	flagsKnown = flagOrphan | flagKept
 
 	rootIno    = 1
 	orphansIno = 2
@@ -201,7 +202,7 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 		wrong("the root has type %d, not that of a directory", n.ty)
 	case ino == orphansIno && n.ty != typeOrphans:
 		wrong("the head of the orphan list has type %d", n.ty)
-	case ino == orphansIno && (n.nlink != 0 || n.flags&flagOrphan != 0):
+	case ino == orphansIno && (n.nlink != 0 || n.flags&flagsKnown != 0):
 		wrong("the head of the orphan list has link count %d and flags %#x", n.nlink, n.flags)
 	case ino > orphansIno && n.ty > typeLast:
 		wrong("type %d does not exist", n.ty)
@@ -262,7 +263,10 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	if n.ty != typeDir && n.nent != 0 {
 		wrong("%d directory entries in a file of type %d", n.nent, n.ty)
 	}
-	if n.ty != typeDir && n.parent != 0 {
+	if n.flags&flagKept != 0 && ino != orphansIno && (n.nlink == 0 || n.ty == typeDir) {
+		wrong("a file of type %d with link count %d is marked as kept open", n.ty, n.nlink)
+	}
+	if n.ty != typeDir && n.parent != 0 && n.flags&flagKept == 0 && ino != orphansIno {
 		wrong("parent %d of a file of type %d", n.parent, n.ty)
 	}
 	if n.ty != typeReg && n.verf != 0 {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"math/bits"
 
 	"tansy/disk"
@@ -9,7 +10,7 @@ import (
 // links is the pass that compares link counts with the entries found, and looks
 // for what cannot be reached.
 func (c *checker) links() error {
-	if err := c.orphans(); err != nil {
+	if err := errors.Join(c.follow(c.orphans()), c.follow(c.kept())); err != nil {
 		return err
 	}
 	done := uint64(0)
@@ -25,52 +26,72 @@ func (c *checker) links() error {
 		c.note("%d files that have fewer names than links, because directories, or inodes that may be directories, are damaged or cannot be read", c.unnamed)
 	}
 	if c.unlisted > 0 {
-		c.note("%d files that should be on the orphan list, because it cannot be followed to its end", c.unlisted)
+		c.note("%d files that should be on the orphan list, or that of kept files, because it cannot be followed to its end", c.unlisted)
 	}
 	return err
 }
 
-// orphans follows the orphan list.
-func (c *checker) orphans() error {
+// A list is one of those that inode 2 heads.
+type list struct {
+	name  string
+	mark  string // what its members are marked as
+	next  func(n *inode) uint64
+	flag  uint8
+	state uint8
+	lost  *bool
+	count *uint64
+}
+
+// orphans and kept are these lists.
+func (c *checker) orphans() *list {
+	return &list{"orphan list", "so", func(n *inode) uint64 { return n.next }, flagOrphan, stateListed, &c.listLost, &c.rep.Orphans}
+}
+
+func (c *checker) kept() *list {
+	return &list{"list of kept files", "as kept", func(n *inode) uint64 { return n.parent }, flagKept, stateKept, &c.keptLost, &c.rep.Kept}
+}
+
+// follow marks what is on a list.
+func (c *checker) follow(l *list) error {
 	head, err := c.readInode(orphansIno)
 	if asLost(err) != nil {
-		c.listLost = true
+		*l.lost = true
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	before, at := uint64(orphansIno), head.next
+	before, at := uint64(orphansIno), l.next(&head)
 	for at != 0 {
 		r := c.tab.get(at)
 		if c.inodeLost(at) {
-			c.listLost = true
+			*l.lost = true
 			return nil
 		}
 		if at <= orphansIno || r == nil {
-			c.listLost = true
-			c.problem(before, 0, "the orphan list goes on to inode %d, which is not in use", at)
+			*l.lost = true
+			c.problem(before, 0, "the %s goes on to inode %d, which is not in use", l.name, at)
 			return nil
 		}
-		if r.state&stateListed != 0 {
-			c.listLost = true
-			c.problem(before, 0, "the orphan list goes back to inode %d: it has no end", at)
+		if r.state&l.state != 0 {
+			*l.lost = true
+			c.problem(before, 0, "the %s goes back to inode %d: it has no end", l.name, at)
 			return nil
 		}
-		r.state |= stateListed
-		c.rep.Orphans++
-		if r.flags&flagOrphan == 0 {
-			c.problem(at, 0, "the file is on the orphan list, but not marked so")
+		r.state |= l.state
+		*l.count++
+		if r.flags&l.flag == 0 {
+			c.problem(at, 0, "the file is on the %s, but not marked %s", l.name, l.mark)
 		}
 		n, err := c.readInode(at)
 		if asLost(err) != nil {
-			c.listLost = true
+			*l.lost = true
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		before, at = at, n.next
+		before, at = at, l.next(&n)
 	}
 	return nil
 }
@@ -86,7 +107,18 @@ func (c *checker) link(ino uint64, r *record) {
 			c.problem(ino, 0, "the file is marked to be on the orphan list, but is not")
 		}
 	}
-	if r.refs == 0 && ino != rootIno && !(r.nlink == 0 && listed) {
+	kept := uint32(0) // links that are no names
+	switch {
+	case r.flags&flagKept == 0:
+	case r.state&stateKept != 0:
+		kept = 1
+	case c.keptLost:
+		c.unlisted++
+		kept = 1
+	default:
+		c.problem(ino, 0, "the file is marked as kept, but is not on the list of kept files")
+	}
+	if r.refs == 0 && ino != rootIno && !(r.nlink == 0 && listed) && !(r.nlink == 1 && kept == 1) {
 		if c.dirsLost && r.nlink != 0 {
 			c.unnamed++
 			return
@@ -95,9 +127,12 @@ func (c *checker) link(ino uint64, r *record) {
 		return
 	}
 	if r.ty != typeDir {
-		if r.nlink > r.refs && c.dirsLost {
+		switch want := r.refs + kept; {
+		case r.nlink > want && c.dirsLost:
 			c.unnamed++
-		} else if r.nlink != r.refs {
+		case r.nlink != want && kept == 1:
+			c.problem(ino, 0, "the link count is %d, but %d entries name the file, which is kept", r.nlink, r.refs)
+		case r.nlink != want:
 			c.problem(ino, 0, "the link count is %d, but %d entries name the file", r.nlink, r.refs)
 		}
 		return

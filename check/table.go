@@ -13,6 +13,7 @@ const (
 	stateTree     = 1 << iota // its block tree is damaged: not read again
 	statePart                 // a directory of which not all entries are known
 	stateListed               // on the orphan list, when it was walked
+	stateKept                 // on the list of kept files, when it was walked
 	stateReached              // a directory that leads to the root
 	stateClimbing             // a directory on the path being climbed
 )

@@ -58,6 +58,7 @@ type volume struct {
 	scrub    *scrubber
 
 	replies *replies
+	kept    keptOrder
 
 	freeStep uint64 // the constant, less in tests
 }

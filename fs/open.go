@@ -84,6 +84,9 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		close(v.trim.done)
 	}
 	v.free = v.startFreer()
+	if !o.ReadOnly {
+		v.clearKept()
+	}
 	v.dmg.start(v)
 	v.scrub.start()
 	return v, nil

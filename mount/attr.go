@@ -46,13 +46,12 @@ var typeBits = map[fs.Type]uint32{
 	fs.Symlink: unix.S_IFLNK, fs.Socket: unix.S_IFSOCK, fs.FIFO: unix.S_IFIFO,
 }
 
-// attr fills in the attributes of a file as programs see them: without the name that it is hidden by, and the root
-// without the folder of hidden files.
+// attr fills in the attributes of a file as programs see them: that it is kept is no link to them.
 //
 // The kernel's seconds are signed. One before 1970 comes as a large number, is kept, and goes back as it came.
 func (f *fileSystem) attr(a *fs.Attr, out *fuse.Attr) {
 	nlink := a.Nlink
-	if _, hidden := f.nodes.isOpen(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen})); hidden != "" || a.Ino == f.root.Ino && f.hidden.made() {
+	if _, kept := f.nodes.isOpen(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen})); kept && nlink > 0 {
 		nlink--
 	}
 	*out = fuse.Attr{

@@ -59,10 +59,8 @@ func (f *fileSystem) list(in *fuse.ReadIn, size func(int) int, add func(*fs.Entr
 		for i := range l.Entries {
 			e := &l.Entries[i]
 			cookie = e.Cookie
-			if !f.isHidden(in.NodeId, string(e.Name)) {
-				add(e, fuse.DirEntry{Name: string(e.Name), Ino: e.Ino, Off: e.Cookie, Mode: typeBits[e.Attr.Type]})
-				added = true
-			}
+			add(e, fuse.DirEntry{Name: string(e.Name), Ino: e.Ino, Off: e.Cookie, Mode: typeBits[e.Attr.Type]})
+			added = true
 		}
 		if l.EOF { // else an empty page would mean that
 			break

@@ -31,6 +31,8 @@ type Volume interface {
 	Allocate(c *fs.Cred, h fs.Handle, off, n uint64) error
 	PunchHole(c *fs.Cred, h fs.Handle, off, n uint64) error
 	ZeroRange(c *fs.Cred, h fs.Handle, off, n uint64) error
+
+	keeper
 }
 
 // Options say how to mount.
@@ -69,7 +71,6 @@ type fileSystem struct {
 	root      fs.Handle
 	stability fs.Stability
 	nodes     *nodes
-	hidden    *hiding
 	log       *slog.Logger
 
 	// What the kernel may keep of what it is told.
@@ -186,9 +187,10 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 		f.keepNames, f.keepAttrs, f.openFlags = entryTimeout, attrTimeout, fuse.FOPEN_KEEP_CACHE
 	}
 	f.nodes = newNodes(f.root)
-	var err error
-	f.hidden, err = newHiding(v, o.ReadOnly, o.Log)
-	return f, err
+	if o.ReadOnly {
+		return f, nil
+	}
+	return f, removeOldFolder(v, o.Log)
 }
 
 // usable says what is wrong with a directory as a place to mount on, and with FUSE on this machine.

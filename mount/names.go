@@ -12,9 +12,9 @@ import (
 // superuser is in whose name the volume is asked: the kernel has checked the permissions.
 var superuser = &fs.Cred{}
 
-// isHidden tells whether a name is that of the folder of hidden files, which programs may not have.
-func (f *fileSystem) isHidden(dir uint64, name string) bool {
-	return dir == f.root.Ino && name == hiddenFolder
+// isReserved tells whether a name is one that programs may not give (folder.go).
+func (f *fileSystem) isReserved(dir uint64, name string) bool {
+	return dir == f.root.Ino && name == oldFolder
 }
 
 // Lookup implements fuse.RawFileSystem. The kernel also keeps that there is no such name.
@@ -24,7 +24,7 @@ func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, o
 		return status(err)
 	}
 	n, err := f.volume.Lookup(superuser, dir, []byte(name))
-	if err == fs.ErrNoEnt || err == nil && f.isHidden(in.NodeId, name) {
+	if err == fs.ErrNoEnt {
 		out.SetEntryTimeout(f.keepNames)
 		return fuse.OK
 	}
@@ -48,7 +48,7 @@ const privileged = unix.S_ISUID | unix.S_ISGID
 // create makes a file of the caller in directory in.NodeId, by a procedure that is told in whose name, and with which
 // attributes. The group is the caller's, or that of a directory with setgid.
 func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)) (fs.Node, error) {
-	if f.isHidden(in.NodeId, name) {
+	if f.isReserved(in.NodeId, name) {
 		return fs.Node{}, fs.ErrAcces
 	}
 	dir, err := f.nodes.handle(in.NodeId)
@@ -137,27 +137,14 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	return fuse.OK
 }
 
-// Tmpfile implements fuse.RawFileSystem: a new file without a name, opened (O_TMPFILE). It is hidden from the start.
+// Tmpfile implements fuse.RawFileSystem: a new file without a name, opened (O_TMPFILE). The volume keeps it from the start.
 func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
-	if !f.hidden.made() {
-		return status(fs.ErrNoSpc)
-	}
-	hidden := f.hidden.name()
-	n, err := f.create(&in.InHeader, "", in.Mode, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
-		d, err := f.volume.Getattr(dir)
-		if err != nil {
-			return fs.Node{}, err
-		}
-		if d.Mode&unix.S_ISGID != 0 {
-			c.GID = d.GID
-		}
-		return f.volume.Create(c, f.hidden.folder, []byte(hidden), fs.Guarded, s, 0)
-	})
+	n, err := f.create(&in.InHeader, "", in.Mode, f.volume.Tmpfile)
 	if err != nil {
 		return status(err)
 	}
 	f.nodes.learn(n.Handle)
-	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens, x.hidden = 1, hidden })
+	f.nodes.with(nodeID(n.Handle), func(x *node) { x.opens, x.kept = 1, true })
 	f.entry(n.Handle, &n.Attr, &out.EntryOut)
 	f.nodes.forget(nodeID(n.Handle), 1) // it was learnt twice
 	out.OpenFlags = f.openFlags
@@ -166,7 +153,7 @@ func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.Cre
 
 // Link implements fuse.RawFileSystem.
 func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	if f.isHidden(in.NodeId, name) {
+	if f.isReserved(in.NodeId, name) {
 		return status(fs.ErrAcces)
 	}
 	file, err := f.nodes.handle(in.Oldnodeid)
@@ -188,26 +175,30 @@ func (f *fileSystem) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *
 
 // Unlink implements fuse.RawFileSystem.
 func (f *fileSystem) Unlink(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
-	return f.take(in, name, f.volume.Remove)
-}
-
-// Rmdir implements fuse.RawFileSystem.
-func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
-	return f.take(in, name, f.volume.Rmdir)
-}
-
-func (f *fileSystem) take(in *fuse.InHeader, name string, by func(*fs.Cred, fs.Handle, []byte) (fs.WCC, error)) fuse.Status {
-	if f.isHidden(in.NodeId, name) {
-		return status(fs.ErrNoEnt)
-	}
 	dir, err := f.nodes.handle(in.NodeId)
 	if err != nil {
 		return status(err)
 	}
-	return status(f.losing(dir, []byte(name), false, func() error {
-		_, err := by(superuser, dir, []byte(name))
+	return status(f.losing(dir, []byte(name), func() error {
+		_, err := f.volume.Remove(superuser, dir, []byte(name))
+		return err
+	}, func(open fs.Handle) error {
+		_, err := f.volume.RemoveOpen(superuser, dir, []byte(name), open)
 		return err
 	}))
+}
+
+// Rmdir implements fuse.RawFileSystem.
+func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
+	dir, err := f.nodes.handle(in.NodeId)
+	if err != nil {
+		return status(err)
+	}
+	remove := func() error {
+		_, err := f.volume.Rmdir(superuser, dir, []byte(name))
+		return err
+	}
+	return status(f.losing(dir, []byte(name), remove, func(fs.Handle) error { return remove() })) // which takes no file away
 }
 
 // Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first
@@ -216,10 +207,7 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 	if in.Flags&^unix.RENAME_NOREPLACE != 0 {
 		return fuse.EINVAL
 	}
-	if f.isHidden(in.NodeId, name) {
-		return status(fs.ErrNoEnt)
-	}
-	if f.isHidden(in.Newdir, newName) {
+	if f.isReserved(in.Newdir, newName) {
 		return status(fs.ErrAcces)
 	}
 	from, err := f.nodes.handle(in.NodeId)
@@ -238,8 +226,11 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 			return status(err)
 		}
 	}
-	return status(f.losing(to, []byte(newName), false, func() error {
+	return status(f.losing(to, []byte(newName), func() error {
 		_, _, err := f.volume.Rename(superuser, from, []byte(name), to, []byte(newName))
+		return err
+	}, func(open fs.Handle) error {
+		_, _, err := f.volume.RenameOpen(superuser, from, []byte(name), to, []byte(newName), open)
 		return err
 	}))
 }

@@ -14,7 +14,7 @@ type node struct {
 	handle  fs.Handle
 	lookups uint64 // times that the kernel was told of it and has not forgotten
 	opens   int
-	hidden  string   // the name that it lives by while it is open without one of its own; see hidden.go
+	kept    bool     // by the volume, while it is open: see kept.go
 	gone    *fs.Attr // what it was when it was removed, which the kernel may still ask for
 }
 
@@ -117,10 +117,10 @@ func (n *nodes) open(id uint64) (err error) {
 	return err
 }
 
-// isOpen tells whether somebody has the file open, and the name that it is hidden by.
-func (n *nodes) isOpen(id uint64) (open bool, hidden string) {
-	n.with(id, func(x *node) { open, hidden = x.opens > 0, x.hidden })
-	return open, hidden
+// isOpen tells whether somebody has the file open, and whether the volume keeps it.
+func (n *nodes) isOpen(id uint64) (open, kept bool) {
+	n.with(id, func(x *node) { open, kept = x.opens > 0, x.kept })
+	return open, kept
 }
 
 // gone is what a removed file was, or nil.
@@ -132,5 +132,5 @@ func (n *nodes) gone(id uint64) (a *fs.Attr) {
 // setGone notes that a file was removed, which had these attributes.
 func (n *nodes) setGone(a fs.Attr) {
 	a.Nlink = 0
-	n.with(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen}), func(x *node) { x.gone, x.hidden = &a, "" })
+	n.with(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen}), func(x *node) { x.gone, x.kept = &a, false })
 }

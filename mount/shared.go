@@ -118,16 +118,12 @@ func (b beside) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow,
 // accessDelete is the right of ACCESS to take names out of a directory.
 const accessDelete = 0x10
 
-// losing is that of the mount, for a caller who may do it: of one who may not, nothing should be seen. A removal
-// needs no room, so if there is none to keep the file, who has it open gets ESTALE.
+// losing is that of the mount, for a caller who may do it: of one who may not, nothing should be seen.
 func (b beside) losing(c *fs.Cred, dir fs.Handle, name []byte, take func() error) error {
-	if b.mount.isHidden(nodeID(dir), string(name)) {
-		return fs.ErrAcces
-	}
 	if granted, _, err := b.Access(c, dir, accessDelete); err != nil || granted == 0 {
 		return take() // which says why not
 	}
-	return b.mount.losing(dir, name, true, take)
+	return b.mount.losing(dir, name, take, b.mount.keeping(take))
 }
 
 // Remove implements fs.FileSystem.
@@ -150,9 +146,6 @@ func (b beside) Rmdir(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err err
 
 // Rename implements fs.FileSystem.
 func (b beside) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fw, tw fs.WCC, err error) {
-	if b.mount.isHidden(nodeID(from), string(fromName)) {
-		return fw, tw, fs.ErrAcces
-	}
 	err = b.losing(c, to, toName, func() (err error) {
 		fw, tw, err = b.FileSystem.Rename(c, from, fromName, to, toName)
 		return err

@@ -78,7 +78,7 @@ func (r *round) oneInode(ino uint64) {
 		r.fix64(ino, fGen, 1, "generation 0 becomes 1")
 	}
 	r.fix32(ino, fMode, n.w(fMode)&0o7777, "mode bits beyond the permissions are cleared")
-	r.fix32(ino, fFlags, n.w(fFlags)&flagOrphan, "unknown flags are cleared")
+	r.fix32(ino, fFlags, n.w(fFlags)&(flagOrphan|flagKept), "unknown flags are cleared")
 	r.fix32(ino, fPadding, 0, "unused bytes become zeros")
 	for off := fNanos; off < fPadding; off += 4 {
 		if n.w(off) >= 1e9 {
@@ -93,7 +93,9 @@ func (r *round) oneInode(ino uint64) {
 		r.fix64(ino, fVerf, 0, "the verifier of what is no regular file is cleared")
 	}
 	if ty != typeDir {
-		r.fix64(ino, fParent, 0, "the parent of what is no directory is cleared")
+		if n.w(fFlags)&flagKept == 0 && ino != orphansIno {
+			r.fix64(ino, fParent, 0, "the parent of what is no directory is cleared")
+		}
 		r.fix64(ino, fNent, 0, "the entries of what is no directory are cleared")
 	}
 	// what lies behind the end that is then too low raises it again

@@ -19,10 +19,13 @@ func (r *round) links() {
 			r.fix64(ino, fNent, n.nent, "the count of entries becomes what there is")
 		}
 		want := n.refs
+		kept := f.w(fFlags)&flagKept != 0
 		if n.ty == typeDir {
 			want = n.subdirs + 2
+		} else if kept {
+			want++
 		}
-		if n.refs == 0 && ino != rootIno {
+		if n.refs == 0 && ino != rootIno && !kept {
 			if nlink == 0 && f.q(fSize) == 0 && n.nent == 0 {
 				continue // removed
 			}
@@ -36,6 +39,44 @@ func (r *round) links() {
 			continue
 		}
 		r.fix32(ino, fNlink, want, "the count of links becomes the number of names")
+	}
+}
+
+// kept follows the list of files that a mount kept open. If it is not as it should be none of them is kept any more: those without
+// a name come to lost+found.
+func (r *round) kept() {
+	v := r.v
+	on := map[uint64]bool{}
+	may := func(ino uint64) bool {
+		n := r.nodes[ino]
+		return ino > orphansIno && n != nil && n.ty != typeDir && v.inode(ino).w(fFlags)&flagKept != 0
+	}
+	sound := true
+	for at := v.inode(orphansIno).q(fParent); at != 0; at = v.inode(at).q(fParent) {
+		if r.inodeLost(at) {
+			return // it cannot be followed: left alone
+		}
+		if sound = may(at) && !on[at]; !sound {
+			break
+		}
+		on[at] = true
+	}
+	for ino := range r.nodes {
+		if v.inode(ino).w(fFlags)&flagKept != 0 && !on[ino] {
+			sound = false
+		}
+	}
+	if sound {
+		return
+	}
+	for _, ino := range slices.Sorted(maps.Keys(r.nodes)) {
+		flags := v.inode(ino).w(fFlags)
+		if flags&flagKept != 0 {
+			r.fix32(ino, fFlags, flags&^flagKept, "the file is not kept open any more")
+		}
+		if n := r.nodes[ino]; n.ty != typeDir {
+			r.fix64(ino, fParent, 0, "the file is not on the list of kept files any more")
+		}
 	}
 }
 
@@ -81,7 +122,7 @@ func (r *round) orphans() {
 	}
 	next := uint64(0)
 	for _, ino := range slices.Backward(members) {
-		r.fix32(ino, fFlags, flagOrphan, "the file is put on the orphan list")
+		r.fix32(ino, fFlags, v.inode(ino).w(fFlags)|flagOrphan, "the file is put on the orphan list")
 		v.set64(ino, fNext, next)
 		next = ino
 	}
@@ -90,7 +131,7 @@ func (r *round) orphans() {
 	}
 	for ino := range r.nodes {
 		if ino > orphansIno && !slices.Contains(members, ino) {
-			r.fix32(ino, fFlags, 0, "the file is taken off the orphan list")
+			r.fix32(ino, fFlags, v.inode(ino).w(fFlags)&^flagOrphan, "the file is taken off the orphan list")
 			r.fix64(ino, fNext, 0, "the file is taken off the orphan list")
 		}
 	}

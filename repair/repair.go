@@ -241,6 +241,7 @@ func (r *run) round() (again bool, err error) {
 	x.trees()
 	x.directories()
 	x.parents()
+	x.kept()
 	x.links()
 	x.orphans()
 	if err := x.bitmaps(); err != nil {

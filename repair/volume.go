@@ -26,6 +26,7 @@ const (
 	typeLast, typeOrphans                        = 7, 8                          //
 	rootIno, orphansIno                          = uint64(1), uint64(2)          //
 	flagOrphan                                   = 1                             //
+	flagKept                                     = 2                             //
 	maxSize, maxSymlink                          = uint64(1) << 39, uint64(4095) // bytes
 	slots, directSlots, fanout                   = 15, 12, disk.BlockSize / 8
 )

@@ -50,6 +50,7 @@ type (
 	Underway struct{} // wait: an earlier call of the same client, which is the same call
 	Streams  struct{} // places for large unstable WRITEs
 	Freeing  struct{} // a step of the freer
+	Kept     struct{} // which kept file precedes which
 	Replies  struct{} // the table of calls that were done
 	Idle     struct{} // wait: the logger and the installer, for something to do
 	Durable  struct{} // wait: the group of a commit is on the device

@@ -16,7 +16,7 @@ const On = true
 // order is that of the classes: see lockorder.go.
 var order = []any{
 	Sources{}, Share{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{}, Around{}, HostNames{},
-	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Streams{}, Freeing{}, Replies{}, Idle{},
+	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Streams{}, Freeing{}, Kept{}, Replies{}, Idle{},
 	Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
 	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Notes{}, Damage{},
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,10 +130,7 @@ func TestOpenWithoutName(t *testing.T) {
 	}
 	must(t, unix.Close(fd))
 
-	// The folder where they live is not there for programs.
-	if _, err := os.Lstat(p(".tansy-open")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	// Earlier mounts had a folder for them; nobody else may have one of that name.
 	if err := os.Mkdir(p(".tansy-open"), 0o755); !errors.Is(err, fs.ErrPermission) {
 		t.Error(err)
 	}
@@ -153,7 +151,7 @@ func TestOpenWithoutName(t *testing.T) {
 		must(t, f.Close())
 	}
 	m.Unmount(t, bin, image)
-	if out := mounttest.Run(t, bin, "dump", image, "dir", "1"); !containsAll(out, ".tansy-open", "named", "replaced") {
+	if out := mounttest.Run(t, bin, "dump", image, "dir", "1"); strings.Contains(out, ".tansy-open") || !containsAll(out, "named", "replaced") {
 		t.Errorf("the root directory:\n%s", out)
 	}
 }
@@ -180,14 +178,16 @@ func TestCrashWithOpenFiles(t *testing.T) {
 	}
 	m.Kill()
 	must(t, unix.Unmount(m.Dir, unix.MNT_DETACH))
-	mounttest.Run(t, bin, "check", image, "--data")
+	if out := mounttest.Run(t, bin, "check", image, "--data"); !containsAll(out, "100 files that a mount had open") {
+		t.Errorf("kept files are not counted:\n%s", out)
+	}
 	m = mounttest.New(t, bin, image)
 	m.Unmount(t, bin, image)
 	if want := "count=100"; !containsAll(m.Log.String(), want) {
 		t.Errorf("no %q in\n%s", want, &m.Log)
 	}
-	if out := mounttest.Run(t, bin, "check", image); !containsAll(out, "3 inodes, 2 directories with 1 entries") {
-		t.Errorf("more is left than the folder:\n%s", out)
+	if out := mounttest.Run(t, bin, "check", image); !containsAll(out, "2 inodes, 1 directories with 0 entries") {
+		t.Errorf("something is left:\n%s", out)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestRemoveOpenOnFullVolume(t *testing.T) {
 	image := mounttest.Volume(t, bin, "16M")
 	m := mounttest.New(t, bin, image)
 	var open []*os.File
-	for i := range 50 {
+	for i := range 500 {
 		open = append(open, openWith(t, filepath.Join(m.Dir, fmt.Sprint("f", i)), "data"))
 	}
 	f, err := os.Create(filepath.Join(m.Dir, "big"))

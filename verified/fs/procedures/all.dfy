@@ -9,6 +9,7 @@ include "volume.dfy"
 include "trimming.dfy"
 include "renewing.dfy"
 include "local.dfy"
+include "kept.dfy"
 include "squash.dfy"
 include "once.dfy"
 // All procedures of the file system.

@@ -165,7 +165,7 @@ module CreateOps {
     requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 && dino in dirs && name !in dirs[dino] && N.Proper(name)
     requires dino in files && |files[dino]| == ms[dino].size as int
     requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[ino].gen + 1 && ino != dino
-    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && 1 <= m.ty <= 7 && (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
+    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && 1 <= m.ty <= 7 && (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
     requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] && Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
     requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]] && dino in d.fs.held && d.fs.held == held[ino := h][dino := d.fs.held[dino]]
     requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]

@@ -48,11 +48,7 @@ module Soundness {
   {
     var f := A.Abs(g, ms, files, held, dirs, ats);
     var w := T.Elim(g, ms, dirs);
-    forall i: uint64
-      ensures (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i)) && (i in f.gens <==> i in ms && OkIno(g, i))
-    { A.At(g, ms, files, held, dirs, ats, i); }
-    forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
-    { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
+    SeenAbs(g, ms, files, held, dirs, ats);
     Shape(g, ms, files, held, dirs, ats, f, w);
     Numbers(g, ms, files, held, dirs, ats, f, w);
     Insides(g, ms, files, held, dirs, ats, f);
@@ -64,6 +60,17 @@ module Soundness {
     (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} :: (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i))) &&
     (forall i: uint64 {:trigger i in f.gens} :: i in f.gens <==> i in ms && OkIno(g, i)) &&
     (forall i: uint64 {:trigger N.IsDir(f, i)} {:trigger i in dirs} :: N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i))
+  }
+  lemma SeenAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
+    requires T.Locals(g, ms, dirs)
+    ensures Seen(g, ms, files, held, dirs, ats, A.Abs(g, ms, files, held, dirs, ats))
+  {
+    var f := A.Abs(g, ms, files, held, dirs, ats);
+    forall i: uint64
+      ensures (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i)) && (i in f.gens <==> i in ms && OkIno(g, i))
+    { A.At(g, ms, files, held, dirs, ats, i); }
+    forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
+    { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
   }
   lemma Shape(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
@@ -95,23 +102,40 @@ module Soundness {
       Pairs(s - {l}, p - {x});
     }
   }
+  lemma NamesOf(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit, i: uint64)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
+    ensures |N.Names(f, i)| == |T.Of(w.names, i)|
+  {
+    var p, s := N.Names(f, i), T.Of(w.names, i);
+    forall d: uint64, n: N.Name ensures (d, n) in p <==> T.Link(d, n) in s
+    {
+      if (d, n) in p { assert N.IsDir(f, d); assert T.Has(dirs, d, n); }
+      if T.Link(d, n) in s { assert T.Has(dirs, d, n); assert A.Shown(g, ms, d) by { assert OkIno(g, d); assert T.Fits(d, ms[d]); } assert N.IsDir(f, d); }
+    }
+    Pairs(s, p);
+  }
+  // A kept file is one that has the bit.
+  lemma KeptIs(d: F.DirFs, i: uint64)
+    requires Op.Sound(d)
+    ensures N.Kept(Op.AbsOf(d), i) <==> A.Shown(d.fs.geo, d.fs.metas, i) && T.IsKept(d.fs.metas[i])
+  {
+    var g, ms, dirs := d.fs.geo, d.fs.metas, d.dirs;
+    var w := T.Elim(g, ms, dirs);
+    SeenAbs(g, ms, d.fs.files, d.fs.held, dirs, d.ats);
+    NamesOf(g, ms, d.fs.files, d.fs.held, dirs, d.ats, Op.AbsOf(d), w, i);
+    if A.Shown(g, ms, i) { assert OkIno(g, i); assert T.Fits(i, ms[i]); assert N.IsDir(Op.AbsOf(d), i) <==> i in dirs; }
+  }
   lemma Numbers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
     ensures N.Counts(f)
   {
     forall i: uint64 | i in f.nodes
       ensures if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |N.SubDirs(f, i)| && (i == 1 || |N.Names(f, i)| == 1)
-        else f.nodes[i].attr.nlink as int == |N.Names(f, i)| > 0
+        else f.nodes[i].attr.nlink as int == |N.Names(f, i)| > 0 || N.Kept(f, i)
     {
       assert A.Shown(g, ms, i) && OkIno(g, i);
       assert T.Fits(i, ms[i]);
-      var p, s := N.Names(f, i), T.Of(w.names, i);
-      forall d: uint64, n: N.Name ensures (d, n) in p <==> T.Link(d, n) in s
-      {
-        if (d, n) in p { assert N.IsDir(f, d); assert T.Has(dirs, d, n); }
-        if T.Link(d, n) in s { assert T.Has(dirs, d, n); assert A.Shown(g, ms, d) by { assert OkIno(g, d); assert T.Fits(d, ms[d]); } assert N.IsDir(f, d); }
-      }
-      Pairs(s, p);
+      NamesOf(g, ms, files, held, dirs, ats, f, w, i);
       assert N.IsDir(f, i) <==> i in dirs;
       if i in dirs {
         var a, b := N.SubDirs(f, i), T.Sub(w.subs, i);

@@ -57,7 +57,7 @@ module Creation {
     returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, ats': Ats)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(g, i) && 2 < i && i in ms && ms[i].ty == 0 && ms[i].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[i].gen + 1
-    requires Fits(i, m) && !OnList(m) && m.ty != 0 && (if m.ty == 2 then m.nlink == 2 && m.parent == d else m.nlink == 1)
+    requires Fits(i, m) && !OnList(m) && !IsKept(m) && m.ty != 0 && (if m.ty == 2 then m.nlink == 2 && m.parent == d else m.nlink == 1)
     requires Entered(ms[d], dm, m.ty == 2, s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(ats, d) :: x in at && at[x] == PlacesAt(ats, d)[x]
     ensures ms' == ms[i := m][d := dm] && files' == files[i := b][d := df] && held' == held[i := h][d := dh]

@@ -1,5 +1,5 @@
 // THE SPECIFICATION of what a local mount has beside the procedures of NFS: looking for holes, room set aside, and holes made
-// (lseek(2) with SEEK_DATA and SEEK_HOLE; fallocate(2)).
+// (lseek(2) with SEEK_DATA and SEEK_HOLE; fallocate(2)); and files that stay while they are open, whatever becomes of their names.
 //
 // It continues nfs3.s.dfy, and reads as that does. The kernel asks for ranges of any length; each call here is one step, one
 // transaction of bounded size, and is made again for the rest: AllocateOk for the next bytes, PunchOk for the blocks below `at`, SeekOk from `at`.
@@ -11,7 +11,7 @@
 // points left it, not earlier than the last that somebody was told of.)
 include "nfs3.s.dfy"
 module NfsLocal {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsMake import opened NfsUnlink import opened NfsRename
   // SEEK_DATA, SEEK_HOLE: the first byte from off on whose block the file has, or (hole) has not. What lies from `at` on is
   // so, if found; else it was looked at up to there, and when that is the end, there are no more data. The end of the file is a hole.
   predicate SeekOk(f: FS, c: Caller, h: Handle, off: uint64, hole: bool, at: uint64, found: bool)
@@ -80,5 +80,57 @@ module NfsLocal {
     HandleErr(pre, h, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino];
       (st == NFS3ERR_INVAL && (!n.body.File? || hi <= lo)) || (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)))
+  }
+
+  // ---- open files ----
+  // NFS knows no OPEN: REMOVE, or RENAME over it, takes a file away with its last name. unlink(2) and rename(2) leave one that somebody has
+  // open until it is closed for the last time. A mount has the volume keep such a file (Kept in nfs3.s.dfy): that counts as one link of it. So
+  // it stays when its names go, with its contents, attributes, and handle, and may get a name again (LINK). To keep it, and to take the
+  // name away, is one transaction: no crash finds it without either.
+  function Keeping(f: FS, i: uint64, now: Time): FS
+    requires i in f.nodes && f.nodes[i].attr.nlink < LINKMAX
+  { var n := f.nodes[i]; Put(f, i, Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks)) }
+  predicate MayKeep(f: FS, h: Handle)
+  { Live(f, h) && var n := f.nodes[h.ino]; !n.body.Dir? && !Kept(f, h.ino) && n.attr.nlink < LINKMAX }
+  predicate KeepErr(f: FS, h: Handle, st: uint32)
+  {
+    HandleErr(f, h, st) || (Live(f, h) && var n := f.nodes[h.ino];
+      (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_EXIST && Kept(f, h.ino)) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
+  }
+  // The file h is kept from now on. Its ctime is now, for clients see the link.
+  predicate KeepOk(pre: FS, post: FS, h: Handle, now: Time) { MayKeep(pre, h) && post == Keeping(pre, h.ino, now) }
+
+  // unlink(2), and rename(2) to a name that is another file's, when the file that loses the name is open: h.
+  predicate RemoveOpenOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, h: Handle, now: Time, w: Wcc)
+  { MayKeep(pre, h) && RemoveOk(Keeping(pre, h.ino, now), post, c, dh, name, now, w) }
+  predicate RemoveOpenErr(pre: FS, c: Caller, dh: Handle, name: Name, h: Handle, now: Time, st: uint32)
+  { KeepErr(pre, h, st) || (MayKeep(pre, h) && RemoveErr(Keeping(pre, h.ino, now), c, dh, name, st)) }
+  predicate RenameOpenOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle, now: Time, fw: Wcc, tw: Wcc)
+  { MayKeep(pre, h) && RenameOk(Keeping(pre, h.ino, now), post, c, fh, fname, th, tname, now, fw, tw) }
+  predicate RenameOpenErr(pre: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle, now: Time, st: uint32)
+  { KeepErr(pre, h, st) || (MayKeep(pre, h) && RenameErr(Keeping(pre, h.ino, now), c, fh, fname, th, tname, st)) }
+
+  // open(2) with O_TMPFILE: a file as CREATE makes it in a directory, but without a name, and kept. na: its attributes. The kernel
+  // has asked whether the caller may write in the directory, which does not change.
+  predicate TmpfileOk(pre: FS, post: FS, c: Caller, dh: Handle, s: Sattr, now: Time, h: Handle, na: Fattr)
+  {
+    LiveDir(pre, dh) && ArgsOk(s) && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens && h.gen as int == pre.gens[h.ino] as int + 1 &&
+    var n := NewFile(c, pre.nodes[dh.ino], 0, s, 0, now);
+    post == FS(pre.nodes[h.ino := n], pre.gens[h.ino := h.gen]) && Kept(post, h.ino) && na == FattrOf(h.ino, n)
+  }
+  predicate TmpfileErr(pre: FS, dh: Handle, s: Sattr, st: uint32) { DirErr(pre, dh, st) || ArgErr(s, st) || Full(st) }
+
+  // The last close: the file is not kept any more, and gone if it has no name. NOENT: the list of kept files was not searched from its
+  // beginning, and the file was not found.
+  predicate LetGoOk(pre: FS, post: FS, h: Handle, now: Time) { Live(pre, h) && Kept(pre, h.ino) && post == FS(Dropped(pre.nodes, h.ino, now), pre.gens) }
+  predicate LetGoErr(f: FS, h: Handle, whole: bool, st: uint32)
+  { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !Kept(f, h.ino)) || (st == NFS3ERR_NOENT && !whole) }
+
+  // When a volume is opened, nobody has a file open: one after the other is let go, until (not more) none is kept. Only then
+  // is anybody served.
+  predicate ClearOk(pre: FS, post: FS, now: Time, more: bool)
+  {
+    if more then exists i: uint64 {:trigger Kept(pre, i)} :: Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens)
+    else post == pre && NoneKept(pre)
   }
 }

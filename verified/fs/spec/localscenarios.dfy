@@ -1,7 +1,8 @@
-// What local.s.dfy says in cases that one can follow: a file of three blocks, of which the middle one is a hole.
+// What local.s.dfy says in cases that one can follow: a file of three blocks, of which the middle one is a hole; a file that
+// loses its only name while it is open.
 include "local.s.dfy"
 module NfsLocalScenarios {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsLocal
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsUnlink import opened NfsRename import opened NfsLocal
 
   function Root(): Caller { Caller(0, 0, []) }
   predicate Sparse(f: FS, h: Handle)
@@ -66,4 +67,59 @@ module NfsLocalScenarios {
     assert h + b == h + (b - h) && h !! (b - h);
     assert h == (h - s) + (h * s) && (h - s) !! (h * s);
   }
+
+  // ---- open files ----
+
+  // the file h has one name, and nobody has kept it
+  predicate OneName(f: FS, h: Handle, dh: Handle, name: Name)
+  {
+    Live(f, h) && LiveDir(f, dh) && h.ino != dh.ino && name in f.nodes[dh.ino].body.names && f.nodes[dh.ino].body.names[name] == h.ino &&
+    f.nodes[h.ino].body.File? && f.nodes[h.ino].attr.nlink == 1 && Names(f, h.ino) == {(dh.ino, name)}
+  }
+  // It has no name any more, and all else.
+  predicate Nameless(f: FS, was: Node, h: Handle, now: Time)
+  { Live(f, h) && Kept(f, h.ino) && Names(f, h.ino) == {} && f.nodes[h.ino] == Node(SetNlinkCtime(SetNlinkCtime(was.attr, 2, now), 1, now), was.body, was.blocks) }
+  lemma Unlinked1(pre: FS, post: FS, dh: Handle, name: Name, h: Handle, now: Time, w: Wcc)
+    requires OneName(pre, h, dh, name) && RemoveOpenOk(pre, post, Root(), dh, name, h, now, w)
+    ensures Nameless(post, pre.nodes[h.ino], h, now)
+    // REMOVE alone
+    ensures forall g: FS {:trigger RemoveOk(pre, g, Root(), dh, name, now, w)} | RemoveOk(pre, g, Root(), dh, name, now, w) :: !Live(g, h)
+  {
+    forall d: uint64, n: Name ensures (d, n) !in Names(post, h.ino)
+    { if (d, n) in Names(post, h.ino) { assert (d, n) != (dh.ino, name); assert (d, n) in Names(pre, h.ino); } }
+    assert Names(post, h.ino) == {};
+  }
+  lemma Replaced1(pre: FS, post: FS, dh: Handle, fname: Name, name: Name, h: Handle, now: Time, v: Wcc, w: Wcc)
+    requires OneName(pre, h, dh, name) && RenameOpenOk(pre, post, Root(), dh, fname, dh, name, h, now, v, w) && !SameFile(pre, dh, fname, dh, name)
+    ensures Nameless(post, pre.nodes[h.ino], h, now)
+  {
+    forall d: uint64, n: Name ensures (d, n) !in Names(post, h.ino)
+    { if (d, n) in Names(post, h.ino) && d != dh.ino { assert (d, n) in Names(pre, h.ino); } if (dh.ino, n) in Names(post, h.ino) && n != name { assert (dh.ino, n) in Names(pre, h.ino); } }
+    assert Names(post, h.ino) == {};
+  }
+  // It is closed: gone, and its handle never means another file.
+  lemma Closed(pre: FS, post: FS, was: Node, h: Handle, at: Time, now: Time)
+    requires Nameless(pre, was, h, at) && LetGoOk(pre, post, h, now)
+    ensures !Live(post, h) && h.ino !in post.nodes && post.gens == pre.gens
+  { }
+  // It got a name before: it stays, with that link alone.
+  lemma ClosedWithName(pre: FS, post: FS, h: Handle, now: Time)
+    requires Live(pre, h) && pre.nodes[h.ino].body.File? && pre.nodes[h.ino].attr.nlink == 2 && |Names(pre, h.ino)| == 1 && LetGoOk(pre, post, h, now)
+    ensures Live(post, h) && post.nodes[h.ino].attr.nlink == 1 && !Kept(post, h.ino)
+  {
+    forall d: uint64, n: Name ensures (d, n) in Names(post, h.ino) <==> (d, n) in Names(pre, h.ino) { }
+    assert Names(post, h.ino) == Names(pre, h.ino);
+  }
+  // When it is opened, no file of a sound volume has more links than names.
+  lemma Cleared(pre: FS, post: FS, now: Time, i: uint64)
+    requires Sound(pre) && ClearOk(pre, post, now, false) && i in post.nodes && !post.nodes[i].body.Dir?
+    ensures post.nodes[i].attr.nlink as int == |Names(post, i)| > 0
+  { assert !Kept(post, i); }
+  // Not of a directory, nor twice, nor of what is not kept.
+  lemma Refused(f: FS, g: FS, h: Handle, now: Time)
+    ensures Live(f, h) && f.nodes[h.ino].body.Dir? ==> !KeepOk(f, g, h, now) && KeepErr(f, h, NFS3ERR_INVAL)
+    ensures Kept(f, h.ino) ==> !KeepOk(f, g, h, now)
+    ensures Live(f, h) && Kept(f, h.ino) ==> KeepErr(f, h, NFS3ERR_EXIST) && !LetGoErr(f, h, true, NFS3ERR_NOENT)
+    ensures Live(f, h) && !Kept(f, h.ino) ==> !LetGoOk(f, g, h, now) && LetGoErr(f, h, true, NFS3ERR_INVAL)
+  { }
 }

@@ -96,7 +96,8 @@ module NfsState {
 
   // ---- the volumes that can occur ----
   // Every procedure keeps a volume sound, and mkfs makes it so: a tree of directories under the root without
-  // cycles; every file has a name; link counts are exact. (depth is a witness for "no cycles".)
+  // cycles; every file has a name; link counts are exact, but that a file counts one link more while a local mount of the volume
+  // keeps it (Kept), and that it may have no name then. (depth is a witness for "no cycles".)
   predicate Sound(f: FS) { exists depth: map<uint64, int> {:trigger Tree(f, depth)} :: Tree(f, depth) && Counts(f) && Bodies(f) }
 
   predicate Tree(f: FS, depth: map<uint64, int>)
@@ -118,8 +119,12 @@ module NfsState {
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
       if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |SubDirs(f, i)| && (i == 1 || |Names(f, i)| == 1)
-      else f.nodes[i].attr.nlink as int == |Names(f, i)| > 0
+      else f.nodes[i].attr.nlink as int == |Names(f, i)| > 0 || Kept(f, i)
   }
+  // Somebody has file i open on a mount, which keeps it (local.s.dfy): that is a link, so the file outlives its names. Clients see
+  // the count, and no other difference: the handle is good, and by it all goes on, LINK too. Where nothing is mounted, no file is kept.
+  predicate Kept(f: FS, i: uint64) { i in f.nodes && !f.nodes[i].body.Dir? && f.nodes[i].attr.nlink as int == |Names(f, i)| + 1 }
+  predicate NoneKept(f: FS) { forall i: uint64 {:trigger i in f.nodes} {:trigger Kept(f, i)} :: i in f.nodes ==> !Kept(f, i) }
   predicate Bodies(f: FS)
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::

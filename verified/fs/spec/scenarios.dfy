@@ -796,8 +796,11 @@ module ScenarioUnsound {
 
   lemma Linked()
     ensures Counts(V())
-    // "a" with a link too many; "e" with too few; a file without a name
-    ensures !Counts(With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks))) && !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
+    // "a" with one link more is kept; with two too many; "e" with too few; a file without a name
+    ensures NoneKept(V()) && var f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); Counts(f) && Kept(f, 3) && !NoneKept(f)
+    ensures !Counts(With(3, Node(Of(420, 4, 10, 20), N3().body, N3().blocks))) && !Counts(With(3, Node(Of(420, 1, 10, 20), N3().body, N3().blocks))) && !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
+    // kept without a name
+    ensures var f := With(8, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); Counts(f) && Kept(f, 8)
     ensures Sound(V())
   {
     Letters();
@@ -807,7 +810,12 @@ module ScenarioUnsound {
     assert |Names(V(), 3)| == 2;
     ScenarioAttrs.Sane();
     assert Tree(V(), map[1 := 0, 4 := 1, 7 := 2]);
-    var f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
+    var f := With(3, Node(Of(420, 4, 10, 20), N3().body, N3().blocks)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
+    f := With(3, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
+    f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); assert 3 in f.nodes;
+    forall i: uint64 ensures Names(f, i) == Names(V(), i) && SubDirs(f, i) == SubDirs(V(), i) { }
+    f := With(8, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); assert 8 in f.nodes && V().nodes[3].attr.nlink == 2;
+    forall i: uint64 ensures Names(f, i) == Names(V(), i) && SubDirs(f, i) == SubDirs(V(), i) { }
     f := With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
     f := With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)); assert Names(f, 8) == {}; assert 8 in f.nodes;
   }

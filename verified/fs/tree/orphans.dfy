@@ -7,8 +7,8 @@ module Orphans {
   import opened AttributeChanges
   import opened NameTree
 
-  // only `flags`, `next`, and `shrink` change
-  predicate SameLinks(a: Meta, b: Meta) { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent }
+  // only `flags`, but for the bit of kept files, `next`, and `shrink` change
+  predicate SameLinks(a: Meta, b: Meta) { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent && (IsKept(a) <==> IsKept(b)) }
   lemma Relist(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, w: Wit, o: seq<uint64>)
     requires TreeBy(geo, ms, dirs, w) && Listed(geo, ms', o)
     requires forall i: uint64 {:trigger i in ms'} {:trigger i in ms} :: (i in ms <==> i in ms') && (i in ms ==> SameLinks(ms[i], ms'[i]) && (OkIno(geo, i) ==> Fits(i, ms'[i])))
@@ -16,7 +16,8 @@ module Orphans {
   {
     assert Links(geo, ms', dirs, w.names) by { LinksSame(geo, ms, ms', dirs, dirs, w.names); }
     assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, o));
+    assert KeptBy(geo, ms', w.q) by { KeptSame(geo, ms, ms', w.q); }
+    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, o, w.q));
   }
 
   // a file is put at the head of the list, unless it is on it
@@ -110,6 +111,7 @@ module Orphans {
     }
     assert Counts(ms', dirs', w.subs) && Rooted(ms', dirs', w.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
     assert Listed(geo, ms', o) by { assert h !in o; }
-    Intro(geo, ms', dirs', Wit(w.names, w.subs, w.depth, o));
+    assert KeptBy(geo, ms', w.q) by { KeptSame(geo, ms, ms', w.q); }
+    Intro(geo, ms', dirs', Wit(w.names, w.subs, w.depth, o, w.q));
   }
 }

@@ -1,11 +1,12 @@
 // The shape of a sound volume, over plain values: `metas`, the attributes of every
 // inode, and `dirs`, the entries of every directory. Every file in use has as many
-// names as its link count says; directories form a tree under the root; what is
-// in use without a name, or has blocks to be freed, is on the orphan list.
+// names as its link count says, or one less if it is kept: that link is of a mount, which has it
+// open; directories form a tree under the root; what is in use without a link, or has
+// blocks to be freed, is on the orphan list.
 //
 // The lemmas say that each kind of step keeps this so. A procedure is a few steps;
 // its proof calls their lemmas one after the other, over values in between that need
-// not occur on the volume. Moving directories is in treemove.dfy, the orphan list in orphans.dfy.
+// not occur on the volume. Moving directories is in treemove.dfy, the orphan list in orphans.dfy, kept files in kept.dfy.
 include "../files/attributechanges.dfy"
 include "../format/geometry.dfy"
 include "../spec/nfs3.s.dfy"
@@ -24,6 +25,7 @@ module NameTree {
   predicate Alive(m: Meta) { m.ty != 0 && m.nlink != 0 }
   predicate InUse(ms: Metas, i: uint64) { i in ms && Alive(ms[i]) }
   predicate OnList(m: Meta) { m.flags as int % 2 == 1 }
+  predicate IsKept(m: Meta) { m.flags as int / 2 % 2 == 1 }
 
   // What can be said of one inode alone.
   predicate Fits(i: uint64, m: Meta)
@@ -32,7 +34,8 @@ module NameTree {
     (Alive(m) ==> 1 <= m.ty <= 7 && m.mode < 4096 && (m.ty == 5 ==> 0 < m.size <= 4095) && (m.ty != 1 && m.ty != 2 && m.ty != 5 ==> m.size == 0)) &&
     (m.ty != 3 && m.ty != 4 ==> m.major == 0 && m.minor == 0) &&
     (m.shrink != 0 ==> OnList(m)) && (m.ty != 0 && m.nlink == 0 ==> m.size == 0 && (i != 2 ==> OnList(m))) &&
-    (i == 1 ==> Alive(m) && m.ty == 2) && (i == 2 ==> m.ty == 8 && m.nlink == 0)
+    (i == 1 ==> Alive(m) && m.ty == 2) && (i == 2 ==> m.ty == 8 && m.nlink == 0) &&
+    (IsKept(m) ==> Alive(m) && m.ty != 2 && 2 < i)
   }
   predicate Locals(geo: Geo, ms: Metas, dirs: Dirs)
   {
@@ -45,7 +48,7 @@ module NameTree {
   type Names = map<uint64, set<Link>>
   function Of(names: Names, i: uint64): set<Link> { if i in names then names[i] else {} }
   predicate Has(dirs: Dirs, d: uint64, n: Name) { d in dirs && n in dirs[d] }
-  function Count(i: uint64, m: Meta): int { if m.ty != 2 then m.nlink as int else if i == 1 then 0 else 1 }
+  function Count(i: uint64, m: Meta): int { if m.ty != 2 then m.nlink as int - (if IsKept(m) then 1 else 0) else if i == 1 then 0 else 1 }
   predicate Links(geo: Geo, ms: Metas, dirs: Dirs, names: Names)
   {
     (forall d: uint64, n: Name {:trigger Has(dirs, d, n)} | Has(dirs, d, n) ::
@@ -87,9 +90,20 @@ module NameTree {
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms && OnList(ms[i]) :: i in o)
   }
 
-  datatype Wit = Wit(names: Names, subs: Subs, depth: Depths, o: seq<uint64>)
+  // Kept files: linked by `parent`, which they do not need otherwise, from inode 2 on, without repetition; exactly
+  // the inodes with the second bit set.
+  predicate KeptBy(geo: Geo, ms: Metas, q: seq<uint64>)
+  {
+    2 in ms && ms[2].parent == (if q != [] then q[0] else 0) &&
+    (forall k: int {:trigger q[k]} | 0 <= k < |q| :: OkIno(geo, q[k]) && 2 < q[k] && q[k] in ms && IsKept(ms[q[k]]) &&
+      ms[q[k]].parent == (if k + 1 < |q| then q[k+1] else 0)) &&
+    (forall j: int, k: int {:trigger q[j], q[k]} | 0 <= j < k < |q| :: q[j] != q[k]) &&
+    (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms && IsKept(ms[i]) :: i in q)
+  }
+
+  datatype Wit = Wit(names: Names, subs: Subs, depth: Depths, o: seq<uint64>, q: seq<uint64>)
   predicate TreeBy(geo: Geo, ms: Metas, dirs: Dirs, w: Wit)
-  { Locals(geo, ms, dirs) && Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.o) }
+  { Locals(geo, ms, dirs) && Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.o) && KeptBy(geo, ms, w.q) }
   predicate {:opaque} TreeOk(geo: Geo, ms: Metas, dirs: Dirs)
   { exists w: Wit {:trigger TreeBy(geo, ms, dirs, w)} :: TreeBy(geo, ms, dirs, w) }
 
@@ -113,10 +127,12 @@ module NameTree {
     requires TreeOk(geo, ms, dirs) && d in dirs && n in dirs[d]
     ensures var i := dirs[d][n]; OkIno(geo, i) && 2 < i && i != d && InUse(ms, i) && InUse(ms, d) && N.Proper(n) && (i in dirs <==> ms[i].ty == 2)
     ensures var i := dirs[d][n]; i in dirs ==> ms[i].parent == d && ms[d].nlink > 2
+    ensures LastLink(ms[dirs[d][n]]) ==> !IsKept(ms[dirs[d][n]])
   {
     var w := Elim(geo, ms, dirs);
     assert Has(dirs, d, n);
     var i := dirs[d][n];
+    assert Fits(i, ms[i]) && Of(w.names, i) != {};
     if i in dirs { assert Child(ms, dirs, i); }
   }
 
@@ -143,7 +159,7 @@ module NameTree {
     requires Links(geo, ms, dirs, names)
     requires forall d: uint64, n: Name {:trigger Has(dirs', d, n)} {:trigger Has(dirs, d, n)} :: (Has(dirs', d, n) <==> Has(dirs, d, n)) && (Has(dirs, d, n) ==> dirs'[d][n] == dirs[d][n])
     requires forall x: uint64 {:trigger InUse(ms', x)} {:trigger InUse(ms, x)} :: (InUse(ms, x) <==> InUse(ms', x)) &&
-      (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && (ms[x].ty != 2 ==> ms[x].nlink == ms'[x].nlink) && ms[x].parent == ms'[x].parent)
+      (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && Count(x, ms[x]) == Count(x, ms'[x]) && (ms[x].ty == 2 ==> ms[x].parent == ms'[x].parent))
     ensures Links(geo, ms', dirs', names)
   {
     forall d: uint64, n: Name | Has(dirs', d, n)
@@ -160,6 +176,12 @@ module NameTree {
     requires forall i: uint64 {:trigger i in ms'} | i in ms' :: i in ms
     ensures Listed(geo, ms', o)
   { }
+  lemma KeptSame(geo: Geo, ms: Metas, ms': Metas, q: seq<uint64>)
+    requires KeptBy(geo, ms, q) && 2 in ms' && ms'[2].parent == ms[2].parent
+    requires forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms :: i in ms' && (IsKept(ms[i]) <==> IsKept(ms'[i])) && (IsKept(ms[i]) ==> ms'[i].parent == ms[i].parent)
+    requires forall i: uint64 {:trigger i in ms'} | i in ms' :: i in ms
+    ensures KeptBy(geo, ms', q)
+  { }
 
   lemma SetAttr(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && i in ms && SameTree(ms[i], m) && Fits(i, m)
@@ -169,22 +191,22 @@ module NameTree {
     var ms' := ms[i := m];
     assert Links(geo, ms', dirs, w.names) by { LinksSame(geo, ms, ms', dirs, dirs, w.names); }
     assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    assert Listed(geo, ms', w.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert Listed(geo, ms', w.o) && KeptBy(geo, ms', w.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     Intro(geo, ms', dirs, w);
   }
 
   // A new file that is not a directory, entered in d.
   lemma EnterFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
-    requires OkIno(geo, i) && 2 < i && i in ms && ms[i].ty == 0 && Alive(m) && m.nlink == 1 && m.ty != 2 && Fits(i, m) && !OnList(m)
+    requires OkIno(geo, i) && 2 < i && i in ms && ms[i].ty == 0 && Alive(m) && m.nlink == 1 && m.ty != 2 && Fits(i, m) && !OnList(m) && !IsKept(m)
     ensures TreeOk(geo, ms[i := m], dirs[d := dirs[d][n := i]])
   {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := dirs[d][n := i]];
-    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.o);
+    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.o, w.q);
     LinksAdd(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     Intro(geo, ms', dirs', v);
   }
   // one more name: for a new file, or (LINK) for an old one
@@ -224,15 +246,15 @@ module NameTree {
   // One more name for a file that is not a directory.
   lemma AddName(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
-    requires OkIno(geo, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && m.ty == ms[i].ty && m.nlink as int == ms[i].nlink as int + 1 && m.flags == ms[i].flags && m.next == ms[i].next && Fits(i, m)
+    requires OkIno(geo, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && m.ty == ms[i].ty && m.nlink as int == ms[i].nlink as int + 1 && m.flags == ms[i].flags && m.next == ms[i].next && m.parent == ms[i].parent && Fits(i, m)
     ensures TreeOk(geo, ms[i := m], dirs[d := dirs[d][n := i]])
   {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := dirs[d][n := i]];
-    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.o);
+    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.o, w.q);
     LinksAdd(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     Intro(geo, ms', dirs', v);
   }
 
@@ -245,8 +267,8 @@ module NameTree {
     requires forall x: uint64 {:trigger x in dirs} {:trigger x in dirs'} | x != d && x != i && (x in dirs || x in dirs') :: x in dirs && x in dirs' && dirs'[x] == dirs[x]
     requires (i in dirs ==> dirs[i] == map[]) && (i in dirs' ==> dirs'[i] == map[])
     requires forall x: uint64 {:trigger InUse(ms', x)} {:trigger InUse(ms, x)} | x != i :: (InUse(ms', x) <==> InUse(ms, x)) &&
-      (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && (ms[x].ty != 2 ==> ms[x].nlink == ms'[x].nlink) && (ms[x].ty == 2 ==> ms[x].parent == ms'[x].parent))
-    requires InUse(ms, i) && if InUse(ms', i) then ms'[i].ty == ms[i].ty != 2 && ms'[i].nlink as int == ms[i].nlink as int - 1 else Count(i, ms[i]) == 1
+      (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && Count(x, ms[x]) == Count(x, ms'[x]) && (ms[x].ty == 2 ==> ms[x].parent == ms'[x].parent))
+    requires InUse(ms, i) && if InUse(ms', i) then ms'[i].ty == ms[i].ty != 2 && Count(i, ms'[i]) == Count(i, ms[i]) - 1 else Count(i, ms[i]) == 1
     ensures Links(geo, ms', dirs', names')
   {
     var l0 := Link(d, n);
@@ -273,17 +295,17 @@ module NameTree {
   // A file that is not a directory loses a name, not the last one.
   lemma DropName(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && Less(dirs, d, n, e) && dirs[d][n] == i
-    requires i in ms && ms[i].ty != 2 && m.ty == ms[i].ty && 1 < ms[i].nlink && m.nlink == ms[i].nlink - 1 && m.flags == ms[i].flags && m.next == ms[i].next && Fits(i, m)
+    requires i in ms && ms[i].ty != 2 && m.ty == ms[i].ty && 1 < ms[i].nlink && m.nlink == ms[i].nlink - 1 && m.flags == ms[i].flags && m.next == ms[i].next && m.parent == ms[i].parent && Fits(i, m)
     ensures TreeOk(geo, ms[i := m], dirs[d := e])
   {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := e];
     assert Has(dirs, d, n);
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.o);
+    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.o, w.q);
     EntryOk(geo, ms, dirs, d, n);
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     Intro(geo, ms', dirs', v);
   }
 
@@ -297,11 +319,11 @@ module NameTree {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := e];
     assert Has(dirs, d, n);
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.o);
+    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.o, w.q);
     EntryOk(geo, ms, dirs, d, n);
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     Intro(geo, ms', dirs', v);
   }
 
@@ -312,9 +334,9 @@ module NameTree {
     ensures TreeOk(geo, ms, map[1 := map[]])
   {
     var dirs: Dirs := map[1 := map[]];
-    var w := Wit(map[], map[], map[1 := 0], []);
+    var w := Wit(map[], map[], map[1 := 0], [], []);
     forall d: uint64, n: Name ensures !Has(dirs, d, n) { }
-    assert Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.o);
+    assert Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.o) && KeptBy(geo, ms, w.q);
     Intro(geo, ms, dirs, w);
   }
 }

@@ -25,10 +25,10 @@ module TreeMove {
     var mid := dirs[i := map[]];
     var ms', dirs' := ms[i := m][d := md], mid[d := mid[d][n := i]];
     assert Links(geo, ms, mid, w.names) by { LinksSame(geo, ms, ms, dirs, mid, w.names); }
-    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs[d := Sub(w.subs, d) + {i}][i := {}], w.depth[i := DepthOf(w.depth, d) + 1], w.o);
+    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs[d := Sub(w.subs, d) + {i}][i := {}], w.depth[i := DepthOf(w.depth, d) + 1], w.o, w.q);
     LinksAdd(geo, ms, ms', mid, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { Grow(ms, ms', dirs, dirs', w.subs, v.subs, w.depth, v.depth, d, i); }
-    assert Listed(geo, ms', v.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     Intro(geo, ms', dirs', v);
   }
   function DepthOf(depth: Depths, d: uint64): int { if d in depth then depth[d] else 0 }
@@ -93,20 +93,21 @@ module TreeMove {
     var w := Elim(geo, ms, dirs);
     EntryOk(geo, ms, dirs, d, n);
     var ms' := ms[i := m][d := md];
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs[d := Sub(w.subs, d) - {i}], w.depth, w.o);
+    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs[d := Sub(w.subs, d) - {i}], w.depth, w.o, w.q);
     assert Locals(geo, ms', dirs');
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     forall j: uint64 | Child(ms, dirs, j) ensures ms[j].parent != i { NoChild(geo, ms, dirs, w, i, j); }
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { Prune(ms, ms', dirs, dirs', w.subs, v.subs, w.depth, d, i); }
-    ListStays(geo, ms, i, m, d, md, w.o);
+    ListStays(geo, ms, i, m, d, md, w.o, w.q);
     Intro(geo, ms', dirs', v);
   }
   // neither inode comes on the list or leaves it
-  lemma ListStays(geo: Geo, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>)
-    requires Listed(geo, ms, o) && 2 in ms && i in ms && d in ms && i != 2
+  lemma ListStays(geo: Geo, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>, q: seq<uint64>)
+    requires Listed(geo, ms, o) && KeptBy(geo, ms, q) && 2 in ms && i in ms && d in ms && i != 2
     requires (OnList(m) <==> OnList(ms[i])) && (OnList(m) ==> m.next == ms[i].next) && (OnList(md) <==> OnList(ms[d])) && md.next == ms[d].next
-    ensures Listed(geo, ms[i := m][d := md], o)
-  { ListedSame(geo, ms, ms[i := m][d := md], o); }
+    requires !IsKept(m) && !IsKept(ms[i]) && (IsKept(md) <==> IsKept(ms[d])) && md.parent == ms[d].parent
+    ensures Listed(geo, ms[i := m][d := md], o) && KeptBy(geo, ms[i := m][d := md], q)
+  { ListedSame(geo, ms, ms[i := m][d := md], o); KeptSame(geo, ms, ms[i := m][d := md], q); }
   lemma Prune(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, d: uint64, i: uint64)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && d in dirs && InUse(ms, d) && Child(ms, dirs, i) && ms[i].parent == d && d != i
     requires forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: ms[j].parent != i
@@ -204,7 +205,7 @@ module TreeMove {
     requires Links(geo, ms, dirs, names) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && InUse(ms, td) && N.Proper(tn) && i != 1
     requires names' == names[i := Of(names, i) - {Link(fd, fn)} + {Link(td, tn)}] && i in ms' && (ms'[i].ty == 2 ==> ms'[i].parent == td)
     requires forall x: uint64 {:trigger InUse(ms', x)} {:trigger InUse(ms, x)} :: (InUse(ms, x) <==> InUse(ms', x)) &&
-      (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && (ms[x].ty != 2 ==> ms[x].nlink == ms'[x].nlink) && (x != i ==> ms[x].parent == ms'[x].parent))
+      (InUse(ms, x) ==> ms[x].ty == ms'[x].ty && Count(x, ms[x]) == Count(x, ms'[x]) && (x != i && ms[x].ty == 2 ==> ms[x].parent == ms'[x].parent))
     ensures Links(geo, ms', dirs', names')
   {
     var was := Of(names, i);
@@ -239,7 +240,7 @@ module TreeMove {
   {
     var w := Elim(geo, ms, dirs);
     EntryOk(geo, ms, dirs, fd, fn);
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs, w.depth, w.o);
+    var v := Wit(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs, w.depth, w.o, w.q);
     LinksMove(geo, ms, ms, dirs, dirs', w.names, v.names, fd, fn, td, tn, i);
     assert Counts(ms, dirs', v.subs) && Rooted(ms, dirs', v.depth) by { SameChildren(ms, ms, dirs, dirs', w.subs, w.depth); }
     Intro(geo, ms, dirs', v);
@@ -258,16 +259,16 @@ module TreeMove {
     var ms' := ms[i := m][fd := mf][td := mt];
     assert Locals(geo, ms', dirs');
     MovesIs(ms, fd, td, i, m, mf, mt);
-    assert ms'[i].parent == td && Listed(geo, ms', w.o) by { ListedSame(geo, ms, ms', w.o); }
+    assert ms'[i].parent == td && Listed(geo, ms', w.o) && KeptBy(geo, ms', w.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
     assert ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2 && Child(ms, dirs, i);
     MoveParts(geo, ms, ms', dirs, dirs', w, fd, fn, td, tn, i);
   }
   lemma MoveParts(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Wit, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
     requires TreeBy(geo, ms, dirs, w) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && Child(ms, dirs, i) && ms[i].parent == fd && N.Proper(tn) && fd != td && i != td && i != fd && InUse(ms, fd) && InUse(ms, td) && !Under(ms, td, i)
-    requires Moves(ms, ms', fd, td, i) && Locals(geo, ms', dirs') && Listed(geo, ms', w.o) && i in ms' && ms'[i].parent == td && ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2
+    requires Moves(ms, ms', fd, td, i) && Locals(geo, ms', dirs') && Listed(geo, ms', w.o) && KeptBy(geo, ms', w.q) && i in ms' && ms'[i].parent == td && ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2
     ensures TreeOk(geo, ms', dirs')
   {
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs[fd := Sub(w.subs, fd) - {i}][td := Sub(w.subs, td) + {i}], Shifted(ms, w.depth, td, i), w.o);
+    var v := Wit(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs[fd := Sub(w.subs, fd) - {i}][td := Sub(w.subs, td) + {i}], Shifted(ms, w.depth, td, i), w.o, w.q);
     LinksMove(geo, ms, ms', dirs, dirs', w.names, v.names, fd, fn, td, tn, i);
     CountsMove(ms, ms', dirs, dirs', w.subs, v.subs, fd, td, i);
     RootedMove(ms, ms', dirs, dirs', w.depth, td, i);
@@ -277,12 +278,12 @@ module TreeMove {
   predicate Moves(ms: Metas, ms': Metas, fd: uint64, td: uint64, i: uint64)
   {
     forall x: uint64 {:trigger InUse(ms', x)} {:trigger InUse(ms, x)} :: (InUse(ms, x) <==> InUse(ms', x)) &&
-      (InUse(ms, x) ==> ms'[x].ty == ms[x].ty && ms'[x].parent == (if x == i then td else ms[x].parent) &&
+      (InUse(ms, x) ==> ms'[x].ty == ms[x].ty && (IsKept(ms'[x]) <==> IsKept(ms[x])) && ms'[x].parent == (if x == i then td else ms[x].parent) &&
         ms'[x].nlink as int == ms[x].nlink as int + (if x == td then 1 else if x == fd then -1 else 0))
   }
   lemma MovesIs(ms: Metas, fd: uint64, td: uint64, i: uint64, m: Meta, mf: Meta, mt: Meta)
     requires i in ms && fd in ms && td in ms && i != fd && i != td && fd != td && Linked(ms[fd], mf, -1) && Linked(ms[td], mt, 1) && 1 < ms[fd].nlink && Alive(ms[td])
-    requires m.parent == td && m.ty == ms[i].ty && m.nlink == ms[i].nlink
+    requires m.parent == td && m.ty == ms[i].ty && m.nlink == ms[i].nlink && m.flags == ms[i].flags
     ensures Moves(ms, ms[i := m][fd := mf][td := mt], fd, td, i)
   { }
   lemma CountsMove(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, fd: uint64, td: uint64, i: uint64)

@@ -16,7 +16,7 @@ module TreeUnlink {
     requires i in ms && 2 in ms
   { var o := Orphaned(ms, i)[i]; WithList(WithLeftover(Unlinked(ms[i], s, ns), sh), o.flags, o.next) }
   lemma WaitsIs(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32, sh: Leftover)
-    requires TreeOk(geo, ms, dirs) && i in ms && 2 in ms && 2 < i && OkIno(geo, i) && Alive(ms[i]) && LastLink(ms[i])
+    requires TreeOk(geo, ms, dirs) && i in ms && 2 in ms && 2 < i && OkIno(geo, i) && Alive(ms[i]) && LastLink(ms[i]) && !IsKept(ms[i])
     ensures TreeOk(geo, Orphaned(ms, i), dirs)
     ensures var m := Waits(ms, i, s, ns, sh); Orphaned(ms, i)[i := m] == Dropped(ms, i, s, ns, sh, false) && Gone(Orphaned(ms, i)[i], m) && Fits(i, m)
   {

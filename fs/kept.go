@@ -1,0 +1,151 @@
+package fs
+
+import (
+	"tansy/internal/gen/keptops"
+	"tansy/internal/lockorder"
+)
+
+// NFS knows no open files: a file goes with its last name. Who has files open (a mount) has the volume keep them: that is a link
+// more, which takes no room. Kept files are on a list on the volume; those that a crash leaves there are let go when it is opened
+// (verified/fs/spec/local.s.dfy).
+var kept = keptops.Companion_Default___
+
+// keptHead is the inode that heads the list.
+const keptHead = 2
+
+// keptOrder is what precedes a kept file on the list, so that it is not looked for from the beginning. The verified code
+// tells if it is not so any more.
+type keptOrder struct {
+	mu     lockorder.Mutex[lockorder.Kept]
+	before map[uint64]uint64
+}
+
+func (k *keptOrder) set(ino, before uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.before == nil {
+		k.before = map[uint64]uint64{}
+	}
+	k.before[ino] = before
+}
+
+// take returns what precedes a file, and forgets it.
+func (k *keptOrder) take(ino uint64) uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, ok := k.before[ino]
+	if !ok {
+		return keptHead
+	}
+	delete(k.before, ino)
+	return before
+}
+
+// came notes that a file is the first of the list, before the one that was.
+func (v *FS) came(ino, first uint64, err error) {
+	if err == nil && first != 0 {
+		v.kept.set(first, ino)
+	}
+}
+
+// Keep has the volume keep a file: a link more, until LetGo. It is ErrExist if it does already.
+func (v *FS) Keep(h Handle) error {
+	var c call
+	var first uint64
+	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+		sec, nsec := v.now()
+		st, first = kept.Keep(t, v.dirs, h.Ino, h.Gen, sec, nsec)
+		return st
+	})
+	v.came(h.Ino, first, err)
+	return err
+}
+
+// LetGo ends that. A file without names is gone then.
+func (v *FS) LetGo(h Handle) error {
+	err := v.letGo(h, v.kept.take(h.Ino))
+	if err == ErrNoEnt { // others came or went
+		err = v.letGo(h, keptHead)
+	}
+	return err
+}
+
+func (v *FS) letGo(h Handle, from uint64) error {
+	var c call
+	var at, next uint64
+	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+		sec, nsec := v.now()
+		st, c.Later, at, next = kept.LetGo(t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
+		return st
+	})
+	if err == nil && next != 0 {
+		v.kept.set(next, at)
+	}
+	return err
+}
+
+// RemoveOpen is Keep of file open, and Remove, in one transaction.
+func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, error) {
+	vc, vn := cred(who), bytesOf(name)
+	var c call
+	var first uint64
+	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+		sec, nsec := v.now()
+		st, c.Before, c.After, first = kept.RemoveOpen(t, v.dirs, vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
+		return st
+	})
+	v.came(open.Ino, first, err)
+	return wcc(dir.Ino, c.Before, c.After), err
+}
+
+// RenameOpen is Keep of file open, and Rename, in one transaction.
+func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toName []byte, open Handle) (WCC, WCC, error) {
+	vc, fn, tn := cred(who), bytesOf(fromName), bytesOf(toName)
+	var c call
+	var first uint64
+	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+		sec, nsec := v.now()
+		st, c.Before, c.After, c.Before2, c.After2, first = kept.RenameOpen(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
+		return st
+	})
+	v.came(open.Ino, first, err)
+	return wcc(from.Ino, c.Before, c.After), wcc(to.Ino, c.Before2, c.After2), err
+}
+
+// Tmpfile makes a regular file without a name, kept. Directory dir says where on the volume, and of which group if it is setgid.
+func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
+	vc, a := cred(who), sattr(s)
+	var c call
+	var first uint64
+	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+		sec, nsec := v.now()
+		st, c.Ino, c.File, first = kept.Tmpfile(t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
+		return st
+	})
+	v.came(c.Ino, first, err)
+	return node(&c, dir, err)
+}
+
+// clearKept lets go, one by one, the files that were kept when the volume was last used. Nobody is served yet, and nobody waits for the device.
+func (v *FS) clearKept() {
+	d := v.Deferring()
+	gone := 0
+	for more := true; more; {
+		var c call
+		err := d.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+			sec, nsec := d.now()
+			more, c.Later = kept.Clear(t, d.dirs, sec, nsec)
+			return 0
+		})
+		if err != nil {
+			v.log.Error("files that were open when the volume was last used stay until it is opened again", "err", err)
+			return
+		}
+		if more {
+			gone++
+		}
+	}
+	if gone > 0 {
+		v.log.Info("let go of files that were open when the volume was last used", "count", gone)
+	}
+}
