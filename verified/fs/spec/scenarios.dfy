@@ -794,30 +794,63 @@ module ScenarioUnsound {
     b := Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0); assert L(98) in b.names && L(101) in b.names;
   }
 
-  lemma Linked()
-    ensures Counts(V())
-    // "a" with one link more is kept; with two too many; "e" with too few; a file without a name
-    ensures NoneKept(V()) && var f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); Counts(f) && Kept(f, 3) && !NoneKept(f)
-    ensures !Counts(With(3, Node(Of(420, 4, 10, 20), N3().body, N3().blocks))) && !Counts(With(3, Node(Of(420, 1, 10, 20), N3().body, N3().blocks))) && !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
-    // kept without a name
-    ensures var f := With(8, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); Counts(f) && Kept(f, 8)
-    ensures Sound(V())
+  // the names and folders of V, and of what differs from it in what is no directory
+  lemma NamesOf()
+    ensures forall i: uint64 {:trigger Names(V(), i)} :: Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))} else if i == 5 then {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {})
+    ensures forall i: uint64 {:trigger SubDirs(V(), i)} :: SubDirs(V(), i) == (if i == 1 then {4} else if i == 4 then {7} else {})
+    ensures |Names(V(), 3)| == 2
   {
     Letters();
     forall i: uint64 ensures Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))} else if i == 5 then {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {}) { }
     forall i: uint64 ensures SubDirs(V(), i) == (if i == 1 then {4} else if i == 4 then {7} else {}) { }
     assert (1, L(97)) != (4, L(98));
-    assert |Names(V(), 3)| == 2;
+  }
+  lemma SameNames(i: uint64, n: Node)
+    requires !n.body.Dir? && (i in V().nodes ==> !V().nodes[i].body.Dir?)
+    ensures forall k: uint64 {:trigger Names(With(i, n), k)} :: Names(With(i, n), k) == Names(V(), k)
+    ensures forall k: uint64 {:trigger SubDirs(With(i, n), k)} :: SubDirs(With(i, n), k) == SubDirs(V(), k)
+  {
+    forall k: uint64 ensures Names(With(i, n), k) == Names(V(), k) { }
+    forall k: uint64 ensures SubDirs(With(i, n), k) == SubDirs(V(), k) { }
+  }
+  lemma Linked()
+    ensures Counts(V()) && NoneKept(V()) && Sound(V())
+  {
+    NamesOf();
     ScenarioAttrs.Sane();
     assert Tree(V(), map[1 := 0, 4 := 1, 7 := 2]);
-    var f := With(3, Node(Of(420, 4, 10, 20), N3().body, N3().blocks)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
-    f := With(3, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); assert Names(f, 3) == Names(V(), 3); assert 3 in f.nodes;
-    f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); assert 3 in f.nodes;
-    forall i: uint64 ensures Names(f, i) == Names(V(), i) && SubDirs(f, i) == SubDirs(V(), i) { }
-    f := With(8, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); assert 8 in f.nodes && V().nodes[3].attr.nlink == 2;
-    forall i: uint64 ensures Names(f, i) == Names(V(), i) && SubDirs(f, i) == SubDirs(V(), i) { }
-    f := With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
+  }
+  // "a" with two links too many, and with one too few
+  lemma WronglyLinked(nlink: uint32)
+    requires nlink == 4 || nlink == 1
+    ensures !Counts(With(3, Node(Of(420, nlink, 10, 20), N3().body, N3().blocks)))
+  {
+    var n := Node(Of(420, nlink, 10, 20), N3().body, N3().blocks);
+    NamesOf(); SameNames(3, n);
+    var f := With(3, n); assert Names(f, 3) == Names(V(), 3) && 3 in f.nodes;
+  }
+  // "e" with too few; a file without a name
+  lemma TooFewLinked()
+    ensures !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
+  {
+    Letters();
+    var f := With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
     f := With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)); assert Names(f, 8) == {}; assert 8 in f.nodes;
+  }
+  // "a" with one link more is kept; a file without a name is, too
+  lemma KeptLinked()
+    ensures var f := With(3, Node(Of(420, 3, 10, 20), N3().body, N3().blocks)); Counts(f) && Kept(f, 3) && !NoneKept(f)
+  {
+    var n := Node(Of(420, 3, 10, 20), N3().body, N3().blocks);
+    NamesOf(); Linked(); SameNames(3, n);
+    var f := With(3, n); assert Names(f, 3) == Names(V(), 3) && 3 in f.nodes;
+  }
+  lemma NamelessLinked()
+    ensures var f := With(8, Node(Of(420, 1, 10, 20), N3().body, N3().blocks)); Counts(f) && Kept(f, 8)
+  {
+    var n := Node(Of(420, 1, 10, 20), N3().body, N3().blocks);
+    NamesOf(); Linked(); SameNames(8, n);
+    var f := With(8, n); assert Names(f, 8) == Names(V(), 8) && 8 in f.nodes;
   }
 }
 
