@@ -59,7 +59,7 @@ module JournalReader {
     if ok { AllSeen(j, a as int, t, l.blks); assert j.torn == {} by { NoneTorn(j); } }
   }
   // the blocks v were read from a on, with ticket t, if the device can be trusted; not those of lost
-  predicate WereRead(j: Journal, a: int, t: uint64, v: seq<BV>, lost: set<int>) reads j`rds {
+  predicate WereRead(j: Journal, a: int, t: uint64, v: seq<BV>, lost: set<int>) reads j {
     j.tree.np == 0 || j.Sound() ==> forall k :: 0 <= k < |v| && (j.tree.np == 0 || a + k !in lost) ==> j.WasRead(a + k, t, v[k])
   }
   // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes, from the i-th on?

@@ -74,7 +74,7 @@ module AgainFacts {
   // Done once, a call comes again while what it did stands and its record is not too old; nobody else's record is lost by that but the one
   // whose place it has.
   lemma KeptComesAgain(pre: Replies, post: Replies, i: int, k: Key, at: uint64, since: uint64, f: FS, c: Call)
-    requires Kept(pre, post, i, k, at, f, c) && since <= at
+    requires NfsOnce.Kept(pre, post, i, k, at, f, c) && since <= at
     ensures Again(post, i, k, since, f, c) && forall j :: j in pre && j != i ==> j in post && post[j] == pre[j]
   { }
 }
