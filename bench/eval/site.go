@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -106,8 +105,7 @@ func (m *machine) site(ctx context.Context, c contender) (s *site, err error) {
 			_, err = rig.Output(c)
 		}
 	case "ext4":
-		// All of it now, not in the background while something is measured.
-		_, err = rig.Command(ctx, "mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", m.device.Node)
+		err = m.device.MakeExt4(ctx)
 	case "btrfs":
 		_, err = rig.Command(ctx, "mkfs.btrfs", "-q", "-f", "-K", m.device.Node)
 	}
@@ -186,15 +184,10 @@ func (s *site) unmount() (err error) {
 	return err
 }
 
-// unmount waits for those who still use the files: they are ending.
 func (m *mounted) unmount() error {
-	err := unix.Unmount(m.dir, 0)
-	for wait := time.Millisecond; errors.Is(err, unix.EBUSY) && wait < 3*time.Second; wait *= 2 {
-		time.Sleep(wait)
-		err = unix.Unmount(m.dir, 0)
-	}
+	err := rig.Unmount(m.dir)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("unmount %s: %w", m.dir, err), unix.Unmount(m.dir, unix.MNT_DETACH))
+		err = errors.Join(err, unix.Unmount(m.dir, unix.MNT_DETACH))
 	}
 	if m.server != nil {
 		err = errors.Join(err, m.server.Wait())

@@ -129,7 +129,7 @@ func serveTansy(cache string) func(context.Context, *machine) (*served, error) {
 
 // onExt4 makes ext4 on the device and mounts it.
 func (m *machine) onExt4(ctx context.Context, options string, flags uintptr) (*served, error) {
-	if _, err := rig.Command(ctx, "mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", m.device.Node); err != nil {
+	if err := m.device.MakeExt4(ctx); err != nil {
 		return nil, err
 	}
 	s := &served{machine: m, dir: filepath.Join(m.scratch, "ext4")}
@@ -139,21 +139,8 @@ func (m *machine) onExt4(ctx context.Context, options string, flags uintptr) (*s
 	if err := unix.Mount(m.device.Node, s.dir, "ext4", flags|unix.MS_NOATIME, options); err != nil {
 		return nil, fmt.Errorf("mount ext4: %w", err)
 	}
-	s.end = append(s.end, func() error { return unmount(s.dir) })
+	s.end = append(s.end, func() error { return rig.Unmount(s.dir) })
 	return s, nil
-}
-
-// unmount waits for those who still use the files: they are ending.
-func unmount(dir string) error {
-	err := unix.Unmount(dir, 0)
-	for wait := time.Millisecond; errors.Is(err, unix.EBUSY) && wait < 3*time.Second; wait *= 2 {
-		time.Sleep(wait)
-		err = unix.Unmount(dir, 0)
-	}
-	if err != nil {
-		err = fmt.Errorf("unmount %s: %w", dir, err)
-	}
-	return err
 }
 
 // answers waits until somebody listens.

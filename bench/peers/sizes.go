@@ -90,10 +90,11 @@ type wholeFile struct {
 	buf  []byte
 }
 
-func (f *wholeFile) name() string { return "file" }
+// wholeName is its name.
+const wholeName = "file"
 
 func (f *wholeFile) write() (err error) {
-	if f.file, err = create(f.c, f.dir, f.name()); err != nil {
+	if f.file, err = create(f.c, f.dir, wholeName); err != nil {
 		return err
 	}
 	for off := uint64(0); off < f.size; off += uint64(len(f.buf)) {
@@ -122,6 +123,6 @@ func (f *wholeFile) read() error {
 }
 
 func (f *wholeFile) remove() error {
-	f.c.StartRemove(f.dir, f.name())
+	f.c.StartRemove(f.dir, wholeName)
 	return f.c.Wait(0)
 }

@@ -12,7 +12,7 @@ import (
 const populated = 64
 
 // populate has the system give blocks their memory in one call; else each takes a page fault when it is first filled, which
-// is a sixth of the time in which a file is read that nobody has in memory. Huge pages would be faster still
+// is an eighth of the time in which a file is read that nobody has in memory. Huge pages would be faster still
 // where they are at hand, but half as fast where a virtual machine's host has to find them first. Systems before Linux 5.14 refuse, and fault.
 func populate(blocks []dbytes.Blk) {
 	unix.Madvise(unsafe.Slice((*byte)(unsafe.Pointer(&blocks[0])), len(blocks)*dbytes.BlkSize), unix.MADV_POPULATE_WRITE)
