@@ -1,4 +1,4 @@
-// Giving blocks back: from the top of a file downwards, in bounded steps.
+// Giving blocks back: from the top of a file downwards, in bounded steps; and one in exchange for another.
 //
 // Unmapping a data block turns it into a hole, which reads as zeros. An indirect
 // block whose entries are all zero is given back too, which changes no byte. A
@@ -206,6 +206,50 @@ module Unmapping {
     x.bm := x.bm[p := 0];
     x.owner := x.owner[bn := None];
     if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
+  }
+
+  // Hang a fresh block with contents b (taken over) in the place of the block of data bn, at entry j%512 of the indirect block pn with
+  // contents t, and give bn back. ok = false: there is none, and nothing has changed.
+  method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
+    modifies x, x.fs, x.fs.jrnl, t, b
+    requires x.ValidBut(pn, t) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && t != ip && b != ip && b != t && |b.data| == 4096
+    requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) && x.bm[Pos(ino, k, lev, j)] == bn && bn != 0
+    requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
+    ensures x.ValidBut(pn, t) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
+    ensures ok ==> nb != 0 && x.bm == old(x.bm)[Pos(ino, k, lev, j) := nb] && x.data == old(x.data)[Pos(ino, k, lev, j) := old(b.data)]
+    ensures !ok ==> x.bm == old(x.bm) && x.data == old(x.data) && t.data == old(t.data)
+  {
+    ghost var p := Pos(ino, k, lev, j);
+    ghost var g, c, vb := x.fs.geo, b.data, x.fs.blocks[pn := t.data];
+    x.fs.Dom();
+    ok, nb := x.fs.AllocBlock(txn, near, b);
+    if !ok { return; }
+    assert OkBlk(g, bn) && nb != bn && nb != pn by { reveal OwnerOk(); assert OkPos(p) && OkPos(Parent(p)); }
+    // first the old one goes,
+    CountFree(old(x.bm), p, M(ip.data).used as int);
+    Put64(t, 8 * (j % 512), 0);
+    ghost var bm1, owner1, used1, vb1, data1 := x.bm[p := 0], x.owner[bn := None], old(x.fs.used)[bn := false], old(x.fs.blocks)[pn := t.data], x.data[p := Zeros(4096)];
+    assert Linked(g, vb, vb1, pn, j % 512, 0);
+    FreeStep(g, x.bm, x.owner, old(x.fs.used), vb, vb1, x.data, p);
+    assert OkIno(g, ino);
+    RootsStep(g, x.bm, x.fs.inodes, p, 0, x.fs.inodes[ino]);
+    assert x.fs.inodes[ino := x.fs.inodes[ino]] == x.fs.inodes;
+    // then the new one comes
+    CountAlloc(bm1, p, nb, M(ip.data).used as int - 1);
+    Put64(t, 8 * (j % 512), nb);
+    x.fs.SetUsedBit(txn, bn, false);
+    x.fs.Dom();
+    ghost var vb2 := x.fs.blocks[pn := t.data];
+    assert Linked(g, vb1[nb := c], vb2, pn, j % 512, nb);
+    assert x.fs.used == used1[nb := true];
+    OwnerAlloc(g, bm1, owner1, used1, p, nb);
+    RootsStep(g, bm1, x.fs.inodes, p, nb, x.fs.inodes[ino]);
+    LinksAlloc(g, bm1, owner1, used1, vb1, vb2, p, nb, c);
+    DataAlloc(g, bm1, owner1, used1, vb1, vb2, data1, p, nb, c);
+    x.bm := bm1[p := nb];
+    x.owner := owner1[nb := Some(p)];
+    x.data := data1[p := c];
+    assert x.bm == old(x.bm)[p := nb] && x.data == old(x.data)[p := c];
   }
 
   // take away an indirect block without entries

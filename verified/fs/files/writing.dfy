@@ -1,9 +1,11 @@
-// Putting bytes into blocks: overwrite a block that is there, or fill a hole.
+// Putting bytes into blocks: overwrite a block that is there, swap it for another, or fill a hole.
 //
 // A block overwritten as a whole is not read. The holes below one indirect block
 // are filled together, so that it is rewritten once for all of them. What fills a hole
-// as a whole, and is much, is wished to go straight home, not through the log.
+// as a whole, and is much, is wished to go straight home, not through the log. Only a block that
+// is free can: so of much that is written over what is there, the blocks are swapped for free ones.
 include "reading.dfy"
+include "unmapping.dfy"
 include "held.dfy"
 module Writing {
   import opened Machine
@@ -19,6 +21,7 @@ module Writing {
   import opened BlockTree
   import opened ByteMap
   import opened Reading
+  import opened Unmapping
   import opened AllocatedRange
   import opened HeldBlocks
 
@@ -80,10 +83,12 @@ module Writing {
     ensures p in x.data && x.data[p] == Zeros(4096)
   { reveal DataOk(); assert OkPos(p); }
 
-  // are there 8 whole blocks in the bytes?
-  predicate method Much(off: uint64, len: uint64)
-    requires off as int + len as int <= 549755813888
-  { (off + 4095) / 4096 + 8 <= (off + len) / 4096 }
+  // are there n whole blocks in the bytes?
+  predicate method Much(off: uint64, len: uint64, n: uint64)
+    requires off as int + len as int <= 549755813888 && n <= SWAP
+  { (off + 4095) / 4096 + n <= (off + len) / 4096 }
+  const BULK: uint64 := 8       // so many fill holes past the log
+  const SWAP: uint64 := 16      // so many are not written over what is there: fewer would scatter a file that is written at random
 
   // fill a hole in one of the direct slots; bulk: what is written is much
   method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
@@ -192,6 +197,81 @@ module Writing {
     if m == 0 { ok := false; }     // the block was not there before
   }
 
+  // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is no room.
+  method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (m: uint64)
+    modifies x, x.fs, x.fs.jrnl
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+    requires pos as int + len as int <= 549755813888 && 4096 <= len && 12 <= pos / 4096 && pos % 4096 == 0
+    requires so as int + len as int <= |src.data|
+    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] != 0
+    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
+    ensures m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+    ensures Grew(old(x.bm), x.bm, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) && (0 < m ==> Mapped(x.bm, ino, pos, m))
+    ensures m == 0 ==> x.data == old(x.data) && x.bm == old(x.bm)
+  {
+    var k := FlatK(pos / 4096);
+    var lev := MaxLev(k);
+    var jp := FlatJ(pos / 4096) / 512;
+    ghost var q := Pos(ino, k, lev - 1, jp);
+    PosOfOk(ino, pos / 4096);
+    ParentOk(PosOf(ino, pos / 4096));
+    ghost var d0, i0, b0 := x.data, x.fs.inodes, x.bm;
+    ghost var lo, top := pos as int / 4096, BlocksFor(pos as int + len as int);
+    var pn := x.Resolve(txn, ip, ino, k, lev - 1, jp, true);
+    assert pn != 0 && OkBlk(x.fs.geo, pn) by { reveal LinksOk(); reveal OwnerOk(); }
+    var blk := x.fs.ReadBlock(txn, pn, true);
+    var t := blk.Thaw();
+    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    GrewNone(b0, ino, lo, top);
+    WroteNone(d0, ino, pos as int);
+    m := 0;
+    assert src.data[so as int .. so as int + m as int] == [];
+    assert src.Len() as int == |src.data|;
+    var near := pn;
+    while m + 4096 <= len
+      invariant m <= len && m % 4096 == 0 && fresh(t) && t != ip
+      invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip) && x.fs.inodes == i0
+      invariant pn != 0 && q in x.bm && x.bm[q] == pn
+      invariant Grew(b0, x.bm, ino, lo, top)
+      invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
+      invariant 0 < m ==> Mapped(x.bm, ino, pos, m)
+      invariant m == 0 ==> x.data == d0 && x.bm == b0
+      decreases len - m
+    {
+      var at := pos + m;
+      var n := at / 4096;
+      if FlatK(n) != k || FlatJ(n) / 512 != jp { break; }
+      var j := FlatJ(n);
+      ghost var p := PosOf(ino, n);
+      PosOfOk(ino, n);
+      ParentOk(p);
+      assert Parent(p) == q;
+      var bn := t.U64(8 * (j % 512));
+      x.ChildBut(p, pn, t);
+      if bn == 0 { break; }
+      if m == 0 && j % 512 != 0 {
+        var left := t.U64(8 * (j % 512 - 1));
+        if left != 0 { near := left; }
+      }
+      var b := src.CopyOf(so + m);
+      ghost var d1, b1, s := x.data, x.bm, b.data;
+      var ok;
+      ok, bn := SwapChild(x, txn, ip, t, pn, bn, ino, k, lev, j, near, b);
+      if !ok { break; }
+      txn.Bulk(bn);
+      WroteBlock(d1, ino, at as int, src.data[so as int + m as int .. so as int + m as int + 4096], s);
+      FirstOf(ino, n);
+      GrewOne(b1, p, bn, lo, top);
+      GrewMore(b0, b1, x.bm, ino, lo, top, lo, top);
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + 4096]);
+      Joined(src.data, so as int, so as int + m as int, so as int + m as int + 4096);
+      near := bn;
+      MappedMore(b1, x.bm, ino, pos, m, 4096, lo, top);
+      m := m + 4096;
+    }
+    x.CloseParent(txn, pn, t);
+  }
+
   // c bytes more, within one block that is there
   lemma MappedMore(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, lo: int, top: int)
     requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, top) && off as int + done as int + c as int <= 549755813888
@@ -203,6 +283,17 @@ module Writing {
     forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + done as int + c as int
       ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
     { PosOfOk(ino, n); if 0 < done && 4096 * n as int < off as int + done as int { assert bm0[PosOf(ino, n)] != 0; } }
+  }
+
+  // what was there still is
+  lemma StillMapped(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, len: uint64, lo: int, top: int)
+    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, top) && off as int + len as int <= 549755813888 && Mapped(bm0, ino, off, len)
+    ensures Mapped(bm, ino, off, len)
+  {
+    reveal Grew();
+    forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int
+      ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
+    { PosOfOk(ino, n); assert bm0[PosOf(ino, n)] != 0; }
   }
 
   // put src[so..so+len] at off; ok = false: no space
@@ -223,7 +314,8 @@ module Writing {
     var done: uint64 := 0;
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
-    var bulk := Much(off, len);
+    var bulk := Much(off, len, BULK);
+    var swap := Much(off, len, SWAP);
     WroteNone(d0, ino, off as int);
     assert src.data[so as int .. so as int + done as int] == [];
     assert src.Len() as int == |src.data|;
@@ -233,7 +325,6 @@ module Writing {
       invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.SameMeta(x.fs.inodes[ino].meta, i0[ino].meta)
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
       invariant Grew(b0, x.bm, ino, lo, top)
-      invariant Mapped(b0, ino, off, len) ==> x.bm == b0
       invariant 0 < done ==> Mapped(x.bm, ino, off, done)
       decreases len - done
     {
@@ -243,7 +334,18 @@ module Writing {
       ghost var d1, b1 := x.data, x.bm;
       var bn: uint64;
       bn, ck, cj, pb := Find(x, txn, ip, ino, n, true, ck, cj, pb);
-      if bn != 0 {
+      if Mapped(b0, ino, off, len) { StillMapped(b0, b1, ino, off, len, lo, top); }
+      var m: uint64 := 0;
+      if bn != 0 && swap && c == 4096 && 12 <= n {
+        ck := 15;
+        m := SwapRun(x, txn, ip, ino, pos, src, so + done, len - done);
+        swap := m != 0;
+        GrewNone(x.bm, ino, lo, top);
+        GrewMore(b1, x.bm, x.bm, ino, pos as int / 4096, top, lo, top);
+      }
+      if m != 0 {
+        c := m;
+      } else if bn != 0 {
         Overwrite(x, txn, ino, bn, pos, src, so + done, c);
         GrewNone(b1, ino, lo, top);
       } else if n < 12 {
