@@ -66,6 +66,7 @@ bench:
 # every mutant of the verified code still finds its text; what the metatheory quotes of the proofs still stands there
 lint:
 	python3 verified/tools/threads.py --selftest
+	python3 verified/tools/solver.py --selftest
 	python3 verified/tools/unproved.py
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
 	GOOS=darwin $(GO) build ./...

@@ -49,7 +49,7 @@ def listed(area):
 
 def prove(path, proc):
     """what Dafny makes of the methods that match proc"""
-    p = subprocess.Popen([os.environ.get("DAFNY", "dafny"), "/nologo", "/compile:0", "/z3exe:" + os.environ.get("Z3", "z3"),
+    p = subprocess.Popen([os.environ.get("DAFNY", "dafny"), "/nologo", "/compile:0", "/z3exe:" + os.path.join(here, "solver.py"),
                           "/noNLarith", "/timeLimit:60", "/errorLimit:1", "/vcsCores:1", "/definiteAssignment:3", "/proc:" + proc, path],
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, start_new_session=True)
     try:
