@@ -87,7 +87,12 @@ func (t *Txn) TryWriteBit(blkno, off uint64, b bool) error {
 
 // TryAllocHint is AllocHint.
 func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
-	x, ok, err = t.s.hint(which, near)
+	if which == Exchange {
+		which = Blocks
+		x, ok, err = t.s.exchange(near)
+	} else {
+		x, ok, err = t.s.hint(which, near)
+	}
 	if err != nil {
 		t.failed = err
 	} else if ok {

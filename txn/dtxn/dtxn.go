@@ -79,10 +79,11 @@ const (
 // MaxBlocks is the number of blocks that one transaction can write.
 const MaxBlocks = 500
 
-// Which bitmap a hint is about.
+// Which bitmap a hint is about, and what for.
 const (
-	Blocks = 0
-	Inodes = 1
+	Blocks   = 0
+	Inodes   = 1
+	Exchange = 2 // of Blocks: in the place of another
 )
 
 // A Bitmap says where an allocation bitmap lies and which of its bits may be
@@ -542,7 +543,8 @@ func (t *Txn) WriteBlock(blkno uint64, b *dbytes.Bytes) { t.check(t.TryWriteBloc
 // WriteBit sets bit off of blkno to b.
 func (t *Txn) WriteBit(blkno, off uint64, b bool) { t.check(t.TryWriteBit(blkno, off, b)) }
 
-// AllocHint proposes a block or inode that is free, near the given one (0 = no wish).
+// AllocHint proposes a block or inode that is free, near the given one (0 = no wish); with Exchange a block to take in the place of
+// another, which on a sparse image has room already.
 func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 	x, ok, err := t.TryAllocHint(which, near)
 	t.check(err)

@@ -51,6 +51,31 @@ func (s *System) hint(which, near uint64) (x uint64, ok bool, err error) {
 	return s.elsewhere(which)
 }
 
+// exchange hands out a block in the place of another, which would not need to be moved: so on a sparse image one that has room, as
+// the image is not to grow each time a file is written over.
+func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
+	a := s.alloc[Blocks]
+	x, ok, err = a.take(near)
+	if !ok || err != nil || s.layout.Host == nil {
+		return x, ok, err
+	}
+	lo, _, ok := s.layout.Host.Backed(s.base + x)
+	if ok = ok && lo == s.base+x; ok {
+		// not for the block itself: that would make room for those around it, too
+		if err = s.Reserve(a.start + x/windowBits); err == nil {
+			err = s.reserveBeside(x)
+		}
+		ok = err == nil
+	}
+	if !ok {
+		a.giveBack(x)
+	}
+	if errors.Is(err, disk.ErrNoRoom) {
+		err = nil
+	}
+	return x, ok, err
+}
+
 // elsewhere looks for a clear bit whose block has room already: the host gives no more.
 func (s *System) elsewhere(which uint64) (x uint64, ok bool, err error) {
 	a, m := s.alloc[which], &s.scarce[which]
@@ -135,6 +160,11 @@ func (s *System) Reserve(a uint64) error {
 	if err := s.layout.Host.Reserve(s.base+a, 1); err != nil {
 		return err
 	}
+	return s.reserveBeside(a)
+}
+
+// reserveBeside takes room for what is written with block a.
+func (s *System) reserveBeside(a uint64) error {
 	if s.layout.Beside == nil {
 		return nil
 	}

@@ -137,3 +137,38 @@ func TestHostWithoutRoom(t *testing.T) {
 		must(t, s.Close())
 	}
 }
+
+// A block in the place of another is the next free one; on a sparse image it is none if that one has no room, though the host
+// would give some, and none is lost by asking.
+func TestExchange(t *testing.T) {
+	h := &meanHost{left: 100, room: map[uint64]bool{}}
+	l := layout
+	l.Host = h
+	for host, s := range map[bool]*System{false: newSystem(t), true: NewMem(size, l)} {
+		var taken []uint64
+		for range 10 {
+			x, _ := take(t, s, Blocks, 0)
+			taken = append(taken, x)
+		}
+		last := taken[len(taken)-1]
+		count, err := s.Free(Blocks)
+		must(t, err)
+		must(t, s.Run(false, false, func(x *Txn) error {
+			ok, b := x.AllocHint(Exchange, last)
+			if ok == host || ok && b != last+1 {
+				t.Errorf("host %v: behind %d: %d, %v", host, last, b, ok)
+			}
+			return nil
+		}))
+		free(t, s, Blocks, taken[3])
+		must(t, s.Run(false, false, func(x *Txn) error {
+			if ok, b := x.AllocHint(Exchange, taken[2]); !ok || b != taken[3] {
+				t.Errorf("host %v: %d was freed: %d, %v", host, taken[3], b, ok)
+			}
+			return nil
+		}))
+		if n, err := s.Free(Blocks); err != nil || n != count+1 {
+			t.Errorf("host %v: %d were free, one was freed, and %d are", host, count, n)
+		}
+	}
+}

@@ -134,7 +134,7 @@ func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
 func (_this *BlockFs) SetUsedBit(txn *dtxn.Txn, bn uint64, u bool) {
 	txn.WriteBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), u)
 }
-func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (bool, uint64) {
+func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *dbytes.Bytes) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var bn uint64 = 0
@@ -150,7 +150,12 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, near uint64, b *dbytes.Bytes) (b
 		var _ = _out507
 		var _out508 uint64
 		var _ = _out508
-		_out507, _out508 = txn.AllocHint(uint64(0), near)
+		_out507, _out508 = txn.AllocHint(func() uint64 {
+			if exchange {
+				return uint64(2)
+			}
+			return uint64(0)
+		}(), near)
 		_319_got = _out507
 		bn = _out508
 		if !_319_got {

@@ -114,7 +114,7 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = _out519
 	var _out520 uint64
 	var _ = _out520
-	_out519, _out520 = _this.Fs.AllocBlock(txn, near, b)
+	_out519, _out520 = _this.Fs.AllocBlock(txn, false, near, b)
 	ok = _out519
 	bn = _out520
 	if !ok {
@@ -136,7 +136,7 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = _out521
 	var _out522 uint64
 	var _ = _out522
-	_out521, _out522 = _this.Fs.AllocBlock(txn, near, b)
+	_out521, _out522 = _this.Fs.AllocBlock(txn, false, near, b)
 	ok = _out521
 	bn = _out522
 	if !ok {

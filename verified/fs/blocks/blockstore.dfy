@@ -212,8 +212,8 @@ module BlockStore {
     }
 
     // take a free block, close to `near` if that is possible (0 = anywhere), and
-    // give it its first contents b (taken over); ok = false: none was found
-    method AllocBlock(txn: Txn, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
+    // give it its first contents b (taken over); ok = false: none was found. exchange: it is for the place of another
+    method AllocBlock(txn: Txn, exchange: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies this, jrnl, b
       requires Valid() && txn.jrnl == jrnl && |b.data| == 4096
       ensures Valid() && inodes == old(inodes)
@@ -230,7 +230,7 @@ module BlockStore {
         decreases 16 - tries
       {
         var got: bool;
-        got, bn := txn.AllocHint(0, near);
+        got, bn := txn.AllocHint(if exchange then 2 else 0, near);
         if !got { return false, 0; }
         if OkBlk(geo, bn) {
           reveal UsedMatch();

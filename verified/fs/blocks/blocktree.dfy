@@ -124,7 +124,7 @@ module BlockTree {
       ghost var p := Pos(ino, k, 0, 0);
       ghost var c := b.data;
       fs.Dom();
-      ok, bn := fs.AllocBlock(txn, near, b);
+      ok, bn := fs.AllocBlock(txn, false, near, b);
       if !ok { return; }
       CountAlloc(old(bm), p, bn, M(ip.data).used as int);
       SetSlot(ip, k, bn);
@@ -158,7 +158,7 @@ module BlockTree {
       ghost var c := b.data;
       ghost var vb := fs.blocks[pn := t.data];
       fs.Dom();
-      ok, bn := fs.AllocBlock(txn, near, b);
+      ok, bn := fs.AllocBlock(txn, false, near, b);
       if !ok { return; }
       assert pn != bn by { reveal OwnerOk(); assert OkPos(Parent(p)); }
       CountAlloc(old(bm), p, bn, M(ip.data).used as int);

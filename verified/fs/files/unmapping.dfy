@@ -222,7 +222,7 @@ module Unmapping {
     ghost var p := Pos(ino, k, lev, j);
     ghost var g, c, vb := x.fs.geo, b.data, x.fs.blocks[pn := t.data];
     x.fs.Dom();
-    ok, nb := x.fs.AllocBlock(txn, near, b);
+    ok, nb := x.fs.AllocBlock(txn, true, near, b);
     if !ok { return; }
     assert OkBlk(g, bn) && nb != bn && nb != pn by { reveal OwnerOk(); assert OkPos(p) && OkPos(Parent(p)); }
     // first the old one goes,
