@@ -77,13 +77,10 @@ module AllocatedRange {
   // no block of data is given out, or given back, before this one: none at all
   ghost const NODATA: int := 134480396
 
-  // blocks of ino were given out, all for blocks of the file before n, those for data from lo on; and only those for data in the place of others
+  // blocks of ino were given out, or exchanged for others, all for blocks of the file before n, those for data from lo on
   predicate {:opaque} Grew(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
     requires IsDom(bm0) && IsDom(bm)
-  {
-    forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] ::
-      p.ino == ino && First(p) < n && bm[p] != 0 && if IsData(p) then lo <= First(p) else bm0[p] == 0
-  }
+  { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && bm[p] != bm0[p] :: p.ino == ino && First(p) < n && bm[p] != 0 && (IsData(p) ==> lo <= First(p)) }
   // blocks of ino were given back, those of data from lo on
   predicate {:opaque} Shrank(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int)
     requires IsDom(bm0) && IsDom(bm)
@@ -99,7 +96,7 @@ module AllocatedRange {
     ensures Grew(bm, bm, ino, lo, n)
   { reveal Grew(); }
   lemma GrewOne(bm: BlkMap, p: Pos, x: uint64, lo: int, n: int)
-    requires IsDom(bm) && OkPos(p) && First(p) < n && x != 0 && if IsData(p) then lo <= First(p) else bm[p] == 0
+    requires IsDom(bm) && OkPos(p) && First(p) < n && x != 0 && (IsData(p) ==> lo <= First(p))
     ensures IsDom(bm[p := x]) && Grew(bm, bm[p := x], p.ino, lo, n)
   { reveal Grew(); }
   lemma GrewMore(bm0: BlkMap, bm1: BlkMap, bm2: BlkMap, ino: uint64, lo: int, n: int, lo': int, n': int)
