@@ -16,6 +16,7 @@ module TxnRun {
   import opened TxnSysM
   import opened TxnM
   import opened CommitM
+  import opened JournalCommit
   import opened WorkS
 
   // status beside those of TxnM: the device failed when it was waited for. What was committed has taken effect in memory; whether the
@@ -34,6 +35,18 @@ module TxnRun {
   // With these a reply may tell what the transaction saw; with the others it may tell nothing.
   predicate method MayTell(st: uint32) { st == OK || st == TOOLARGE }
 
+  // Why a transaction whose work was not cut short, and which wrote m, ends with st: a failure is the device's. A block could not be read, of a device
+  // that is not sound or that a crash had torn (torn, when it ended); or the journal has failed, for which there is a cause.
+  predicate Reason(t: Txn, st: uint32, ro: bool, m: Objs, torn: set<int>) reads t, t.s, t.s.j, t.s.j.d, t.s.j.ins
+  {
+    st == OK || st == TOOLARGE || (st == IOERR && Unread(t.s.j, m, torn)) || (st == UNSURE && t.s.j.failed && t.s.j.Cause()) ||
+    (st == READONLY && ((ro && m != map[]) || Closed(t.s.j)))
+  }
+  lemma FailedFor(j: Journal)
+    requires j.Inv() && j.failed
+    ensures j.Cause()
+  { reveal j.Inv(); }
+
   // Waits until commit need is durable, if the status says that something is told. At the end the transaction knows what the others did meanwhile
   // (settled): the Yields of WaitDurable say so of the journal alone.
   method Await(t: Txn, st: uint32, need: uint64) returns (end: uint32)
@@ -42,7 +55,7 @@ module TxnRun {
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures t.s.j.mu.settled == t.own
     ensures MayTell(end) ==> end == st && (need > 0 ==> need as int <= t.s.j.lb)
-    ensures end == st || (MayTell(st) && end == UNSURE)
+    ensures end == st || (MayTell(st) && end == UNSURE && t.s.j.failed)
     decreases *
   {
     var ok := true;
@@ -63,6 +76,7 @@ module TxnRun {
     ensures old(Covers(t, need as int))
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && st == OK && |old(t.s.j.vs)| <= at && Made(t.s, at, old(What(t))))
     ensures st == OK && r == 0 && old(t.buf.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
+    ensures Reason(t, st, ro, old(t.buf.m), old(t.s.j.torn)) && st != UNSURE
     decreases *
   {
     at := 0;
@@ -91,6 +105,7 @@ module TxnRun {
     ensures MayTell(st) ==> Lasting(t.s, g)
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
+    ensures Reason(t, st, ro, g.wrote, old(t.s.j.torn))
     decreases *
   {
     g := What(t);
@@ -99,6 +114,7 @@ module TxnRun {
     st, need, at := Conclude(t, w, r, stable, ro, p);
     w.Ended(st == OK && r == 0);
     st := Await(t, st, need);
+    if st == UNSURE { FailedFor(t.s.j); }
   }
 
   // Ends a transaction whose work was cut short with status cut, or else has come to status r. CONFLICT: it is to be run again.
@@ -109,6 +125,7 @@ module TxnRun {
     ensures MayTell(st) ==> cut == OK && Lasting(t.s, g)
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
+    ensures if cut == OK then Reason(t, st, ro, g.wrote, old(t.s.j.torn)) else st == if MayTell(cut) then IOERR else cut
     decreases *
   {
     at := 0;

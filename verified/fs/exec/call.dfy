@@ -96,6 +96,8 @@ module Calls {
     // the answer is a client's, and counts what this transaction was to store
     ensures !Inner(c.status) && (st == CONFLICT ==> next == AGAIN)
     ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && c.status == NOSPC) || (next == ALONE && c.record && c.status == D.IO)
+    // IO is the answer for the device's sake, or what a crash had torn (Exec)
+    ensures cut == OK && r != D.IO && c.status == D.IO && next == ANSWER ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
     ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && E.Dividable(c.p) && 0 < c.n < old(c.n)))
     decreases *
   {

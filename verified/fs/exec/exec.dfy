@@ -10,6 +10,7 @@ module Exec {
   import opened TxnSysM
   import opened TxnM
   import opened CommitM
+  import opened JournalCommit
   import opened WorkS
   import opened TxnRun
   import D = NfsDurable
@@ -51,13 +52,14 @@ module Exec {
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures t.s.j.mu.settled == t.own
     ensures st == OK ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
-    ensures st == OK || st == UNSURE
+    ensures st == OK || (st == UNSURE && t.s.j.failed && t.s.j.Cause())
     decreases *
   {
     Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
     var ok, n := Flush(t.s.j);
     TYield(t.s, t.own);
     st := if ok then OK else UNSURE;
+    if !ok { FailedFor(t.s.j); }
   }
   // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short with status cut, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
   method Exec(t: Txn, w: Work, cut: uint32, r: uint32, p: uint32, how: uint32, deferred: bool, ghost permit: Permit) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
@@ -76,6 +78,10 @@ module Exec {
     ensures status == 0 && at != 0 && (p == TRIM || (p == LOCAL && !deferred)) ==> at <= t.s.j.lb
     ensures D.Shows(status) ==> cut == OK && Lasting(t.s, g)
     ensures status == 0 && p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
+    // If the work did not come to these itself: IO is the answer only for the device, or what a crash had torn; ROFS only if nothing can be committed any more, or to
+    // what was not to write.
+    ensures cut == OK && status == D.IO && r != D.IO ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
+    ensures cut == OK && status == D.ROFS && r != D.ROFS ==> Closed(t.s.j) || (ReadOnly(p) && g.wrote != map[])
     decreases *
   {
     Table(p, how);

@@ -475,4 +475,7 @@
     ("mkfs/making", "commissioned: the copy's block is not torn", "set a | g.data0 as int <= a < sz }", "set a | g.data0 as int <= a < sz - 1 }", "mkfs/commissioned:*.New"),
     ("mkfs/commissioned", "vacuity: commissioned", "    Kept(Making.JGeo(s, seal), w, s, i, v, {});\n", "    Kept(Making.JGeo(s, seal), w, s, i, v, {}); assert false;\n", "*.New"),
     ("mkfs/making", "mkfs: a crash may leave anything", "    d.SetOk(iset i: Img | NoVolume(i));\n", "", "*.Prepare"),
+    ("exec/exec", "IO: the answer when nothing can be committed any more", "if st == READONLY then D.ROFS else if", "if", "*Exec*.Exec"),
+    ("exec/exec", "IO: a COMMIT that need not wait fails", "    st := if ok then OK else UNSURE;\n", "    st := if ok && n != 0 then OK else UNSURE;\n", "*.Sync"),
+    ("exec/call", "IO: the answer to a call that cannot be made smaller", "        status := SERVERFAULT;\n", "        status := D.IO;\n", "*.Ended"),
 ]

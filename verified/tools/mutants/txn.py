@@ -192,4 +192,7 @@
     ("txn", "sound: an inode that is not in memory is not read", "      var v := Latest(s, own, hold, a);\n      if v == null { return IOERR, null; }", "      var v: Blk? := null;\n      if v == null { return IOERR, null; }", "*Txn.ReadInode"),
     ("commit", "sound: a commit fails when it has read a block", "        if b == null { return IOERR, 0; }", "        return IOERR, 0;", "*.AppendAll"),
     ("commit", "sound: a commit fails for a block that it does not need", "ensures !ok ==> t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)", "ensures !ok ==> t.s.j.home <= miss < t.s.j.sz", "*.Point"),
+    ("run", "IO: too large a transaction is the device's fault", "      st := TOOLARGE;\n", "      st := IOERR;\n", "*.Conclude"),
+    ("run", "IO: a wait that ended well is not believed", "    end := if ok then st else UNSURE;\n", "    end := if ok && st == OK then st else UNSURE;\n", "*.Await"),
+    ("run", "IO: what only reads may not do it", "      st := if r == 0 && n > 0 then READONLY else OK;\n", "      st := if n > 0 then READONLY else OK;\n      if r == 0 && n == 0 { st := READONLY; }\n", "*.Conclude"),
 ]
