@@ -232,7 +232,7 @@ module Renaming {
   }
   lemma SameGens(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
-    ensures See(geo, w).gens == See(geo, v).gens
+    ensures See(geo, w).gens == See(geo, v).gens && See(geo, w).xattrs == See(geo, v).xattrs
   {
     var x, y := See(geo, w).gens, See(geo, v).gens;
     forall i: uint64 ensures (i in x <==> i in y) && (i in y ==> x[i] == y[i])
