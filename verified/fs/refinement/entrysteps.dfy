@@ -21,7 +21,7 @@ module EntrySteps {
 
   // only inode i changes
   lemma OneInode(g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs, dirs': Dirs, ats: Ats, ats': Ats, i: uint64)
-    requires OkIno(g, i) && i != 2 && i in ms && i in ms'
+    requires OkIno(g, i) && i != 2 && i in ms && i in ms' && FileAt(files', 2) == FileAt(files, 2)
     requires forall j: uint64 {:trigger OkIno(g, j)} | OkIno(g, j) && j != i :: Alike(ms, ms', files, files', held, held', dirs, dirs', ats, ats', j)
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
       q.gens == p.gens[i := ms'[i].gen] && q.xattrs == p.xattrs && q.nodes == if Alive(ms'[i]) then p.nodes[i := NodeAt(ms', files', held', dirs', ats', i)] else Minus(p.nodes, i)
