@@ -41,7 +41,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 		return
 	})
 	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
-		v.changed(Handle{c.Ino, decode(c.Ino, c.File).Gen})
+		v.changed(Handle{c.Ino, decode(c.Ino, c.File).Gen}, 0, nil)
 	}
 	return node(&c, dir, err)
 }

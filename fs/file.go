@@ -49,16 +49,11 @@ func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err e
 		g, id = *guard, v.id
 	}
 	if s.Size != nil || s.UID != nil || s.GID != nil {
-		if guard == nil {
-			done := v.changing(who, h)
-			defer func() { done(err) }()
-		} else { // which a change before would make fail
-			defer func() {
-				if err == nil {
-					v.changed(h)
-				}
-			}()
+		since := uint64(0)
+		if guard == nil && (s.UID == nil || who.UID == 0) { // else a change before would make it fail, or it may fail
+			since = v.changing(who, h)
 		}
+		defer func() { v.changed(h, since, err) }()
 	}
 	c := call{Ino: h.Ino}
 	err = v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
@@ -119,12 +114,12 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 		place.Take()
 		defer func() { place.Drop(); <-v.streams }()
 	}
-	changed := v.changing(who, h)
+	since := v.changing(who, h)
 	err := v.serve(&c, func(t *txn) uint32 {
 		sec, nsec := v.now()
 		return writing.Store(&c, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
 	})
-	changed(err)
+	v.changed(h, since, err)
 	if err != nil {
 		return 0, done, wcc(h.Ino, c.Before, c.After), err
 	}

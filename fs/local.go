@@ -31,8 +31,8 @@ func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
 		return ErrFBig
 	}
 	vc := cred(who)
-	done := v.changing(who, h)
-	defer func() { done(err) }()
+	since := v.changing(who, h)
+	defer func() { v.changed(h, since, err) }()
 	for {
 		c := call{Ino: h.Ino}
 		c.Make(decisions.LOCAL(), 0, v.deferred, n)
@@ -75,8 +75,8 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 // punch makes holes of the blocks lo to hi - 1 of a file.
 func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
 	vc := cred(who)
-	done := v.changing(who, h)
-	defer func() { done(err) }()
+	since := v.changing(who, h)
+	defer func() { v.changed(h, since, err) }()
 	for lo < hi {
 		c := call{Ino: h.Ino}
 		c.Make(decisions.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)

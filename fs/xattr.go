@@ -90,22 +90,18 @@ func (v *FS) RemoveXattr(h Handle, name []byte) error {
 // ---- capabilities ----
 
 // A change of a file's contents or owner takes its capabilities away, as Linux has it, whoever makes the change: before it, so that
-// no crash leaves them to what comes after. done is called when the change was made: capabilities that came meanwhile go, too.
-func (v *FS) changing(who *Cred, h Handle) (done func(error)) {
-	n := v.xattrs.caps.Load()
-	if n != 0 && v.mayChange(who, h) {
+// no crash leaves them to what comes after. changed is told afterwards, with what this returned: capabilities that came meanwhile go, too.
+func (v *FS) changing(who *Cred, h Handle) (since uint64) {
+	since = v.xattrs.caps.Load()
+	if since != 0 && v.mayChange(who, h) {
 		v.dropCapability(h)
 	}
-	return func(err error) {
-		if err == nil && v.xattrs.caps.Load() != n {
-			v.dropCapability(h)
-		}
-	}
+	return since
 }
 
-// changed is for changes of which it is not known before of what file they are.
-func (v *FS) changed(h Handle) {
-	if v.xattrs.caps.Load() != 0 {
+// changed comes after a change. since is 0 if changing did not come before it.
+func (v *FS) changed(h Handle, since uint64, err error) {
+	if err == nil && v.xattrs.caps.Load() != since {
 		v.dropCapability(h)
 	}
 }
