@@ -118,6 +118,7 @@ module NfsXattrScenarios {
   lemma SetMoves(f: FS, g: FS, h: Handle, name: Name, value: seq<byte>, c: bool, r: bool, now: Time)
     requires X.SetOk(f, g, h, name, value, c, r, now) || X.RemoveOk(f, g, h, name, now)
     ensures Ctime.Step(f, g)
+    ensures var was, is := f.nodes[h.ino].attr.ctime, g.nodes[h.ino].attr.ctime; Earlier(was, is) || Ctime.Last(was)
   { Ctime.StampIsLater(now, f.nodes[h.ino].attr.ctime); }
   lemma NewHasNone(f: FS, g: FS, di: uint64, name: Name, h: Handle, n: Node, now: Time, na: Fattr, w: Wcc)
     requires Behind(f) && Made(f, g, di, name, h, n, now, na, w)
