@@ -313,6 +313,45 @@ func TestPrivilegesEnd(t *testing.T) {
 	}
 }
 
+// A program that another user has written to does not run as its owner any more, though nobody has looked at it since.
+func TestSetuidProgram(t *testing.T) {
+	bin := mounttest.Build(t)
+	program, err := exec.LookPath("id")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, face := range []string{"mount", "serve"} {
+		image := mounttest.Volume(t, bin, "64M")
+		var m *mounttest.Mount
+		if face == "serve" {
+			m = mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other")
+		} else {
+			m = mounttest.New(t, bin, image, "--allow-other")
+		}
+		must(t, os.Chmod(filepath.Dir(m.Dir), 0o755))
+		f := filepath.Join(m.Dir, "f")
+		data, err := os.ReadFile(program)
+		must(t, err)
+		for _, c := range []struct{ script, want string }{
+			{`"$1" -u`, "0"}, {`"$1" -u; printf x >>"$1"; "$1" -u`, "0 65534"}, {`"$1" -u; printf x | dd of="$1" bs=1 seek=$(($(wc -c <"$1") + 10)) conv=notrunc status=none; "$1" -u`, "0 65534"},
+			{`"$1" -u; fallocate -l $(($(wc -c <"$1") + 10)) "$1" && "$1" -u`, "0 65534"}, {`"$1" -u; truncate -s +10 "$1"; "$1" -u`, "0 65534"},
+		} {
+			must(t, os.WriteFile(f, data, 0o755))
+			must(t, os.Chmod(f, 0o777|os.ModeSetuid))
+			tool := exec.Command("sh", "-c", c.script, "sh", f)
+			tool.Dir, tool.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			if out, err := tool.CombinedOutput(); err != nil || strings.Join(strings.Fields(string(out)), " ") != c.want {
+				t.Errorf("%s: %s: %q, %v, want %q", face, c.script, out, err, c.want)
+			}
+		}
+		if face == "serve" {
+			stop(t, m, bin, image)
+		} else {
+			m.Unmount(t, bin, image)
+		}
+	}
+}
+
 // Without them, by an option.
 func TestNoXattrs(t *testing.T) {
 	bin := mounttest.Build(t)
