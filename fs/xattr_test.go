@@ -483,15 +483,18 @@ func TestXattrsOfKept(t *testing.T) {
 	d := disk.NewMem(4000)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 64})
 	v := open(t, d, fs.Options{Deferred: true})
-	for i := range 4 {
+	var hs [4]fs.Handle
+	for i := range hs {
 		n, err := v.Tmpfile(root, v.Root(), nil)
-		if err == nil {
+		if hs[i] = n.Handle; err == nil {
 			err = v.SetXattr(n.Handle, []byte("user.a"), []byte("x"), false, false)
 		}
-		if err == nil && i%2 == 0 {
-			err = v.LetGo(n.Handle)
-		}
 		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, h := range hs[:2] {
+		if err := v.LetGo(h); err != nil {
 			t.Fatal(err)
 		}
 	}
