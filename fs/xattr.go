@@ -93,7 +93,7 @@ func (v *FS) RemoveXattr(h Handle, name []byte) error {
 // no crash leaves them to what comes after. changed is told afterwards, with what this returned: capabilities that came meanwhile go, too.
 func (v *FS) changing(who *Cred, h Handle) (since uint64) {
 	since = v.xattrs.caps.Load()
-	if since != 0 && v.mayChange(who, h) {
+	if since != 0 && v.capable(h) && v.mayChange(who, h) {
 		v.dropCapability(h)
 	}
 	return since
@@ -101,9 +101,15 @@ func (v *FS) changing(who *Cred, h Handle) (since uint64) {
 
 // changed comes after a change. since is 0 if changing did not come before it.
 func (v *FS) changed(h Handle, since uint64, err error) {
-	if err == nil && v.xattrs.caps.Load() != since {
+	if err == nil && v.xattrs.caps.Load() != since && v.capable(h) {
 		v.dropCapability(h)
 	}
+}
+
+// capable tells whether a file has capabilities.
+func (v *FS) capable(h Handle) bool {
+	_, err := v.GetXattr(h, capability)
+	return err == nil
 }
 
 // mayChange tells whether a call that changes h may be answered with success: who is refused must not take anything away.
@@ -116,9 +122,6 @@ func (v *FS) mayChange(who *Cred, h Handle) bool {
 }
 
 func (v *FS) dropCapability(h Handle) {
-	if _, err := v.GetXattr(h, capability); err != nil {
-		return
-	}
 	if err := v.Deferring().RemoveXattr(h, capability); err != nil && err != ErrNoEnt && err != ErrStale {
 		v.log.Error("a file that is being changed keeps its capabilities", "inode", h.Ino, "err", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"tansy/check"
@@ -476,6 +477,40 @@ func TestCapabilitiesCrash(t *testing.T) {
 	if !seenNew {
 		t.Error("no image has the new contents")
 	}
+}
+
+// Capabilities that are set while others write are there only if the last write came before.
+func TestCapabilitiesConcurrent(t *testing.T) {
+	v := newVolume(t, fs.Options{Deferred: true})
+	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for range 300 {
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := v.SetXattr(n.Handle, []byte("security.capability"), []byte("cap"), false, false); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			if _, _, _, err := v.Write(root, n.Handle, 0, []byte("x"), fs.Unstable); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		a, err := v.Getattr(n.Handle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(seen(t, v, n.Handle), "security.capability") {
+			if left++; a.Mtime == a.Ctime { // a write was the last change
+				t.Fatal("a write came last, and the file has capabilities")
+			}
+		}
+	}
+	t.Logf("%d of 300 times the capabilities came last", left)
 }
 
 // Files that are let go, by their last close or when the volume is opened, take their attributes with them.
