@@ -18,6 +18,7 @@
 //	             was last written there
 //	inodes       each inode against its bit and its type, and its block tree:
 //	             bounds, blocks used twice, blocks beyond the file's end
+//	attributes   the extended attributes
 //	directories  where each entry lies, its name, what it names, duplicates, counts
 //	links        link counts, parents, unreachable files, the orphan list, kept files
 //	blocks       the block bitmap, both ways
@@ -96,6 +97,8 @@ type Report struct {
 	Entries     uint64 // of all directories
 	Orphans     uint64 // files that wait for their space to be given back
 	Kept        uint64 // files that a mount had open, and that go when the volume is opened, unless they have a name
+	Xattrs      uint64 // files that have extended attributes
+	Leftovers   uint64 // blocks with extended attributes of removed files, as crashes leave them: they harm nobody, and a repair frees them
 	Blocks      uint64 // data and indirect blocks in use
 	DataBlocks  uint64 // blocks in the data region
 	DataChecked uint64 // blocks whose contents were looked at because of Options.Data
@@ -189,6 +192,7 @@ func (c *checker) run(d disk.Disk) error {
 	}{
 		{"codes", c.codes},
 		{"inodes", c.inodes},
+		{"attributes", c.xattrs},
 		{"directories", c.directories},
 		{"links", c.links},
 		{"blocks", c.blocks},

@@ -17,7 +17,7 @@ const (
 	typeChr     = 4
 	typeLnk     = 5
 	typeLast    = 7 // the types are those of NFSv3, 1 to 7
-	typeOrphans = 8 // inode 2 only
+	typeOrphans = 8 // inode 2 only; its file has the extended attributes of all files
 
 	flagOrphan = 1 // on the orphan list
 	flagKept   = 2 // on the list of kept files, which `parent` links
@@ -230,7 +230,7 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	if n.ty != typeBlk && n.ty != typeChr && (n.major != 0 || n.minor != 0) {
 		wrong("device number %d, %d of a file of type %d", n.major, n.minor, n.ty)
 	}
-	if n.nlink == 0 && n.size != 0 {
+	if n.nlink == 0 && n.size != 0 && ino != orphansIno {
 		wrong("size %d of a removed file", n.size)
 	}
 	if n.size > maxSize {
@@ -244,6 +244,10 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	}
 	switch n.ty {
 	case typeReg:
+	case typeOrphans:
+		if n.size%disk.BlockSize != 0 {
+			wrong("size %d of the file of extended attributes is not whole blocks", n.size)
+		}
 	case typeDir:
 		if n.size%disk.BlockSize != 0 {
 			wrong("size %d of a directory is not whole blocks", n.size)

@@ -40,6 +40,9 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 		st, again, c.Ino, c.File, c.Before, c.After, c.Later = recorded.Create(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 		return
 	})
+	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
+		v.changed(Handle{c.Ino, decode(c.Ino, c.File).Gen}, 0, nil)
+	}
 	return node(&c, dir, err)
 }
 
@@ -92,22 +95,26 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 		p = procRmdir
 	}
 	vc, vn := cred(who), bytesOf(name)
+	file := v.losing(dir, name)
 	var c call
 	err := v.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Later = recorded.Remove(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return
 	})
+	v.forget(file, err)
 	return wcc(dir.Ino, c.Before, c.After), err
 }
 
 // Rename implements FileSystem.
 func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
 	vc, fn, tn := cred(who), bytesOf(fromName), bytesOf(toName)
+	file := v.losing(to, toName)
 	var c call
 	err := v.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Before2, c.After2, c.Later = recorded.Rename(t, v.dirs, p.index, p.record(), p.look, p.since, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return
 	})
+	v.forget(file, err)
 	return wcc(from.Ino, c.Before, c.After), wcc(to.Ino, c.Before2, c.After2), err
 }
 

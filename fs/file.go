@@ -41,15 +41,22 @@ func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, *Attr, error) {
 const accessChange = 0x04 | 0x08 | 0x10
 
 // Setattr implements FileSystem.
-func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
+func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err error) {
 	vc, a := cred(who), sattr(s)
 	var g Time
 	var id *CallID // else it may be done twice
 	if guard != nil {
 		g, id = *guard, v.id
 	}
+	if s.Size != nil || s.UID != nil || s.GID != nil {
+		since := uint64(0)
+		if guard == nil && (s.UID == nil || who.UID == 0) { // else a change before would make it fail, or it may fail
+			since = v.changing(who, h)
+		}
+		defer func() { v.changed(h, since, err) }()
+	}
 	c := call{Ino: h.Ino}
-	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+	err = v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Later = recorded.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
@@ -107,10 +114,12 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 		place.Take()
 		defer func() { place.Drop(); <-v.streams }()
 	}
+	since := v.changing(who, h)
 	err := v.serve(&c, func(t *txn) uint32 {
 		sec, nsec := v.now()
 		return writing.Store(&c, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
 	})
+	v.changed(h, since, err)
 	if err != nil {
 		return 0, done, wcc(h.Ino, c.Before, c.After), err
 	}

@@ -59,6 +59,7 @@ type volume struct {
 
 	replies *replies
 	kept    keptOrder
+	xattrs  xattrState
 
 	freeStep uint64 // the constant, less in tests
 }

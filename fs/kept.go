@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"encoding/binary"
+
 	"tansy/internal/gen/keptops"
 	"tansy/internal/lockorder"
 )
@@ -67,6 +69,7 @@ func (v *FS) LetGo(h Handle) error {
 	if err == ErrNoEnt { // others came or went
 		err = v.letGo(h, keptHead)
 	}
+	v.forget(h.Ino, err)
 	return err
 }
 
@@ -132,7 +135,9 @@ func (v *FS) clearKept() {
 	gone := 0
 	for more := true; more; {
 		var c call
+		var first uint64
 		err := d.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+			first = binary.LittleEndian.Uint64(d.dirs.Fs.GetInode(t, keptHead, true).Data[104:])
 			sec, nsec := d.now()
 			more, c.Later = kept.Clear(t, d.dirs, sec, nsec)
 			return 0
@@ -142,6 +147,7 @@ func (v *FS) clearKept() {
 			return
 		}
 		if more {
+			d.forget(first, nil)
 			gone++
 		}
 	}

@@ -26,11 +26,13 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 
 // Allocate has a file keep room for n bytes from off on, and makes it as long as that; no byte changes (fallocate(2), mode 0).
 // A later Write there needs no room. If there is not enough, a first part of them may be set aside for all that.
-func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) error {
+func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
 	if tooLong(off, n) {
 		return ErrFBig
 	}
 	vc := cred(who)
+	since := v.changing(who, h)
+	defer func() { v.changed(h, since, err) }()
 	for {
 		c := call{Ino: h.Ino}
 		c.Make(decisions.LOCAL(), 0, v.deferred, n)
@@ -71,8 +73,10 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 }
 
 // punch makes holes of the blocks lo to hi - 1 of a file.
-func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) error {
+func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
 	vc := cred(who)
+	since := v.changing(who, h)
+	defer func() { v.changed(h, since, err) }()
 	for lo < hi {
 		c := call{Ino: h.Ino}
 		c.Make(decisions.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)

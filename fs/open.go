@@ -68,6 +68,9 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 			return uint32(ErrServerFault)
 		}
 		v.root = Handle{rootIno, a.Gen}
+		if decode(keptHead, f.GetInode(t, keptHead, false)).Size != 0 {
+			v.xattrs.found()
+		}
 		return 0
 	})
 	if err == nil && c.Status != 0 {

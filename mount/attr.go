@@ -111,6 +111,11 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	if size, ok := in.GetSize(); ok {
 		s.Size = &size
 	}
+	if in.Valid&fuse.FATTR_KILL_SUIDGID != 0 {
+		if err := f.killPrivileges(in.NodeId, h); err != nil {
+			return status(err)
+		}
+	}
 	s.AtimeHow, s.Atime = setTime(in.Valid, fuse.FATTR_ATIME, fuse.FATTR_ATIME_NOW, in.Atime, in.Atimensec)
 	s.MtimeHow, s.Mtime = setTime(in.Valid, fuse.FATTR_MTIME, fuse.FATTR_MTIME_NOW, in.Mtime, in.Mtimensec)
 	w, err := f.volume.Setattr(superuser, h, &s, nil)

@@ -48,11 +48,9 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 	if err != nil {
 		return 0, status(err)
 	}
-	offset := in.Offset
-	if f.shared {
-		if offset, err = f.beforeWrite(h, in); err != nil {
-			return 0, status(err)
-		}
+	offset, err := f.beforeWrite(h, in)
+	if err != nil {
+		return 0, status(err)
 	}
 	for len(data) > 0 {
 		n, _, _, err := f.volume.Write(superuser, h, offset+uint64(written), data, f.stability)

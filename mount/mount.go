@@ -33,6 +33,7 @@ type Volume interface {
 	ZeroRange(c *fs.Cred, h fs.Handle, off, n uint64) error
 
 	keeper
+	xattrer
 }
 
 // Options say how to mount.
@@ -41,6 +42,7 @@ type Options struct {
 	ReadOnly   bool     // nothing is changed through the mount
 	Sync       bool     // the volume was not opened with Deferred: every change is durable when it returns
 	AllowOther bool     // others than who mounts it may use it
+	NoXattr    bool     // there are no extended attributes
 	Shared     bool     // others change the volume, too, through Mount.Beside
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 	Log        *slog.Logger
@@ -218,10 +220,13 @@ func (o *Options) fuse() *fuse.MountOptions {
 		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 32, MaxInflightRequestBytes: MaxPending,
 		ExplicitDataCacheControl: true, // nobody else changes contents
 		EnableSymlinkCaching:     true,
-		DisableXAttrs:            true,
+		DisableXAttrs:            o.NoXattr,
 		DisableSplice:            true, // what is read is in memory
 		ExtraCapabilities:        fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT,
 		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	if !o.NoXattr {
+		m.ExtraCapabilities |= fuse.CAP_HANDLE_KILLPRIV_V2
 	}
 	if o.Shared {
 		m.Name = nameShared

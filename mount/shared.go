@@ -36,7 +36,7 @@ func (f *fileSystem) openShared(id uint64) error {
 // beforeWrite does what comes before the data of a write, and returns where they go. The kernel writes the contents of mapped
 // memory (WRITE_CACHE) where they belong, and for nobody in particular.
 func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, err error) {
-	appends := in.Flags&unix.O_APPEND != 0
+	appends := f.shared && in.Flags&unix.O_APPEND != 0
 	kills := in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0
 	if in.WriteFlags&fuse.WRITE_CACHE != 0 || !appends && !kills {
 		return in.Offset, nil
@@ -45,8 +45,8 @@ func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, 
 	if err != nil {
 		return 0, err
 	}
-	if mode := withoutPrivileges(a.Mode); kills && mode != a.Mode {
-		if _, err := f.volume.Setattr(superuser, h, &fs.SetAttr{Mode: &mode}, nil); err != nil {
+	if kills {
+		if err := f.killMode(in.NodeId, h, a.Mode); err != nil {
 			return 0, err
 		}
 	}

@@ -50,17 +50,7 @@ func (r *round) oneInode(ino uint64) {
 		for _, off := range []int{fNlink, fFlags} {
 			r.fix32(ino, off, 0, "the head of the orphan list gets no links and no flags")
 		}
-		contents := []int{fSize, fUsed, fShrink}
-		for k := range slots {
-			contents = append(contents, fBlks+8*k)
-		}
-		had := false
-		for _, off := range contents {
-			had = r.v.set64(ino, off, 0) || had
-		}
-		if had {
-			r.did(ino, "the head of the orphan list gets no contents")
-		}
+		r.fix64(ino, fShrink, 0, "the file of extended attributes is never cut")
 	default:
 		if zeros(r.v.inode(ino)) {
 			return

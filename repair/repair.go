@@ -12,7 +12,7 @@
 //	codes         pages of the tree of codes that are lost are made anew from what is home
 //	recovery      by the journal, as when the volume is served
 //	inodes        impossible fields
-//	block trees   pointers that lead nowhere; blocks of two files
+//	block trees   pointers that lead nowhere; blocks of two files; extended attributes that are damaged, or of no file
 //	directories   impossible entries; two names of a directory, circles
 //	links         counts, the orphan list
 //	bitmaps       made what was found
@@ -88,7 +88,7 @@ func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
 	if p.Before, err = check.Volume(d, check.Options{Data: true}); err != nil {
 		return nil, err
 	}
-	if p.Before.Clean() {
+	if p.Before.Clean() && p.Before.Leftovers == 0 {
 		p.After = p.Before
 		return p, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"tansy/check"
 	"tansy/disk"
 )
 
@@ -61,7 +62,7 @@ func (r *round) trees() {
 	}
 	for _, suspects := range []bool{false, true} {
 		for _, ino := range inos {
-			if n := r.nodes[ino]; n.suspect == suspects && ino != orphansIno {
+			if n := r.nodes[ino]; n.suspect == suspects {
 				t := tree{r: r, ino: ino, shared: shared, budget: most(r.v.inode(ino).q(fUsed))}
 				t.run()
 			}
@@ -168,6 +169,15 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 			return
 		}
 	}
+	if why := r.xattrsWrong(t.ino, level, k, b); why != "" {
+		binary.LittleEndian.PutUint64(v.edit(at)[off:], 0)
+		ino := k
+		if r.nodes[k] == nil {
+			ino = orphansIno
+		}
+		r.did(ino, "the extended attributes of inode %d go: %s", k, why)
+		return
+	}
 	if !r.taken.add(b) {
 		other := r.owner[b]
 		data := v.contents(b)
@@ -254,6 +264,8 @@ func (t *tree) fit() {
 	switch {
 	case ty == typeDir && !t.part && size != 0 && size != t.end && n.q(fShrink) == 0:
 		r.fix64(t.ino, fSize, t.end, "the size of the directory becomes that of its blocks")
+	case ty == typeOrphans && size%disk.BlockSize != 0:
+		r.fix64(t.ino, fSize, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the file of extended attributes becomes whole blocks")
 	case ty == typeDir && size%disk.BlockSize != 0:
 		r.fix64(t.ino, fSize, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the directory becomes whole blocks")
 	case ty == typeLnk && n.w(fNlink) != 0 && !t.part && (size == 0 || t.last == 0):
@@ -314,4 +326,25 @@ func (v *volume) walk(n inode, f func(k, b uint64)) (whole bool) {
 	}
 	pointers(func(off, level int, k uint64) { down(n.q(off), level, k) })
 	return whole
+}
+
+// xattrsWrong says why block b, block k of the file ino (level 0: data), cannot stay there, if that is the file of extended attributes.
+func (r *round) xattrsWrong(ino uint64, level int, k, b uint64) string {
+	if ino != orphansIno || level > 0 {
+		return ""
+	}
+	if k == 0 || k == orphansIno || k >= r.v.ninode {
+		return "it can have none"
+	}
+	data := r.v.contents(b)
+	if data == nil {
+		return "" // it may be readable another time, or accepted as it is
+	}
+	if wrong := check.XattrsWrong(data); wrong != "" {
+		return "they are damaged, " + wrong
+	}
+	if !r.inodeLost(k) && (r.nodes[k] == nil || r.v.inode(k).q(fGen) != u64(data, 0)) {
+		return "they are of a file that is gone"
+	}
+	return ""
 }

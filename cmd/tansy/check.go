@@ -84,6 +84,12 @@ over. The contents of files are read only with --data. The progress goes to stan
 		}
 		verdict += fmt.Sprintf("; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log; %s; %.1f s",
 			rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed, contents, time.Since(begin).Seconds())
+		if rep.Xattrs > 0 {
+			verdict += fmt.Sprintf("; %d files with extended attributes", rep.Xattrs)
+		}
+		if rep.Leftovers > 0 {
+			verdict += fmt.Sprintf("; %d blocks with extended attributes of removed files, which tansy repair frees", rep.Leftovers)
+		}
 		if rep.Kept > 0 {
 			verdict += fmt.Sprintf("; %d files that a mount had open, which go when the volume is opened, unless they have a name", rep.Kept)
 		}

@@ -25,7 +25,8 @@ type mounting struct {
 	cache   byteSize
 	discard discardMode
 	flags   []string // of the mount, as mount(8) names them
-	sloppy  bool     // pass over options that are not known
+	noXattr bool
+	sloppy  bool // pass over options that are not known
 }
 
 func mountCommand(args []string) int {
@@ -52,7 +53,7 @@ the connection to an NBD server is exit code 1.
 	f.BoolVar(&m.background, "background", false, "return when the file system can be used, and serve it on; the log goes to syslog then")
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
 	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
-	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, cache=SIZE, discard=MODE")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -90,6 +91,9 @@ func (m *mounting) Set(list string) error {
 			m.sloppy = true
 		case option == "allow_other":
 			m.allowOther = true
+		case option == "noxattr":
+			m.noXattr = true
+		case option == "xattr" || option == "user_xattr":
 		case name == "cache":
 			err = m.cache.Set(value)
 		case name == "discard" && value != "":
@@ -163,7 +167,7 @@ func (m *mounting) run(source, dir string) int {
 		return fail(err)
 	}
 	at, err := mount.New(v.fs, dir, mount.Options{
-		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, Flags: m.flags, Log: log.Logger,
+		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr, Flags: m.flags, Log: log.Logger,
 	})
 	if err != nil {
 		return fail(errors.Join(err, v.close()))

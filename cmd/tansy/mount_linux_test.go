@@ -9,13 +9,13 @@ import (
 // Options come as mount(8) passes them; one that is not known is named.
 func TestMountOptions(t *testing.T) {
 	var m mounting
-	if err := m.Set("rw,nosuid,noatime,allow_other,x-systemd.requires=/srv,nofail,user=me,cache=16M,_netdev,comment=a b"); err != nil {
+	if err := m.Set("rw,nosuid,noatime,allow_other,noxattr,x-systemd.requires=/srv,nofail,user=me,cache=16M,_netdev,comment=a b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Set("ro,sync,discard=off,defaults"); err != nil {
 		t.Fatal(err)
 	}
-	if !m.readOnly || !m.sync || !m.allowOther || m.cache != 16<<20 || m.discard != "off" || !slices.Equal(m.flags, []string{"nosuid", "noatime"}) {
+	if !m.readOnly || !m.sync || !m.allowOther || !m.noXattr || m.cache != 16<<20 || m.discard != "off" || !slices.Equal(m.flags, []string{"nosuid", "noatime"}) {
 		t.Errorf("%+v", m)
 	}
 	for option, what := range map[string]string{"nonsense": `"nonsense"`, "ro,cache=x": `"cache=x"`, "discard=perhaps": "auto, on or off", "size=3": `"size=3"`} {

@@ -25,7 +25,7 @@ type localMount struct {
 
 func (l *localMount) flags(f *flagSet) {
 	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE (docs/mount.md); for one volume alone")
-	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, ro, nosuid, nodev, noexec")
+	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, noxattr, ro, nosuid, nodev, noexec")
 }
 
 // String is for flag.Value.
@@ -86,7 +86,7 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 		files = v.fs
 	}
 	at, err := mount.New(files, dir, mount.Options{
-		Source: source, ReadOnly: readOnly || l.options.readOnly, Sync: l.options.sync, AllowOther: l.options.allowOther,
+		Source: source, ReadOnly: readOnly || l.options.readOnly, Sync: l.options.sync, AllowOther: l.options.allowOther, NoXattr: l.options.noXattr,
 		Flags: l.options.flags, Shared: true, Log: v.log,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ include "trimming.dfy"
 include "renewing.dfy"
 include "local.dfy"
 include "kept.dfy"
+include "xattrs.dfy"
 include "squash.dfy"
 include "once.dfy"
 // All procedures of the file system.

@@ -184,7 +184,7 @@ module KeptOps {
   lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, m: Meta, b: seq<byte>)
     requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) && m.ty == 1
     ensures var p := Abs(g, ms, files, held, dirs, ats); i !in p.nodes && i in p.gens && p.gens[i] == ms[i].gen &&
-      Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, ats) == N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen])
+      Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, ats) == N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)
   {
     At(g, ms, files, held, dirs, ats, i);
     var k := UnnamedMeta(m, ms[2].parent);
@@ -268,7 +268,7 @@ module KeptOps {
   method Drop(txn: Txn, d: DirFs, ino: uint64, at: uint64, s: uint64, ns: uint32) returns (later: bool, next: uint64)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) && Before(d.fs.metas, at, ino)
-    ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens)
+    ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
     ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
     NameTree.Basics(g, ms, dirs);

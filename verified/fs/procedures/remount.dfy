@@ -95,6 +95,8 @@ module Remount {
     }
     forall i: uint64 ensures (A.Shown(g, v.metas, i) <==> A.Shown(g, w.metas, i)) &&
       (A.Shown(g, v.metas, i) ==> A.NodeAt(w.metas, w.files, w.held, w.dirs, w.ats, i) == A.NodeAt(v.metas, v.files, v.held, v.dirs, v.ats, i)) {}
+    T.Basics(g, v.metas, v.dirs);
+    assert OkIno(g, 2);
     A.Same(g, v.metas, w.metas, v.files, w.files, v.held, w.held, v.dirs, w.dirs, v.ats, w.ats);
   }
   predicate Alike(g: Geo, v: Volume, w: Volume) {

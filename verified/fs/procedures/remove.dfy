@@ -206,7 +206,7 @@ module RemoveOps {
   }
   predicate Linked(pre: N.FS, post: N.FS, i: uint64, di: uint64, name: seq<byte>, now: N.Time)
   {
-    N.IsDir(pre, di) && N.IsDir(post, di) && i in pre.nodes && pre.nodes[i].attr.nlink < 0x7fff_ffff && post.gens == pre.gens &&
+    N.IsDir(pre, di) && N.IsDir(post, di) && i in pre.nodes && pre.nodes[i].attr.nlink < 0x7fff_ffff && post.gens == pre.gens && post.xattrs == pre.xattrs &&
     post.nodes == pre.nodes[i := N.Node(C.SetNlinkCtime(pre.nodes[i].attr, pre.nodes[i].attr.nlink + 1, now), pre.nodes[i].body, pre.nodes[i].blocks)][di := post.nodes[di]] &&
     C.DirStep(pre.nodes[di], post.nodes[di], pre.nodes[di].body.names[name := i], pre.nodes[di].attr.nlink as int, now)
   }

@@ -4,6 +4,7 @@
 // Only what is in use and has a link is part of it: neither free inodes, nor what waits on the
 // orphan list, nor the fields that serve the server alone (flags, next, shrink, nent).
 include "../files/attributechanges.dfy"
+include "../files/xattrlists.dfy"
 include "../format/geometry.dfy"
 include "../tree/tree.dfy"
 module Abstraction {
@@ -13,6 +14,7 @@ module Abstraction {
   import opened AttributeChanges
   import opened NameTree
   import N = NfsState
+  import Xattrs = XattrLists
 
   type Files = map<uint64, seq<byte>>
   type Helds = map<uint64, set<int>>
@@ -44,7 +46,7 @@ module Abstraction {
   { map i | i in ms && Shown(g, ms, i) :: NodeAt(ms, files, held, dirs, ats, i) }
   function Gens(g: Geo, ms: Metas): map<uint64, uint64> { map i | i in ms && OkIno(g, i) :: ms[i].gen }
   function {:opaque} Abs(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats): N.FS
-  { N.FS(Nodes(g, ms, files, held, dirs, ats), Gens(g, ms)) }
+  { N.FS(Nodes(g, ms, files, held, dirs, ats), Gens(g, ms), Xattrs.All(FileAt(files, 2))) }
 
   // the attributes in a reply, as the server reads them off an inode
   function FattrM(i: uint64, m: Meta): N.Fattr
@@ -58,7 +60,7 @@ module Abstraction {
   lemma At(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64)
     ensures var f := Abs(g, ms, files, held, dirs, ats);
       (i in f.nodes <==> Shown(g, ms, i)) && (Shown(g, ms, i) ==> f.nodes[i] == NodeAt(ms, files, held, dirs, ats, i)) &&
-      (i in f.gens <==> i in ms && OkIno(g, i)) && (i in f.gens ==> f.gens[i] == ms[i].gen)
+      (i in f.gens <==> i in ms && OkIno(g, i)) && (i in f.gens ==> f.gens[i] == ms[i].gen) && f.xattrs == Xattrs.All(FileAt(files, 2))
   { reveal Abs(); }
 
   // the same of a handle, and what is in the reply
@@ -80,6 +82,7 @@ module Abstraction {
     requires forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: (i in ms <==> i in ms') && (i in ms ==> ms'[i].gen == ms[i].gen)
     requires forall i: uint64 {:trigger Shown(g, ms', i)} {:trigger Shown(g, ms, i)} :: (Shown(g, ms, i) <==> Shown(g, ms', i)) &&
       (Shown(g, ms, i) ==> NodeAt(ms', files', held', dirs', ats', i) == NodeAt(ms, files, held, dirs, ats, i))
+    requires FileAt(files', 2) == FileAt(files, 2)
     ensures Abs(g, ms', files', held', dirs', ats') == Abs(g, ms, files, held, dirs, ats)
   {
     reveal Abs();
@@ -105,7 +108,7 @@ module Abstraction {
   // inode i, in use, becomes another one with the same generation
   lemma Changed(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64, m: Meta, f: seq<byte>, h: set<int>)
     requires Shown(g, ms, i) && Alive(m) && m.gen == ms[i].gen
-    ensures Abs(g, ms[i := m], files[i := f], held[i := h], dirs, ats) == N.FS(Abs(g, ms, files, held, dirs, ats).nodes[i := NodeOf(m, f, h, DirAt(dirs, i), PlacesAt(ats, i))], Abs(g, ms, files, held, dirs, ats).gens)
+    ensures Abs(g, ms[i := m], files[i := f], held[i := h], dirs, ats) == N.FS(Abs(g, ms, files, held, dirs, ats).nodes[i := NodeOf(m, f, h, DirAt(dirs, i), PlacesAt(ats, i))], Abs(g, ms, files, held, dirs, ats).gens, Abs(g, ms, files, held, dirs, ats).xattrs)
   {
     reveal Abs();
     var ms' := ms[i := m];

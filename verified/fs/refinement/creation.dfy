@@ -64,7 +64,7 @@ module Creation {
     ensures dirs' == (if m.ty == 2 then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] && ats' == (if m.ty == 2 then ats[i := map[]] else ats)[d := at]
     ensures TreeOk(g, ms', dirs')
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      N.IsDir(p, d) && N.IsDir(q, d) && i !in p.nodes && i in p.gens && i in q.gens && q.gens == p.gens[i := q.gens[i]] && q.gens[i] as int == p.gens[i] as int + 1 &&
+      N.IsDir(p, d) && N.IsDir(q, d) && i !in p.nodes && i in p.gens && i in q.gens && q.gens == p.gens[i := q.gens[i]] && q.xattrs == p.xattrs && q.gens[i] as int == p.gens[i] as int + 1 &&
       q.nodes == p.nodes[i := NodeOf(m, b, h, if m.ty == 2 then map[] else DirAt(dirs, i), if m.ty == 2 then map[] else PlacesAt(ats, i))][d := q.nodes[d]] &&
       p.nodes[d].body.names == dirs[d] && C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i], p.nodes[d].attr.nlink as int + (if m.ty == 2 then 1 else 0), N.Time(s, ns))
   {

@@ -21,10 +21,10 @@ module EntrySteps {
 
   // only inode i changes
   lemma OneInode(g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs, dirs': Dirs, ats: Ats, ats': Ats, i: uint64)
-    requires OkIno(g, i) && i != 2 && i in ms && i in ms'
+    requires OkIno(g, i) && i != 2 && i in ms && i in ms' && FileAt(files', 2) == FileAt(files, 2)
     requires forall j: uint64 {:trigger OkIno(g, j)} | OkIno(g, j) && j != i :: Alike(ms, ms', files, files', held, held', dirs, dirs', ats, ats', j)
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      q.gens == p.gens[i := ms'[i].gen] && q.nodes == if Alive(ms'[i]) then p.nodes[i := NodeAt(ms', files', held', dirs', ats', i)] else Minus(p.nodes, i)
+      q.gens == p.gens[i := ms'[i].gen] && q.xattrs == p.xattrs && q.nodes == if Alive(ms'[i]) then p.nodes[i := NodeAt(ms', files', held', dirs', ats', i)] else Minus(p.nodes, i)
   {
     reveal Abs();
     var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
@@ -49,7 +49,7 @@ module EntrySteps {
     requires MetaAttr(m) == C.SetMtimeCtime(MetaAttr(ms[i]), m.nlink, now)
     requires forall n: Name {:trigger n in e} | n in e && n in DirAt(dirs, i) && n in PlacesAt(ats, i) :: n in at && at[n] == PlacesAt(ats, i)[n]
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms[i := m], files[i := f], held[i := h], dirs[i := e], ats[i := at]);
-      i in p.nodes && i in q.nodes && q.gens == p.gens && q.nodes == p.nodes[i := q.nodes[i]] && p.nodes[i].body.Dir? && C.DirStep(p.nodes[i], q.nodes[i], e, m.nlink as int, now)
+      i in p.nodes && i in q.nodes && q.gens == p.gens && q.xattrs == p.xattrs && q.nodes == p.nodes[i := q.nodes[i]] && p.nodes[i].body.Dir? && C.DirStep(p.nodes[i], q.nodes[i], e, m.nlink as int, now)
   {
     At(g, ms, files, held, dirs, ats, i);
     OneInode(g, ms, ms[i := m], files, files[i := f], held, held[i := h], dirs, dirs[i := e], ats, ats[i := at], i);
@@ -64,7 +64,7 @@ module EntrySteps {
     requires forall j: uint64 {:trigger j in dirs'} | j != i :: (j in dirs <==> j in dirs') && (j in dirs ==> dirs'[j] == dirs[j])
     requires DirAt(dirs', i) == DirAt(dirs, i)
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, Dropped(ms, i, s, ns, sh, freed), files', held', dirs', ats);
-      i in p.nodes && q.gens == p.gens && q.nodes == U.Dropped(p.nodes, i, N.Time(s, ns))
+      i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs && q.nodes == U.Dropped(p.nodes, i, N.Time(s, ns))
   {
     var ms' := Dropped(ms, i, s, ns, sh, freed);
     At(g, ms, files, held, dirs, ats, i);

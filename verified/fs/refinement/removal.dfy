@@ -37,7 +37,7 @@ module Removal {
     requires ats' == ats[d := at]
     ensures TreeOk(g, ms', dirs')
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.nodes == U.Dropped(p.nodes, i, N.Time(s, ns))[d := q.nodes[d]] && p.nodes[d].body.names == dirs[d] &&
+      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs && q.nodes == U.Dropped(p.nodes, i, N.Time(s, ns))[d := q.nodes[d]] && p.nodes[d].body.names == dirs[d] &&
       C.DirStep(p.nodes[d], q.nodes[d], e, p.nodes[d].attr.nlink as int - (if p.nodes[i].body.Dir? then 1 else 0), N.Time(s, ns))
   {
     Basics(g, ms, dirs);
@@ -91,7 +91,7 @@ module Removal {
     requires files' == files[d := df] && held' == held[d := dh] && dirs' == dirs[d := dirs[d][n := i]] && ats' == ats[d := at]
     ensures TreeOk(g, ms', dirs')
     ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && p.nodes[d].body.names == dirs[d] &&
+      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs && p.nodes[d].body.names == dirs[d] &&
       q.nodes == p.nodes[i := N.Node(C.SetNlinkCtime(p.nodes[i].attr, ms[i].nlink + 1, N.Time(s, ns)), p.nodes[i].body, p.nodes[i].blocks)][d := q.nodes[d]] &&
       C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i], p.nodes[d].attr.nlink as int, N.Time(s, ns))
   {

@@ -232,9 +232,12 @@ module Renaming {
   }
   lemma SameGens(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
-    ensures See(geo, w).gens == See(geo, v).gens
+    ensures See(geo, w).gens == See(geo, v).gens && See(geo, w).xattrs == See(geo, v).xattrs
   {
     var x, y := See(geo, w).gens, See(geo, v).gens;
+    At(geo, v.ms, v.files, v.held, v.dirs, v.ats, 2);
+    At(geo, w.ms, w.files, w.held, w.dirs, w.ats, 2);
+    assert FileAt(w.files, 2) == FileAt(v.files, 2);
     forall i: uint64 ensures (i in x <==> i in y) && (i in y ==> x[i] == y[i])
     {
       At(geo, v.ms, v.files, v.held, v.dirs, v.ats, i);

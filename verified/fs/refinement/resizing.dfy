@@ -16,7 +16,7 @@ module Resizing {
   lemma ChangeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64, m: Meta, f: seq<byte>, h: set<int>)
     requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && SameTree(ms[i], m) && Fits(i, m) && m.gen == ms[i].gen
     ensures TreeOk(g, ms[i := m], dirs)
-    ensures var a := Abs(g, ms, files, held, dirs, ats); Abs(g, ms[i := m], files[i := f], held[i := h], dirs, ats) == N.FS(a.nodes[i := NodeOf(m, f, h, DirAt(dirs, i), PlacesAt(ats, i))], a.gens)
+    ensures var a := Abs(g, ms, files, held, dirs, ats); Abs(g, ms[i := m], files[i := f], held[i := h], dirs, ats) == N.FS(a.nodes[i := NodeOf(m, f, h, DirAt(dirs, i), PlacesAt(ats, i))], a.gens, a.xattrs)
   {
     SetAttr(g, ms, dirs, i, m);
     Changed(g, ms, files, held, dirs, ats, i, m, f, h);
@@ -33,7 +33,7 @@ module Resizing {
     ensures i in ResizedAll(ms, i, sz, sh, done)
     ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)
     ensures var r, p := ResizedAll(ms, i, sz, sh, done), Abs(g, ms, files, held, dirs, ats);
-      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], held[i := h], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0, h), r[i].used as int)], p.gens)
+      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], held[i := h], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0, h), r[i].used as int)], p.gens, p.xattrs)
   {
     Basics(g, ms, dirs);
     var m := ms[i];

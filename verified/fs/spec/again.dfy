@@ -11,7 +11,7 @@ module AgainFacts {
   function Vol(names: map<Name, uint64>, t: Time): FS
   {
     FS(map[1 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(names, map[], 1, 4096), 0), 5 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(map[], map[], 1, 4096), 0)],
-      map[1 := 1, 5 := 3])
+      map[1 := 1, 5 := 3], map[])
   }
   const d: Name := [100]
   const e: Name := [101]

@@ -116,13 +116,13 @@ module NfsLocal {
   {
     LiveDir(pre, dh) && ArgsOk(s) && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens && h.gen as int == pre.gens[h.ino] as int + 1 &&
     var n := NewFile(c, pre.nodes[dh.ino], 0, s, 0, now);
-    post == FS(pre.nodes[h.ino := n], pre.gens[h.ino := h.gen]) && Kept(post, h.ino) && na == FattrOf(h.ino, n)
+    post == FS(pre.nodes[h.ino := n], pre.gens[h.ino := h.gen], pre.xattrs) && Kept(post, h.ino) && na == FattrOf(h.ino, n)
   }
   predicate TmpfileErr(pre: FS, dh: Handle, s: Sattr, st: uint32) { DirErr(pre, dh, st) || ArgErr(s, st) || Full(st) }
 
   // The last close: the file is not kept any more, and gone if it has no name. NOENT: the list of kept files was not searched from its
   // beginning, and the file was not found.
-  predicate LetGoOk(pre: FS, post: FS, h: Handle, now: Time) { Live(pre, h) && Kept(pre, h.ino) && post == FS(Dropped(pre.nodes, h.ino, now), pre.gens) }
+  predicate LetGoOk(pre: FS, post: FS, h: Handle, now: Time) { Live(pre, h) && Kept(pre, h.ino) && post == FS(Dropped(pre.nodes, h.ino, now), pre.gens, pre.xattrs) }
   predicate LetGoErr(f: FS, h: Handle, whole: bool, st: uint32)
   { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !Kept(f, h.ino)) || (st == NFS3ERR_NOENT && !whole) }
 
@@ -130,7 +130,7 @@ module NfsLocal {
   // is anybody served.
   predicate ClearOk(pre: FS, post: FS, now: Time, more: bool)
   {
-    if more then exists i: uint64 {:trigger Kept(pre, i)} :: Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens)
+    if more then exists i: uint64 {:trigger Kept(pre, i)} :: Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens, pre.xattrs)
     else post == pre && NoneKept(pre)
   }
 }

@@ -59,8 +59,11 @@ module NfsState {
   datatype Node = Node(attr: Attr, body: Body, blocks: int)
 
   // nodes: the files that exist, by inode number. gens: for every inode number of
-  // the volume, how often it has been given out; kept when the file is removed. The root is inode 1.
-  datatype FS = FS(nodes: map<uint64, Node>, gens: map<uint64, uint64>)
+  // the volume, how often it has been given out; kept when the file is removed. The root is inode 1. xattrs: the extended attributes
+  // that a local mount has set (xattr.s.dfy), by inode number; no procedure of NFS changes or shows them.
+  datatype FS = FS(nodes: map<uint64, Node>, gens: map<uint64, uint64>, xattrs: map<uint64, Xattrs>)
+  // gen: the use of the inode number that they were set in. In another one they mean nothing.
+  datatype Xattrs = Xattrs(gen: uint64, list: map<Name, seq<byte>>)
 
   // A file handle: an inode number, and which of its uses is meant. (On the wire it
   // also has the volume's identity, and a code that makes forgery evident: nfs3/handle.go.)
@@ -167,7 +170,7 @@ module NfsState {
   // What that changes, and what the server frees of itself between calls: some files have fewer blocks.
   predicate Freed(pre: FS, post: FS)
   {
-    post.gens == pre.gens && (forall i: uint64 {:trigger i in post.nodes} :: i in post.nodes <==> i in pre.nodes) &&
+    post.gens == pre.gens && post.xattrs == pre.xattrs && (forall i: uint64 {:trigger i in post.nodes} :: i in post.nodes <==> i in pre.nodes) &&
     forall i: uint64 {:trigger post.nodes[i]} | i in post.nodes && i in pre.nodes :: Shed(pre.nodes[i], post.nodes[i])
   }
   predicate Shed(n: Node, m: Node) { m == Node(n.attr, n.body, m.blocks) && m.blocks <= n.blocks }
@@ -292,7 +295,7 @@ module NfsCommon {
   { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > 255) }
   function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t) }
   function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime)) }
-  function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens) }
+  function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens, f.xattrs) }
 
   // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di, DirStep says.)
   // A directory d that became e: other entries and link count, mtime and ctime are
@@ -615,7 +618,7 @@ module NfsMake {
   predicate Made(pre: FS, post: FS, di: uint64, name: Name, h: Handle, n: Node, now: Time, na: Fattr, w: Wcc)
   {
     IsDir(pre, di) && IsDir(post, di) && h.ino != di && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
-    post.gens == pre.gens[h.ino := h.gen] && h.gen as int == pre.gens[h.ino] as int + 1 &&
+    post.gens == pre.gens[h.ino := h.gen] && post.xattrs == pre.xattrs && h.gen as int == pre.gens[h.ino] as int + 1 &&
     post.nodes == pre.nodes[h.ino := n][di := post.nodes[di]] &&
     var home := pre.nodes[di];
     name !in home.body.names &&
@@ -729,7 +732,7 @@ module NfsMake {
   {
     Live(pre, h) && MayMake(pre, c, dh, name) && var n, folder := pre.nodes[h.ino], pre.nodes[dh.ino];
     !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks);
-    post.gens == pre.gens && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
+    post.gens == pre.gens && post.xattrs == pre.xattrs && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
     DirStep(folder, post.nodes[dh.ino], folder.body.names[name := h.ino], folder.attr.nlink as int, now) &&
     a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
   }
@@ -764,7 +767,7 @@ module NfsUnlink {
   {
     var folder := pre.nodes[di];
     var i := folder.body.names[name];
-    IsDir(post, di) && post.gens == pre.gens && post.nodes == Dropped(pre.nodes, i, now)[di := post.nodes[di]] &&
+    IsDir(post, di) && post.gens == pre.gens && post.xattrs == pre.xattrs && post.nodes == Dropped(pre.nodes, i, now)[di := post.nodes[di]] &&
     DirStep(folder, post.nodes[di], Del(folder.body.names, name), folder.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
     WccOk(pre, post, di, w)
   }
@@ -874,7 +877,7 @@ module NfsRename {
     var src := f.body.names[fname];
     var one := if pre.nodes[src].body.Dir? && fd != td then 1 else 0;
     var rest := if tname in t.body.names then Dropped(pre.nodes, t.body.names[tname], now) else pre.nodes;
-    IsDir(post, fd) && IsDir(post, td) && post.gens == pre.gens &&
+    IsDir(post, fd) && IsDir(post, td) && post.gens == pre.gens && post.xattrs == pre.xattrs &&
     post.nodes == rest[src := MovedNode(pre.nodes[src], td, now)][fd := post.nodes[fd]][td := post.nodes[td]] &&
     if fd == td then DirStep(t, post.nodes[td], Del(t.body.names[tname := src], fname), NewLinks(pre, td, tname), now)
     else DirStep(f, post.nodes[fd], Del(f.body.names, fname), f.attr.nlink as int - one, now) &&

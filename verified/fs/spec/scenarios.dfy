@@ -34,10 +34,10 @@ module ScenarioV {
   function V(): FS
   {
     FS(map[1 := N1(), 3 := N3(), 4 := N4(), 5 := Node(Of(511, 1, 10, 20), Symlink([65, 66]), 1), 6 := Node(Of(384, 1, 10, 20), Special(7, 0, 0), 0),
-      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0), 0)], map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0])
+      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0), 0)], map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0], map[3 := Xattrs(5, map[[117, 46, 97] := [1]])])
   }
   // V with another node i
-  function With(i: uint64, n: Node): FS { FS(V().nodes[i := n], V().gens) }
+  function With(i: uint64, n: Node): FS { FS(V().nodes[i := n], V().gens, V().xattrs) }
   function H(i: uint64): Handle { Handle(i, if i == 1 then 1 else 5) }
   function F(f: FS, i: uint64): Fattr requires i in f.nodes { FattrOf(i, f.nodes[i]) }
   function W(f: FS, g: FS, i: uint64): Wcc requires i in f.nodes && i in g.nodes { Wcc(F(f, i), F(g, i)) }
@@ -201,15 +201,15 @@ module ScenarioData {
   lemma Background(f: FS)
     requires f == With(3, Sparse())
     // it frees, and does nothing else
-    ensures Freed(f, f) && Freed(f, FS(f.nodes[3 := Shedding(1)], f.gens)) && !Freed(f, FS(f.nodes[3 := Shedding(3)], f.gens))
-    ensures !Freed(f, FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens)) && !Freed(f, FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens))
-    ensures !Freed(f, V()) && !Freed(f, FS(map[], f.gens)) && !Freed(FS(map[], f.gens), f) && !Freed(f, FS(f.nodes, map[]))
+    ensures Freed(f, f) && Freed(f, FS(f.nodes[3 := Shedding(1)], f.gens, f.xattrs)) && !Freed(f, FS(f.nodes[3 := Shedding(3)], f.gens, f.xattrs))
+    ensures !Freed(f, FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens, f.xattrs)) && !Freed(f, FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens, f.xattrs))
+    ensures !Freed(f, V()) && !Freed(f, FS(map[], f.gens, f.xattrs)) && !Freed(FS(map[], f.gens, f.xattrs), f) && !Freed(f, FS(f.nodes, map[], f.xattrs)) && !Freed(f, FS(f.nodes, f.gens, map[]))
   {
-    var g := FS(f.nodes[3 := Shedding(3)], f.gens); assert 3 in g.nodes && g.nodes[3] == Shedding(3);
-    g := FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens); assert 3 in g.nodes && g.nodes[3].attr != Sparse().attr;
-    g := FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens); assert 3 in g.nodes && |N3().body.data| == 3 && g.nodes[3].body != Sparse().body;
+    var g := FS(f.nodes[3 := Shedding(3)], f.gens, f.xattrs); assert 3 in g.nodes && g.nodes[3] == Shedding(3);
+    g := FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens, f.xattrs); assert 3 in g.nodes && g.nodes[3].attr != Sparse().attr;
+    g := FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens, f.xattrs); assert 3 in g.nodes && |N3().body.data| == 3 && g.nodes[3].body != Sparse().body;
     assert 3 in V().nodes && V().nodes[3] == N3() && N3().attr != Sparse().attr;
-    assert 3 in f.nodes && 3 !in FS(map[], f.gens).nodes && 1 in f.gens;
+    assert 3 in f.nodes && 3 !in FS(map[], f.gens, f.xattrs).nodes && 1 in f.gens;
   }
   lemma Fewest()
     // no fewer than the file has, and not less than none
@@ -348,7 +348,7 @@ module ScenarioMake {
 
   // V after the new file n, inode 8, was entered in the root as "x"
   function Added(n: Node): FS
-  { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20], if n.body.Dir? then 4 else 3)], V().gens[8 := 7]) }
+  { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20], if n.body.Dir? then 4 else 3)], V().gens[8 := 7], V().xattrs) }
   function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b, if b.Symlink? then 1 else 0) }
 
   lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
@@ -455,7 +455,7 @@ module ScenarioMake {
   { Letters(); }
 
   lemma Links(post: FS, a: Fattr, w: Wcc)
-    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body, N3().blocks); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens);
+    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body, N3().blocks); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens, V().xattrs);
       LinkOk(V(), f, Eve(), H(3), H(1), L(120), Now(), F(f, 3), W(V(), f, 1))
     // a directory
     ensures LinkErr(V(), Root(), H(4), H(1), L(120), NFS3ERR_INVAL) && !LinkOk(V(), post, Root(), H(4), H(1), L(120), Now(), a, w)
@@ -469,7 +469,7 @@ module ScenarioGone {
 
   lemma Remove1(post: FS, w: Wcc)
     // one of two names: the file stays, with one link
-    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body, N3().blocks)][1 := Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens);
+    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body, N3().blocks)][1 := Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens, V().xattrs);
       RemoveOk(V(), f, Ann(), H(1), L(97), Now(), W(V(), f, 1))
     // the last name: the file is gone, and its handle stale
     ensures RemoveOk(V(), post, Ann(), H(1), L(115), Now(), w) ==> 5 !in post.nodes && L(115) !in post.nodes[1].body.names && GetattrErr(post, H(5), NFS3ERR_STALE) && post.nodes[1].attr.nlink == 3
@@ -485,7 +485,7 @@ module ScenarioGone {
   lemma Rmdir(post: FS, w: Wcc)
     // its parent has one link less
     ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==> 7 !in post.nodes && 4 in post.nodes && post.nodes[4].attr.nlink == 2 && post.nodes[4].attr.mtime == Now() && 3 in post.nodes
-    ensures var f := FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := Entries(N4(), Del(N4().body.names, L(101)), N4().body.cookies, 2)], V().gens); RmdirOk(V(), f, Ann(), H(4), L(101), Now(), W(V(), f, 4))
+    ensures var f := FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := Entries(N4(), Del(N4().body.names, L(101)), N4().body.cookies, 2)], V().gens, V().xattrs); RmdirOk(V(), f, Ann(), H(4), L(101), Now(), W(V(), f, 4))
     ensures RmdirErr(V(), Root(), H(1), L(100), NFS3ERR_NOTEMPTY) && !RmdirOk(V(), post, Root(), H(1), L(100), Now(), w)
     ensures RmdirErr(V(), Root(), H(1), L(97), NFS3ERR_NOTDIR) && RmdirErr(V(), Root(), H(4), [46, 46], NFS3ERR_EXIST) && RmdirErr(V(), Root(), H(4), [46], NFS3ERR_INVAL)
   { Letters(); assert L(98) in N4().body.names; }
@@ -574,15 +574,15 @@ module ScenarioExact {
   lemma Link(post: FS, a: Fattr, w: Wcc)
     ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==>
       var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
-      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
+      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
   { Letters(); }
 
   lemma Unlink(post: FS, w: Wcc)
     ensures RemoveOk(V(), post, Ann(), H(1), L(97), Now(), w) ==>
       var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
-      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens) && Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
+      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) && Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
     ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==>
-      4 in post.nodes && post == FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := post.nodes[4]], V().gens) && Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && w == W(V(), post, 4)
+      4 in post.nodes && post == FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := post.nodes[4]], V().gens, V().xattrs) && Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && w == W(V(), post, 4)
   {
     Letters();
     assert Del(N1().body.names, L(97)) == map[L(100) := 4, L(115) := 5, L(112) := 6];
@@ -592,11 +592,11 @@ module ScenarioExact {
   lemma Rename(post: FS, v: Wcc, w: Wcc)
     // "e" of "d" becomes "x" of the root
     ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==>
-      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0), 0)][4 := post.nodes[4]][1 := post.nodes[1]], V().gens) &&
+      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0), 0)][4 := post.nodes[4]][1 := post.nodes[1]], V().gens, V().xattrs) &&
       Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 7], 4) && v == W(V(), post, 4) && w == W(V(), post, 1)
     // "s" of the root becomes "b" of "d", which was a second name of "a"
     ensures RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(98), Now(), v, w) ==>
-      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks)][5 := Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 := post.nodes[4]], V().gens) &&
+      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks)][5 := Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 := post.nodes[4]], V().gens, V().xattrs) &&
       Touched(N1(), post.nodes[1], map[L(97) := 3, L(100) := 4, L(112) := 6], 3) && Touched(N4(), post.nodes[4], map[L(98) := 5, L(101) := 7], 3)
   {
     Letters();
@@ -738,9 +738,9 @@ module ScenarioNever {
     ensures !RemoveOk(V(), post, Root(), H(1), L(120), Now(), w) && !RenameOk(V(), post, Root(), H(1), L(120), H(1), L(121), Now(), v, w)
     // a sticky root: eve takes nothing of ann's, and replaces nothing of hers
     ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)); !RenameOk(f, post, Eve(), H(1), L(97), H(1), L(120), Now(), v, w)
-    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)][6 := Node(Of(384, 1, 12, 22), Special(7, 0, 0), 0)], V().gens); !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
+    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)][6 := Node(Of(384, 1, 12, 22), Special(7, 0, 0), 0)], V().gens, V().xattrs); !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
     // a directory that its mover may not write, and so not change ".." in
-    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body, N4().blocks)], V().gens); !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
+    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body, N4().blocks)], V().gens, V().xattrs); !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
     ensures !RenameOk(V(), post, Root(), H(1), [46], H(1), L(120), Now(), v, w)
     // no links left for another sub-directory
     ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks)); !RenameOk(f, post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w)
@@ -761,14 +761,14 @@ module ScenarioUnsound {
     // ".." of "e" is the root
     ensures !Tree(With(7, Node(N7().attr, Dir(map[], map[], 1, 0), 0)), depth)
     // "d" and "e" are in each other
-    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens), depth)
+    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens, V().xattrs), depth)
   {
     Letters();
     var f := Root1(N1().body.names[[46] := 3], 1); assert Entry(f, 1, [46]);
     f := Root1(N1().body.names[L(120) := 8], 1); assert Entry(f, 1, L(120));
     f := With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0), 0)); assert Entry(f, 7, L(120));
     f := With(7, Node(N7().attr, Dir(map[], map[], 1, 0), 0)); assert Entry(f, 4, L(101));
-    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens);
+    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens, V().xattrs);
     assert Entry(f, 7, L(120)) && Entry(f, 4, L(101));
   }
   lemma Inside()

@@ -33,8 +33,8 @@ module NameTree {
     m.nlink <= 0x7fff_ffff && (m.ty == 0 ==> m == NewMeta(0, m.gen)) &&
     (Alive(m) ==> 1 <= m.ty <= 7 && m.mode < 4096 && (m.ty == 5 ==> 0 < m.size <= 4095) && (m.ty != 1 && m.ty != 2 && m.ty != 5 ==> m.size == 0)) &&
     (m.ty != 3 && m.ty != 4 ==> m.major == 0 && m.minor == 0) &&
-    (m.shrink != 0 ==> OnList(m)) && (m.ty != 0 && m.nlink == 0 ==> m.size == 0 && (i != 2 ==> OnList(m))) &&
-    (i == 1 ==> Alive(m) && m.ty == 2) && (i == 2 ==> m.ty == 8 && m.nlink == 0) &&
+    (m.shrink != 0 ==> OnList(m)) && (m.ty != 0 && m.nlink == 0 && i != 2 ==> m.size == 0 && OnList(m)) &&
+    (i == 1 ==> Alive(m) && m.ty == 2) && (i == 2 ==> m.ty == 8 && m.nlink == 0 && m.size as int % 4096 == 0 && !OnList(m)) &&
     (IsKept(m) ==> Alive(m) && m.ty != 2 && 2 < i)
   }
   predicate Locals(geo: Geo, ms: Metas, dirs: Dirs)

@@ -1,0 +1,162 @@
+package fs
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"tansy/internal/gen/xattrops"
+)
+
+// Extended attributes (verified/fs/spec/xattr.s.dfy), which local mounts have. NFS clients see nothing of them.
+var xattrs = xattrops.Companion_Default___
+
+// xattrState is what a volume remembers of them, so that one without any takes no time for them. It is on the careful side.
+type xattrState struct {
+	some atomic.Bool // some inode may have any
+	// caps counts when a file begins to get capabilities, and when it has them. 0: none has.
+	caps atomic.Uint64
+}
+
+// capability is the attribute that gives rights to a program. It must not outlive a change of the program.
+var capability = []byte("security.capability")
+
+// found says that the volume has attributes.
+func (x *xattrState) found() {
+	x.some.Store(true)
+	x.caps.Store(1)
+}
+
+// GetXattr returns the value of an extended attribute. It is ErrNoEnt if the file has none of that name.
+func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
+	if !v.xattrs.some.Load() {
+		return nil, ErrNoEnt
+	}
+	vn := bytesOf(name)
+	var c call
+	var value *buf
+	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
+		st, value = xattrs.Get(t, v.dirs, h.Ino, h.Gen, vn)
+		return st
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value.Data, nil
+}
+
+// ListXattr returns the names of the extended attributes of a file, each with a zero after it.
+func (v *FS) ListXattr(h Handle) ([]byte, error) {
+	if !v.xattrs.some.Load() {
+		return nil, nil
+	}
+	var c call
+	var names *buf
+	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
+		st, names = xattrs.List(t, v.dirs, h.Ino, h.Gen)
+		return st
+	})
+	if err != nil {
+		return nil, err
+	}
+	return names.Data, nil
+}
+
+// SetXattr sets an extended attribute; create: only if it is not there (else ErrExist), replace: only if it is (else ErrNoEnt). All
+// of a file take at most a block together, and there may be no block left: ErrNoSpc.
+func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error {
+	v.xattrs.some.Store(true)
+	if bytes.Equal(name, capability) {
+		v.xattrs.caps.Add(1)
+		defer v.xattrs.caps.Add(1)
+	}
+	vn, vv := bytesOf(name), bytesOf(value)
+	var c call
+	return v.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+		sec, nsec := v.now()
+		return xattrs.Set(t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
+	})
+}
+
+// RemoveXattr takes an extended attribute away. It is ErrNoEnt if the file has none of that name.
+func (v *FS) RemoveXattr(h Handle, name []byte) error {
+	vn := bytesOf(name)
+	var c call
+	return v.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+		sec, nsec := v.now()
+		return xattrs.Remove(t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
+	})
+}
+
+// ---- capabilities ----
+
+// A change of a file's contents or owner takes its capabilities away, as Linux has it, whoever makes the change: before it, so that
+// no crash leaves them to what comes after. changed is told afterwards, with what this returned: capabilities that came meanwhile go, too.
+func (v *FS) changing(who *Cred, h Handle) (since uint64) {
+	since = v.xattrs.caps.Load()
+	if since != 0 && v.capable(h) && v.mayChange(who, h) {
+		v.dropCapability(h)
+	}
+	return since
+}
+
+// changed comes after a change. since is 0 if changing did not come before it.
+func (v *FS) changed(h Handle, since uint64, err error) {
+	if err == nil && v.xattrs.caps.Load() != since && v.capable(h) {
+		v.dropCapability(h)
+	}
+}
+
+// capable tells whether a file has capabilities.
+func (v *FS) capable(h Handle) bool {
+	_, err := v.GetXattr(h, capability)
+	return err == nil
+}
+
+// mayChange tells whether a call that changes h may be answered with success: who is refused must not take anything away.
+func (v *FS) mayChange(who *Cred, h Handle) bool {
+	if who.UID == 0 {
+		return true
+	}
+	granted, a, err := v.Access(who, h, accessChange)
+	return err == nil && (granted != 0 || a.UID == who.UID)
+}
+
+func (v *FS) dropCapability(h Handle) {
+	if err := v.Deferring().RemoveXattr(h, capability); err != nil && err != ErrNoEnt && err != ErrStale {
+		v.log.Error("a file that is being changed keeps its capabilities", "inode", h.Ino, "err", err)
+	}
+}
+
+// ---- files that go ----
+
+// losing is the inode that goes if a name of a directory does, or 0; it is looked for only if the volume has attributes.
+func (v *FS) losing(dir Handle, name []byte) uint64 {
+	if !v.xattrs.some.Load() {
+		return 0
+	}
+	n, err := v.Lookup(&Cred{}, dir, name)
+	if err != nil || n.Attr.Type != Directory && n.Attr.Nlink > 1 {
+		return 0
+	}
+	return n.Handle.Ino
+}
+
+// forget gives back the room of the attributes of a file that has gone. If it is there for all that, nothing happens. What a crash, or
+// somebody else's rename, keeps this from takes a block until the inode gets attributes again, or tansy repair finds it.
+func (v *FS) forget(ino uint64, err error) {
+	if err != nil || ino == 0 || !v.xattrs.some.Load() || v.refusesChanges() {
+		return
+	}
+	there := false
+	var c call
+	err = v.run(&c, procGetattr, func(t *txn) uint32 {
+		there = xattrs.Fetch(t, v.dirs, ino).U64(0) != 0
+		return 0
+	})
+	if err == nil && there {
+		err = v.background(decisions.FREE(), func(t *txn) uint32 { return xattrs.Forget(t, v.dirs, ino) })
+	}
+	if err != nil {
+		v.log.Error("the extended attributes of a removed file still take room", "inode", ino, "err", err)
+	}
+}
