@@ -27,7 +27,7 @@ module VolumeGeometry {
     g.data1 as int <= 32768 * (g.itab as int - g.bbm as int) &&
     g.ninode as int <= 16 * (g.slot0 as int - g.itab as int)
   }
-  // inode 0 does not exist; inode 1 is the root directory; inode 2 is reserved: its `next` heads the orphan list
+  // inode 0 does not exist; inode 1 is the root directory; inode 2 is reserved: its `next` heads the orphan list, its `parent` the list of kept files, and its file has the extended attributes (xattrlists.dfy)
   predicate method OkIno(g: Geo, i: uint64) { 1 <= i < g.ninode }
   predicate method OkBlk(g: Geo, b: uint64) { g.data0 <= b < g.data1 }
   // how many replies have room; none on a volume made before there were any
