@@ -52,6 +52,10 @@ module XattrLists {
     requires Clear(b, o)
     ensures ListAt(b, o) == map[]
   { if o + 4 <= |b| { assert b[o..o + 4] == [0, 0, 0, 0]; Dec32Zero(); } }
+  lemma Part(s: seq<byte>, o: int, l: int, i: int, j: int)
+    requires 0 <= o && 0 <= i <= j <= l && o + l <= |s|
+    ensures s[o .. o + l][i .. j] == s[o + i .. o + j]
+  {}
   // an entry, somewhere else
   lemma SameEntry(a: seq<byte>, o: int, b: seq<byte>, p: int)
     requires Entry(a, o) && 0 <= p && p + Len(a, o) <= |b| && b[p .. p + Len(a, o)] == a[o .. o + Len(a, o)]
@@ -59,9 +63,10 @@ module XattrLists {
   {
     var l, k := Len(a, o), NameLen(a, o);
     var s, t := a[o .. o + l], b[p .. p + l];
-    assert a[o .. o + 4] == s[..4] && b[p .. p + 4] == t[..4];
-    assert a[o + 4 .. o + 4 + k] == s[4 .. 4 + k] && b[p + 4 .. p + 4 + k] == t[4 .. 4 + k];
-    assert a[o + 4 + k .. o + l] == s[4 + k .. l] && b[p + 4 + k .. p + l] == t[4 + k .. l];
+    Part(a, o, l, 0, 4); Part(b, p, l, 0, 4);
+    Part(a, o, l, 4, 4 + k); Part(b, p, l, 4, 4 + k);
+    Part(a, o, l, 4 + k, l); Part(b, p, l, 4 + k, l);
+    assert s == t;
   }
   // the same where it was, when what changed lies behind
   lemma StillEntry(a: seq<byte>, b: seq<byte>, p: int, q: int)
