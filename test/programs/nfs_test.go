@@ -88,14 +88,18 @@ func (c *campaign) unmountNFS(m *mounttest.Mount) error {
 	return nil
 }
 
-// What PostgreSQL has reported over NFS is there when the server has crashed, whether the client lives through that or not. In the guest of test/linux.
+// What programs have reported over NFS is there when the server has crashed, whether the client lives through that or not. In the guest of test/linux.
 func TestNFS(t *testing.T) {
 	if *served == "" {
 		t.Skip("no server is given by -nfs")
 	}
 	t.Logf("-seed %d", *seed)
-	newProgram := newPostgres(t, *seed)
-	for kind, newStorage := range kinds {
-		t.Run(kind, func(t *testing.T) { start(t, *served, newProgram(), newStorage(t), true).run(t) })
+	for name, prepared := range programs {
+		t.Run(name, func(t *testing.T) {
+			newProgram := prepared(t, *seed)
+			for kind, newStorage := range kinds {
+				t.Run(kind, func(t *testing.T) { start(t, *served, newProgram(), newStorage(t), true).run(t) })
+			}
+		})
 	}
 }
