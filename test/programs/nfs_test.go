@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"tansy/internal/mounttest"
 )
@@ -69,14 +70,24 @@ func (c *campaign) endNFS(m *mounttest.Mount, wait func()) error {
 	}
 	defer other.Kill()
 	wait()
-	if err := syscall.Unmount(c.dir, 0); err != nil && !errors.Is(err, syscall.EINVAL) { // EINVAL: it is unmounted
+	if err := c.left(); err != nil && !errors.Is(err, syscall.EINVAL) { // EINVAL: it is unmounted
 		return fmt.Errorf("unmount after the crash: %w", err)
 	}
 	return nil
 }
 
+// left unmounts. What a program has started may need a moment to end, and for all that can be seen of it is gone before it has left
+// its folder: nothing tells when, so that is asked again.
+func (c *campaign) left() error {
+	for patience := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if err := syscall.Unmount(c.dir, 0); !errors.Is(err, syscall.EBUSY) || time.Now().After(patience) {
+			return err
+		}
+	}
+}
+
 func (c *campaign) unmountNFS(m *mounttest.Mount) error {
-	if err := syscall.Unmount(c.dir, 0); err != nil {
+	if err := c.left(); err != nil {
 		return fmt.Errorf("unmount: %w", err)
 	}
 	if err := m.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
