@@ -6,7 +6,7 @@
 //
 //	go test ./test/programs -crashes 100 -timeout 2h
 //	go test ./test/programs -run Crashes/sqlite/cut -seed 7 -v
-//	CRASHES=20 test/linux/run postgres
+//	CRASHES=20 test/linux/run programs
 package programs
 
 import (
