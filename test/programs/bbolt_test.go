@@ -3,12 +3,10 @@
 package programs
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -17,40 +15,28 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// store is a bbolt database, which maps its file. It is used by a process of its own: this one is the device, and must not
-// wait for a page that it has to deliver.
+// store is a bbolt database, which maps its file.
 type store struct {
 	client
 	seed uint64
 }
 
-// childVariable tells the process that it is the one with the database: "work" or "check".
-const childVariable = "TANSY_BBOLT"
-
-func TestMain(m *testing.M) {
-	do := map[string]func(*bbolt.DB, uint64) error{"work": boltWork, "check": boltCheck}[os.Getenv(childVariable)]
-	if do == nil {
-		os.Exit(m.Run())
+// bolt is a child that has the database open, in the folder of its first argument, and goes by the seed in the second.
+func bolt(do func(db *bbolt.DB, seed uint64) error) func(args []string) error {
+	return func(args []string) error {
+		seed, err := strconv.ParseUint(args[1], 10, 64)
+		if err != nil {
+			return err
+		}
+		db, err := bbolt.Open(filepath.Join(args[0], "db"), 0o600, nil)
+		if err != nil {
+			return err
+		}
+		if err := do(db, seed); err != nil {
+			return err
+		}
+		return db.Close()
 	}
-	if err := bolt(do); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func bolt(do func(*bbolt.DB, uint64) error) error {
-	seed, err := strconv.ParseUint(os.Args[2], 10, 64)
-	if err != nil {
-		return err
-	}
-	db, err := bbolt.Open(filepath.Join(os.Args[1], "db"), 0o600, nil)
-	if err != nil {
-		return err
-	}
-	if err := do(db, seed); err != nil {
-		return err
-	}
-	return db.Close()
 }
 
 func newBbolt(_ *testing.T, seed uint64) func() program {
@@ -61,23 +47,19 @@ func (s *store) flags(int) []string { return nil }
 
 func (s *store) String() string { return fmt.Sprintf("%d transactions", s.done) }
 
-func (s *store) child(do, dir string) *exec.Cmd {
-	c := exec.Command(os.Args[0], dir, fmt.Sprint(s.seed))
-	c.Env = append(os.Environ(), childVariable+"="+do)
-	return c
-}
+func (s *store) child(which, dir string) *exec.Cmd { return child(which, dir, fmt.Sprint(s.seed)) }
 
 func (s *store) prepare(dir string) error {
-	_, err := output(s.child("check", dir))
+	_, err := output(s.child("bbolt-check", dir))
 	return err
 }
 
 func (s *store) work(ctx context.Context, dir string, _ *rand.Rand, reported func() bool) error {
-	return s.run(ctx, s.child("work", dir), func(n int) string { return fmt.Sprint(n) }, reported)
+	return s.run(ctx, s.child("bbolt", dir), func(n int) string { return fmt.Sprint(n) }, reported)
 }
 
 func (s *store) check(_ context.Context, dir string) error {
-	out, err := output(s.child("check", dir))
+	out, err := output(s.child("bbolt-check", dir))
 	if err != nil {
 		return err
 	}
@@ -107,24 +89,15 @@ func transaction(seed, n uint64, put func(k uint64, v []byte) error, remove func
 func key(k uint64) []byte { return binary.BigEndian.AppendUint64(nil, k) }
 
 func boltWork(db *bbolt.DB, seed uint64) error {
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		n, err := strconv.ParseUint(lines.Text(), 10, 64)
-		if err != nil {
-			return err
-		}
-		if err := db.Update(func(tx *bbolt.Tx) error {
+	return obey(func(n int) error {
+		return db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists(bucket)
 			if err != nil {
 				return err
 			}
-			return transaction(seed, n, func(k uint64, v []byte) error { return b.Put(key(k), v) }, func(k uint64) error { return b.Delete(key(k)) })
-		}); err != nil {
-			return err
-		}
-		fmt.Println("done", n)
-	}
-	return lines.Err()
+			return transaction(seed, uint64(n), func(k uint64, v []byte) error { return b.Put(key(k), v) }, func(k uint64) error { return b.Delete(key(k)) })
+		})
+	})
 }
 
 // boltCheck prints how many transactions there were. All that is there must be theirs.

@@ -17,10 +17,11 @@ type cutting struct {
 	name   string
 	now    *disk.Sim
 	device func(*disk.Sim) disk.Disk // what is exported of it
+	most   float64                   // writes and barriers until a cut
 }
 
 func newCutting(t *testing.T) *cutting {
-	c := &cutting{now: disk.NewSim(size / disk.BlockSize)}
+	c := &cutting{now: disk.NewSim(size / disk.BlockSize), most: 2000}
 	c.as(func(d *disk.Sim) disk.Disk { return d })
 	c.name = c.server.Start(t, c.now)
 	t.Cleanup(func() { c.now.Close() }) // before the server ends, which waits for what is stuck in it
@@ -36,7 +37,7 @@ func (c *cutting) as(device func(*disk.Sim) disk.Disk) {
 func (c *cutting) volume() string { return c.name }
 
 func (c *cutting) due(r *rand.Rand, soon bool) (<-chan struct{}, func()) {
-	most := 2000.0
+	most := c.most
 	if soon {
 		most = 100
 	}

@@ -10,33 +10,28 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
 // maildir is a folder to which several deliver mail, as Maildir has it: written to tmp, synced, moved to new, and that folder is synced. Each
 // looks at his mail after that (new to cur), and throws old mail away, for good when its folder is synced.
-type maildir struct {
-	mu        sync.Mutex
-	delivered map[string]int // step that is durable, of each who delivers: his mail up to that is there, but what he has thrown away
-	begun     map[string]int
-}
+type maildir map[string]*client // those who deliver: the mail of each up to the step that is done is there, but what he has thrown away
 
 func newMaildir(*testing.T, uint64) func() program {
-	return func() program { return &maildir{delivered: map[string]int{}, begun: map[string]int{}} }
+	return func() program { return maildir{"a": {}, "b": {}, "c": {}, "d": {}} }
 }
 
-func (m *maildir) flags(int) []string { return nil }
+func (m maildir) flags(int) []string { return nil }
 
-func (m *maildir) String() string {
+func (m maildir) String() string {
 	n := 0
-	for _, d := range m.delivered {
-		n += d
+	for _, c := range m {
+		n += c.done
 	}
 	return fmt.Sprintf("%d mails", n)
 }
 
-func (m *maildir) prepare(dir string) error {
+func (m maildir) prepare(dir string) error {
 	for _, sub := range []string{"tmp", "new", "cur"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			return err
@@ -61,7 +56,22 @@ func mail(who string, n int) (name, body string) {
 // keep is how many mails there are of each at most.
 const keep = 30
 
-func (m *maildir) deliver(dir, who string, n int) error {
+// deliver is a child that delivers mail, into the folder of its first argument, by the name of the second. It looks at a mail when it is told to
+// deliver the next: that it was delivered has counted then.
+func deliver(args []string) error {
+	dir, who, last := args[0], args[1], 0
+	return obey(func(n int) error {
+		if last > 0 {
+			if err := look(dir, who, last); err != nil {
+				return err
+			}
+		}
+		last = n
+		return put(dir, who, n)
+	})
+}
+
+func put(dir, who string, n int) error {
 	name, body := mail(who, n)
 	tmp, there := filepath.Join(dir, "tmp", name), filepath.Join(dir, "new", name)
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -78,7 +88,7 @@ func (m *maildir) deliver(dir, who string, n int) error {
 	return syncFolder(filepath.Join(dir, "new"))
 }
 
-func (m *maildir) read(dir, who string, n int) error {
+func look(dir, who string, n int) error {
 	name, _ := mail(who, n)
 	if err := os.Rename(filepath.Join(dir, "new", name), filepath.Join(dir, "cur", name+":2,S")); err != nil {
 		return err
@@ -90,35 +100,17 @@ func (m *maildir) read(dir, who string, n int) error {
 	return os.Remove(filepath.Join(dir, "cur", old+":2,S"))
 }
 
-func (m *maildir) work(ctx context.Context, dir string, _ *rand.Rand, reported func() bool) error {
+func (m maildir) work(ctx context.Context, dir string, _ *rand.Rand, reported func() bool) error {
 	var run []func(context.Context) error
-	for _, who := range []string{"a", "b", "c", "d"} {
-		n := m.delivered[who]
+	for who, c := range m {
 		run = append(run, func(ctx context.Context) error {
-			for {
-				n++
-				m.mu.Lock()
-				m.begun[who] = n
-				m.mu.Unlock()
-				if err := errors.Join(m.deliver(dir, who, n), ctx.Err()); err != nil {
-					return err
-				}
-				if !reported() {
-					return errOver
-				}
-				m.mu.Lock()
-				m.delivered[who] = n
-				m.mu.Unlock()
-				if err := m.read(dir, who, n); err != nil {
-					return err
-				}
-			}
+			return c.run(ctx, child("deliver", dir, who), func(n int) string { return fmt.Sprint(n) }, reported)
 		})
 	}
 	return all(ctx, run...)
 }
 
-func (m *maildir) check(_ context.Context, dir string) error {
+func (m maildir) check(_ context.Context, dir string) error {
 	found := map[string]bool{} // by name
 	for _, sub := range []string{"new", "cur"} {
 		entries, err := os.ReadDir(filepath.Join(dir, sub))
@@ -141,15 +133,15 @@ func (m *maildir) check(_ context.Context, dir string) error {
 			found[name] = true
 		}
 	}
-	for who, begun := range m.begun {
+	for who, c := range m {
 		// Mail that the last delivery but one has thrown away was thrown away before the last one was durable.
-		for n := 1; n <= begun; n++ {
+		for n := 1; n <= c.begun; n++ {
 			name, _ := mail(who, n)
 			switch is := found[name]; {
-			case is && n < m.delivered[who]-keep:
+			case is && n < c.done-keep:
 				return fmt.Errorf("mail %s is there again", name)
-			case !is && n <= m.delivered[who] && n > m.delivered[who]-keep:
-				return fmt.Errorf("mail %s is lost; %d are delivered", name, m.delivered[who])
+			case !is && n <= c.done && n > c.done-keep:
+				return fmt.Errorf("mail %s is lost; %d are delivered", name, c.done)
 			}
 		}
 	}
@@ -157,21 +149,21 @@ func (m *maildir) check(_ context.Context, dir string) error {
 }
 
 // goOn makes what is there what it would be after the last delivery that was reported, or that is there.
-func (m *maildir) goOn(dir string) error {
+func (m maildir) goOn(dir string) error {
 	if err := os.RemoveAll(filepath.Join(dir, "tmp")); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
 		return err
 	}
-	for who, begun := range m.begun {
-		name, _ := mail(who, begun)
-		if begun > m.delivered[who] {
+	for who, c := range m {
+		name, _ := mail(who, c.begun)
+		if c.begun > c.done {
 			if err := os.Remove(filepath.Join(dir, "new", name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
-		last := m.delivered[who]
+		last := c.done
 		if last > 0 {
 			name, _ := mail(who, last)
 			if _, err := os.Stat(filepath.Join(dir, "new", name)); err == nil {
@@ -190,8 +182,8 @@ func (m *maildir) goOn(dir string) error {
 	if err := syncFolder(dir); err != nil {
 		return err
 	}
-	for who := range m.begun {
-		m.begun[who] = m.delivered[who]
+	for _, c := range m {
+		c.begun = c.done
 	}
 	return nil
 }

@@ -109,7 +109,13 @@ func TestNFS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			newProgram := prepared(t, *seed)
 			for kind, newStorage := range kinds {
-				t.Run(kind, func(t *testing.T) { start(t, *served, newProgram(), newStorage(t), true).run(t) })
+				t.Run(kind, func(t *testing.T) {
+					s := newStorage(t)
+					if c, ok := s.(*cutting); ok && name == "tar" {
+						c.most *= 10 // or no tree is ever whole: each name in it is made durable by itself
+					}
+					start(t, *served, newProgram(), s, true).run(t)
+				})
 			}
 		})
 	}

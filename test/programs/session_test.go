@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"testing"
 )
 
 // errOver is that what is reported counts no more.
@@ -71,6 +74,52 @@ func (c *client) found(n int) error {
 	}
 	c.begun, c.done = n, n
 	return nil
+}
+
+// children are the programs that the tests bring along. Each runs in a process of its own, since that of the tests must wait for nothing on the
+// volume: it is the device, and it starts the server again. (To start a process it forks, and what it had open for writing on NFS is flushed
+// when that is closed in the child: before there is the server that would take it.)
+var children = map[string]func(args []string) error{
+	"bbolt":       bolt(boltWork),
+	"bbolt-check": bolt(boltCheck),
+	"deliver":     deliver,
+}
+
+// childVariable tells a process which of the children it is.
+const childVariable = "TANSY_CHILD"
+
+func TestMain(m *testing.M) {
+	do := children[os.Getenv(childVariable)]
+	if do == nil {
+		os.Exit(m.Run())
+	}
+	if err := do(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// child is a process that is one of the children.
+func child(which string, args ...string) *exec.Cmd {
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), childVariable+"="+which)
+	return c
+}
+
+// obey is the other end of a client: a child does the steps that come on standard input, and reports each.
+func obey(do func(n int) error) error {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		n, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			return err
+		}
+		if err := do(n); err != nil {
+			return err
+		}
+		fmt.Println("done", n)
+	}
+	return lines.Err()
 }
 
 // all runs all of them beside each other, until one ends, which ends the others.
