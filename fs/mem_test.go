@@ -3,7 +3,8 @@ package fs
 import (
 	"testing"
 
-	"tansy/internal/gen/mkfs"
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/firstinodes"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/txn/dtxn"
 )
@@ -21,7 +22,13 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 		now.Sec, now.Nsec = stamp(o.Clock())
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
-		mkfs.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, now.Sec, now.Nsec)
+		first := firstinodes.Companion_Default___
+		for i, b := range []*dbytes.Bytes{1: first.Root(0o755, 0, 0, now.Sec, now.Nsec), 2: first.Reserved()} {
+			if b != nil {
+				tx.WriteInode(itab, uint64(i)*256*8, b)
+				tx.WriteBit(2, uint64(i), true)
+			}
+		}
 		return nil
 	})
 	if err != nil {
