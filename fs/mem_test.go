@@ -23,11 +23,9 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
 		first := firstinodes.Companion_Default___
-		for i, b := range []*dbytes.Bytes{1: first.Root(0o755, 0, 0, now.Sec, now.Nsec), 2: first.Reserved()} {
-			if b != nil {
-				tx.WriteInode(itab, uint64(i)*256*8, b)
-				tx.WriteBit(2, uint64(i), true)
-			}
+		for i, b := range []*dbytes.Bytes{first.Root(0o755, 0, 0, now.Sec, now.Nsec), first.Reserved()} {
+			tx.WriteInode(itab, uint64(1+i)*256*8, b)
+			tx.WriteBit(2, uint64(1+i), true)
 		}
 		return nil
 	})

@@ -166,7 +166,7 @@ var mutants = []mutant{
 	{what: "again: the arguments are left out of the key", file: "fs/callid.go", old: "b = append(append(b, proc...), args...)", new: "b = append(b, proc...)", tests: again},
 	{what: "again: the client is left out of the key", file: "fs/callid.go", old: "b = append(b, id.client[:]...)", new: "b = append(b, make([]byte, 16)...)", tests: again},
 	{what: "again: the number is left out of the key", file: "fs/callid.go", old: "[]uint32{xid, c.UID,", new: "[]uint32{0, c.UID,", tests: again},
-	{what: "again: records are forgotten when the volume is opened", file: "fs/replies.go", old: "r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:])", new: "_, _ = b, k", tests: again},
+	{what: "again: records are forgotten when the volume is opened", file: "fs/replies.go", old: "r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:][:inodeSize])", new: "_, _ = b, k", tests: again},
 	{what: "again: records count for ever", file: "fs/replies.go", old: "return from, rec.at >= from && ", new: "return 0, ", tests: again},
 	{what: "again: old records count for ever", file: "fs/replies.go", old: "(!rec.old || now.Before(r.opened.Add(recordWindow)))", new: "true", tests: again},
 	{what: "again: what was done before the volume was opened ages meanwhile", file: "fs/replies.go", old: "		from = r.lastOld\n", new: "		_ = r.lastOld\n", tests: again},

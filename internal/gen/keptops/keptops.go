@@ -464,37 +464,37 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	later = _out1477
 	return later, next
 }
-func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool) {
+func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool, uint64) {
 	var more bool = false
 	var _ = more
 	var later bool = false
 	var _ = later
+	var first uint64 = 0
+	var _ = first
 	var _1004_hp *dbytes.Bytes
 	var _ = _1004_hp
 	var _out1478 *dbytes.Bytes
 	var _ = _out1478
 	_out1478 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
 	_1004_hp = _out1478
-	var _1005_first uint64
-	var _ = _1005_first
 	var _out1479 uint64
 	var _ = _out1479
 	_out1479 = inodeformat.Companion_Default___.GetParent(_1004_hp)
-	_1005_first = _out1479
-	more, later = _1005_first != uint64(0), false
+	first = _out1479
+	more, later = first != uint64(0), false
 	if !more {
-		return more, later
+		return more, later, first
 	}
-	var _1006_next uint64 = 0
-	var _ = _1006_next
+	var _1005_next uint64 = 0
+	var _ = _1005_next
 	var _out1480 bool
 	var _ = _out1480
 	var _out1481 uint64
 	var _ = _out1481
-	_out1480, _out1481 = Companion_Default___.Drop(txn, d, _1005_first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	_out1480, _out1481 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
 	later = _out1480
-	_1006_next = _out1481
-	return more, later
+	_1005_next = _out1481
+	return more, later, first
 }
 
 // End of class Default__

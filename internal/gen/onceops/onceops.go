@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1111_gen uint64
-	var _ = _1111_gen
+	var _1110_gen uint64
+	var _ = _1110_gen
 	var _out1593 uint64
 	var _ = _out1593
 	_out1593 = inodeformat.Companion_Default___.GetGen(node)
-	_1111_gen = _out1593
-	var _1112_cs uint64
-	var _ = _1112_cs
-	var _1113_cns uint32
-	var _ = _1113_cns
+	_1110_gen = _out1593
+	var _1111_cs uint64
+	var _ = _1111_cs
+	var _1112_cns uint32
+	var _ = _1112_cns
 	var _out1594 uint64
 	var _ = _out1594
 	var _out1595 uint32
 	var _ = _out1595
 	_out1594, _out1595 = inodeformat.Companion_Default___.GetCtime(node)
-	_1112_cs = _out1594
-	_1113_cns = _out1595
-	records.Companion_Default___.Keep(txn, i, r, ino, _1111_gen, _1112_cs, _1113_cns)
+	_1111_cs = _out1594
+	_1112_cns = _out1595
+	records.Companion_Default___.Keep(txn, i, r, ino, _1110_gen, _1111_cs, _1112_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -349,18 +349,18 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1114_cs uint64
-	var _ = _1114_cs
-	var _1115_cns uint32
-	var _ = _1115_cns
+	var _1113_cs uint64
+	var _ = _1113_cs
+	var _1114_cns uint32
+	var _ = _1114_cns
 	var _out1640 uint64
 	var _ = _out1640
 	var _out1641 uint32
 	var _ = _out1641
 	_out1640, _out1641 = inodeformat.Companion_Default___.GetCtime(node)
-	_1114_cs = _out1640
-	_1115_cns = _out1641
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1114_cs, _1115_cns)
+	_1113_cs = _out1640
+	_1114_cns = _out1641
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1113_cs, _1114_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -460,18 +460,18 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, fbefore, fafter, tbefore, tafter, later
 	}
-	var _1116_ok bool
-	var _ = _1116_ok
-	var _1117_found bool
-	var _ = _1117_found
-	var _1118_ino uint64
-	var _ = _1118_ino
-	var _1119_gen uint64
-	var _ = _1119_gen
-	var _1120_node *dbytes.Bytes
-	var _ = _1120_node
-	var _1121_dir *dbytes.Bytes
-	var _ = _1121_dir
+	var _1115_ok bool
+	var _ = _1115_ok
+	var _1116_found bool
+	var _ = _1116_found
+	var _1117_ino uint64
+	var _ = _1117_ino
+	var _1118_gen uint64
+	var _ = _1118_gen
+	var _1119_node *dbytes.Bytes
+	var _ = _1119_node
+	var _1120_dir *dbytes.Bytes
+	var _ = _1120_dir
 	var _out1657 bool
 	var _ = _out1657
 	var _out1658 bool
@@ -485,14 +485,14 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _out1662 *dbytes.Bytes
 	var _ = _out1662
 	_out1657, _out1658, _out1659, _out1660, _out1661, _out1662 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1116_ok = _out1657
-	_1117_found = _out1658
-	_1118_ino = _out1659
-	_1119_gen = _out1660
-	_1120_node = _out1661
-	_1121_dir = _out1662
-	if _1116_ok && _1117_found {
-		records.Companion_Default___.Keep(txn, i, r, _1118_ino, _1119_gen, uint64(0), uint32(0))
+	_1115_ok = _out1657
+	_1116_found = _out1658
+	_1117_ino = _out1659
+	_1118_gen = _out1660
+	_1119_node = _out1661
+	_1120_dir = _out1662
+	if _1115_ok && _1116_found {
+		records.Companion_Default___.Keep(txn, i, r, _1117_ino, _1118_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -537,18 +537,18 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1122_cs uint64
-	var _ = _1122_cs
-	var _1123_cns uint32
-	var _ = _1123_cns
+	var _1121_cs uint64
+	var _ = _1121_cs
+	var _1122_cns uint32
+	var _ = _1122_cns
 	var _out1669 uint64
 	var _ = _out1669
 	var _out1670 uint32
 	var _ = _out1670
 	_out1669, _out1670 = inodeformat.Companion_Default___.GetCtime(after)
-	_1122_cs = _out1669
-	_1123_cns = _out1670
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1122_cs, _1123_cns)
+	_1121_cs = _out1669
+	_1122_cns = _out1670
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1121_cs, _1122_cns)
 	return st, again, before, after, later
 }
 

@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1048_n uint64
-	var _ = _1048_n
-	_1048_n = gids.Len() / uint64(4)
-	var _1049_out *dbytes.Bytes
-	var _ = _1049_out
+	var _1047_n uint64
+	var _ = _1047_n
+	_1047_n = gids.Len() / uint64(4)
+	var _1048_out *dbytes.Bytes
+	var _ = _1048_out
 	var _out1531 *dbytes.Bytes
 	var _ = _out1531
-	_out1531 = dbytes.NewBytes(uint64(4) * _1048_n)
-	_1049_out = _out1531
-	var _1050_i uint64
-	var _ = _1050_i
-	_1050_i = uint64(0)
-	for _1050_i < _1048_n {
-		var _1051_x uint32
-		var _ = _1051_x
-		_1051_x = gids.U32(uint64(4) * _1050_i)
-		if _1051_x == uint32(0) {
-			_1051_x = anonGid
+	_out1531 = dbytes.NewBytes(uint64(4) * _1047_n)
+	_1048_out = _out1531
+	var _1049_i uint64
+	var _ = _1049_i
+	_1049_i = uint64(0)
+	for _1049_i < _1047_n {
+		var _1050_x uint32
+		var _ = _1050_x
+		_1050_x = gids.U32(uint64(4) * _1049_i)
+		if _1050_x == uint32(0) {
+			_1050_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1049_out, uint64(4)*_1050_i, _1051_x)
-		_1050_i = _1050_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1048_out, uint64(4)*_1049_i, _1050_x)
+		_1049_i = _1049_i + uint64(1)
 	}
-	gs = _1049_out
+	gs = _1048_out
 	return u, g, gs
 }
 
