@@ -3,9 +3,8 @@ package fs
 import (
 	"testing"
 
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/firstinodes"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/memvolume"
 	"tansy/txn/dtxn"
 )
 
@@ -22,11 +21,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 		now.Sec, now.Nsec = stamp(o.Clock())
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
-		first := firstinodes.Companion_Default___
-		for i, b := range []*dbytes.Bytes{first.Root(0o755, 0, 0, now.Sec, now.Nsec), first.Reserved()} {
-			tx.WriteInode(itab, uint64(1+i)*256*8, b)
-			tx.WriteBit(2, uint64(1+i), true)
-		}
+		memvolume.Format(tx, g, now.Sec, now.Nsec)
 		return nil
 	})
 	if err != nil {

@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/blockstore"
-	"tansy/internal/gen/blocktree"
 	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/firstinodes"
 	"tansy/internal/gen/regions"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/memvolume"
 	"tansy/txn/dtxn"
 )
 
@@ -36,17 +34,9 @@ func newVolume(t testing.TB, blocks, inodes uint64) *volume {
 		dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
 	}, Places: regions.Companion_Default___.Of(g)})
 	t.Cleanup(func() { v.sys.Close() })
-	b, x := blockstore.New_BlockFs_(), blocktree.New_BlockTreeFs_()
-	b.Recover(g, nil)
-	x.Recover(b)
-	v.fs = bytefiles.New_ByteFs_()
-	v.fs.Recover(x, g, nil)
+	v.fs = memvolume.Dirs(g).Fs
 	v.run(func(tx *dtxn.Txn) bool {
-		first := firstinodes.Companion_Default___
-		for i, b := range []*dbytes.Bytes{first.Root(0o755, 0, 0, 12345, 678), first.Reserved()} {
-			tx.WriteInode(g.Dtor_itab(), uint64(1+i)*256*8, b)
-			tx.WriteBit(g.Dtor_ibm(), uint64(1+i), true)
-		}
+		memvolume.Format(tx, g, 12345, 678)
 		return true
 	})
 	return v
