@@ -15,10 +15,10 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/inodeformat"
-	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/regions"
 	"tansy/internal/gen/superblockformat"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/memvolume"
 	"tansy/internal/replay"
 	"tansy/journal"
 	"tansy/txn/dtxn"
@@ -58,9 +58,10 @@ func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	}, Places: regions.Companion_Default___.Of(geo)})
 	t.Cleanup(func() { b.sys.Close() })
 	b.do(func(tx *dtxn.Txn) bool {
-		b.d = mkfs.Companion_Default___.Format(tx, geo, &dtxn.Jrnl{}, 0o755, 0, 0, 1000, 7)
+		memvolume.Format(tx, geo, 1000, 7)
 		return true
 	})
+	b.d = memvolume.Dirs(geo)
 	return b
 }
 

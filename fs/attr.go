@@ -1,10 +1,8 @@
 package fs
 
 import (
-	"encoding/binary"
-
-	"tansy/internal/gen/attributechanges"
 	"tansy/internal/gen/attributeops"
+	"tansy/internal/gen/conversions"
 	"tansy/internal/gen/permissions"
 )
 
@@ -16,15 +14,14 @@ func decode(ino uint64, ip *buf) *Attr {
 	if ip == nil || len(ip.Data) != inodeSize {
 		return nil
 	}
-	p := ip.Data
-	u32 := func(off int) uint32 { return binary.LittleEndian.Uint32(p[off:]) }
-	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(p[off:]) }
-	return &Attr{
-		Type: Type(u32(0)), Mode: u32(4) & 0o7777, Nlink: u32(8), UID: u32(12), GID: u32(16),
-		Major: u32(20), Minor: u32(24), Size: u64(32), Used: attributechanges.Companion_Default___.Used(ip), Ino: ino, Gen: u64(48),
-		Atime: Time{u64(56), u32(80)}, Mtime: Time{u64(64), u32(84)}, Ctime: Time{u64(72), u32(88)},
-	}
+	a, ty := &Attr{Ino: ino}, uint32(0)
+	ty, a.Mode, a.Nlink, a.UID, a.GID, a.Major, a.Minor, a.Size, a.Used, a.Gen, a.Atime.Sec, a.Atime.Nsec, a.Mtime.Sec, a.Mtime.Nsec, a.Ctime.Sec, a.Ctime.Nsec = converted.Attributes(ip)
+	a.Type = Type(ty)
+	return a
 }
+
+// What lies where in inodes and records (verified/fs/procedures/conversions.dfy).
+var converted = conversions.Companion_Default___
 
 // wcc makes weak cache consistency data of the attributes before and after.
 func wcc(ino uint64, before, after *buf) WCC {

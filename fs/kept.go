@@ -1,8 +1,6 @@
 package fs
 
 import (
-	"encoding/binary"
-
 	"tansy/internal/gen/keptops"
 	"tansy/internal/lockorder"
 )
@@ -137,9 +135,8 @@ func (v *FS) clearKept() {
 		var c call
 		var first uint64
 		err := d.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
-			first = binary.LittleEndian.Uint64(d.dirs.Fs.GetInode(t, keptHead, true).Data[104:])
 			sec, nsec := d.now()
-			more, c.Later = kept.Clear(t, d.dirs, sec, nsec)
+			more, c.Later, first = kept.Clear(t, d.dirs, sec, nsec)
 			return 0
 		})
 		if err != nil {

@@ -3,8 +3,8 @@ package fs
 import (
 	"testing"
 
-	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/memvolume"
 	"tansy/txn/dtxn"
 )
 
@@ -21,7 +21,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 		now.Sec, now.Nsec = stamp(o.Clock())
 	}
 	err := sys.Run(true, false, func(tx *dtxn.Txn) error {
-		mkfs.Companion_Default___.Format(tx, g, &dtxn.Jrnl{}, 0o755, 0, 0, now.Sec, now.Nsec)
+		memvolume.Format(tx, g, now.Sec, now.Nsec)
 		return nil
 	})
 	if err != nil {

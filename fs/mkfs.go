@@ -7,12 +7,12 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
+	"tansy/internal/extern/dlog"
+	"tansy/internal/gen/commissioned"
 	"tansy/internal/gen/making"
-	"tansy/internal/gen/mkfs"
 	"tansy/internal/gen/superblockformat"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // MkfsOptions say how to make a volume. The zero value is fine.
@@ -52,15 +52,14 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if err != nil {
 		return err
 	}
-	dd := ddisk.New(meter{d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0(), o.Progress})
-	if !making.Companion_Default___.Prepare(dd, s, seal, o.Zeroed) {
-		return dd.Err()
+	mode := o.RootMode & 0o7777
+	if o.RootMode == 0 {
+		mode = 0o755
 	}
-	if err := makeRoot(d, s, o); err != nil {
-		return err
-	}
-	if dd := ddisk.New(d); !copies.Commission(dd, s) {
-		return dd.Err()
+	// what takes long are inodes and records
+	dd := ddisk.New(meter{d, s.Dtor_geo().Dtor_itab() + 1, s.Dtor_geo().Dtor_data0(), o.Progress})
+	if !commissioned.Companion_Default___.Make(dd, s, seal, dlog.NewPages(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
+		return errors.Join(dd.Err(), dd.ReadErr())
 	}
 	return nil
 }
@@ -116,21 +115,4 @@ func (m meter) WriteAt(a uint64, bufs [][]byte) error {
 		m.progress((end-m.first)*BlockSize, (m.end-m.first)*BlockSize)
 	}
 	return err
-}
-
-// makeRoot makes the root directory and the reserved inode, in a transaction.
-func makeRoot(d disk.Disk, s superblockformat.Super, o MkfsOptions) (err error) {
-	sys, stop, err := openSystem(d, s, Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	mode := o.RootMode & 0o7777
-	if o.RootMode == 0 {
-		mode = 0o755
-	}
-	return sys.Run(true, false, func(t *dtxn.Txn) error {
-		mkfs.Companion_Default___.Format(t, s.Dtor_geo(), &dtxn.Jrnl{}, mode, o.RootUID, o.RootGID, s.Dtor_ctime(), s.Dtor_ctimens())
-		return nil
-	})
 }

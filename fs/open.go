@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"time"
@@ -26,10 +25,8 @@ func layout(g volumegeometry.Geo) dtxn.Layout {
 			dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
 			dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
 		},
-		Places: places.Of(g),
-		SmallOK: func(inode []byte) bool { // an impossible size would be walked through
-			return binary.LittleEndian.Uint64(inode[32:]) <= MaxSize && binary.LittleEndian.Uint64(inode[120:]) <= MaxSize+BlockSize
-		},
+		Places:  places.Of(g),
+		SmallOK: converted.SizesOk,
 	}
 }
 

@@ -74,7 +74,7 @@ func (u *untouched) WriteAt(a uint64, _ [][]byte) error {
 	return errors.New("it is not to be written")
 }
 
-// mkfs of a device that may hold anything tells how far it is: of bitmaps, inodes, and records, up to all of them. In a new image it has
+// mkfs of a device that may hold anything tells how far it is: of inodes and records, up to all of them. In a new image it has
 // none of these to write.
 func TestMkfsProgress(t *testing.T) {
 	for _, zeroed := range []bool{false, true} {

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -93,12 +92,7 @@ func (p *place) record() *buf {
 	if p.id == nil {
 		return nil
 	}
-	b := make([]byte, inodeSize)
-	binary.LittleEndian.PutUint32(b[4:], p.at.nsec)
-	binary.LittleEndian.PutUint64(b[8:], p.at.sec)
-	copy(b[16:], p.id.key[:])
-	copy(b[80:], p.id.client[:])
-	return bytesOf(b)
+	return converted.NewRecord(p.at.sec, p.at.nsec, bytesOf(p.id.key[:]), bytesOf(p.id.client[:]))
 }
 
 // newReplies reads the records of a volume.
@@ -116,7 +110,7 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 			continue
 		}
 		for k := range uint64(chunkPlaces) {
-			r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:])
+			r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:][:inodeSize])
 		}
 	}
 	for _, h := range r.clients { // what is oldest is replaced first, as if nothing had happened
@@ -127,10 +121,11 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 
 // found notes a record that is on the volume when it is opened.
 func (r *replies) found(place uint64, b []byte) {
-	if binary.LittleEndian.Uint32(b) != 1 {
+	full, sec, nsec, key, client := converted.OfRecord(bytesOf(b))
+	if !full {
 		return
 	}
-	rec := &record{key: [32]byte(b[16:]), place: place, at: binary.LittleEndian.Uint64(b[8:]), old: true}
+	rec := &record{key: [32]byte(key.Data), place: place, at: sec, old: true}
 	if other := r.done[rec.key]; other != nil {
 		if other.at > rec.at {
 			return
@@ -141,9 +136,9 @@ func (r *replies) found(place uint64, b []byte) {
 	r.lastOld = max(r.lastOld, rec.at)
 	c := &r.chunks[place/chunkPlaces]
 	if c.holder == nil {
-		r.give(r.holder([16]byte(b[80:])), int(place/chunkPlaces))
+		r.give(r.holder([16]byte(client.Data)), int(place/chunkPlaces))
 	}
-	if at := (moment{rec.at, binary.LittleEndian.Uint32(b[4:])}); c.newest.compare(at) <= 0 {
+	if at := (moment{sec, nsec}); c.newest.compare(at) <= 0 {
 		c.newest, c.used = at, int(place%chunkPlaces)+1
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/firstinodes"
 	"tansy/internal/gen/regions"
 	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/memvolume"
 	"tansy/txn/dtxn"
 )
 
@@ -34,8 +34,9 @@ func newVolume(t testing.TB, blocks, inodes uint64) *volume {
 		dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
 	}, Places: regions.Companion_Default___.Of(g)})
 	t.Cleanup(func() { v.sys.Close() })
+	v.fs = memvolume.Dirs(g).Fs
 	v.run(func(tx *dtxn.Txn) bool {
-		v.fs = firstinodes.Companion_Default___.Format(tx, g, nil, 0o755, 0, 0, 12345, 678)
+		memvolume.Format(tx, g, 12345, 678)
 		return true
 	})
 	return v

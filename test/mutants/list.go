@@ -166,7 +166,7 @@ var mutants = []mutant{
 	{what: "again: the arguments are left out of the key", file: "fs/callid.go", old: "b = append(append(b, proc...), args...)", new: "b = append(b, proc...)", tests: again},
 	{what: "again: the client is left out of the key", file: "fs/callid.go", old: "b = append(b, id.client[:]...)", new: "b = append(b, make([]byte, 16)...)", tests: again},
 	{what: "again: the number is left out of the key", file: "fs/callid.go", old: "[]uint32{xid, c.UID,", new: "[]uint32{0, c.UID,", tests: again},
-	{what: "again: records are forgotten when the volume is opened", file: "fs/replies.go", old: "r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:])", new: "_, _ = b, k", tests: again},
+	{what: "again: records are forgotten when the volume is opened", file: "fs/replies.go", old: "r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:][:inodeSize])", new: "_, _ = b, k", tests: again},
 	{what: "again: records count for ever", file: "fs/replies.go", old: "return from, rec.at >= from && ", new: "return 0, ", tests: again},
 	{what: "again: old records count for ever", file: "fs/replies.go", old: "(!rec.old || now.Before(r.opened.Add(recordWindow)))", new: "true", tests: again},
 	{what: "again: what was done before the volume was opened ages meanwhile", file: "fs/replies.go", old: "		from = r.lastOld\n", new: "		_ = r.lastOld\n", tests: again},
@@ -191,7 +191,7 @@ var mutants = []mutant{
 	{what: "wild: inodes are written as records", file: "txn/dtxn/check.go", old: "t.s.places.WriteInode(t.t, Kinds.INODES(),", new: "t.s.places.WriteInode(t.t, Kinds.RECORDS(),", tests: wild},
 	{what: "wild: places that are none of the journal's", file: "txn/dtxn/dtxn.go", old: "if s.sys = s.places.Open(j.Core()); s.sys == nil {", new: "if s.sys = s.places.Open(j.Core()); s.sys == nil && s == nil {", tests: wild},
 	{what: "mkfs: what is too large is told as too small", file: "fs/mkfs.go", old: "\tcase making.Companion_Default___.TOOLARGE():\n", new: "\tcase 100:\n", tests: making},
-	{what: "mkfs: a device that may hold anything is taken for zeros", file: "fs/mkfs.go", old: "seal, o.Zeroed)", new: "seal, true)", tests: making},
+	{what: "mkfs: a device that may hold anything is taken for zeros", file: "fs/mkfs.go", old: "o.Zeroed, mode", new: "true, mode", tests: making},
 	{what: "again: a closed connection has taken its replies", file: "oncrpc/receipt.go", old: "return err == nil && yes", new: "return err != nil || yes", tests: again},
 	{what: "host: no room for pages of the tree of codes", file: "fs/volume.go", old: "\tl.Beside = func", new: "\t_ = func", tests: []string{"./fs", "-run", "RoomForAll"}},
 

@@ -98,7 +98,7 @@ type Layout struct {
 
 	// SmallOK, if not nil, tells whether a 256-byte object that was read can be
 	// one; if not, the volume is damaged and the read fails like a wild pointer.
-	SmallOK func(data []byte) bool
+	SmallOK func(b *dbytes.Bytes) bool
 
 	// Host, if not nil, gives blocks room as they are written; see room.go.
 	Host disk.Host
@@ -497,7 +497,7 @@ func (t *Txn) Commit(stable bool) error {
 func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
 	b, err := t.TryReadInode(blkno, off, excl)
 	t.check(err)
-	if ok := t.s.layout.SmallOK; ok != nil && !ok(b.Data) {
+	if ok := t.s.layout.SmallOK; ok != nil && !ok(b) {
 		t.failed = fmt.Errorf("%w: the object at byte %d of block %d cannot be", ErrDamaged, off/8, blkno)
 		t.check(t.failed)
 	}

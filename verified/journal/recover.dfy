@@ -45,33 +45,65 @@ module RecoverM {
     forall a | IsDir(p, c, DecHdr(p.key, hb).q, |ms|, a) ensures a !in Merge(ms) { DirSame(p, c, c, DecHdr(p.key, hb).q, ms, sg, a); }
     LogCodes(t, cs, mm, p, c, DecHdr(p.key, hb).q, ms, w);
     ghost var s := cs.s;
+    forall x | Beside(t, c, x) ensures x in d.ok { PagesCrash(p, c, x, v, sg); }
+    ghost var W;
+    io, r0, r1, W, pg := UpdatePages(d, t, cs);
+    if io { Restated(p, t, cs, s, W, pg, CV(r0, r1), w, w2); }
+  }
+  // ... for whatever it is done. The room of the tree alone is written to.
+  method UpdatePages(d: Disk, t: Tree, cs: Codes) returns (io: bool, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+    requires t.Fits() && t.d == d && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && Still(d) && Alone(d)
+    requires ListOk(t.seal.t, cs.s) && forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int
+    requires forall s :: Beside(t, d.cur, s) ==> s in d.ok
+    modifies d, cs
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
+    ensures io ==> Still(d) && Beside(t, old(d.cur), d.cur)
+    ensures !io ==> d.bad || Erred(d) || !old(Sitting(t, d.poss))
+    ensures io ==> Erred(d) || !old(Sitting(t, d.poss)) || PagesAt(t.seal.t, t.first as int, d.poss, pg, CV(r0, r1))
+    ensures io ==> Halfway(t, cs, |cs.s|, W, pg, CV(r0, r1)) && WithPages(old(cs.s), cs.s, t.n as int)
+  {
+    ghost var c := d.cur; ghost var s := cs.s;
+    var version;
+    t.pages.Trees();
+    version, r0, r1 := t.pages.Root();
+    pg := t.Now();
+    io := true;
     Started(t, cs, pg, CV(r0, r1));
-    ghost var W: set<int> := {};
+    W := {};
     ghost var top := 0;
     var i: uint64 := 0; var n := cs.Len();
     while i < n
       invariant 0 <= top <= t.np as int && (forall x :: x in W ==> x < top) && (top == 0 || top - 1 in W)
       invariant Erred(d) || !old(Sitting(t, d.poss)) || (Sitting(t, d.poss) && PagesWritten(t, d.cur, W, pg))
       invariant i <= n && n as int == |cs.s| && Halfway(t, cs, i as int, W, pg, CV(r0, r1)) && WithPages(s, cs.s, t.n as int)
-      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && LogIs(d, c, p)
+      invariant d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && LogIs(d, c, t)
       decreases t.np as int - top
     {
-      io, i, r0, r1, W, pg, top := UpdatePage(d, t, cs, i, r0, r1, W, pg, s, c, p, v, sg, top);
+      io, i, r0, r1, W, pg, top := UpdatePage(d, t, cs, i, r0, r1, W, pg, s, c, top);
       if !io { return; }
       n := cs.Len();
     }
-    Restated(p, t, cs, s, W, pg, CV(r0, r1), w, w2);
     AllDone(t, cs, W, pg, CV(r0, r1));
     ghost var poss := d.poss;
     io := d.Barrier(Recovering);
-    if io && !Erred(d) && old(Sitting(t, d.poss)) {
-      PagesLess(t.seal.t, t.first as int, poss, d.poss, t.Now(), t.Root());
-      forall x | 0 <= x < t.np as int ensures Sits(t.first as int, d.poss, x, PageCode(t.seal.t, pg, CV(r0, r1), x), pg[x]) {
-        if x in W { assert d.poss[PlaceOf(t.first as int, x, pg[x])] == iset{d.cur[PlaceOf(t.first as int, x, pg[x])]}; }
-        else { assert Sits(t.first as int, d.poss, x, PageCode(t.seal.t, t.Now(), t.Root(), x), t.Now()[x]); }
-      }
+    if io && !Erred(d) && old(Sitting(t, d.poss)) { PagesThere(t, poss, d.poss, d.cur, W, pg, CV(r0, r1)); }
+  }
+  // the pages that were written, durably, and those that were not: all sit
+  lemma PagesThere(t: Tree, poss: Poss, poss2: Poss, c: Img, W: set<int>, pg: seq<BV>, r: CV)
+    requires t.Ok() && t.np > 0 && Sitting(t, poss) && PagesWritten(t, c, W, pg) && |poss2| == |poss| == |c| && PagesOk(t.seal.t, pg)
+    requires (forall a :: 0 <= a < |c| ==> poss2[a] <= poss[a] && poss2[a] == iset{c[a]})
+    requires forall p :: 0 <= p < t.np as int && p !in W ==> pg[p] == t.Now()[p] && PageCode(t.seal.t, pg, r, p) == PageCode(t.seal.t, t.Now(), t.Root(), p)
+    ensures PagesAt(t.seal.t, t.first as int, poss2, pg, r)
+  {
+    PagesLess(t.seal.t, t.first as int, poss, poss2, t.Now(), t.Root());
+    forall x | 0 <= x < t.np as int ensures Sits(t.first as int, poss2, x, PageCode(t.seal.t, pg, r, x), pg[x]) {
+      if x in W { assert poss2[PlaceOf(t.first as int, x, pg[x])] == iset{c[PlaceOf(t.first as int, x, pg[x])]}; }
+      else { assert Sits(t.first as int, poss2, x, PageCode(t.seal.t, t.Now(), t.Root(), x), t.Now()[x]); }
     }
   }
+  // s and c are the same but in the room of the tree
+  predicate Beside(t: Tree, c: Img, s: Img) { |s| == |c| && forall a :: 0 <= a < |c| && !InTree(t, a) ==> s[a] == c[a] }
+  predicate InTree(t: Tree, a: int) { t.first as int <= a < t.first as int + 2 * t.np as int }
   // the pages W of pg are on the device where they say
   predicate PagesWritten(t: Tree, c: Img, W: set<int>, pg: seq<BV>) {
     forall x :: x in W ==> 0 <= x < |pg| && |pg[x]| == 4096 && 0 <= PlaceOf(t.first as int, x, pg[x]) < |c| && c[PlaceOf(t.first as int, x, pg[x])] == pg[x]
@@ -113,17 +145,17 @@ module RecoverM {
       if m < |s| { assert s2[m] == s[m]; } else { assert s2[m] == s2[|s| + (m - |s|)]; }
     }
   }
-  // from the header on the device holds c, durably
-  predicate LogIs(d: Disk, c: Img, p: Geo) reads d { |d.cur| == |d.poss| == |c| && 0 <= p.at && forall a :: p.at <= a < |c| ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }
+  // but for the tree the device holds c, durably
+  predicate LogIs(d: Disk, c: Img, t: Tree) reads d { |d.cur| == |d.poss| == |c| && forall a :: 0 <= a < |c| && !InTree(t, a) ==> d.poss[a] == iset{c[a]} && d.cur[a] == c[a] }
   lemma Started(t: Tree, cs: Codes, pg: seq<BV>, r: CV)
     requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && pg == t.Now() && r == t.Root() && IsTree(t.seal.t, pg, r)
     requires ListOk(t.seal.t, cs.s) && forall k :: 0 <= k < |cs.s| ==> cs.s[k].x < t.n as int
     ensures Halfway(t, cs, 0, {}, pg, r)
   { reveal Halfway(); Begun(t.seal.t, pg, r, cs.s); }
   // one page of it: that of the i-th code
-  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>, ghost c: Img, ghost p: Geo, ghost v: St, ghost sg: set<Rec>, ghost top0: int)
+  method UpdatePage(d: Disk, t: Tree, cs: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>, ghost c: Img, ghost top0: int)
     returns (io: bool, j: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>, ghost top: int)
-    requires t.Fits() && t.d == d && t.first as int + 2 * t.np as int == p.at && LogIs(d, c, p) && RecOK(p, c, v, sg) && d.ok == OkSet(p, [v], 0, sg) && Alone(d)
+    requires t.Fits() && t.d == d && LogIs(d, c, t) && Alone(d) && forall s :: Beside(t, c, s) ==> s in d.ok
     requires i as int < |cs.s| && Halfway(t, cs, i as int, W0, pg0, CV(q0, q1)) && WithPages(s0, cs.s, t.n as int)
     requires 0 <= top0 <= t.np as int && (forall y :: y in W0 ==> y < top0) && (top0 == 0 || top0 - 1 in W0)
     modifies d, cs
@@ -131,7 +163,7 @@ module RecoverM {
     ensures io ==> top0 < top <= t.np as int && (forall y :: y in W ==> y < top) && top - 1 in W
     ensures io ==> Erred(d) || !(old(Sitting(t, d.poss)) && old(PagesWritten(t, d.cur, W0, pg0))) || (Sitting(t, d.poss) && PagesWritten(t, d.cur, W, pg))
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> LogIs(d, c, p) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1)) && WithPages(s0, cs.s, t.n as int)
+    ensures io ==> LogIs(d, c, t) && j as int <= |cs.s| && Halfway(t, cs, j as int, W, pg, CV(r0, r1)) && WithPages(s0, cs.s, t.n as int)
   {
     r0, r1, W, pg, top := q0, q1, W0, pg0, top0;
     var x, a, b;
@@ -140,8 +172,7 @@ module RecoverM {
     NextUp(t, cs, i as int, W0, pg0, CV(q0, q1), x as int, top0);
     ghost var q := Fuzzy(d.poss, a as int, 1);
     forall s | CrashImg(q, s) ensures s in d.ok {
-      forall y | p.at <= y < |c| ensures s[y] == c[y] { assert s[y] in q[y]; }
-      PagesCrash(p, c, s, v, sg);
+      forall y | 0 <= y < |c| && !InTree(t, y) ensures s[y] == c[y] { assert s[y] in q[y]; }
     }
     ghost var poss, cur := d.poss, d.cur;
     io := d.Write(Recovering, a, b);
@@ -534,14 +565,14 @@ module RecoverM {
     requires forall s: Img :: But(d.poss, a as int, end as int, s) ==> s in d.ok
     modifies d`poss, d`cur, d`bad
     ensures d.Valid() && |d.cur| == |old(d.cur)| && forall x :: 0 <= x < |d.cur| && !(a as int <= x < end as int) ==> d.poss[x] <= old(d.poss)[x]
-    ensures io ==> forall x :: a as int <= x < end as int ==> d.cur[x] == Zeros(4096)
+    ensures if io then forall x :: a as int <= x < end as int ==> d.cur[x] == Zeros(4096) else d.bad
   {
     var l := ZeroList();
     var b := a;
     io := true;
     while io && b < end
       invariant a <= b <= end && d.Valid() && |d.cur| == |old(d.cur)| && forall x :: 0 <= x < |d.cur| && !(a as int <= x < end as int) ==> d.poss[x] <= old(d.poss)[x]
-      invariant io ==> forall x :: a as int <= x < b as int ==> d.cur[x] == Zeros(4096)
+      invariant if io then forall x :: a as int <= x < b as int ==> d.cur[x] == Zeros(4096) else d.bad
       decreases end - b, io
     {
       var n := if end - b < CHUNK then end - b else CHUNK;
@@ -560,20 +591,10 @@ module RecoverM {
     ensures d.Valid() && |d.cur| == |old(d.cur)| && d.ok == old(d.ok) && (forall a :: 0 <= a < |d.cur| && !(p.at <= a < Home(p)) ==> d.poss[a] <= old(d.poss)[a]) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, NewHome(p, s), {}) && forall first :: HeadersSit(p, first, s)
   {
-    seal.NewEpoch();
     if seal.t.np > 0 { ZeroTree(seal.t); }
-    var nb := seal.EncHdr(1, 0, 0);
-    var cp := at + 1 + 16 * nd + nr;
-    d.Take(Recovering, set a | at as int <= a <= cp as int);
-    io := Zero(d, at, cp + 1);
-    if !io { return; }
-    ghost var c := d.poss;
-    forall s | CrashImg(Fuzzy(c, at as int, 1), s) || CrashImg(Fuzzy(Fuzzy(c, at as int, 1), cp as int, 1), s) ensures s in d.ok { assert But(old(d.poss), p.at, Home(p), s); }
-    io := d.Write(Recovering, at, nb);
-    if !io { return; }
-    io := d.Write(Recovering, cp, nb);
-    if !io { return; }
-    io := d.Barrier(Recovering);
+    d.Take(Recovering, set a | p.at <= a < Home(p));
+    ghost var nb;
+    io, nb := EmptyLog(d, seal, at, nd, nr, 0, 0, p);
     if !io { return; }
     forall s | CrashImg(d.poss, s) ensures RecOK(p, s, NewHome(p, s), {}) && forall first :: HeadersSit(p, first, s) {
       forall first ensures SitsOn(p.tree, first, s, CV(0, 0)) { if p.tree.np > 0 { NewSits(p.tree, first, s); } }
@@ -581,8 +602,32 @@ module RecoverM {
       forall a | Home(p) <= a < |s| ensures s[a] in d.poss[a] {}
       var w := NewHome(p, s);
       if p.tree.np > 0 { NewSays(p, w); }
-      RecHdr(p, s, nb.v, w, w, {});
+      RecHdr(p, s, nb, w, w, {});
     }
+  }
+  // The log becomes an empty one, durably: zeros, and the header nb in both its places, whose tree has the root r0, r1.
+  method EmptyLog(d: Disk, seal: Seal, at: uint64, nd: uint64, nr: uint64, r0: uint64, r1: uint64, ghost p: Geo) returns (io: bool, ghost nb: BV)
+    requires IsGeo(p, seal, at, nd, nr) && d.Valid() && |d.cur| >= Home(p) && IsRoot(seal.t, CV(r0, r1)) && forall a :: p.at <= a < Home(p) ==> Owns(d.owner, Recovering, a)
+    requires forall s: Img :: But(d.poss, p.at, Home(p), s) ==> s in d.ok
+    modifies d, seal
+    ensures d.Valid() && |d.cur| == |old(d.cur)| && d.ok == old(d.ok) && d.owner == old(d.owner) && seal.signed == old(seal.signed)
+    ensures forall a :: 0 <= a < |d.cur| && !(p.at <= a < Home(p)) ==> d.poss[a] <= old(d.poss)[a]
+    ensures io ==> HdrWf(p.key, nb) && DecHdr(p.key, nb) == Hdr(1, seal.ep, CV(r0, r1)) && d.poss[p.at] == d.poss[Copy(p)] == iset{nb}
+    ensures !io ==> d.bad
+  {
+    seal.NewEpoch();
+    var b := seal.EncHdr(1, r0, r1);
+    nb := b.v;
+    var cp := at + 1 + 16 * nd + nr;
+    io := Zero(d, at, cp + 1);
+    if !io { return; }
+    ghost var c := d.poss;
+    forall s | CrashImg(Fuzzy(c, at as int, 1), s) || CrashImg(Fuzzy(Fuzzy(c, at as int, 1), cp as int, 1), s) ensures s in d.ok { assert But(old(d.poss), p.at, Home(p), s); }
+    io := d.Write(Recovering, at, b);
+    if !io { return; }
+    io := d.Write(Recovering, cp, b);
+    if !io { return; }
+    io := d.Barrier(Recovering);
   }
   // pages that were never written lie nowhere
   lemma NewSits(t: TreeGeo, first: int, s: Img)

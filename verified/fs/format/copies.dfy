@@ -28,7 +28,7 @@ module SuperblockCopies {
     modifies d
     ensures d.Valid() && d.owner == map[] && |d.cur| == |old(d.cur)| && (forall s: Img :: s in d.ok)
     ensures forall a :: 0 < a < |d.cur| - 1 ==> d.poss[a] <= old(d.poss)[a]
-    ensures io ==> d.poss[0] == d.poss[|d.cur|-1] == iset{Zeros(4096)} && forall s :: CrashImg(d.poss, s) ==> NoVolume(s)
+    ensures if io then d.poss[0] == d.poss[|d.cur|-1] == iset{Zeros(4096)} && forall s :: CrashImg(d.poss, s) ==> NoVolume(s) else d.bad
   {
     var n := d.Size();
     var z := ZeroBlk();
@@ -43,11 +43,12 @@ module SuperblockCopies {
 
   // The device becomes volume s, which it holds but for the superblocks. Until then it is none (d.ok), and from the first write of block 0 on all is there.
   method Commission(d: Disk, s: Super) returns (io: bool)
-    requires d.Valid() && 2 <= |d.cur| == s.size as int && SuperOk(s) && d.owner == map[] && d.poss[0] == iset{Zeros(4096)} && forall i: Img :: i in d.ok
+    requires d.Valid() && 2 <= |d.cur| == s.size as int && SuperOk(s) && d.owner == map[] && d.poss[0] == iset{Zeros(4096)} && forall i: Img :: NoVolume(i) ==> i in d.ok
     modifies d
     ensures d.Valid() && d.owner == map[] && |d.cur| == |old(d.cur)|
     ensures forall i :: CrashImg(d.poss, i) ==> NoVolume(i) || Whole(old(d.cur), s, i)
     ensures io ==> forall i :: CrashImg(d.poss, i) ==> Whole(old(d.cur), s, i) && |i[0]| == 4096 && Acceptable(i[0]) && SuperAt(i[0]) == s
+    ensures !io ==> d.bad
   {
     ghost var w := d.cur;
     Empty();
@@ -92,6 +93,7 @@ module SuperblockCopies {
     ensures d.Valid() && |d.cur| == |old(d.cur)| && SubPoss(d.poss, Fuzzy(old(d.poss), a as int, 1))
     ensures io ==> forall x :: 0 <= x < |d.cur| && x != a as int ==> d.cur[x] == old(d.cur)[x]
     ensures io ==> |d.cur[a]| == 4096 && Acceptable(d.cur[a]) && SuperAt(d.cur[a]) == s && d.poss[a] == iset{d.cur[a]}
+    ensures !io ==> d.bad
   {
     var e := Encode(s);
     var b := Freeze(e);

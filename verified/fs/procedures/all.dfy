@@ -13,4 +13,5 @@ include "kept.dfy"
 include "xattrs.dfy"
 include "squash.dfy"
 include "once.dfy"
+include "conversions.dfy"
 // All procedures of the file system.

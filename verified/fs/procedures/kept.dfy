@@ -295,17 +295,18 @@ module KeptOps {
   }
 
   // A step of clearing the list, when the volume is opened: its first file is let go. more: there was one.
-  method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (more: bool, later: bool)
+  method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (more: bool, later: bool, first: uint64)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
+    ensures more ==> N.Kept(old(AbsOf(d)), first)
   {
     ghost var g, ms, pre := d.fs.geo, d.fs.metas, AbsOf(d);
     NameTree.Basics(g, ms, d.dirs);
     FirstKept(g, ms, d.dirs);
     assert OkIno(g, ORPHANS);
     var hp := d.fs.GetInode(txn, ORPHANS, true);
-    var first := GetParent(hp);
+    first := GetParent(hp);
     more, later := first != 0, false;
     if !more {
       forall i: uint64 ensures i in pre.nodes ==> !N.Kept(pre, i) { Soundness.KeptIs(d, i); }
