@@ -23,8 +23,8 @@ type pace struct {
 type stretch struct{ a, end uint64 }
 
 const (
-	waveBlocks = 32 // two waves at most are on their way, which a barrier may have to wait for
-	longWrite  = 16 // so many blocks are no short write: the medium takes them at once
+	waveBlocks = 128 // two waves at most are on their way, which a barrier may have to wait for
+	longWrite  = 16  // so many blocks are no short write: the medium takes them at once
 )
 
 // Pace says that writes shorter than 16 blocks are to reach the medium in waves, but those of the blocks from a up to end, without the latter.

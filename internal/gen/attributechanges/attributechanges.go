@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _448_cs uint64
-	var _ = _448_cs
-	var _449_cns uint32
-	var _ = _449_cns
-	var _out617 uint64
-	var _ = _out617
-	var _out618 uint32
-	var _ = _out618
-	_out617, _out618 = inodeformat.Companion_Default___.GetCtime(ip)
-	_448_cs = _out617
-	_449_cns = _out618
-	if _448_cs < s || _448_cs == s && _449_cns < ns {
+	var _450_cs uint64
+	var _ = _450_cs
+	var _451_cns uint32
+	var _ = _451_cns
+	var _out619 uint64
+	var _ = _out619
+	var _out620 uint32
+	var _ = _out620
+	_out619, _out620 = inodeformat.Companion_Default___.GetCtime(ip)
+	_450_cs = _out619
+	_451_cns = _out620
+	if _450_cs < s || _450_cs == s && _451_cns < ns {
 		return ts, tns
 	}
-	if _449_cns < uint32(999999999) {
-		ts, tns = _448_cs, _449_cns+uint32(1)
-	} else if _448_cs < uint64(18446744073709551615) {
-		ts, tns = _448_cs+uint64(1), uint32(0)
+	if _451_cns < uint32(999999999) {
+		ts, tns = _450_cs, _451_cns+uint32(1)
+	} else if _450_cs < uint64(18446744073709551615) {
+		ts, tns = _450_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _448_cs, _449_cns
+		ts, tns = _450_cs, _451_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _450_size uint64
-	var _ = _450_size
-	var _out619 uint64
-	var _ = _out619
-	_out619 = inodeformat.Companion_Default___.GetSize(ip)
-	_450_size = _out619
-	var _451_n uint64
-	var _ = _451_n
-	var _out620 uint64
-	var _ = _out620
-	_out620 = inodeformat.Companion_Default___.GetUsed(ip)
-	_451_n = _out620
-	if uint64(549755813888) < _450_size {
+	var _452_size uint64
+	var _ = _452_size
+	var _out621 uint64
+	var _ = _out621
+	_out621 = inodeformat.Companion_Default___.GetSize(ip)
+	_452_size = _out621
+	var _453_n uint64
+	var _ = _453_n
+	var _out622 uint64
+	var _ = _out622
+	_out622 = inodeformat.Companion_Default___.GetUsed(ip)
+	_453_n = _out622
+	if uint64(549755813888) < _452_size {
 		x = uint64(0)
 		return x
 	}
-	var _452_all uint64
-	var _ = _452_all
-	_452_all = (_450_size + uint64(4095)) / uint64(4096)
-	if _452_all < _451_n {
-		_451_n = _452_all
+	var _454_all uint64
+	var _ = _454_all
+	_454_all = (_452_size + uint64(4095)) / uint64(4096)
+	if _454_all < _453_n {
+		_453_n = _454_all
 	}
-	x = uint64(4096) * _451_n
+	x = uint64(4096) * _453_n
 	return x
 }
 

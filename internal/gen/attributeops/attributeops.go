@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _788_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _788_ip
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 *dbytes.Bytes
-	var _ = _out1070
-	_out1069, _out1070 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1069
-	_788_ip = _out1070
+	var _790_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _790_ip
+	var _out1071 uint32
+	var _ = _out1071
+	var _out1072 *dbytes.Bytes
+	var _ = _out1072
+	_out1071, _out1072 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1071
+	_790_ip = _out1072
 	if st == uint32(0) {
-		after = _788_ip
+		after = _790_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _789_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _789_ip
-	var _out1071 uint32
-	var _ = _out1071
-	var _out1072 *dbytes.Bytes
-	var _ = _out1072
-	_out1071, _out1072 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1071
-	_789_ip = _out1072
+	var _791_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _791_ip
+	var _out1073 uint32
+	var _ = _out1073
+	var _out1074 *dbytes.Bytes
+	var _ = _out1074
+	_out1073, _out1074 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1073
+	_791_ip = _out1074
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _789_ip
-	var _out1073 uint32
-	var _ = _out1073
-	_out1073 = permissions.Companion_Default___.AccessBits(c, _789_ip)
-	bits = _out1073
+	after = _791_ip
+	var _out1075 uint32
+	var _ = _out1075
+	_out1075 = permissions.Companion_Default___.AccessBits(c, _791_ip)
+	bits = _out1075
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _790_own bool
-	var _ = _790_own
-	var _out1074 bool
-	var _ = _out1074
-	_out1074 = permissions.Companion_Default___.IsOwner(c, ip)
-	_790_own = _out1074
-	if a.HasMode && !_790_own {
+	var _792_own bool
+	var _ = _792_own
+	var _out1076 bool
+	var _ = _out1076
+	_out1076 = permissions.Companion_Default___.IsOwner(c, ip)
+	_792_own = _out1076
+	if a.HasMode && !_792_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _791_u uint32
-		var _ = _791_u
-		var _out1075 uint32
-		var _ = _out1075
-		_out1075 = inodeformat.Companion_Default___.GetUid(ip)
-		_791_u = _out1075
-		if !_790_own || a.Uid != _791_u {
+		var _793_u uint32
+		var _ = _793_u
+		var _out1077 uint32
+		var _ = _out1077
+		_out1077 = inodeformat.Companion_Default___.GetUid(ip)
+		_793_u = _out1077
+		if !_792_own || a.Uid != _793_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _792_g uint32
-		var _ = _792_g
-		var _out1076 uint32
-		var _ = _out1076
-		_out1076 = inodeformat.Companion_Default___.GetGid(ip)
-		_792_g = _out1076
-		var _793_mine bool
-		var _ = _793_mine
-		var _out1077 bool
-		var _ = _out1077
-		_out1077 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_793_mine = _out1077
-		if !_790_own || a.Gid != _792_g && !_793_mine {
+		var _794_g uint32
+		var _ = _794_g
+		var _out1078 uint32
+		var _ = _out1078
+		_out1078 = inodeformat.Companion_Default___.GetGid(ip)
+		_794_g = _out1078
+		var _795_mine bool
+		var _ = _795_mine
+		var _out1079 bool
+		var _ = _out1079
+		_out1079 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_795_mine = _out1079
+		if !_792_own || a.Gid != _794_g && !_795_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_790_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_792_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _794_w bool
-		var _ = _794_w
-		var _out1078 bool
-		var _ = _out1078
-		_out1078 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_794_w = _out1078
-		if !_794_w {
+		var _796_w bool
+		var _ = _796_w
+		var _out1080 bool
+		var _ = _out1080
+		_out1080 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_796_w = _out1080
+		if !_796_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _795_mode uint32
-	var _ = _795_mode
-	var _out1079 uint32
-	var _ = _out1079
-	_out1079 = inodeformat.Companion_Default___.GetMode(ip)
-	_795_mode = _out1079
+	var _797_mode uint32
+	var _ = _797_mode
+	var _out1081 uint32
+	var _ = _out1081
+	_out1081 = inodeformat.Companion_Default___.GetMode(ip)
+	_797_mode = _out1081
 	if a.HasMode {
-		_795_mode = a.Mode % uint32(4096)
-		var _796_gid uint32
-		var _ = _796_gid
-		var _out1080 uint32
-		var _ = _out1080
-		_out1080 = inodeformat.Companion_Default___.GetGid(ip)
-		_796_gid = _out1080
-		var _797_mine bool
-		var _ = _797_mine
-		var _out1081 bool
-		var _ = _out1081
-		_out1081 = permissions.Companion_Default___.InGroup(c, _796_gid)
-		_797_mine = _out1081
-		if c.Uid != uint32(0) && !_797_mine {
-			_795_mode = permissions.Companion_Default___.DropSetgid(_795_mode)
+		_797_mode = a.Mode % uint32(4096)
+		var _798_gid uint32
+		var _ = _798_gid
+		var _out1082 uint32
+		var _ = _out1082
+		_out1082 = inodeformat.Companion_Default___.GetGid(ip)
+		_798_gid = _out1082
+		var _799_mine bool
+		var _ = _799_mine
+		var _out1083 bool
+		var _ = _out1083
+		_out1083 = permissions.Companion_Default___.InGroup(c, _798_gid)
+		_799_mine = _out1083
+		if c.Uid != uint32(0) && !_799_mine {
+			_797_mode = permissions.Companion_Default___.DropSetgid(_797_mode)
 		}
 	}
-	var _798_ty uint32
-	var _ = _798_ty
-	var _out1082 uint32
-	var _ = _out1082
-	_out1082 = inodeformat.Companion_Default___.GetTy(ip)
-	_798_ty = _out1082
-	if _798_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_795_mode = permissions.Companion_Default___.KillPriv(_795_mode)
+	var _800_ty uint32
+	var _ = _800_ty
+	var _out1084 uint32
+	var _ = _out1084
+	_out1084 = inodeformat.Companion_Default___.GetTy(ip)
+	_800_ty = _out1084
+	if _800_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_797_mode = permissions.Companion_Default___.KillPriv(_797_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _795_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _797_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _799_ip *dbytes.Bytes
-	var _ = _799_ip
-	var _out1083 *dbytes.Bytes
-	var _ = _out1083
-	_out1083 = d.Fs.GetInode(txn, ino, true)
-	_799_ip = _out1083
-	var _800_was uint64
-	var _ = _800_was
-	var _out1084 uint64
-	var _ = _out1084
-	_out1084 = inodeformat.Companion_Default___.GetSize(_799_ip)
-	_800_was = _out1084
-	var _801_shrink uint64
-	var _ = _801_shrink
-	var _out1085 uint64
+	var _801_ip *dbytes.Bytes
+	var _ = _801_ip
+	var _out1085 *dbytes.Bytes
 	var _ = _out1085
-	_out1085 = inodeformat.Companion_Default___.GetShrink(_799_ip)
-	_801_shrink = _out1085
-	if size > _800_was && _801_shrink != uint64(0) {
+	_out1085 = d.Fs.GetInode(txn, ino, true)
+	_801_ip = _out1085
+	var _802_was uint64
+	var _ = _802_was
+	var _out1086 uint64
+	var _ = _out1086
+	_out1086 = inodeformat.Companion_Default___.GetSize(_801_ip)
+	_802_was = _out1086
+	var _803_shrink uint64
+	var _ = _803_shrink
+	var _out1087 uint64
+	var _ = _out1087
+	_out1087 = inodeformat.Companion_Default___.GetShrink(_801_ip)
+	_803_shrink = _out1087
+	if size > _802_was && _803_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _802_ok bool
-	var _ = _802_ok
-	var _out1086 bool
-	var _ = _out1086
-	_out1086 = d.SetSize(txn, ino, size)
-	_802_ok = _out1086
-	if !_802_ok {
+	var _804_ok bool
+	var _ = _804_ok
+	var _out1088 bool
+	var _ = _out1088
+	_out1088 = d.SetSize(txn, ino, size)
+	_804_ok = _out1088
+	if !_804_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _800_was {
-		var _803_done bool
-		var _ = _803_done
-		var _out1087 bool
-		var _ = _out1087
-		_out1087 = procedurebase.Companion_Default___.Release(txn, d, ino, _800_was-size)
-		_803_done = _out1087
-		later = !_803_done
+	if size < _802_was {
+		var _805_done bool
+		var _ = _805_done
+		var _out1089 bool
+		var _ = _out1089
+		_out1089 = procedurebase.Companion_Default___.Release(txn, d, ino, _802_was-size)
+		_805_done = _out1089
+		later = !_805_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _804_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _804_p
-	var _out1088 uint32
-	var _ = _out1088
-	var _out1089 *dbytes.Bytes
-	var _ = _out1089
-	_out1088, _out1089 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1088
-	_804_p = _out1089
+	var _806_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _806_p
+	var _out1090 uint32
+	var _ = _out1090
+	var _out1091 *dbytes.Bytes
+	var _ = _out1091
+	_out1090, _out1091 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1090
+	_806_p = _out1091
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _804_p
+	ip = _806_p
 	if guard {
-		var _805_cs uint64
-		var _ = _805_cs
-		var _806_cns uint32
-		var _ = _806_cns
-		var _out1090 uint64
-		var _ = _out1090
-		var _out1091 uint32
-		var _ = _out1091
-		_out1090, _out1091 = inodeformat.Companion_Default___.GetCtime(_804_p)
-		_805_cs = _out1090
-		_806_cns = _out1091
-		if _805_cs != gs || _806_cns != gns {
+		var _807_cs uint64
+		var _ = _807_cs
+		var _808_cns uint32
+		var _ = _808_cns
+		var _out1092 uint64
+		var _ = _out1092
+		var _out1093 uint32
+		var _ = _out1093
+		_out1092, _out1093 = inodeformat.Companion_Default___.GetCtime(_806_p)
+		_807_cs = _out1092
+		_808_cns = _out1093
+		if _807_cs != gs || _808_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _807_ty uint32
-	var _ = _807_ty
-	var _out1092 uint32
-	var _ = _out1092
-	_out1092 = inodeformat.Companion_Default___.GetTy(_804_p)
-	_807_ty = _out1092
-	if a.HasSize && _807_ty != permissions.Companion_Default___.REG() {
+	var _809_ty uint32
+	var _ = _809_ty
+	var _out1094 uint32
+	var _ = _out1094
+	_out1094 = inodeformat.Companion_Default___.GetTy(_806_p)
+	_809_ty = _out1094
+	if a.HasSize && _809_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1093 uint32
-	var _ = _out1093
-	_out1093 = Companion_Default___.ArgStatus(a)
-	st = _out1093
+	var _out1095 uint32
+	var _ = _out1095
+	_out1095 = Companion_Default___.ArgStatus(a)
+	st = _out1095
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1094 uint32
-	var _ = _out1094
-	_out1094 = Companion_Default___.MaySetattr(c, _804_p, a)
-	st = _out1094
+	var _out1096 uint32
+	var _ = _out1096
+	_out1096 = Companion_Default___.MaySetattr(c, _806_p, a)
+	st = _out1096
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1095 uint32
-		var _ = _out1095
-		var _out1096 bool
-		var _ = _out1096
-		_out1095, _out1096 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1095
-		later = _out1096
+		var _out1097 uint32
+		var _ = _out1097
+		var _out1098 bool
+		var _ = _out1098
+		_out1097, _out1098 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1097
+		later = _out1098
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _808_np *dbytes.Bytes
-	var _ = _808_np
-	var _out1097 *dbytes.Bytes
-	var _ = _out1097
-	_out1097 = d.Fs.GetInode(txn, ino, true)
-	_808_np = _out1097
-	var _809_ts uint64
-	var _ = _809_ts
-	var _810_tns uint32
-	var _ = _810_tns
-	var _out1098 uint64
-	var _ = _out1098
-	var _out1099 uint32
+	var _810_np *dbytes.Bytes
+	var _ = _810_np
+	var _out1099 *dbytes.Bytes
 	var _ = _out1099
-	_out1098, _out1099 = attributechanges.Companion_Default___.Stamp(_808_np, s, ns)
-	_809_ts = _out1098
-	_810_tns = _out1099
-	Companion_Default___.Apply(c, _808_np, a, _809_ts, _810_tns)
-	inodeformat.Companion_Default___.SetVerf(_808_np, uint64(0))
-	d.PutInode(txn, ino, _808_np)
-	after = _808_np
+	_out1099 = d.Fs.GetInode(txn, ino, true)
+	_810_np = _out1099
+	var _811_ts uint64
+	var _ = _811_ts
+	var _812_tns uint32
+	var _ = _812_tns
+	var _out1100 uint64
+	var _ = _out1100
+	var _out1101 uint32
+	var _ = _out1101
+	_out1100, _out1101 = attributechanges.Companion_Default___.Stamp(_810_np, s, ns)
+	_811_ts = _out1100
+	_812_tns = _out1101
+	Companion_Default___.Apply(c, _810_np, a, _811_ts, _812_tns)
+	inodeformat.Companion_Default___.SetVerf(_810_np, uint64(0))
+	d.PutInode(txn, ino, _810_np)
+	after = _810_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1100 uint32
-	var _ = _out1100
-	var _out1101 *dbytes.Bytes
-	var _ = _out1101
-	_out1100, _out1101 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1100
-	before = _out1101
+	var _out1102 uint32
+	var _ = _out1102
+	var _out1103 *dbytes.Bytes
+	var _ = _out1103
+	_out1102, _out1103 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1102
+	before = _out1103
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1102 uint32
-	var _ = _out1102
-	var _out1103 *dbytes.Bytes
-	var _ = _out1103
-	var _out1104 bool
+	var _out1104 uint32
 	var _ = _out1104
-	_out1102, _out1103, _out1104 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1102
-	after = _out1103
-	later = _out1104
+	var _out1105 *dbytes.Bytes
+	var _ = _out1105
+	var _out1106 bool
+	var _ = _out1106
+	_out1104, _out1105, _out1106 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1104
+	after = _out1105
+	later = _out1106
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _811_ty uint32
-	var _ = _811_ty
-	var _out1105 uint32
-	var _ = _out1105
-	_out1105 = inodeformat.Companion_Default___.GetTy(ip)
-	_811_ty = _out1105
-	var _812_dmode uint32
-	var _ = _812_dmode
-	var _out1106 uint32
-	var _ = _out1106
-	_out1106 = inodeformat.Companion_Default___.GetMode(dp)
-	_812_dmode = _out1106
-	var _813_dgid uint32
-	var _ = _813_dgid
+	var _813_ty uint32
+	var _ = _813_ty
 	var _out1107 uint32
 	var _ = _out1107
-	_out1107 = inodeformat.Companion_Default___.GetGid(dp)
-	_813_dgid = _out1107
+	_out1107 = inodeformat.Companion_Default___.GetTy(ip)
+	_813_ty = _out1107
+	var _814_dmode uint32
+	var _ = _814_dmode
+	var _out1108 uint32
+	var _ = _out1108
+	_out1108 = inodeformat.Companion_Default___.GetMode(dp)
+	_814_dmode = _out1108
+	var _815_dgid uint32
+	var _ = _815_dgid
+	var _out1109 uint32
+	var _ = _out1109
+	_out1109 = inodeformat.Companion_Default___.GetGid(dp)
+	_815_dgid = _out1109
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _812_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _813_dgid
+		if _814_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _815_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _811_ty == permissions.Companion_Default___.DIR() {
+		if _813_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _814_dmode uint32
-	var _ = _814_dmode
-	var _out1108 uint32
-	var _ = _out1108
-	_out1108 = inodeformat.Companion_Default___.GetMode(dp)
-	_814_dmode = _out1108
-	var _815_m uint32
-	var _ = _815_m
-	var _out1109 uint32
-	var _ = _out1109
-	_out1109 = inodeformat.Companion_Default___.GetMode(ip)
-	_815_m = _out1109
-	if _814_dmode/uint32(1024)%uint32(2) == uint32(1) && _815_m/uint32(1024)%uint32(2) == uint32(0) && _815_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _815_m+uint32(1024))
+	var _816_dmode uint32
+	var _ = _816_dmode
+	var _out1110 uint32
+	var _ = _out1110
+	_out1110 = inodeformat.Companion_Default___.GetMode(dp)
+	_816_dmode = _out1110
+	var _817_m uint32
+	var _ = _817_m
+	var _out1111 uint32
+	var _ = _out1111
+	_out1111 = inodeformat.Companion_Default___.GetMode(ip)
+	_817_m = _out1111
+	if _816_dmode/uint32(1024)%uint32(2) == uint32(1) && _817_m/uint32(1024)%uint32(2) == uint32(0) && _817_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _817_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out502 *dbytes.Bytes
-	var _ = _out502
-	_out502 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out502
+	var _out504 *dbytes.Bytes
+	var _ = _out504
+	_out504 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out504
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _315_tries uint64
-	var _ = _315_tries
-	_315_tries = uint64(0)
-	for _315_tries < uint64(16) {
-		var _316_got bool = false
-		var _ = _316_got
-		var _out503 bool
-		var _ = _out503
-		var _out504 uint64
-		var _ = _out504
-		_out503, _out504 = txn.AllocHint(uint64(1), near)
-		_316_got = _out503
-		ino = _out504
-		if !_316_got {
+	var _317_tries uint64
+	var _ = _317_tries
+	_317_tries = uint64(0)
+	for _317_tries < uint64(16) {
+		var _318_got bool = false
+		var _ = _318_got
+		var _out505 bool
+		var _ = _out505
+		var _out506 uint64
+		var _ = _out506
+		_out505, _out506 = txn.AllocHint(uint64(1), near)
+		_318_got = _out505
+		ino = _out506
+		if !_318_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _317_u bool
-			var _ = _317_u
-			var _out505 bool
-			var _ = _out505
-			_out505 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_317_u = _out505
-			if !_317_u {
+			var _319_u bool
+			var _ = _319_u
+			var _out507 bool
+			var _ = _out507
+			_out507 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_319_u = _out507
+			if !_319_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_315_tries = _315_tries + uint64(1)
+		_317_tries = _317_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out506 *dbytes.Blk
-	var _ = _out506
-	_out506 = txn.ReadBlock(bn, excl)
-	b = _out506
+	var _out508 *dbytes.Blk
+	var _ = _out508
+	_out508 = txn.ReadBlock(bn, excl)
+	b = _out508
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,41 +140,41 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _318_tries uint64
-	var _ = _318_tries
-	_318_tries = uint64(0)
-	for _318_tries < uint64(16) {
-		var _319_got bool = false
-		var _ = _319_got
-		var _out507 bool
-		var _ = _out507
-		var _out508 uint64
-		var _ = _out508
-		_out507, _out508 = txn.AllocHint(func() uint64 {
+	var _320_tries uint64
+	var _ = _320_tries
+	_320_tries = uint64(0)
+	for _320_tries < uint64(16) {
+		var _321_got bool = false
+		var _ = _321_got
+		var _out509 bool
+		var _ = _out509
+		var _out510 uint64
+		var _ = _out510
+		_out509, _out510 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_319_got = _out507
-		bn = _out508
-		if !_319_got {
+		_321_got = _out509
+		bn = _out510
+		if !_321_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _320_u bool
-			var _ = _320_u
-			var _out509 bool
-			var _ = _out509
-			_out509 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_320_u = _out509
-			if !_320_u {
+			var _322_u bool
+			var _ = _322_u
+			var _out511 bool
+			var _ = _out511
+			_out511 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_322_u = _out511
+			if !_322_u {
 				ok = true
 				goto L3
 			}
 		}
-		_318_tries = _318_tries + uint64(1)
+		_320_tries = _320_tries + uint64(1)
 	}
 L3:
 	if ok {
@@ -184,49 +184,49 @@ L3:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _321_b uint64
-	var _ = _321_b
-	_321_b = lo
-	for _321_b < lo+n {
-		var _322___v0 bool
-		var _ = _322___v0
-		var _out510 bool
-		var _ = _out510
-		_out510 = _this.FreeBit(txn, _321_b)
-		_322___v0 = _out510
-		_321_b = _321_b + uint64(1)
+	var _323_b uint64
+	var _ = _323_b
+	_323_b = lo
+	for _323_b < lo+n {
+		var _324___v0 bool
+		var _ = _324___v0
+		var _out512 bool
+		var _ = _out512
+		_out512 = _this.FreeBit(txn, _323_b)
+		_324___v0 = _out512
+		_323_b = _323_b + uint64(1)
 	}
-	_321_b = lo
-	for _321_b < lo+n {
-		var _323_is bool
-		var _ = _323_is
-		var _out511 bool
-		var _ = _out511
-		_out511 = _this.FreeBit(txn, _321_b)
-		_323_is = _out511
-		if _323_is {
-			txn.Bulk(_321_b)
-			var _324_z *dbytes.Bytes
-			var _ = _324_z
-			var _out512 *dbytes.Bytes
-			var _ = _out512
-			_out512 = dbytes.NewBytes(uint64(4096))
-			_324_z = _out512
-			_this.WriteBlock(txn, _321_b, _324_z)
+	_323_b = lo
+	for _323_b < lo+n {
+		var _325_is bool
+		var _ = _325_is
+		var _out513 bool
+		var _ = _out513
+		_out513 = _this.FreeBit(txn, _323_b)
+		_325_is = _out513
+		if _325_is {
+			txn.Bulk(_323_b)
+			var _326_z *dbytes.Bytes
+			var _ = _326_z
+			var _out514 *dbytes.Bytes
+			var _ = _out514
+			_out514 = dbytes.NewBytes(uint64(4096))
+			_326_z = _out514
+			_this.WriteBlock(txn, _323_b, _326_z)
 		}
-		_321_b = _321_b + uint64(1)
+		_323_b = _323_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _325_u bool
-	var _ = _325_u
-	var _out513 bool
-	var _ = _out513
-	_out513 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_325_u = _out513
-	is = !_325_u
+	var _327_u bool
+	var _ = _327_u
+	var _out515 bool
+	var _ = _out515
+	_out515 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_327_u = _out515
+	is = !_327_u
 	return is
 }
 

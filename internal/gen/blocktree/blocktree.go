@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out514 uint64
-		var _ = _out514
-		_out514 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out514
+		var _out516 uint64
+		var _ = _out516
+		_out516 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out516
 		return bn
 	}
-	var _326_pb *dbytes.Blk
-	var _ = _326_pb
-	var _out515 *dbytes.Blk
-	var _ = _out515
-	_out515 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_326_pb = _out515
-	bn = _326_pb.U64(uint64(8) * (j % uint64(512)))
+	var _328_pb *dbytes.Blk
+	var _ = _328_pb
+	var _out517 *dbytes.Blk
+	var _ = _out517
+	_out517 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_328_pb = _out517
+	bn = _328_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _327_pn uint64
-	var _ = _327_pn
-	var _out516 uint64
-	var _ = _out516
-	_out516 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_327_pn = _out516
-	if _327_pn == uint64(0) {
-		var _out517 *dbytes.Blk
-		var _ = _out517
-		_out517 = dbytes.ZeroBlk()
-		pb = _out517
+	var _329_pn uint64
+	var _ = _329_pn
+	var _out518 uint64
+	var _ = _out518
+	_out518 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_329_pn = _out518
+	if _329_pn == uint64(0) {
+		var _out519 *dbytes.Blk
+		var _ = _out519
+		_out519 = dbytes.ZeroBlk()
+		pb = _out519
 	} else {
-		var _out518 *dbytes.Blk
-		var _ = _out518
-		_out518 = _this.Fs.ReadBlock(txn, _327_pn, excl)
-		pb = _out518
+		var _out520 *dbytes.Blk
+		var _ = _out520
+		_out520 = _this.Fs.ReadBlock(txn, _329_pn, excl)
+		pb = _out520
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out519 bool
-	var _ = _out519
-	var _out520 uint64
-	var _ = _out520
-	_out519, _out520 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out519
-	bn = _out520
+	var _out521 bool
+	var _ = _out521
+	var _out522 uint64
+	var _ = _out522
+	_out521, _out522 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out521
+	bn = _out522
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out521 bool
-	var _ = _out521
-	var _out522 uint64
-	var _ = _out522
-	_out521, _out522 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out521
-	bn = _out522
+	var _out523 bool
+	var _ = _out523
+	var _out524 uint64
+	var _ = _out524
+	_out523, _out524 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out523
+	bn = _out524
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out523 uint64
-		var _ = _out523
-		_out523 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out523
+		var _out525 uint64
+		var _ = _out525
+		_out525 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out525
 		if bn == uint64(0) {
-			var _328_near uint64
-			var _ = _328_near
-			var _out524 uint64
-			var _ = _out524
-			_out524 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_328_near = _out524
-			var _329_z *dbytes.Bytes
-			var _ = _329_z
-			var _out525 *dbytes.Bytes
-			var _ = _out525
-			_out525 = dbytes.NewBytes(uint64(4096))
-			_329_z = _out525
-			var _out526 bool
+			var _330_near uint64
+			var _ = _330_near
+			var _out526 uint64
 			var _ = _out526
-			var _out527 uint64
+			_out526 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_330_near = _out526
+			var _331_z *dbytes.Bytes
+			var _ = _331_z
+			var _out527 *dbytes.Bytes
 			var _ = _out527
-			_out526, _out527 = _this.AllocRoot(txn, ip, ino, k, _328_near, _329_z)
-			ok = _out526
-			bn = _out527
+			_out527 = dbytes.NewBytes(uint64(4096))
+			_331_z = _out527
+			var _out528 bool
+			var _ = _out528
+			var _out529 uint64
+			var _ = _out529
+			_out528, _out529 = _this.AllocRoot(txn, ip, ino, k, _330_near, _331_z)
+			ok = _out528
+			bn = _out529
 		}
 		return ok, bn
 	}
-	var _330_pn uint64 = 0
-	var _ = _330_pn
-	var _out528 bool
-	var _ = _out528
-	var _out529 uint64
-	var _ = _out529
-	_out528, _out529 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out528
-	_330_pn = _out529
+	var _332_pn uint64 = 0
+	var _ = _332_pn
+	var _out530 bool
+	var _ = _out530
+	var _out531 uint64
+	var _ = _out531
+	_out530, _out531 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out530
+	_332_pn = _out531
 	if !ok {
 		return ok, bn
 	}
-	var _331_pb *dbytes.Blk
-	var _ = _331_pb
-	var _out530 *dbytes.Blk
-	var _ = _out530
-	_out530 = _this.Fs.ReadBlock(txn, _330_pn, true)
-	_331_pb = _out530
-	bn = _331_pb.U64(uint64(8) * (j % uint64(512)))
+	var _333_pb *dbytes.Blk
+	var _ = _333_pb
+	var _out532 *dbytes.Blk
+	var _ = _out532
+	_out532 = _this.Fs.ReadBlock(txn, _332_pn, true)
+	_333_pb = _out532
+	bn = _333_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _332_t *dbytes.Bytes
-		var _ = _332_t
-		var _out531 *dbytes.Bytes
-		var _ = _out531
-		_out531 = _331_pb.Thaw()
-		_332_t = _out531
-		var _333_z *dbytes.Bytes
-		var _ = _333_z
-		var _out532 *dbytes.Bytes
-		var _ = _out532
-		_out532 = dbytes.NewBytes(uint64(4096))
-		_333_z = _out532
-		var _out533 bool
+		var _334_t *dbytes.Bytes
+		var _ = _334_t
+		var _out533 *dbytes.Bytes
 		var _ = _out533
-		var _out534 uint64
+		_out533 = _333_pb.Thaw()
+		_334_t = _out533
+		var _335_z *dbytes.Bytes
+		var _ = _335_z
+		var _out534 *dbytes.Bytes
 		var _ = _out534
-		_out533, _out534 = _this.AddChild(txn, ip, _332_t, _330_pn, j, false, _330_pn, _333_z)
-		ok = _out533
-		bn = _out534
+		_out534 = dbytes.NewBytes(uint64(4096))
+		_335_z = _out534
+		var _out535 bool
+		var _ = _out535
+		var _out536 uint64
+		var _ = _out536
+		_out535, _out536 = _this.AddChild(txn, ip, _334_t, _332_pn, j, false, _332_pn, _335_z)
+		ok = _out535
+		bn = _out536
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _330_pn, _332_t)
+		_this.CloseParent(txn, _332_pn, _334_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out535 *dbytes.Blk
-		var _ = _out535
-		_out535 = dbytes.ZeroBlk()
-		b = _out535
+		var _out537 *dbytes.Blk
+		var _ = _out537
+		_out537 = dbytes.ZeroBlk()
+		b = _out537
 	} else {
-		var _out536 *dbytes.Blk
-		var _ = _out536
-		_out536 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out536
+		var _out538 *dbytes.Blk
+		var _ = _out538
+		_out538 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out538
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _334_k uint64
-	var _ = _334_k
-	_334_k = positions.Companion_Default___.FlatK(n)
-	var _335_bn uint64
-	var _ = _335_bn
-	var _out537 uint64
-	var _ = _out537
-	_out537 = _this.Resolve(txn, ip, _334_k, positions.Companion_Default___.MaxLev(_334_k), positions.Companion_Default___.FlatJ(n), excl)
-	_335_bn = _out537
-	var _out538 *dbytes.Blk
-	var _ = _out538
-	_out538 = _this.ReadAt(txn, _335_bn, excl)
-	b = _out538
+	var _336_k uint64
+	var _ = _336_k
+	_336_k = positions.Companion_Default___.FlatK(n)
+	var _337_bn uint64
+	var _ = _337_bn
+	var _out539 uint64
+	var _ = _out539
+	_out539 = _this.Resolve(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), positions.Companion_Default___.FlatJ(n), excl)
+	_337_bn = _out539
+	var _out540 *dbytes.Blk
+	var _ = _out540
+	_out540 = _this.ReadAt(txn, _337_bn, excl)
+	b = _out540
 	return b
 }
 

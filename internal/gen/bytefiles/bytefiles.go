@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out621 *dbytes.Bytes
-	var _ = _out621
-	_out621 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out621
+	var _out623 *dbytes.Bytes
+	var _ = _out623
+	_out623 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out623
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,44 +89,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _453_ip *dbytes.Bytes
-	var _ = _453_ip
-	var _out622 *dbytes.Bytes
-	var _ = _out622
-	_out622 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_453_ip = _out622
-	var _454_size uint64
-	var _ = _454_size
-	var _out623 uint64
-	var _ = _out623
-	_out623 = inodeformat.Companion_Default___.GetSize(_453_ip)
-	_454_size = _out623
-	if off >= _454_size {
-		var _out624 *dbytes.Bytes
-		var _ = _out624
-		_out624 = dbytes.NewBytes(uint64(0))
-		b = _out624
-		return b
-	}
-	var _455_n uint64
-	var _ = _455_n
+	var _455_ip *dbytes.Bytes
+	var _ = _455_ip
+	var _out624 *dbytes.Bytes
+	var _ = _out624
+	_out624 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_455_ip = _out624
+	var _456_size uint64
+	var _ = _456_size
 	var _out625 uint64
 	var _ = _out625
-	_out625 = reading.Companion_Default___.Min(len_, _454_size-off)
-	_455_n = _out625
-	var _out626 *dbytes.Bytes
-	var _ = _out626
-	_out626 = reading.Companion_Default___.Fetch(_this.Fs, txn, _453_ip, off, _455_n)
-	b = _out626
+	_out625 = inodeformat.Companion_Default___.GetSize(_455_ip)
+	_456_size = _out625
+	if off >= _456_size {
+		var _out626 *dbytes.Bytes
+		var _ = _out626
+		_out626 = dbytes.NewBytes(uint64(0))
+		b = _out626
+		return b
+	}
+	var _457_n uint64
+	var _ = _457_n
+	var _out627 uint64
+	var _ = _out627
+	_out627 = reading.Companion_Default___.Min(len_, _456_size-off)
+	_457_n = _out627
+	var _out628 *dbytes.Bytes
+	var _ = _out628
+	_out628 = reading.Companion_Default___.Fetch(_this.Fs, txn, _455_ip, off, _457_n)
+	b = _out628
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out627 *dbytes.Blk
-	var _ = _out627
-	_out627 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out627
+	var _out629 *dbytes.Blk
+	var _ = _out629
+	_out629 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out629
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,40 +140,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _456_ip *dbytes.Bytes
-	var _ = _456_ip
-	var _out628 *dbytes.Bytes
-	var _ = _out628
-	_out628 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_456_ip = _out628
-	var _457_size uint64
-	var _ = _457_size
-	var _out629 uint64
-	var _ = _out629
-	_out629 = inodeformat.Companion_Default___.GetSize(_456_ip)
-	_457_size = _out629
-	var _458_shrink uint64
-	var _ = _458_shrink
-	var _out630 uint64
+	var _458_ip *dbytes.Bytes
+	var _ = _458_ip
+	var _out630 *dbytes.Bytes
 	var _ = _out630
-	_out630 = inodeformat.Companion_Default___.GetShrink(_456_ip)
-	_458_shrink = _out630
-	if _458_shrink != uint64(0) && off+len_ > _457_size {
+	_out630 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_458_ip = _out630
+	var _459_size uint64
+	var _ = _459_size
+	var _out631 uint64
+	var _ = _out631
+	_out631 = inodeformat.Companion_Default___.GetSize(_458_ip)
+	_459_size = _out631
+	var _460_shrink uint64
+	var _ = _460_shrink
+	var _out632 uint64
+	var _ = _out632
+	_out632 = inodeformat.Companion_Default___.GetShrink(_458_ip)
+	_460_shrink = _out632
+	if _460_shrink != uint64(0) && off+len_ > _459_size {
 		ok = false
 		return ok
 	}
-	var _out631 bool
-	var _ = _out631
-	_out631 = writing.Companion_Default___.Store(_this.Fs, txn, _456_ip, ino, off, src, so, len_)
-	ok = _out631
+	var _out633 bool
+	var _ = _out633
+	_out633 = writing.Companion_Default___.Store(_this.Fs, txn, _458_ip, ino, off, src, so, len_)
+	ok = _out633
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _457_size {
-		inodeformat.Companion_Default___.SetFileSize(_456_ip, off+len_)
+	if off+len_ > _459_size {
+		inodeformat.Companion_Default___.SetFileSize(_458_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _456_ip, ino)
+	_this.Fs.SetMeta(txn, _458_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -183,60 +183,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _459_ip *dbytes.Bytes
-	var _ = _459_ip
-	var _out632 *dbytes.Bytes
-	var _ = _out632
-	_out632 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_459_ip = _out632
-	var _460_size uint64
-	var _ = _460_size
-	var _out633 uint64
-	var _ = _out633
-	_out633 = inodeformat.Companion_Default___.GetSize(_459_ip)
-	_460_size = _out633
-	var _461_shrink uint64
-	var _ = _461_shrink
-	var _out634 uint64
+	var _461_ip *dbytes.Bytes
+	var _ = _461_ip
+	var _out634 *dbytes.Bytes
 	var _ = _out634
-	_out634 = inodeformat.Companion_Default___.GetShrink(_459_ip)
-	_461_shrink = _out634
+	_out634 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_461_ip = _out634
+	var _462_size uint64
+	var _ = _462_size
+	var _out635 uint64
+	var _ = _out635
+	_out635 = inodeformat.Companion_Default___.GetSize(_461_ip)
+	_462_size = _out635
+	var _463_shrink uint64
+	var _ = _463_shrink
+	var _out636 uint64
+	var _ = _out636
+	_out636 = inodeformat.Companion_Default___.GetShrink(_461_ip)
+	_463_shrink = _out636
 	ok = true
-	if sz > _460_size {
-		if _461_shrink != uint64(0) {
+	if sz > _462_size {
+		if _463_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _460_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _459_ip, sz)
-		var _462_shrink_k uint64
-		var _ = _462_shrink_k
-		_462_shrink_k = _461_shrink
-		if _461_shrink < _460_size && (_461_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_460_size+uint64(4095))/uint64(4096)) {
-			_462_shrink_k = _460_size
+	} else if sz < _462_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _461_ip, sz)
+		var _464_shrink_k uint64
+		var _ = _464_shrink_k
+		_464_shrink_k = _463_shrink
+		if _463_shrink < _462_size && (_463_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_462_size+uint64(4095))/uint64(4096)) {
+			_464_shrink_k = _462_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_459_ip, _462_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_461_ip, _464_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_459_ip, sz)
-	_this.Fs.SetMeta(txn, _459_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_461_ip, sz)
+	_this.Fs.SetMeta(txn, _461_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _463_ip *dbytes.Bytes
-	var _ = _463_ip
-	var _out635 *dbytes.Bytes
-	var _ = _out635
-	_out635 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_463_ip = _out635
-	var _out636 uint64
-	var _ = _out636
-	_out636 = punching.Companion_Default___.Punch(_this.Fs, txn, _463_ip, ino, n, lo, max)
-	m = _out636
-	_this.Fs.SetMeta(txn, _463_ip, ino)
+	var _465_ip *dbytes.Bytes
+	var _ = _465_ip
+	var _out637 *dbytes.Bytes
+	var _ = _out637
+	_out637 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_465_ip = _out637
+	var _out638 uint64
+	var _ = _out638
+	_out638 = punching.Companion_Default___.Punch(_this.Fs, txn, _465_ip, ino, n, lo, max)
+	m = _out638
+	_this.Fs.SetMeta(txn, _465_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -244,70 +244,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _464_ip *dbytes.Bytes
-	var _ = _464_ip
-	var _out637 *dbytes.Bytes
-	var _ = _out637
-	_out637 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_464_ip = _out637
-	var _out638 uint64
-	var _ = _out638
-	var _out639 bool
+	var _466_ip *dbytes.Bytes
+	var _ = _466_ip
+	var _out639 *dbytes.Bytes
 	var _ = _out639
-	_out638, _out639 = seeking.Companion_Default___.Pass(_this.Fs, txn, _464_ip, ino, n, top, there, max, excl)
-	m = _out638
-	found = _out639
+	_out639 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_466_ip = _out639
+	var _out640 uint64
+	var _ = _out640
+	var _out641 bool
+	var _ = _out641
+	_out640, _out641 = seeking.Companion_Default___.Pass(_this.Fs, txn, _466_ip, ino, n, top, there, max, excl)
+	m = _out640
+	found = _out641
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _465_ip *dbytes.Bytes
-	var _ = _465_ip
-	var _out640 *dbytes.Bytes
-	var _ = _out640
-	_out640 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_465_ip = _out640
-	var _466_size uint64
-	var _ = _466_size
-	var _out641 uint64
-	var _ = _out641
-	_out641 = inodeformat.Companion_Default___.GetSize(_465_ip)
-	_466_size = _out641
-	var _467_shrink uint64
-	var _ = _467_shrink
-	var _out642 uint64
+	var _467_ip *dbytes.Bytes
+	var _ = _467_ip
+	var _out642 *dbytes.Bytes
 	var _ = _out642
-	_out642 = inodeformat.Companion_Default___.GetShrink(_465_ip)
-	_467_shrink = _out642
-	if _467_shrink == uint64(0) {
+	_out642 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_467_ip = _out642
+	var _468_size uint64
+	var _ = _468_size
+	var _out643 uint64
+	var _ = _out643
+	_out643 = inodeformat.Companion_Default___.GetSize(_467_ip)
+	_468_size = _out643
+	var _469_shrink uint64
+	var _ = _469_shrink
+	var _out644 uint64
+	var _ = _out644
+	_out644 = inodeformat.Companion_Default___.GetShrink(_467_ip)
+	_469_shrink = _out644
+	if _469_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _468_lo uint64
-	var _ = _468_lo
-	_468_lo = (_466_size + uint64(4095)) / uint64(4096)
-	var _469_n uint64
-	var _ = _469_n
-	_469_n = (_467_shrink + uint64(4095)) / uint64(4096)
-	if _469_n < _468_lo {
-		_469_n = _468_lo
+	var _470_lo uint64
+	var _ = _470_lo
+	_470_lo = (_468_size + uint64(4095)) / uint64(4096)
+	var _471_n uint64
+	var _ = _471_n
+	_471_n = (_469_shrink + uint64(4095)) / uint64(4096)
+	if _471_n < _470_lo {
+		_471_n = _470_lo
 	}
-	var _470_m uint64
-	var _ = _470_m
-	var _out643 uint64
-	var _ = _out643
-	_out643 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _465_ip, ino, _469_n, _468_lo, max)
-	_470_m = _out643
-	var _471_shrink_k uint64
-	var _ = _471_shrink_k
-	_471_shrink_k = uint64(4096) * _470_m
-	if _470_m == _468_lo {
-		_471_shrink_k = uint64(0)
+	var _472_m uint64
+	var _ = _472_m
+	var _out645 uint64
+	var _ = _out645
+	_out645 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _467_ip, ino, _471_n, _470_lo, max)
+	_472_m = _out645
+	var _473_shrink_k uint64
+	var _ = _473_shrink_k
+	_473_shrink_k = uint64(4096) * _472_m
+	if _472_m == _470_lo {
+		_473_shrink_k = uint64(0)
 	}
-	done = _471_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_465_ip, _471_shrink_k)
-	_this.Fs.SetMeta(txn, _465_ip, ino)
+	done = _473_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_467_ip, _473_shrink_k)
+	_this.Fs.SetMeta(txn, _467_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -315,104 +315,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out644 bool
-	var _ = _out644
-	var _out645 uint64
-	var _ = _out645
-	_out644, _out645 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out644
-	ino = _out645
+	var _out646 bool
+	var _ = _out646
+	var _out647 uint64
+	var _ = _out647
+	_out646, _out647 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out646
+	ino = _out647
 	if !ok {
 		return ok, ino
 	}
-	var _472_ip *dbytes.Bytes
-	var _ = _472_ip
-	var _out646 *dbytes.Bytes
-	var _ = _out646
-	_out646 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_472_ip = _out646
-	var _473_size uint64
-	var _ = _473_size
-	var _out647 uint64
-	var _ = _out647
-	_out647 = inodeformat.Companion_Default___.GetSize(_472_ip)
-	_473_size = _out647
-	var _474_shrink uint64
-	var _ = _474_shrink
-	var _out648 uint64
+	var _474_ip *dbytes.Bytes
+	var _ = _474_ip
+	var _out648 *dbytes.Bytes
 	var _ = _out648
-	_out648 = inodeformat.Companion_Default___.GetShrink(_472_ip)
-	_474_shrink = _out648
-	var _475_gen uint64
-	var _ = _475_gen
+	_out648 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_474_ip = _out648
+	var _475_size uint64
+	var _ = _475_size
 	var _out649 uint64
 	var _ = _out649
-	_out649 = inodeformat.Companion_Default___.GetGen(_472_ip)
-	_475_gen = _out649
-	var _476_bare bool
-	var _ = _476_bare
-	var _out650 bool
+	_out649 = inodeformat.Companion_Default___.GetSize(_474_ip)
+	_475_size = _out649
+	var _476_shrink uint64
+	var _ = _476_shrink
+	var _out650 uint64
 	var _ = _out650
-	_out650 = inodeformat.Companion_Default___.NoSlots(_472_ip)
-	_476_bare = _out650
-	if _473_size != uint64(0) || _474_shrink != uint64(0) || !_476_bare || _475_gen == uint64(18446744073709551615) {
+	_out650 = inodeformat.Companion_Default___.GetShrink(_474_ip)
+	_476_shrink = _out650
+	var _477_gen uint64
+	var _ = _477_gen
+	var _out651 uint64
+	var _ = _out651
+	_out651 = inodeformat.Companion_Default___.GetGen(_474_ip)
+	_477_gen = _out651
+	var _478_bare bool
+	var _ = _478_bare
+	var _out652 bool
+	var _ = _out652
+	_out652 = inodeformat.Companion_Default___.NoSlots(_474_ip)
+	_478_bare = _out652
+	if _475_size != uint64(0) || _476_shrink != uint64(0) || !_478_bare || _477_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _472_ip, ino, ty, _475_gen+uint64(1))
+	_this.Blank(txn, _474_ip, ino, ty, _477_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _477_ip *dbytes.Bytes
-	var _ = _477_ip
-	var _out651 *dbytes.Bytes
-	var _ = _out651
-	_out651 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_477_ip = _out651
-	var _478_size uint64
-	var _ = _478_size
-	var _out652 uint64
-	var _ = _out652
-	_out652 = inodeformat.Companion_Default___.GetSize(_477_ip)
-	_478_size = _out652
-	var _479_shrink uint64
-	var _ = _479_shrink
-	var _out653 uint64
+	var _479_ip *dbytes.Bytes
+	var _ = _479_ip
+	var _out653 *dbytes.Bytes
 	var _ = _out653
-	_out653 = inodeformat.Companion_Default___.GetShrink(_477_ip)
-	_479_shrink = _out653
-	var _480_gen uint64
-	var _ = _480_gen
+	_out653 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_479_ip = _out653
+	var _480_size uint64
+	var _ = _480_size
 	var _out654 uint64
 	var _ = _out654
-	_out654 = inodeformat.Companion_Default___.GetGen(_477_ip)
-	_480_gen = _out654
-	var _481_bare bool
-	var _ = _481_bare
-	var _out655 bool
+	_out654 = inodeformat.Companion_Default___.GetSize(_479_ip)
+	_480_size = _out654
+	var _481_shrink uint64
+	var _ = _481_shrink
+	var _out655 uint64
 	var _ = _out655
-	_out655 = inodeformat.Companion_Default___.NoSlots(_477_ip)
-	_481_bare = _out655
-	if _478_size != uint64(0) || _479_shrink != uint64(0) || !_481_bare {
+	_out655 = inodeformat.Companion_Default___.GetShrink(_479_ip)
+	_481_shrink = _out655
+	var _482_gen uint64
+	var _ = _482_gen
+	var _out656 uint64
+	var _ = _out656
+	_out656 = inodeformat.Companion_Default___.GetGen(_479_ip)
+	_482_gen = _out656
+	var _483_bare bool
+	var _ = _483_bare
+	var _out657 bool
+	var _ = _out657
+	_out657 = inodeformat.Companion_Default___.NoSlots(_479_ip)
+	_483_bare = _out657
+	if _480_size != uint64(0) || _481_shrink != uint64(0) || !_483_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _477_ip, ino, uint32(0), _480_gen)
+	_this.Blank(txn, _479_ip, ino, uint32(0), _482_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _482_z *dbytes.Bytes
-	var _ = _482_z
-	var _out656 *dbytes.Bytes
-	var _ = _out656
-	_out656 = dbytes.NewBytes(uint64(256))
-	_482_z = _out656
-	inodeformat.Companion_Default___.SetTy(_482_z, ty)
-	inodeformat.Companion_Default___.SetGen(_482_z, gen)
-	_this.Fs.SetInode(txn, _482_z, ino, ty != uint32(0))
+	var _484_z *dbytes.Bytes
+	var _ = _484_z
+	var _out658 *dbytes.Bytes
+	var _ = _out658
+	_out658 = dbytes.NewBytes(uint64(256))
+	_484_z = _out658
+	inodeformat.Companion_Default___.SetTy(_484_z, ty)
+	inodeformat.Companion_Default___.SetGen(_484_z, gen)
+	_this.Fs.SetInode(txn, _484_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _768_status uint32 = 0
-	var _ = _768_status
-	var _out1039 uint32
-	var _ = _out1039
-	var _out1040 uint32
-	var _ = _out1040
-	_out1039, _out1040 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_768_status = _out1039
-	st = _out1040
+	var _770_status uint32 = 0
+	var _ = _770_status
+	var _out1041 uint32
+	var _ = _out1041
+	var _out1042 uint32
+	var _ = _out1042
+	_out1041, _out1042 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_770_status = _out1041
+	st = _out1042
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _768_status == exec.Companion_Default___.TOOBIG() {
-		var _769_fewer uint64
-		var _ = _769_fewer
-		_769_fewer = func() uint64 {
+	} else if _770_status == exec.Companion_Default___.TOOBIG() {
+		var _771_fewer uint64
+		var _ = _771_fewer
+		_771_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _769_fewer == uint64(0) {
-			_768_status = Companion_Default___.SERVERFAULT()
+		if _771_fewer == uint64(0) {
+			_770_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _769_fewer
+			c.N = _771_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _768_status == Companion_Default___.SHRINKFIRST() {
+	} else if _770_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _768_status == Companion_Default___.NOSPC() {
+	} else if _770_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _768_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _770_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_768_status = nfsdurable.Companion_Default___.IO()
+		_770_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_768_status)
+	c.Answer(_770_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

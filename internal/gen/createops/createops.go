@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _832_dots uint32 = 0
-	var _ = _832_dots
-	var _out1141 uint32
-	var _ = _out1141
-	var _out1142 *dbytes.Bytes
-	var _ = _out1142
+	var _834_dots uint32 = 0
+	var _ = _834_dots
 	var _out1143 uint32
 	var _ = _out1143
-	_out1141, _out1142, _out1143 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1141
-	dir = _out1142
-	_832_dots = _out1143
+	var _out1144 *dbytes.Bytes
+	var _ = _out1144
+	var _out1145 uint32
+	var _ = _out1145
+	_out1143, _out1144, _out1145 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1143
+	dir = _out1144
+	_834_dots = _out1145
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _832_dots != uint32(0) {
+	if _834_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1144 uint32
-	var _ = _out1144
-	_out1144 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1144
+	var _out1146 uint32
+	var _ = _out1146
+	_out1146 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1146
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _833_x bool
-	var _ = _833_x
-	var _out1145 bool
-	var _ = _out1145
-	_out1145 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_833_x = _out1145
-	if !_833_x {
+	var _835_x bool
+	var _ = _835_x
+	var _out1147 bool
+	var _ = _out1147
+	_out1147 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_835_x = _out1147
+	if !_835_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1146 bool
-	var _ = _out1146
-	var _out1147 uint64
-	var _ = _out1147
-	var _out1148 uint64
+	var _out1148 bool
 	var _ = _out1148
-	_out1146, _out1147, _out1148 = d.LookupHint(txn, dino, name, true)
-	found = _out1146
-	ino = _out1147
-	hint = _out1148
+	var _out1149 uint64
+	var _ = _out1149
+	var _out1150 uint64
+	var _ = _out1150
+	_out1148, _out1149, _out1150 = d.LookupHint(txn, dino, name, true)
+	found = _out1148
+	ino = _out1149
+	hint = _out1150
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _834_w bool
-	var _ = _834_w
-	var _out1149 bool
-	var _ = _out1149
-	_out1149 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_834_w = _out1149
-	if !_834_w {
+	var _836_w bool
+	var _ = _836_w
+	var _out1151 bool
+	var _ = _out1151
+	_out1151 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_836_w = _out1151
+	if !_836_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _835_ok bool = false
-	var _ = _835_ok
+	var _837_ok bool = false
+	var _ = _837_ok
 	st = uint32(0)
-	var _out1150 bool
-	var _ = _out1150
-	var _out1151 uint64
-	var _ = _out1151
-	_out1150, _out1151 = d.AllocInode(txn, dino, ty)
-	_835_ok = _out1150
-	ino = _out1151
-	if !_835_ok {
+	var _out1152 bool
+	var _ = _out1152
+	var _out1153 uint64
+	var _ = _out1153
+	_out1152, _out1153 = d.AllocInode(txn, dino, ty)
+	_837_ok = _out1152
+	ino = _out1153
+	if !_837_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _836_ip *dbytes.Bytes
-	var _ = _836_ip
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1152 = d.Fs.GetInode(txn, ino, true)
-	_836_ip = _out1152
-	Companion_Default___.FirstAttrs(c, dino, dir, _836_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _836_ip)
+	var _838_ip *dbytes.Bytes
+	var _ = _838_ip
+	var _out1154 *dbytes.Bytes
+	var _ = _out1154
+	_out1154 = d.Fs.GetInode(txn, ino, true)
+	_838_ip = _out1154
+	Companion_Default___.FirstAttrs(c, dino, dir, _838_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _838_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _837_t *attributeops.Sattr
-	var _ = _837_t
-	var _out1153 *attributeops.Sattr
-	var _ = _out1153
-	_out1153 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_837_t = _out1153
+	var _839_t *attributeops.Sattr
+	var _ = _839_t
+	var _out1155 *attributeops.Sattr
+	var _ = _out1155
+	_out1155 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_839_t = _out1155
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _837_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _839_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _838_ok bool
-	var _ = _838_ok
-	var _out1154 bool
-	var _ = _out1154
-	_out1154 = d.InsertAt(txn, dino, name, ino, hint)
-	_838_ok = _out1154
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1155 = dbytes.NewBytes(uint64(0))
-	node = _out1155
+	var _840_ok bool
+	var _ = _840_ok
+	var _out1156 bool
+	var _ = _out1156
+	_out1156 = d.InsertAt(txn, dino, name, ino, hint)
+	_840_ok = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1157 = dbytes.NewBytes(uint64(0))
+	node = _out1157
 	after = node
-	if !_838_ok {
+	if !_840_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1156 uint32
-		var _ = _out1156
-		_out1156 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1156
+		var _out1158 uint32
+		var _ = _out1158
+		_out1158 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1158
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1157 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1157
-	var _out1158 *dbytes.Bytes
-	var _ = _out1158
-	_out1158 = d.Fs.GetInode(txn, ino, false)
-	node = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1159 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1159
+	var _out1160 *dbytes.Bytes
+	var _ = _out1160
+	_out1160 = d.Fs.GetInode(txn, ino, false)
+	node = _out1160
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _839_found bool = false
-	var _ = _839_found
-	var _840_hint uint64 = 0
-	var _ = _840_hint
-	var _out1159 uint32
-	var _ = _out1159
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	var _out1161 bool
+	var _841_found bool = false
+	var _ = _841_found
+	var _842_hint uint64 = 0
+	var _ = _842_hint
+	var _out1161 uint32
 	var _ = _out1161
-	var _out1162 uint64
+	var _out1162 *dbytes.Bytes
 	var _ = _out1162
-	var _out1163 uint64
+	var _out1163 bool
 	var _ = _out1163
-	_out1159, _out1160, _out1161, _out1162, _out1163 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1164 uint64
+	var _ = _out1164
+	var _out1165 uint64
+	var _ = _out1165
+	_out1161, _out1162, _out1163, _out1164, _out1165 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1159
-	before = _out1160
-	_839_found = _out1161
-	ino = _out1162
-	_840_hint = _out1163
+	st = _out1161
+	before = _out1162
+	_841_found = _out1163
+	ino = _out1164
+	_842_hint = _out1165
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _839_found {
-		var _841_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _841_p
-		var _out1164 uint32
-		var _ = _out1164
-		var _out1165 *dbytes.Bytes
-		var _ = _out1165
-		var _out1166 bool
+	if _841_found {
+		var _843_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _843_p
+		var _out1166 uint32
 		var _ = _out1166
-		_out1164, _out1165, _out1166 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1164
-		_841_p = _out1165
-		later = _out1166
+		var _out1167 *dbytes.Bytes
+		var _ = _out1167
+		var _out1168 bool
+		var _ = _out1168
+		_out1166, _out1167, _out1168 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1166
+		_843_p = _out1167
+		later = _out1168
 		if st == uint32(0) {
-			node, after = _841_p, before
+			node, after = _843_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1167 uint32
-	var _ = _out1167
-	var _out1168 uint64
-	var _ = _out1168
-	var _out1169 *dbytes.Bytes
+	var _out1169 uint32
 	var _ = _out1169
-	var _out1170 *dbytes.Bytes
+	var _out1170 uint64
 	var _ = _out1170
-	_out1167, _out1168, _out1169, _out1170 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _840_hint, a, how, verf, s, ns)
-	st = _out1167
-	ino = _out1168
-	node = _out1169
-	after = _out1170
+	var _out1171 *dbytes.Bytes
+	var _ = _out1171
+	var _out1172 *dbytes.Bytes
+	var _ = _out1172
+	_out1169, _out1170, _out1171, _out1172 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _842_hint, a, how, verf, s, ns)
+	st = _out1169
+	ino = _out1170
+	node = _out1171
+	after = _out1172
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _842_mode uint32
-	var _ = _842_mode
-	_842_mode = func() uint32 {
+	var _844_mode uint32
+	var _ = _844_mode
+	_844_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1171 uint32
-	var _ = _out1171
-	var _out1172 uint64
-	var _ = _out1172
-	_out1171, _out1172 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _842_mode, s, ns)
-	st = _out1171
-	ino = _out1172
+	var _out1173 uint32
+	var _ = _out1173
+	var _out1174 uint64
+	var _ = _out1174
+	_out1173, _out1174 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _844_mode, s, ns)
+	st = _out1173
+	ino = _out1174
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _843_ip *dbytes.Bytes
-		var _ = _843_ip
-		var _out1173 *dbytes.Bytes
-		var _ = _out1173
-		_out1173 = d.Fs.GetInode(txn, ino, true)
-		_843_ip = _out1173
-		inodeformat.Companion_Default___.SetVerf(_843_ip, verf)
-		d.PutInode(txn, ino, _843_ip)
-	} else if a.HasSize {
-		var _844_later bool = false
-		var _ = _844_later
-		var _out1174 uint32
-		var _ = _out1174
-		var _out1175 bool
+		var _845_ip *dbytes.Bytes
+		var _ = _845_ip
+		var _out1175 *dbytes.Bytes
 		var _ = _out1175
-		_out1174, _out1175 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1174
-		_844_later = _out1175
+		_out1175 = d.Fs.GetInode(txn, ino, true)
+		_845_ip = _out1175
+		inodeformat.Companion_Default___.SetVerf(_845_ip, verf)
+		d.PutInode(txn, ino, _845_ip)
+	} else if a.HasSize {
+		var _846_later bool = false
+		var _ = _846_later
+		var _out1176 uint32
+		var _ = _out1176
+		var _out1177 bool
+		var _ = _out1177
+		_out1176, _out1177 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1176
+		_846_later = _out1177
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _845_mode uint32
-	var _ = _845_mode
-	_845_mode = func() uint32 {
+	var _847_mode uint32
+	var _ = _847_mode
+	_847_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1176 uint32
-	var _ = _out1176
-	var _out1177 uint64
-	var _ = _out1177
-	_out1176, _out1177 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1176
-	ino = _out1177
+	var _out1178 uint32
+	var _ = _out1178
+	var _out1179 uint64
+	var _ = _out1179
+	_out1178, _out1179 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1178
+	ino = _out1179
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1178 uint32
-	var _ = _out1178
-	var _out1179 *dbytes.Bytes
-	var _ = _out1179
-	var _out1180 *dbytes.Bytes
+	var _out1180 uint32
 	var _ = _out1180
-	_out1178, _out1179, _out1180 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1178
-	node = _out1179
-	after = _out1180
+	var _out1181 *dbytes.Bytes
+	var _ = _out1181
+	var _out1182 *dbytes.Bytes
+	var _ = _out1182
+	_out1180, _out1181, _out1182 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1180
+	node = _out1181
+	after = _out1182
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1181 uint32
-	var _ = _out1181
-	var _out1182 *dbytes.Bytes
-	var _ = _out1182
-	_out1181, _out1182 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1181
-	node = _out1182
+	var _out1183 uint32
+	var _ = _out1183
+	var _out1184 *dbytes.Bytes
+	var _ = _out1184
+	_out1183, _out1184 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1183
+	node = _out1184
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _846_ty uint32
-	var _ = _846_ty
-	var _out1183 uint32
-	var _ = _out1183
-	_out1183 = inodeformat.Companion_Default___.GetTy(node)
-	_846_ty = _out1183
-	if _846_ty != permissions.Companion_Default___.REG() {
+	var _848_ty uint32
+	var _ = _848_ty
+	var _out1185 uint32
+	var _ = _out1185
+	_out1185 = inodeformat.Companion_Default___.GetTy(node)
+	_848_ty = _out1185
+	if _848_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _847_v uint64
-		var _ = _847_v
-		var _out1184 uint64
-		var _ = _out1184
-		_out1184 = inodeformat.Companion_Default___.GetVerf(node)
-		_847_v = _out1184
-		if _847_v != verf || _847_v == uint64(0) {
+		var _849_v uint64
+		var _ = _849_v
+		var _out1186 uint64
+		var _ = _out1186
+		_out1186 = inodeformat.Companion_Default___.GetVerf(node)
+		_849_v = _out1186
+		if _849_v != verf || _849_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _848_may bool
-	var _ = _848_may
-	var _out1185 bool
-	var _ = _out1185
-	_out1185 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_848_may = _out1185
-	if !_848_may {
+	var _850_may bool
+	var _ = _850_may
+	var _out1187 bool
+	var _ = _out1187
+	_out1187 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_850_may = _out1187
+	if !_850_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1186 uint32
-	var _ = _out1186
-	var _out1187 bool
-	var _ = _out1187
-	_out1186, _out1187 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1186
-	later = _out1187
+	var _out1188 uint32
+	var _ = _out1188
+	var _out1189 bool
+	var _ = _out1189
+	_out1188, _out1189 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1188
+	later = _out1189
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1188 *dbytes.Bytes
-	var _ = _out1188
-	_out1188 = d.Fs.GetInode(txn, ino, true)
-	node = _out1188
-	var _849_ts uint64
-	var _ = _849_ts
-	var _850_tns uint32
-	var _ = _850_tns
-	var _out1189 uint64
-	var _ = _out1189
-	var _out1190 uint32
+	var _out1190 *dbytes.Bytes
 	var _ = _out1190
-	_out1189, _out1190 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_849_ts = _out1189
-	_850_tns = _out1190
-	inodeformat.Companion_Default___.SetMtime(node, _849_ts, _850_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _849_ts, _850_tns)
+	_out1190 = d.Fs.GetInode(txn, ino, true)
+	node = _out1190
+	var _851_ts uint64
+	var _ = _851_ts
+	var _852_tns uint32
+	var _ = _852_tns
+	var _out1191 uint64
+	var _ = _out1191
+	var _out1192 uint32
+	var _ = _out1192
+	_out1191, _out1192 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_851_ts = _out1191
+	_852_tns = _out1192
+	inodeformat.Companion_Default___.SetMtime(node, _851_ts, _852_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _851_ts, _852_tns)
 	if c.Uid != uint32(0) {
-		var _851_mode uint32
-		var _ = _851_mode
-		var _out1191 uint32
-		var _ = _out1191
-		_out1191 = inodeformat.Companion_Default___.GetMode(node)
-		_851_mode = _out1191
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_851_mode))
+		var _853_mode uint32
+		var _ = _853_mode
+		var _out1193 uint32
+		var _ = _out1193
+		_out1193 = inodeformat.Companion_Default___.GetMode(node)
+		_853_mode = _out1193
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_853_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _852_t *attributeops.Sattr
-	var _ = _852_t
-	var _out1192 *attributeops.Sattr
-	var _ = _out1192
-	_out1192 = attributeops.Companion_Default___.Without(a, false, false)
-	_852_t = _out1192
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _853_found bool = false
-	var _ = _853_found
-	var _854_x uint64 = 0
-	var _ = _854_x
-	var _855_hint uint64 = 0
-	var _ = _855_hint
-	var _out1193 uint32
-	var _ = _out1193
-	var _out1194 *dbytes.Bytes
+	var _854_t *attributeops.Sattr
+	var _ = _854_t
+	var _out1194 *attributeops.Sattr
 	var _ = _out1194
-	var _out1195 bool
+	_out1194 = attributeops.Companion_Default___.Without(a, false, false)
+	_854_t = _out1194
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _855_found bool = false
+	var _ = _855_found
+	var _856_x uint64 = 0
+	var _ = _856_x
+	var _857_hint uint64 = 0
+	var _ = _857_hint
+	var _out1195 uint32
 	var _ = _out1195
-	var _out1196 uint64
+	var _out1196 *dbytes.Bytes
 	var _ = _out1196
-	var _out1197 uint64
+	var _out1197 bool
 	var _ = _out1197
-	_out1193, _out1194, _out1195, _out1196, _out1197 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _852_t, false)
-	st = _out1193
-	before = _out1194
-	_853_found = _out1195
-	_854_x = _out1196
-	_855_hint = _out1197
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1198 uint32
+	var _out1198 uint64
 	var _ = _out1198
 	var _out1199 uint64
 	var _ = _out1199
-	var _out1200 *dbytes.Bytes
+	_out1195, _out1196, _out1197, _out1198, _out1199 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _854_t, false)
+	st = _out1195
+	before = _out1196
+	_855_found = _out1197
+	_856_x = _out1198
+	_857_hint = _out1199
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1200 uint32
 	var _ = _out1200
-	var _out1201 *dbytes.Bytes
+	var _out1201 uint64
 	var _ = _out1201
-	_out1198, _out1199, _out1200, _out1201 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _855_hint, _852_t, s, ns)
-	st = _out1198
-	ino = _out1199
-	node = _out1200
-	after = _out1201
+	var _out1202 *dbytes.Bytes
+	var _ = _out1202
+	var _out1203 *dbytes.Bytes
+	var _ = _out1203
+	_out1200, _out1201, _out1202, _out1203 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _857_hint, _854_t, s, ns)
+	st = _out1200
+	ino = _out1201
+	node = _out1202
+	after = _out1203
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _856_t *attributeops.Sattr
-	var _ = _856_t
-	var _out1202 *attributeops.Sattr
-	var _ = _out1202
-	_out1202 = attributeops.Companion_Default___.Without(a, true, false)
-	_856_t = _out1202
+	var _858_t *attributeops.Sattr
+	var _ = _858_t
+	var _out1204 *attributeops.Sattr
+	var _ = _out1204
+	_out1204 = attributeops.Companion_Default___.Without(a, true, false)
+	_858_t = _out1204
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _857_found bool = false
-	var _ = _857_found
-	var _858_x uint64 = 0
-	var _ = _858_x
-	var _859_hint uint64 = 0
-	var _ = _859_hint
-	var _860_len uint64
-	var _ = _860_len
-	_860_len = target.Len()
-	var _861_bad uint32
-	var _ = _861_bad
-	_861_bad = func() uint32 {
-		if _860_len == uint64(0) {
+	var _859_found bool = false
+	var _ = _859_found
+	var _860_x uint64 = 0
+	var _ = _860_x
+	var _861_hint uint64 = 0
+	var _ = _861_hint
+	var _862_len uint64
+	var _ = _862_len
+	_862_len = target.Len()
+	var _863_bad uint32
+	var _ = _863_bad
+	_863_bad = func() uint32 {
+		if _862_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _860_len > uint64(4095) {
+			if _862_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1203 uint32
-	var _ = _out1203
-	var _out1204 *dbytes.Bytes
-	var _ = _out1204
-	var _out1205 bool
+	var _out1205 uint32
 	var _ = _out1205
-	var _out1206 uint64
+	var _out1206 *dbytes.Bytes
 	var _ = _out1206
-	var _out1207 uint64
+	var _out1207 bool
 	var _ = _out1207
-	_out1203, _out1204, _out1205, _out1206, _out1207 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _861_bad, _856_t, false)
-	st = _out1203
-	before = _out1204
-	_857_found = _out1205
-	_858_x = _out1206
-	_859_hint = _out1207
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1208 uint32
+	var _out1208 uint64
 	var _ = _out1208
 	var _out1209 uint64
 	var _ = _out1209
-	var _out1210 *dbytes.Bytes
+	_out1205, _out1206, _out1207, _out1208, _out1209 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _863_bad, _858_t, false)
+	st = _out1205
+	before = _out1206
+	_859_found = _out1207
+	_860_x = _out1208
+	_861_hint = _out1209
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1210 uint32
 	var _ = _out1210
-	var _out1211 *dbytes.Bytes
+	var _out1211 uint64
 	var _ = _out1211
-	_out1208, _out1209, _out1210, _out1211 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _859_hint, _856_t, target, s, ns)
-	st = _out1208
-	ino = _out1209
-	node = _out1210
-	after = _out1211
+	var _out1212 *dbytes.Bytes
+	var _ = _out1212
+	var _out1213 *dbytes.Bytes
+	var _ = _out1213
+	_out1210, _out1211, _out1212, _out1213 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _861_hint, _858_t, target, s, ns)
+	st = _out1210
+	ino = _out1211
+	node = _out1212
+	after = _out1213
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _862_t *attributeops.Sattr
-	var _ = _862_t
-	var _out1212 *attributeops.Sattr
-	var _ = _out1212
-	_out1212 = attributeops.Companion_Default___.Without(a, false, false)
-	_862_t = _out1212
+	var _864_t *attributeops.Sattr
+	var _ = _864_t
+	var _out1214 *attributeops.Sattr
+	var _ = _out1214
+	_out1214 = attributeops.Companion_Default___.Without(a, false, false)
+	_864_t = _out1214
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _863_found bool = false
-	var _ = _863_found
-	var _864_x uint64 = 0
-	var _ = _864_x
-	var _865_hint uint64 = 0
-	var _ = _865_hint
-	var _866_dev bool
-	var _ = _866_dev
-	_866_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _867_bad uint32
-	var _ = _867_bad
-	_867_bad = func() uint32 {
-		if !_866_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _865_found bool = false
+	var _ = _865_found
+	var _866_x uint64 = 0
+	var _ = _866_x
+	var _867_hint uint64 = 0
+	var _ = _867_hint
+	var _868_dev bool
+	var _ = _868_dev
+	_868_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _869_bad uint32
+	var _ = _869_bad
+	_869_bad = func() uint32 {
+		if !_868_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _866_dev && c.Uid != uint32(0) {
+			if _868_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1213 uint32
-	var _ = _out1213
-	var _out1214 *dbytes.Bytes
-	var _ = _out1214
-	var _out1215 bool
+	var _out1215 uint32
 	var _ = _out1215
-	var _out1216 uint64
+	var _out1216 *dbytes.Bytes
 	var _ = _out1216
-	var _out1217 uint64
+	var _out1217 bool
 	var _ = _out1217
-	_out1213, _out1214, _out1215, _out1216, _out1217 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _867_bad, _862_t, false)
-	st = _out1213
-	before = _out1214
-	_863_found = _out1215
-	_864_x = _out1216
-	_865_hint = _out1217
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1218 uint32
+	var _out1218 uint64
 	var _ = _out1218
 	var _out1219 uint64
 	var _ = _out1219
-	var _out1220 *dbytes.Bytes
+	_out1215, _out1216, _out1217, _out1218, _out1219 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _869_bad, _864_t, false)
+	st = _out1215
+	before = _out1216
+	_865_found = _out1217
+	_866_x = _out1218
+	_867_hint = _out1219
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1220 uint32
 	var _ = _out1220
-	var _out1221 *dbytes.Bytes
+	var _out1221 uint64
 	var _ = _out1221
-	_out1218, _out1219, _out1220, _out1221 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _865_hint, _862_t, ty, maj, min, s, ns)
-	st = _out1218
-	ino = _out1219
-	node = _out1220
-	after = _out1221
+	var _out1222 *dbytes.Bytes
+	var _ = _out1222
+	var _out1223 *dbytes.Bytes
+	var _ = _out1223
+	_out1220, _out1221, _out1222, _out1223 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _867_hint, _864_t, ty, maj, min, s, ns)
+	st = _out1220
+	ino = _out1221
+	node = _out1222
+	after = _out1223
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1222 uint32
-	var _ = _out1222
-	var _out1223 uint64
-	var _ = _out1223
-	_out1222, _out1223 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1222
-	ino = _out1223
+	var _out1224 uint32
+	var _ = _out1224
+	var _out1225 uint64
+	var _ = _out1225
+	_out1224, _out1225 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1224
+	ino = _out1225
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1224 uint32
-	var _ = _out1224
-	var _out1225 *dbytes.Bytes
-	var _ = _out1225
-	var _out1226 *dbytes.Bytes
+	var _out1226 uint32
 	var _ = _out1226
-	_out1224, _out1225, _out1226 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1224
-	node = _out1225
-	after = _out1226
+	var _out1227 *dbytes.Bytes
+	var _ = _out1227
+	var _out1228 *dbytes.Bytes
+	var _ = _out1228
+	_out1226, _out1227, _out1228 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1226
+	node = _out1227
+	after = _out1228
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1227 uint32
-	var _ = _out1227
-	var _out1228 uint64
-	var _ = _out1228
-	_out1227, _out1228 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1227
-	ino = _out1228
+	var _out1229 uint32
+	var _ = _out1229
+	var _out1230 uint64
+	var _ = _out1230
+	_out1229, _out1230 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1229
+	ino = _out1230
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _868_len uint64
-	var _ = _868_len
-	_868_len = target.Len()
-	var _869_ok bool
-	var _ = _869_ok
-	var _out1229 bool
-	var _ = _out1229
-	_out1229 = d.Write(txn, ino, uint64(0), target, uint64(0), _868_len)
-	_869_ok = _out1229
-	if !_869_ok {
+	var _870_len uint64
+	var _ = _870_len
+	_870_len = target.Len()
+	var _871_ok bool
+	var _ = _871_ok
+	var _out1231 bool
+	var _ = _out1231
+	_out1231 = d.Write(txn, ino, uint64(0), target, uint64(0), _870_len)
+	_871_ok = _out1231
+	if !_871_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1230 uint32
-	var _ = _out1230
-	var _out1231 *dbytes.Bytes
-	var _ = _out1231
-	var _out1232 *dbytes.Bytes
+	var _out1232 uint32
 	var _ = _out1232
-	_out1230, _out1231, _out1232 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1230
-	node = _out1231
-	after = _out1232
+	var _out1233 *dbytes.Bytes
+	var _ = _out1233
+	var _out1234 *dbytes.Bytes
+	var _ = _out1234
+	_out1232, _out1233, _out1234 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1232
+	node = _out1233
+	after = _out1234
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1233 uint32
-	var _ = _out1233
-	var _out1234 uint64
-	var _ = _out1234
-	_out1233, _out1234 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1233
-	ino = _out1234
+	var _out1235 uint32
+	var _ = _out1235
+	var _out1236 uint64
+	var _ = _out1236
+	_out1235, _out1236 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1235
+	ino = _out1236
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _870_ip *dbytes.Bytes
-		var _ = _870_ip
-		var _out1235 *dbytes.Bytes
-		var _ = _out1235
-		_out1235 = d.Fs.GetInode(txn, ino, true)
-		_870_ip = _out1235
-		inodeformat.Companion_Default___.SetRdev(_870_ip, maj, min)
-		d.PutInode(txn, ino, _870_ip)
+		var _872_ip *dbytes.Bytes
+		var _ = _872_ip
+		var _out1237 *dbytes.Bytes
+		var _ = _out1237
+		_out1237 = d.Fs.GetInode(txn, ino, true)
+		_872_ip = _out1237
+		inodeformat.Companion_Default___.SetRdev(_872_ip, maj, min)
+		d.PutInode(txn, ino, _872_ip)
 	}
-	var _out1236 uint32
-	var _ = _out1236
-	var _out1237 *dbytes.Bytes
-	var _ = _out1237
-	var _out1238 *dbytes.Bytes
+	var _out1238 uint32
 	var _ = _out1238
-	_out1236, _out1237, _out1238 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1236
-	node = _out1237
-	after = _out1238
+	var _out1239 *dbytes.Bytes
+	var _ = _out1239
+	var _out1240 *dbytes.Bytes
+	var _ = _out1240
+	_out1238, _out1239, _out1240 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1238
+	node = _out1239
+	after = _out1240
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out660 *dbytes.Bytes
-	var _ = _out660
-	_out660 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out660
-	var _out661 uint64
-	var _ = _out661
-	_out661 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out661
+	var _out662 *dbytes.Bytes
+	var _ = _out662
+	_out662 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out662
+	var _out663 uint64
+	var _ = _out663
+	_out663 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out663
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _494_ip *dbytes.Bytes
-	var _ = _494_ip
-	var _495_nb uint64
-	var _ = _495_nb
-	var _out662 *dbytes.Bytes
-	var _ = _out662
-	var _out663 uint64
-	var _ = _out663
-	_out662, _out663 = _this.Open(txn, d, excl)
-	_494_ip = _out662
-	_495_nb = _out663
-	var _496_h uint64
-	var _ = _496_h
-	_496_h = dbytes.NameHash(name)
-	var _497_key uint64
-	var _ = _497_key
-	var _out664 uint64
+	var _496_ip *dbytes.Bytes
+	var _ = _496_ip
+	var _497_nb uint64
+	var _ = _497_nb
+	var _out664 *dbytes.Bytes
 	var _ = _out664
-	_out664 = dirlayout.Companion_Default___.KeyFor(name, _496_h)
-	_497_key = _out664
-	var _498_kind uint64
-	var _ = _498_kind
-	_498_kind = uint64(0)
-	var _499_l uint64
-	var _ = _499_l
-	_499_l = name.Len()
-	if _499_l > uint64(56) {
-		_498_kind = uint64(1)
+	var _out665 uint64
+	var _ = _out665
+	_out664, _out665 = _this.Open(txn, d, excl)
+	_496_ip = _out664
+	_497_nb = _out665
+	var _498_h uint64
+	var _ = _498_h
+	_498_h = dbytes.NameHash(name)
+	var _499_key uint64
+	var _ = _499_key
+	var _out666 uint64
+	var _ = _out666
+	_out666 = dirlayout.Companion_Default___.KeyFor(name, _498_h)
+	_499_key = _out666
+	var _500_kind uint64
+	var _ = _500_kind
+	_500_kind = uint64(0)
+	var _501_l uint64
+	var _ = _501_l
+	_501_l = name.Len()
+	if _501_l > uint64(56) {
+		_500_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _500_n uint64
-	var _ = _500_n
-	_500_n = uint64(9)
-	for _500_n > uint64(0) {
-		_500_n = _500_n - uint64(1)
-		var _501_blk uint64
-		var _ = _501_blk
-		var _out665 uint64
-		var _ = _out665
-		_out665 = dirlayout.Companion_Default___.BucketBlock(_496_h, _500_n, _498_kind)
-		_501_blk = _out665
-		var _502_fr uint64
-		var _ = _502_fr
-		_502_fr = uint64(0)
-		if _501_blk < _495_nb {
-			var _503_b *dbytes.Blk
-			var _ = _503_b
-			var _out666 *dbytes.Blk
-			var _ = _out666
-			_out666 = _this.Fs.ReadBlockOf(txn, _494_ip, d, _501_blk, excl)
-			_503_b = _out666
-			var _504_i uint64 = 0
-			var _ = _504_i
-			var _505_w uint64 = 0
-			var _ = _505_w
-			var _out667 bool
-			var _ = _out667
-			var _out668 uint64
+	var _502_n uint64
+	var _ = _502_n
+	_502_n = uint64(9)
+	for _502_n > uint64(0) {
+		_502_n = _502_n - uint64(1)
+		var _503_blk uint64
+		var _ = _503_blk
+		var _out667 uint64
+		var _ = _out667
+		_out667 = dirlayout.Companion_Default___.BucketBlock(_498_h, _502_n, _500_kind)
+		_503_blk = _out667
+		var _504_fr uint64
+		var _ = _504_fr
+		_504_fr = uint64(0)
+		if _503_blk < _497_nb {
+			var _505_b *dbytes.Blk
+			var _ = _505_b
+			var _out668 *dbytes.Blk
 			var _ = _out668
-			var _out669 uint64
+			_out668 = _this.Fs.ReadBlockOf(txn, _496_ip, d, _503_blk, excl)
+			_505_b = _out668
+			var _506_i uint64 = 0
+			var _ = _506_i
+			var _507_w uint64 = 0
+			var _ = _507_w
+			var _out669 bool
 			var _ = _out669
 			var _out670 uint64
 			var _ = _out670
-			_out667, _out668, _out669, _out670 = dirlayout.Companion_Default___.Search(_503_b, _501_blk, name, _497_key)
-			found = _out667
-			_504_i = _out668
-			_505_w = _out669
-			_502_fr = _out670
+			var _out671 uint64
+			var _ = _out671
+			var _out672 uint64
+			var _ = _out672
+			_out669, _out670, _out671, _out672 = dirlayout.Companion_Default___.Search(_505_b, _503_blk, name, _499_key)
+			found = _out669
+			_506_i = _out670
+			_507_w = _out671
+			_504_fr = _out672
 			if found {
-				ino, cell = _505_w%uint64(281474976710656), uint64(64)*_501_blk+_504_i
+				ino, cell = _507_w%uint64(281474976710656), uint64(64)*_503_blk+_506_i
 				return found, ino, cell, lev
 			}
 		}
-		if _502_fr < uint64(64) {
-			lev = _500_n
+		if _504_fr < uint64(64) {
+			lev = _502_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _506_cell uint64 = 0
-	var _ = _506_cell
-	var _507_lev uint64 = 0
-	var _ = _507_lev
-	var _out671 bool
-	var _ = _out671
-	var _out672 uint64
-	var _ = _out672
-	var _out673 uint64
+	var _508_cell uint64 = 0
+	var _ = _508_cell
+	var _509_lev uint64 = 0
+	var _ = _509_lev
+	var _out673 bool
 	var _ = _out673
 	var _out674 uint64
 	var _ = _out674
-	_out671, _out672, _out673, _out674 = _this.Find(txn, d, name, excl)
-	found = _out671
-	ino = _out672
-	_506_cell = _out673
-	_507_lev = _out674
+	var _out675 uint64
+	var _ = _out675
+	var _out676 uint64
+	var _ = _out676
+	_out673, _out674, _out675, _out676 = _this.Find(txn, d, name, excl)
+	found = _out673
+	ino = _out674
+	_508_cell = _out675
+	_509_lev = _out676
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _508_cell uint64 = 0
-	var _ = _508_cell
-	var _out675 bool
-	var _ = _out675
-	var _out676 uint64
-	var _ = _out676
-	var _out677 uint64
+	var _510_cell uint64 = 0
+	var _ = _510_cell
+	var _out677 bool
 	var _ = _out677
 	var _out678 uint64
 	var _ = _out678
-	_out675, _out676, _out677, _out678 = _this.Find(txn, d, name, excl)
-	found = _out675
-	ino = _out676
-	_508_cell = _out677
-	hint = _out678
+	var _out679 uint64
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out677, _out678, _out679, _out680 = _this.Find(txn, d, name, excl)
+	found = _out677
+	ino = _out678
+	_510_cell = _out679
+	hint = _out680
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _509_ip *dbytes.Bytes
-	var _ = _509_ip
-	var _out679 *dbytes.Bytes
-	var _ = _out679
-	_out679 = _this.Fs.GetInode(txn, d, true)
-	_509_ip = _out679
-	var _510_n uint64
-	var _ = _510_n
-	var _out680 uint64
-	var _ = _out680
-	_out680 = inodeformat.Companion_Default___.GetNent(_509_ip)
-	_510_n = _out680
-	if !down && _510_n == uint64(18446744073709551615) {
+	var _511_ip *dbytes.Bytes
+	var _ = _511_ip
+	var _out681 *dbytes.Bytes
+	var _ = _out681
+	_out681 = _this.Fs.GetInode(txn, d, true)
+	_511_ip = _out681
+	var _512_n uint64
+	var _ = _512_n
+	var _out682 uint64
+	var _ = _out682
+	_out682 = inodeformat.Companion_Default___.GetNent(_511_ip)
+	_512_n = _out682
+	if !down && _512_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_510_n = _510_n - uint64(1)
+		_512_n = _512_n - uint64(1)
 	} else {
-		_510_n = _510_n + uint64(1)
+		_512_n = _512_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_509_ip, _510_n)
-	_this.Fs.PutInode(txn, d, _509_ip)
+	inodeformat.Companion_Default___.SetNent(_511_ip, _512_n)
+	_this.Fs.PutInode(txn, d, _511_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _511_len uint64
-	var _ = _511_len
-	_511_len = s.Len()
-	var _out681 bool
-	var _ = _out681
-	_out681 = _this.Fs.Write(txn, d, off, s, uint64(0), _511_len)
-	ok = _out681
+	var _513_len uint64
+	var _ = _513_len
+	_513_len = s.Len()
+	var _out683 bool
+	var _ = _out683
+	_out683 = _this.Fs.Write(txn, d, off, s, uint64(0), _513_len)
+	ok = _out683
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out682 bool
-		var _ = _out682
-		_out682 = _this.Count(txn, d, down)
-		ok = _out682
+		var _out684 bool
+		var _ = _out684
+		_out684 = _this.Count(txn, d, down)
+		ok = _out684
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out683 bool
-	var _ = _out683
-	_out683 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out683
+	var _out685 bool
+	var _ = _out685
+	_out685 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out685
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _512_h uint64
-	var _ = _512_h
-	_512_h = dbytes.NameHash(name)
-	var _513_key uint64
-	var _ = _513_key
-	var _out684 uint64
-	var _ = _out684
-	_out684 = dirlayout.Companion_Default___.KeyFor(name, _512_h)
-	_513_key = _out684
-	var _514_cell uint64 = 0
-	var _ = _514_cell
-	var _515_size uint64 = 0
-	var _ = _515_size
-	var _out685 bool
-	var _ = _out685
+	var _514_h uint64
+	var _ = _514_h
+	_514_h = dbytes.NameHash(name)
+	var _515_key uint64
+	var _ = _515_key
 	var _out686 uint64
 	var _ = _out686
-	var _out687 uint64
+	_out686 = dirlayout.Companion_Default___.KeyFor(name, _514_h)
+	_515_key = _out686
+	var _516_cell uint64 = 0
+	var _ = _516_cell
+	var _517_size uint64 = 0
+	var _ = _517_size
+	var _out687 bool
 	var _ = _out687
-	_out685, _out686, _out687 = _this.Room(txn, d, name, _512_h, hint)
-	ok = _out685
-	_514_cell = _out686
-	_515_size = _out687
+	var _out688 uint64
+	var _ = _out688
+	var _out689 uint64
+	var _ = _out689
+	_out687, _out688, _out689 = _this.Room(txn, d, name, _514_h, hint)
+	ok = _out687
+	_516_cell = _out688
+	_517_size = _out689
 	if !ok {
 		return ok
 	}
-	var _516_s *dbytes.Bytes
-	var _ = _516_s
-	var _out688 *dbytes.Bytes
-	var _ = _out688
-	_out688 = dirlayout.Companion_Default___.MakeSlot(_515_size, ino, name, _513_key)
-	_516_s = _out688
-	var _out689 bool
-	var _ = _out689
-	_out689 = _this.Store(txn, d, uint64(64)*_514_cell, _516_s, true, false)
-	ok = _out689
+	var _518_s *dbytes.Bytes
+	var _ = _518_s
+	var _out690 *dbytes.Bytes
+	var _ = _out690
+	_out690 = dirlayout.Companion_Default___.MakeSlot(_517_size, ino, name, _515_key)
+	_518_s = _out690
+	var _out691 bool
+	var _ = _out691
+	_out691 = _this.Store(txn, d, uint64(64)*_516_cell, _518_s, true, false)
+	ok = _out691
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _517_ip *dbytes.Bytes
-	var _ = _517_ip
-	var _518_nb uint64
-	var _ = _518_nb
-	var _out690 *dbytes.Bytes
-	var _ = _out690
-	var _out691 uint64
-	var _ = _out691
-	_out690, _out691 = _this.Open(txn, d, true)
-	_517_ip = _out690
-	_518_nb = _out691
-	var _519_l uint64
-	var _ = _519_l
-	_519_l = name.Len()
-	var _520_kind uint64
-	var _ = _520_kind
-	_520_kind = uint64(0)
+	var _519_ip *dbytes.Bytes
+	var _ = _519_ip
+	var _520_nb uint64
+	var _ = _520_nb
+	var _out692 *dbytes.Bytes
+	var _ = _out692
+	var _out693 uint64
+	var _ = _out693
+	_out692, _out693 = _this.Open(txn, d, true)
+	_519_ip = _out692
+	_520_nb = _out693
+	var _521_l uint64
+	var _ = _521_l
+	_521_l = name.Len()
+	var _522_kind uint64
+	var _ = _522_kind
+	_522_kind = uint64(0)
 	size = uint64(64)
-	if _519_l > uint64(56) {
-		_520_kind, size = uint64(1), uint64(512)
+	if _521_l > uint64(56) {
+		_522_kind, size = uint64(1), uint64(512)
 	}
-	var _521_n uint64
-	var _ = _521_n
-	_521_n = from
-	for _521_n < uint64(9) {
-		var _522_blk uint64
-		var _ = _522_blk
-		var _out692 uint64
-		var _ = _out692
-		_out692 = dirlayout.Companion_Default___.BucketBlock(h, _521_n, _520_kind)
-		_522_blk = _out692
-		if _522_blk >= _518_nb {
-			ok, cell, size = true, uint64(64)*_522_blk, uint64(4096)
-			return ok, cell, size
-		}
-		var _523_b *dbytes.Blk
-		var _ = _523_b
-		var _out693 *dbytes.Blk
-		var _ = _out693
-		_out693 = _this.Fs.ReadBlockOf(txn, _517_ip, d, _522_blk, true)
-		_523_b = _out693
-		var _524_i uint64
-		var _ = _524_i
+	var _523_n uint64
+	var _ = _523_n
+	_523_n = from
+	for _523_n < uint64(9) {
+		var _524_blk uint64
+		var _ = _524_blk
 		var _out694 uint64
 		var _ = _out694
-		_out694 = dirlayout.Companion_Default___.SearchFree(_523_b, _522_blk)
-		_524_i = _out694
-		if _524_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_522_blk+_524_i, size
+		_out694 = dirlayout.Companion_Default___.BucketBlock(h, _523_n, _522_kind)
+		_524_blk = _out694
+		if _524_blk >= _520_nb {
+			ok, cell, size = true, uint64(64)*_524_blk, uint64(4096)
 			return ok, cell, size
 		}
-		_521_n = _521_n + uint64(1)
+		var _525_b *dbytes.Blk
+		var _ = _525_b
+		var _out695 *dbytes.Blk
+		var _ = _out695
+		_out695 = _this.Fs.ReadBlockOf(txn, _519_ip, d, _524_blk, true)
+		_525_b = _out695
+		var _526_i uint64
+		var _ = _526_i
+		var _out696 uint64
+		var _ = _out696
+		_out696 = dirlayout.Companion_Default___.SearchFree(_525_b, _524_blk)
+		_526_i = _out696
+		if _526_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_524_blk+_526_i, size
+			return ok, cell, size
+		}
+		_523_n = _523_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _525_found bool
-	var _ = _525_found
-	var _526_ino0 uint64
-	var _ = _526_ino0
-	var _527_cell uint64
-	var _ = _527_cell
-	var _528_lev uint64
-	var _ = _528_lev
-	var _out695 bool
-	var _ = _out695
-	var _out696 uint64
-	var _ = _out696
-	var _out697 uint64
+	var _527_found bool
+	var _ = _527_found
+	var _528_ino0 uint64
+	var _ = _528_ino0
+	var _529_cell uint64
+	var _ = _529_cell
+	var _530_lev uint64
+	var _ = _530_lev
+	var _out697 bool
 	var _ = _out697
 	var _out698 uint64
 	var _ = _out698
-	_out695, _out696, _out697, _out698 = _this.Find(txn, d, name, true)
-	_525_found = _out695
-	_526_ino0 = _out696
-	_527_cell = _out697
-	_528_lev = _out698
-	var _529_h uint64
-	var _ = _529_h
-	_529_h = dbytes.NameHash(name)
-	var _530_key uint64
-	var _ = _530_key
 	var _out699 uint64
 	var _ = _out699
-	_out699 = dirlayout.Companion_Default___.KeyFor(name, _529_h)
-	_530_key = _out699
-	var _531_size uint64
-	var _ = _531_size
-	_531_size = uint64(64)
-	if _527_cell/uint64(64)%uint64(2) == uint64(1) {
-		_531_size = uint64(512)
-	}
-	var _532_s *dbytes.Bytes
-	var _ = _532_s
-	var _out700 *dbytes.Bytes
+	var _out700 uint64
 	var _ = _out700
-	_out700 = dirlayout.Companion_Default___.MakeSlot(_531_size, ino, name, _530_key)
-	_532_s = _out700
-	var _out701 bool
+	_out697, _out698, _out699, _out700 = _this.Find(txn, d, name, true)
+	_527_found = _out697
+	_528_ino0 = _out698
+	_529_cell = _out699
+	_530_lev = _out700
+	var _531_h uint64
+	var _ = _531_h
+	_531_h = dbytes.NameHash(name)
+	var _532_key uint64
+	var _ = _532_key
+	var _out701 uint64
 	var _ = _out701
-	_out701 = _this.Store(txn, d, uint64(64)*_527_cell, _532_s, false, false)
-	ok = _out701
+	_out701 = dirlayout.Companion_Default___.KeyFor(name, _531_h)
+	_532_key = _out701
+	var _533_size uint64
+	var _ = _533_size
+	_533_size = uint64(64)
+	if _529_cell/uint64(64)%uint64(2) == uint64(1) {
+		_533_size = uint64(512)
+	}
+	var _534_s *dbytes.Bytes
+	var _ = _534_s
+	var _out702 *dbytes.Bytes
+	var _ = _out702
+	_out702 = dirlayout.Companion_Default___.MakeSlot(_533_size, ino, name, _532_key)
+	_534_s = _out702
+	var _out703 bool
+	var _ = _out703
+	_out703 = _this.Store(txn, d, uint64(64)*_529_cell, _534_s, false, false)
+	ok = _out703
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _533_found bool
-	var _ = _533_found
-	var _534_ino0 uint64
-	var _ = _534_ino0
-	var _535_cell uint64
-	var _ = _535_cell
-	var _536_lev uint64
-	var _ = _536_lev
-	var _out702 bool
-	var _ = _out702
-	var _out703 uint64
-	var _ = _out703
-	var _out704 uint64
+	var _535_found bool
+	var _ = _535_found
+	var _536_ino0 uint64
+	var _ = _536_ino0
+	var _537_cell uint64
+	var _ = _537_cell
+	var _538_lev uint64
+	var _ = _538_lev
+	var _out704 bool
 	var _ = _out704
 	var _out705 uint64
 	var _ = _out705
-	_out702, _out703, _out704, _out705 = _this.Find(txn, d, name, true)
-	_533_found = _out702
-	_534_ino0 = _out703
-	_535_cell = _out704
-	_536_lev = _out705
-	var _537_size uint64
-	var _ = _537_size
-	_537_size = uint64(64)
-	if _535_cell/uint64(64)%uint64(2) == uint64(1) {
-		_537_size = uint64(512)
-	}
-	var _538_s *dbytes.Bytes
-	var _ = _538_s
-	var _out706 *dbytes.Bytes
+	var _out706 uint64
 	var _ = _out706
-	_out706 = dbytes.NewBytes(_537_size)
-	_538_s = _out706
-	var _out707 bool
+	var _out707 uint64
 	var _ = _out707
-	_out707 = _this.Store(txn, d, uint64(64)*_535_cell, _538_s, true, true)
-	ok = _out707
+	_out704, _out705, _out706, _out707 = _this.Find(txn, d, name, true)
+	_535_found = _out704
+	_536_ino0 = _out705
+	_537_cell = _out706
+	_538_lev = _out707
+	var _539_size uint64
+	var _ = _539_size
+	_539_size = uint64(64)
+	if _537_cell/uint64(64)%uint64(2) == uint64(1) {
+		_539_size = uint64(512)
+	}
+	var _540_s *dbytes.Bytes
+	var _ = _540_s
+	var _out708 *dbytes.Bytes
+	var _ = _out708
+	_out708 = dbytes.NewBytes(_539_size)
+	_540_s = _out708
+	var _out709 bool
+	var _ = _out709
+	_out709 = _this.Store(txn, d, uint64(64)*_537_cell, _540_s, true, true)
+	ok = _out709
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _539_ip *dbytes.Bytes
-	var _ = _539_ip
-	var _out708 *dbytes.Bytes
-	var _ = _out708
-	_out708 = _this.Fs.GetInode(txn, d, false)
-	_539_ip = _out708
-	var _540_n uint64
-	var _ = _540_n
-	var _out709 uint64
-	var _ = _out709
-	_out709 = inodeformat.Companion_Default___.GetNent(_539_ip)
-	_540_n = _out709
-	e = _540_n == uint64(0)
+	var _541_ip *dbytes.Bytes
+	var _ = _541_ip
+	var _out710 *dbytes.Bytes
+	var _ = _out710
+	_out710 = _this.Fs.GetInode(txn, d, false)
+	_541_ip = _out710
+	var _542_n uint64
+	var _ = _542_n
+	var _out711 uint64
+	var _ = _out711
+	_out711 = inodeformat.Companion_Default___.GetNent(_541_ip)
+	_542_n = _out711
+	e = _542_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _541_ip *dbytes.Bytes
-	var _ = _541_ip
-	var _542_nb uint64
-	var _ = _542_nb
-	var _out710 *dbytes.Bytes
-	var _ = _out710
-	var _out711 uint64
-	var _ = _out711
-	_out710, _out711 = _this.Open(txn, d, false)
-	_541_ip = _out710
-	_542_nb = _out711
-	var _543_c uint64
-	var _ = _543_c
-	_543_c = uint64(0)
+	var _543_ip *dbytes.Bytes
+	var _ = _543_ip
+	var _544_nb uint64
+	var _ = _544_nb
+	var _out712 *dbytes.Bytes
+	var _ = _out712
+	var _out713 uint64
+	var _ = _out713
+	_out712, _out713 = _this.Open(txn, d, false)
+	_543_ip = _out712
+	_544_nb = _out713
+	var _545_c uint64
+	var _ = _545_c
+	_545_c = uint64(0)
 	if cookie >= uint64(3) {
-		_543_c = cookie - uint64(2)
+		_545_c = cookie - uint64(2)
 	}
-	var _544_blk uint64
-	var _ = _544_blk
-	var _545_i uint64
-	var _ = _545_i
-	_544_blk, _545_i = _543_c/uint64(64), _543_c%uint64(64)
-	for _544_blk < _542_nb {
-		var _546_next uint64
-		var _ = _546_next
-		var _out712 uint64
-		var _ = _out712
-		_out712 = _this.SkipHoles(txn, _541_ip, d, _544_blk, _542_nb)
-		_546_next = _out712
-		if _546_next != _544_blk {
-			_544_blk, _545_i = _546_next, uint64(0)
+	var _546_blk uint64
+	var _ = _546_blk
+	var _547_i uint64
+	var _ = _547_i
+	_546_blk, _547_i = _545_c/uint64(64), _545_c%uint64(64)
+	for _546_blk < _544_nb {
+		var _548_next uint64
+		var _ = _548_next
+		var _out714 uint64
+		var _ = _out714
+		_out714 = _this.SkipHoles(txn, _543_ip, d, _546_blk, _544_nb)
+		_548_next = _out714
+		if _548_next != _546_blk {
+			_546_blk, _547_i = _548_next, uint64(0)
 		} else {
-			var _547_b *dbytes.Blk
-			var _ = _547_b
-			var _out713 *dbytes.Blk
-			var _ = _out713
-			_out713 = _this.Fs.ReadBlockOf(txn, _541_ip, d, _544_blk, false)
-			_547_b = _out713
-			var _548_fits bool = false
-			var _ = _548_fits
-			var _out714 bool
-			var _ = _out714
-			_out714 = dirpages.Companion_Default___.ListBlock(_547_b, _544_blk, _545_i, out)
-			_548_fits = _out714
-			if !_548_fits {
+			var _549_b *dbytes.Blk
+			var _ = _549_b
+			var _out715 *dbytes.Blk
+			var _ = _out715
+			_out715 = _this.Fs.ReadBlockOf(txn, _543_ip, d, _546_blk, false)
+			_549_b = _out715
+			var _550_fits bool = false
+			var _ = _550_fits
+			var _out716 bool
+			var _ = _out716
+			_out716 = dirpages.Companion_Default___.ListBlock(_549_b, _546_blk, _547_i, out)
+			_550_fits = _out716
+			if !_550_fits {
 				eof = false
 				return eof
 			}
-			_544_blk, _545_i = _544_blk+uint64(1), uint64(0)
+			_546_blk, _547_i = _546_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _549_k uint64
-	var _ = _549_k
-	_549_k = positions.Companion_Default___.FlatK(n)
-	if _549_k < uint64(12) {
+	var _551_k uint64
+	var _ = _551_k
+	_551_k = positions.Companion_Default___.FlatK(n)
+	if _551_k < uint64(12) {
 		return m
 	}
-	var _550_pb *dbytes.Blk
-	var _ = _550_pb
-	var _out715 *dbytes.Blk
-	var _ = _out715
-	_out715 = _this.Fs.Fs.ReadParent(txn, ip, _549_k, positions.Companion_Default___.MaxLev(_549_k), positions.Companion_Default___.FlatJ(n), false)
-	_550_pb = _out715
-	var _551_i uint64
-	var _ = _551_i
-	_551_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _551_i < uint64(512) {
-		var _552_bn uint64
-		var _ = _552_bn
-		_552_bn = _550_pb.U64(uint64(8) * _551_i)
-		if _552_bn != uint64(0) {
+	var _552_pb *dbytes.Blk
+	var _ = _552_pb
+	var _out717 *dbytes.Blk
+	var _ = _out717
+	_out717 = _this.Fs.Fs.ReadParent(txn, ip, _551_k, positions.Companion_Default___.MaxLev(_551_k), positions.Companion_Default___.FlatJ(n), false)
+	_552_pb = _out717
+	var _553_i uint64
+	var _ = _553_i
+	_553_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _553_i < uint64(512) {
+		var _554_bn uint64
+		var _ = _554_bn
+		_554_bn = _552_pb.U64(uint64(8) * _553_i)
+		if _554_bn != uint64(0) {
 			return m
 		}
-		m, _551_i = m+uint64(1), _551_i+uint64(1)
+		m, _553_i = m+uint64(1), _553_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out716 bool
-	var _ = _out716
-	var _out717 uint64
-	var _ = _out717
-	_out716, _out717 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out716
-	ino = _out717
+	var _out718 bool
+	var _ = _out718
+	var _out719 uint64
+	var _ = _out719
+	_out718, _out719 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out718
+	ino = _out719
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out718 bool
-	var _ = _out718
-	_out718 = _this.Fs.FreeInode(txn, ino)
-	ok = _out718
+	var _out720 bool
+	var _ = _out720
+	_out720 = _this.Fs.FreeInode(txn, ino)
+	ok = _out720
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,37 +611,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out719 bool
-	var _ = _out719
-	_out719 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out719
+	var _out721 bool
+	var _ = _out721
+	_out721 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out721
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out720 uint64
-	var _ = _out720
-	_out720 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out720
+	var _out722 uint64
+	var _ = _out722
+	_out722 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out722
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out721 bool
-	var _ = _out721
-	_out721 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out721
+	var _out723 bool
+	var _ = _out723
+	_out723 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out723
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out722 bool
-	var _ = _out722
-	_out722 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out722
+	var _out724 bool
+	var _ = _out724
+	_out724 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out724
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _483_b uint64 = 0
-	var _ = _483_b
+	var _485_b uint64 = 0
+	var _ = _485_b
 	if lev == uint64(0) {
-		_483_b = uint64(0)
+		_485_b = uint64(0)
 	} else if lev == uint64(1) {
-		_483_b = uint64(1) + h%uint64(8)
+		_485_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_483_b = uint64(9) + h%uint64(64)
+		_485_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_483_b = uint64(73) + h%uint64(512)
+		_485_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_483_b = uint64(585) + h%uint64(4096)
+		_485_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_483_b = uint64(4681) + h%uint64(32768)
+		_485_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_483_b = uint64(37449) + h%uint64(262144)
+		_485_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_483_b = uint64(299593) + h%uint64(2097152)
+		_485_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_483_b = uint64(2396745) + h%uint64(16777216)
+		_485_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_483_b + kind
+	blk = uint64(2)*_485_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _484_l uint64
-	var _ = _484_l
-	_484_l = name.Len()
-	key = _484_l + uint64(256)*(h/uint64(72057594037927936))
+	var _486_l uint64
+	var _ = _486_l
+	_486_l = name.Len()
+	key = _486_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _485_step uint64
-	var _ = _485_step
-	_485_step = uint64(1)
+	var _487_step uint64
+	var _ = _487_step
+	_487_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_485_step = uint64(8)
+		_487_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out657 bool
-			var _ = _out657
-			_out657 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out657
+			var _out659 bool
+			var _ = _out659
+			_out659 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out659
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _485_step
+		i = i + _487_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _486_step uint64
-	var _ = _486_step
-	_486_step = uint64(1)
+	var _488_step uint64
+	var _ = _488_step
+	_488_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_486_step = uint64(8)
+		_488_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _487_w uint64
-		var _ = _487_w
-		_487_w = b.U64(uint64(64) * i)
-		if _487_w == uint64(0) {
+		var _489_w uint64
+		var _ = _489_w
+		_489_w = b.U64(uint64(64) * i)
+		if _489_w == uint64(0) {
 			return i
 		}
-		i = i + _486_step
+		i = i + _488_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out658 *dbytes.Bytes
-	var _ = _out658
-	_out658 = dbytes.NewBytes(size)
-	s = _out658
-	var _488_l uint64
-	var _ = _488_l
-	_488_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _488_l)
+	var _out660 *dbytes.Bytes
+	var _ = _out660
+	_out660 = dbytes.NewBytes(size)
+	s = _out660
+	var _490_l uint64
+	var _ = _490_l
+	_490_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _490_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

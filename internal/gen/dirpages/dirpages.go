@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _489_step uint64
-	var _ = _489_step
-	var _490_cap uint64
-	var _ = _490_cap
-	_489_step, _490_cap = uint64(1), uint64(56)
-	var _491_i uint64
-	var _ = _491_i
-	_491_i = from
+	var _491_step uint64
+	var _ = _491_step
+	var _492_cap uint64
+	var _ = _492_cap
+	_491_step, _492_cap = uint64(1), uint64(56)
+	var _493_i uint64
+	var _ = _493_i
+	_493_i = from
 	if blk%uint64(2) == uint64(1) {
-		_489_step, _490_cap = uint64(8), uint64(255)
-		_491_i = (_491_i + uint64(7)) / uint64(8) * uint64(8)
+		_491_step, _492_cap = uint64(8), uint64(255)
+		_493_i = (_493_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _491_i < uint64(64) {
-		var _492_w uint64
-		var _ = _492_w
-		_492_w = b.U64(uint64(64) * _491_i)
-		if _492_w != uint64(0) {
-			var _493_l uint64
-			var _ = _493_l
-			_493_l = _492_w / uint64(281474976710656) % uint64(256)
-			if _493_l > _490_cap {
-				_493_l = _490_cap
+	for _493_i < uint64(64) {
+		var _494_w uint64
+		var _ = _494_w
+		_494_w = b.U64(uint64(64) * _493_i)
+		if _494_w != uint64(0) {
+			var _495_l uint64
+			var _ = _495_l
+			_495_l = _494_w / uint64(281474976710656) % uint64(256)
+			if _495_l > _492_cap {
+				_495_l = _492_cap
 			}
-			var _out659 bool
-			var _ = _out659
-			_out659 = out.Offer(_492_w%uint64(281474976710656), b, uint64(64)*_491_i+uint64(8), _493_l, uint64(64)*blk+_491_i+uint64(3))
-			fits = _out659
+			var _out661 bool
+			var _ = _out661
+			_out661 = out.Offer(_494_w%uint64(281474976710656), b, uint64(64)*_493_i+uint64(8), _495_l, uint64(64)*blk+_493_i+uint64(3))
+			fits = _out661
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_491_i = _491_i + _489_step
+		_493_i = _493_i + _491_step
 	}
 	fits = true
 	return fits

@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _766_ok bool
-	var _ = _766_ok
-	var _767_n uint64
-	var _ = _767_n
-	var _out1035 bool
-	var _ = _out1035
-	var _out1036 uint64
-	var _ = _out1036
-	_out1035, _out1036 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_766_ok = _out1035
-	_767_n = _out1036
+	var _768_ok bool
+	var _ = _768_ok
+	var _769_n uint64
+	var _ = _769_n
+	var _out1037 bool
+	var _ = _out1037
+	var _out1038 uint64
+	var _ = _out1038
+	_out1037, _out1038 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_768_ok = _out1037
+	_769_n = _out1038
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _766_ok {
+		if _768_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1037 uint32
-	var _ = _out1037
-	_out1037 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1037
+	var _out1039 uint32
+	var _ = _out1039
+	_out1039 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1039
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1038 uint32
-		var _ = _out1038
-		_out1038 = Companion_Default___.Sync(t)
-		st = _out1038
+		var _out1040 uint32
+		var _ = _out1040
+		_out1040 = Companion_Default___.Sync(t)
+		st = _out1040
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

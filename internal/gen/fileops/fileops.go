@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _770_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _770_ip
-	var _out1041 uint32
-	var _ = _out1041
-	var _out1042 *dbytes.Bytes
-	var _ = _out1042
-	_out1041, _out1042 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1041
-	_770_ip = _out1042
+	var _772_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _772_ip
+	var _out1043 uint32
+	var _ = _out1043
+	var _out1044 *dbytes.Bytes
+	var _ = _out1044
+	_out1043, _out1044 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1043
+	_772_ip = _out1044
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _770_ip
-	var _771_ty uint32
-	var _ = _771_ty
-	var _out1043 uint32
-	var _ = _out1043
-	_out1043 = inodeformat.Companion_Default___.GetTy(_770_ip)
-	_771_ty = _out1043
-	if _771_ty != permissions.Companion_Default___.REG() {
+	after = _772_ip
+	var _773_ty uint32
+	var _ = _773_ty
+	var _out1045 uint32
+	var _ = _out1045
+	_out1045 = inodeformat.Companion_Default___.GetTy(_772_ip)
+	_773_ty = _out1045
+	if _773_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _772_r bool
-	var _ = _772_r
-	var _out1044 bool
-	var _ = _out1044
-	_out1044 = permissions.Companion_Default___.MayData(c, _770_ip, permissions.Companion_Default___.MAYR())
-	_772_r = _out1044
-	var _773_x bool
-	var _ = _773_x
-	var _out1045 bool
-	var _ = _out1045
-	_out1045 = permissions.Companion_Default___.May(c, _770_ip, permissions.Companion_Default___.MAYX())
-	_773_x = _out1045
-	if !_772_r && !_773_x {
+	var _774_r bool
+	var _ = _774_r
+	var _out1046 bool
+	var _ = _out1046
+	_out1046 = permissions.Companion_Default___.MayData(c, _772_ip, permissions.Companion_Default___.MAYR())
+	_774_r = _out1046
+	var _775_x bool
+	var _ = _775_x
+	var _out1047 bool
+	var _ = _out1047
+	_out1047 = permissions.Companion_Default___.May(c, _772_ip, permissions.Companion_Default___.MAYX())
+	_775_x = _out1047
+	if !_774_r && !_775_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _774_size uint64
-	var _ = _774_size
-	var _out1046 uint64
-	var _ = _out1046
-	_out1046 = inodeformat.Companion_Default___.GetSize(_770_ip)
-	_774_size = _out1046
-	eof = off >= _774_size || len_ >= _774_size-off
-	var _out1047 *dbytes.Bytes
-	var _ = _out1047
-	_out1047 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1047
+	var _776_size uint64
+	var _ = _776_size
+	var _out1048 uint64
+	var _ = _out1048
+	_out1048 = inodeformat.Companion_Default___.GetSize(_772_ip)
+	_776_size = _out1048
+	eof = off >= _776_size || len_ >= _776_size-off
+	var _out1049 *dbytes.Bytes
+	var _ = _out1049
+	_out1049 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1049
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _775_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _775_ip
-	var _out1048 uint32
-	var _ = _out1048
-	var _out1049 *dbytes.Bytes
-	var _ = _out1049
-	_out1048, _out1049 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1048
-	_775_ip = _out1049
+	var _777_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _777_ip
+	var _out1050 uint32
+	var _ = _out1050
+	var _out1051 *dbytes.Bytes
+	var _ = _out1051
+	_out1050, _out1051 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1050
+	_777_ip = _out1051
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _775_ip
-	var _776_ty uint32
-	var _ = _776_ty
-	var _out1050 uint32
-	var _ = _out1050
-	_out1050 = inodeformat.Companion_Default___.GetTy(_775_ip)
-	_776_ty = _out1050
-	if _776_ty != permissions.Companion_Default___.REG() {
+	before = _777_ip
+	var _778_ty uint32
+	var _ = _778_ty
+	var _out1052 uint32
+	var _ = _out1052
+	_out1052 = inodeformat.Companion_Default___.GetTy(_777_ip)
+	_778_ty = _out1052
+	if _778_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _777_w bool
-	var _ = _777_w
-	var _out1051 bool
-	var _ = _out1051
-	_out1051 = permissions.Companion_Default___.MayData(c, _775_ip, permissions.Companion_Default___.MAYW())
-	_777_w = _out1051
-	if !_777_w {
+	var _779_w bool
+	var _ = _779_w
+	var _out1053 bool
+	var _ = _out1053
+	_out1053 = permissions.Companion_Default___.MayData(c, _777_ip, permissions.Companion_Default___.MAYW())
+	_779_w = _out1053
+	if !_779_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _775_ip
+		after = _777_ip
 		return st, before, after
 	}
-	var _778_size uint64
-	var _ = _778_size
-	var _out1052 uint64
-	var _ = _out1052
-	_out1052 = inodeformat.Companion_Default___.GetSize(_775_ip)
-	_778_size = _out1052
-	var _779_shrink uint64
-	var _ = _779_shrink
-	var _out1053 uint64
-	var _ = _out1053
-	_out1053 = inodeformat.Companion_Default___.GetShrink(_775_ip)
-	_779_shrink = _out1053
-	if _779_shrink != uint64(0) && off+len_ > _778_size {
+	var _780_size uint64
+	var _ = _780_size
+	var _out1054 uint64
+	var _ = _out1054
+	_out1054 = inodeformat.Companion_Default___.GetSize(_777_ip)
+	_780_size = _out1054
+	var _781_shrink uint64
+	var _ = _781_shrink
+	var _out1055 uint64
+	var _ = _out1055
+	_out1055 = inodeformat.Companion_Default___.GetShrink(_777_ip)
+	_781_shrink = _out1055
+	if _781_shrink != uint64(0) && off+len_ > _780_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1054 uint32
-	var _ = _out1054
-	var _out1055 *dbytes.Bytes
-	var _ = _out1055
-	_out1054, _out1055 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1054
-	after = _out1055
+	var _out1056 uint32
+	var _ = _out1056
+	var _out1057 *dbytes.Bytes
+	var _ = _out1057
+	_out1056, _out1057 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1056
+	after = _out1057
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _780_ok bool
-	var _ = _780_ok
-	var _out1056 bool
-	var _ = _out1056
-	_out1056 = d.Write(txn, ino, off, src, so, len_)
-	_780_ok = _out1056
-	if !_780_ok {
+	var _782_ok bool
+	var _ = _782_ok
+	var _out1058 bool
+	var _ = _out1058
+	_out1058 = d.Write(txn, ino, off, src, so, len_)
+	_782_ok = _out1058
+	if !_782_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _781_np *dbytes.Bytes
-	var _ = _781_np
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	_out1057 = d.Fs.GetInode(txn, ino, true)
-	_781_np = _out1057
-	var _782_ts uint64
-	var _ = _782_ts
-	var _783_tns uint32
-	var _ = _783_tns
-	var _out1058 uint64
-	var _ = _out1058
-	var _out1059 uint32
+	var _783_np *dbytes.Bytes
+	var _ = _783_np
+	var _out1059 *dbytes.Bytes
 	var _ = _out1059
-	_out1058, _out1059 = attributechanges.Companion_Default___.Stamp(_781_np, s, ns)
-	_782_ts = _out1058
-	_783_tns = _out1059
-	inodeformat.Companion_Default___.SetMtime(_781_np, _782_ts, _783_tns)
-	inodeformat.Companion_Default___.SetCtime(_781_np, _782_ts, _783_tns)
+	_out1059 = d.Fs.GetInode(txn, ino, true)
+	_783_np = _out1059
+	var _784_ts uint64
+	var _ = _784_ts
+	var _785_tns uint32
+	var _ = _785_tns
+	var _out1060 uint64
+	var _ = _out1060
+	var _out1061 uint32
+	var _ = _out1061
+	_out1060, _out1061 = attributechanges.Companion_Default___.Stamp(_783_np, s, ns)
+	_784_ts = _out1060
+	_785_tns = _out1061
+	inodeformat.Companion_Default___.SetMtime(_783_np, _784_ts, _785_tns)
+	inodeformat.Companion_Default___.SetCtime(_783_np, _784_ts, _785_tns)
 	if c.Uid != uint32(0) {
-		var _784_mode uint32
-		var _ = _784_mode
-		var _out1060 uint32
-		var _ = _out1060
-		_out1060 = inodeformat.Companion_Default___.GetMode(_781_np)
-		_784_mode = _out1060
-		inodeformat.Companion_Default___.SetMode(_781_np, permissions.Companion_Default___.KillPriv(_784_mode))
+		var _786_mode uint32
+		var _ = _786_mode
+		var _out1062 uint32
+		var _ = _out1062
+		_out1062 = inodeformat.Companion_Default___.GetMode(_783_np)
+		_786_mode = _out1062
+		inodeformat.Companion_Default___.SetMode(_783_np, permissions.Companion_Default___.KillPriv(_786_mode))
 	}
-	d.PutInode(txn, ino, _781_np)
-	after = _781_np
+	d.PutInode(txn, ino, _783_np)
+	after = _783_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _785_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _785_ip
-	var _out1061 uint32
-	var _ = _out1061
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	_out1061, _out1062 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1061
-	_785_ip = _out1062
+	var _787_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _787_ip
+	var _out1063 uint32
+	var _ = _out1063
+	var _out1064 *dbytes.Bytes
+	var _ = _out1064
+	_out1063, _out1064 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1063
+	_787_ip = _out1064
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _785_ip
-	var _786_ty uint32
-	var _ = _786_ty
-	var _out1063 uint32
-	var _ = _out1063
-	_out1063 = inodeformat.Companion_Default___.GetTy(_785_ip)
-	_786_ty = _out1063
-	if _786_ty != permissions.Companion_Default___.LNK() {
+	after = _787_ip
+	var _788_ty uint32
+	var _ = _788_ty
+	var _out1065 uint32
+	var _ = _out1065
+	_out1065 = inodeformat.Companion_Default___.GetTy(_787_ip)
+	_788_ty = _out1065
+	if _788_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _787_size uint64
-	var _ = _787_size
-	var _out1064 uint64
-	var _ = _out1064
-	_out1064 = inodeformat.Companion_Default___.GetSize(_785_ip)
-	_787_size = _out1064
-	if _787_size > uint64(4096) {
+	var _789_size uint64
+	var _ = _789_size
+	var _out1066 uint64
+	var _ = _out1066
+	_out1066 = inodeformat.Companion_Default___.GetSize(_787_ip)
+	_789_size = _out1066
+	if _789_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out1065 *dbytes.Bytes
-	var _ = _out1065
-	_out1065 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out1065
+	var _out1067 *dbytes.Bytes
+	var _ = _out1067
+	_out1067 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out1067
 	return st, target, after
 }
 

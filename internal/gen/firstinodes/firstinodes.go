@@ -64,58 +64,58 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _553_bf *blockstore.BlockFs
-	var _ = _553_bf
+	var _555_bf *blockstore.BlockFs
+	var _ = _555_bf
 	var _nw2 = blockstore.New_BlockFs_()
 	var _ = _nw2
 	_nw2.Recover(geo, jrnl)
-	_553_bf = _nw2
-	var _554_xf *blocktree.BlockTreeFs
-	var _ = _554_xf
+	_555_bf = _nw2
+	var _556_xf *blocktree.BlockTreeFs
+	var _ = _556_xf
 	var _nw3 = blocktree.New_BlockTreeFs_()
 	var _ = _nw3
-	_nw3.Recover(_553_bf)
-	_554_xf = _nw3
+	_nw3.Recover(_555_bf)
+	_556_xf = _nw3
 	var _nw4 = bytefiles.New_ByteFs_()
 	var _ = _nw4
-	_nw4.Recover(_554_xf, geo, jrnl)
+	_nw4.Recover(_556_xf, geo, jrnl)
 	f = _nw4
 	return f
 }
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *bytefiles.ByteFs {
 	var f *bytefiles.ByteFs = (*bytefiles.ByteFs)(nil)
 	var _ = f
-	var _out723 *bytefiles.ByteFs
-	var _ = _out723
-	_out723 = Companion_Default___.Blank(geo, jrnl)
-	f = _out723
-	var _555_z *dbytes.Bytes
-	var _ = _555_z
-	var _out724 *dbytes.Bytes
-	var _ = _out724
-	_out724 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
-	_555_z = _out724
-	f.Blank(txn, _555_z, uint64(2), uint32(8), uint64(1))
-	var _out725 *dbytes.Bytes
+	var _out725 *bytefiles.ByteFs
 	var _ = _out725
-	_out725 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
-	_555_z = _out725
-	f.Blank(txn, _555_z, uint64(1), uint32(2), uint64(1))
-	var _556_ip *dbytes.Bytes
-	var _ = _556_ip
+	_out725 = Companion_Default___.Blank(geo, jrnl)
+	f = _out725
+	var _557_z *dbytes.Bytes
+	var _ = _557_z
 	var _out726 *dbytes.Bytes
 	var _ = _out726
-	_out726 = f.GetInode(txn, uint64(1), true)
-	_556_ip = _out726
-	inodeformat.Companion_Default___.SetMode(_556_ip, mode)
-	inodeformat.Companion_Default___.SetNlink(_556_ip, uint32(2))
-	inodeformat.Companion_Default___.SetUid(_556_ip, uid)
-	inodeformat.Companion_Default___.SetGid(_556_ip, gid)
-	inodeformat.Companion_Default___.SetAtime(_556_ip, s, ns)
-	inodeformat.Companion_Default___.SetMtime(_556_ip, s, ns)
-	inodeformat.Companion_Default___.SetCtime(_556_ip, s, ns)
-	inodeformat.Companion_Default___.SetParent(_556_ip, uint64(1))
-	f.PutInode(txn, uint64(1), _556_ip)
+	_out726 = f.Fs.Fs.ReadInode(txn, uint64(2), true)
+	_557_z = _out726
+	f.Blank(txn, _557_z, uint64(2), uint32(8), uint64(1))
+	var _out727 *dbytes.Bytes
+	var _ = _out727
+	_out727 = f.Fs.Fs.ReadInode(txn, uint64(1), true)
+	_557_z = _out727
+	f.Blank(txn, _557_z, uint64(1), uint32(2), uint64(1))
+	var _558_ip *dbytes.Bytes
+	var _ = _558_ip
+	var _out728 *dbytes.Bytes
+	var _ = _out728
+	_out728 = f.GetInode(txn, uint64(1), true)
+	_558_ip = _out728
+	inodeformat.Companion_Default___.SetMode(_558_ip, mode)
+	inodeformat.Companion_Default___.SetNlink(_558_ip, uint32(2))
+	inodeformat.Companion_Default___.SetUid(_558_ip, uid)
+	inodeformat.Companion_Default___.SetGid(_558_ip, gid)
+	inodeformat.Companion_Default___.SetAtime(_558_ip, s, ns)
+	inodeformat.Companion_Default___.SetMtime(_558_ip, s, ns)
+	inodeformat.Companion_Default___.SetCtime(_558_ip, s, ns)
+	inodeformat.Companion_Default___.SetParent(_558_ip, uint64(1))
+	f.PutInode(txn, uint64(1), _558_ip)
 	return f
 }
 

@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _311_k uint64
-	var _ = _311_k
-	_311_k = uint64(0)
-	for _311_k < uint64(15) {
-		var _312_x uint64
-		var _ = _312_x
-		var _out499 uint64
-		var _ = _out499
-		_out499 = Companion_Default___.GetSlot(b, _311_k)
-		_312_x = _out499
-		if _312_x != uint64(0) {
+	var _313_k uint64
+	var _ = _313_k
+	_313_k = uint64(0)
+	for _313_k < uint64(15) {
+		var _314_x uint64
+		var _ = _314_x
+		var _out501 uint64
+		var _ = _out501
+		_out501 = Companion_Default___.GetSlot(b, _313_k)
+		_314_x = _out501
+		if _314_x != uint64(0) {
 			r = false
 			return r
 		}
-		_311_k = _311_k + uint64(1)
+		_313_k = _313_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _313_u uint64
-	var _ = _313_u
-	var _out500 uint64
-	var _ = _out500
-	_out500 = Companion_Default___.GetUsed(b)
-	_313_u = _out500
-	Companion_Default___.SetUsed(b, _313_u+uint64(1))
+	var _315_u uint64
+	var _ = _315_u
+	var _out502 uint64
+	var _ = _out502
+	_out502 = Companion_Default___.GetUsed(b)
+	_315_u = _out502
+	Companion_Default___.SetUsed(b, _315_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _314_u uint64
-	var _ = _314_u
-	var _out501 uint64
-	var _ = _out501
-	_out501 = Companion_Default___.GetUsed(b)
-	_314_u = _out501
-	Companion_Default___.SetUsed(b, _314_u-uint64(1))
+	var _316_u uint64
+	var _ = _316_u
+	var _out503 uint64
+	var _ = _out503
+	_out503 = Companion_Default___.GetUsed(b)
+	_316_u = _out503
+	Companion_Default___.SetUsed(b, _316_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

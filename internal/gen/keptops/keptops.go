@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _973_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _973_ip
-	var _out1396 uint32
-	var _ = _out1396
-	var _out1397 *dbytes.Bytes
-	var _ = _out1397
-	_out1396, _out1397 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1396
-	_973_ip = _out1397
+	var _975_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _975_ip
+	var _out1398 uint32
+	var _ = _out1398
+	var _out1399 *dbytes.Bytes
+	var _ = _out1399
+	_out1398, _out1399 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1398
+	_975_ip = _out1399
 	if st != uint32(0) {
 		return st, first
 	}
-	var _974_ty uint32
-	var _ = _974_ty
-	var _out1398 uint32
-	var _ = _out1398
-	_out1398 = inodeformat.Companion_Default___.GetTy(_973_ip)
-	_974_ty = _out1398
-	if _974_ty == permissions.Companion_Default___.DIR() {
+	var _976_ty uint32
+	var _ = _976_ty
+	var _out1400 uint32
+	var _ = _out1400
+	_out1400 = inodeformat.Companion_Default___.GetTy(_975_ip)
+	_976_ty = _out1400
+	if _976_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _975_fl uint32
-	var _ = _975_fl
-	var _out1399 uint32
-	var _ = _out1399
-	_out1399 = inodeformat.Companion_Default___.GetFlags(_973_ip)
-	_975_fl = _out1399
-	if _975_fl/uint32(2)%uint32(2) == uint32(1) {
+	var _977_fl uint32
+	var _ = _977_fl
+	var _out1401 uint32
+	var _ = _out1401
+	_out1401 = inodeformat.Companion_Default___.GetFlags(_975_ip)
+	_977_fl = _out1401
+	if _977_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _976_nl uint32
-	var _ = _976_nl
-	var _out1400 uint32
-	var _ = _out1400
-	_out1400 = inodeformat.Companion_Default___.GetNlink(_973_ip)
-	_976_nl = _out1400
-	if _976_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _978_nl uint32
+	var _ = _978_nl
+	var _out1402 uint32
+	var _ = _out1402
+	_out1402 = inodeformat.Companion_Default___.GetNlink(_975_ip)
+	_978_nl = _out1402
+	if _978_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _977_hp *dbytes.Bytes
-	var _ = _977_hp
-	var _out1401 *dbytes.Bytes
-	var _ = _out1401
-	_out1401 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_977_hp = _out1401
-	var _out1402 uint64
-	var _ = _out1402
-	_out1402 = inodeformat.Companion_Default___.GetParent(_977_hp)
-	first = _out1402
-	inodeformat.Companion_Default___.SetFlags(_973_ip, _975_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_973_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_973_ip, _976_nl+uint32(1))
-	var _978_ts uint64
-	var _ = _978_ts
-	var _979_tns uint32
-	var _ = _979_tns
-	var _out1403 uint64
+	var _979_hp *dbytes.Bytes
+	var _ = _979_hp
+	var _out1403 *dbytes.Bytes
 	var _ = _out1403
-	var _out1404 uint32
+	_out1403 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_979_hp = _out1403
+	var _out1404 uint64
 	var _ = _out1404
-	_out1403, _out1404 = attributechanges.Companion_Default___.Stamp(_973_ip, s, ns)
-	_978_ts = _out1403
-	_979_tns = _out1404
-	inodeformat.Companion_Default___.SetCtime(_973_ip, _978_ts, _979_tns)
-	d.PutInode(txn, ino, _973_ip)
-	var _out1405 *dbytes.Bytes
+	_out1404 = inodeformat.Companion_Default___.GetParent(_979_hp)
+	first = _out1404
+	inodeformat.Companion_Default___.SetFlags(_975_ip, _977_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_975_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_975_ip, _978_nl+uint32(1))
+	var _980_ts uint64
+	var _ = _980_ts
+	var _981_tns uint32
+	var _ = _981_tns
+	var _out1405 uint64
 	var _ = _out1405
-	_out1405 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_977_hp = _out1405
-	inodeformat.Companion_Default___.SetParent(_977_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _977_hp)
+	var _out1406 uint32
+	var _ = _out1406
+	_out1405, _out1406 = attributechanges.Companion_Default___.Stamp(_975_ip, s, ns)
+	_980_ts = _out1405
+	_981_tns = _out1406
+	inodeformat.Companion_Default___.SetCtime(_975_ip, _980_ts, _981_tns)
+	d.PutInode(txn, ino, _975_ip)
+	var _out1407 *dbytes.Bytes
+	var _ = _out1407
+	_out1407 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_979_hp = _out1407
+	inodeformat.Companion_Default___.SetParent(_979_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _979_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -158,31 +158,31 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1406 uint32
-	var _ = _out1406
-	var _out1407 uint64
-	var _ = _out1407
-	_out1406, _out1407 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1406
-	first = _out1407
+	var _out1408 uint32
+	var _ = _out1408
+	var _out1409 uint64
+	var _ = _out1409
+	_out1408, _out1409 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1408
+	first = _out1409
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _980_later bool = false
-	var _ = _980_later
-	var _out1408 uint32
-	var _ = _out1408
-	var _out1409 *dbytes.Bytes
-	var _ = _out1409
-	var _out1410 *dbytes.Bytes
+	var _982_later bool = false
+	var _ = _982_later
+	var _out1410 uint32
 	var _ = _out1410
-	var _out1411 bool
+	var _out1411 *dbytes.Bytes
 	var _ = _out1411
-	_out1408, _out1409, _out1410, _out1411 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
-	st = _out1408
-	before = _out1409
-	after = _out1410
-	_980_later = _out1411
+	var _out1412 *dbytes.Bytes
+	var _ = _out1412
+	var _out1413 bool
+	var _ = _out1413
+	_out1410, _out1411, _out1412, _out1413 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
+	st = _out1410
+	before = _out1411
+	after = _out1412
+	_982_later = _out1413
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -199,37 +199,37 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1412 uint32
-	var _ = _out1412
-	var _out1413 uint64
-	var _ = _out1413
-	_out1412, _out1413 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1412
-	first = _out1413
+	var _out1414 uint32
+	var _ = _out1414
+	var _out1415 uint64
+	var _ = _out1415
+	_out1414, _out1415 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1414
+	first = _out1415
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _981_later bool = false
-	var _ = _981_later
-	var _out1414 uint32
-	var _ = _out1414
-	var _out1415 *dbytes.Bytes
-	var _ = _out1415
-	var _out1416 *dbytes.Bytes
+	var _983_later bool = false
+	var _ = _983_later
+	var _out1416 uint32
 	var _ = _out1416
 	var _out1417 *dbytes.Bytes
 	var _ = _out1417
 	var _out1418 *dbytes.Bytes
 	var _ = _out1418
-	var _out1419 bool
+	var _out1419 *dbytes.Bytes
 	var _ = _out1419
-	_out1414, _out1415, _out1416, _out1417, _out1418, _out1419 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1414
-	fbefore = _out1415
-	fafter = _out1416
-	tbefore = _out1417
-	tafter = _out1418
-	_981_later = _out1419
+	var _out1420 *dbytes.Bytes
+	var _ = _out1420
+	var _out1421 bool
+	var _ = _out1421
+	_out1416, _out1417, _out1418, _out1419, _out1420, _out1421 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1416
+	fbefore = _out1417
+	fafter = _out1418
+	tbefore = _out1419
+	tafter = _out1420
+	_983_later = _out1421
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,42 +242,42 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _982_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _982_dir
-	var _out1420 uint32
-	var _ = _out1420
-	var _out1421 *dbytes.Bytes
-	var _ = _out1421
-	_out1420, _out1421 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
-	st = _out1420
-	_982_dir = _out1421
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
+	var _984_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _984_dir
 	var _out1422 uint32
 	var _ = _out1422
-	_out1422 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1422
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
-	var _out1423 uint32
+	var _out1423 *dbytes.Bytes
 	var _ = _out1423
-	var _out1424 uint64
-	var _ = _out1424
-	_out1423, _out1424 = createops.Companion_Default___.NewData(txn, d, c, dino, _982_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
-	st = _out1423
-	ino = _out1424
+	_out1422, _out1423 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
+	st = _out1422
+	_984_dir = _out1423
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1425 *dbytes.Bytes
+	var _out1424 uint32
+	var _ = _out1424
+	_out1424 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1424
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1425 uint32
 	var _ = _out1425
 	var _out1426 uint64
 	var _ = _out1426
-	_out1425, _out1426 = Companion_Default___.PutFirst(txn, d, ino)
-	node = _out1425
-	first = _out1426
+	_out1425, _out1426 = createops.Companion_Default___.NewData(txn, d, c, dino, _984_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	st = _out1425
+	ino = _out1426
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1427 *dbytes.Bytes
+	var _ = _out1427
+	var _out1428 uint64
+	var _ = _out1428
+	_out1427, _out1428 = Companion_Default___.PutFirst(txn, d, ino)
+	node = _out1427
+	first = _out1428
 	return st, ino, node, first
 }
 func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
@@ -285,35 +285,35 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _983_hp *dbytes.Bytes
-	var _ = _983_hp
-	var _out1427 *dbytes.Bytes
-	var _ = _out1427
-	_out1427 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_983_hp = _out1427
-	var _out1428 uint64
-	var _ = _out1428
-	_out1428 = inodeformat.Companion_Default___.GetParent(_983_hp)
-	first = _out1428
-	var _984_ip *dbytes.Bytes
-	var _ = _984_ip
+	var _985_hp *dbytes.Bytes
+	var _ = _985_hp
 	var _out1429 *dbytes.Bytes
 	var _ = _out1429
-	_out1429 = d.Fs.GetInode(txn, ino, true)
-	_984_ip = _out1429
-	inodeformat.Companion_Default___.SetFlags(_984_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_984_ip, first)
-	d.PutInode(txn, ino, _984_ip)
-	var _out1430 *dbytes.Bytes
+	_out1429 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_985_hp = _out1429
+	var _out1430 uint64
 	var _ = _out1430
-	_out1430 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_983_hp = _out1430
-	inodeformat.Companion_Default___.SetParent(_983_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _983_hp)
+	_out1430 = inodeformat.Companion_Default___.GetParent(_985_hp)
+	first = _out1430
+	var _986_ip *dbytes.Bytes
+	var _ = _986_ip
 	var _out1431 *dbytes.Bytes
 	var _ = _out1431
-	_out1431 = d.Fs.GetInode(txn, ino, false)
-	node = _out1431
+	_out1431 = d.Fs.GetInode(txn, ino, true)
+	_986_ip = _out1431
+	inodeformat.Companion_Default___.SetFlags(_986_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_986_ip, first)
+	d.PutInode(txn, ino, _986_ip)
+	var _out1432 *dbytes.Bytes
+	var _ = _out1432
+	_out1432 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_985_hp = _out1432
+	inodeformat.Companion_Default___.SetParent(_985_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _985_hp)
+	var _out1433 *dbytes.Bytes
+	var _ = _out1433
+	_out1433 = d.Fs.GetInode(txn, ino, false)
+	node = _out1433
 	return node, first
 }
 func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (bool, uint64) {
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _985_ip *dbytes.Bytes
-	var _ = _985_ip
-	var _out1432 *dbytes.Bytes
-	var _ = _out1432
-	_out1432 = d.Fs.GetInode(txn, at, false)
-	_985_ip = _out1432
-	var _986_fl uint32
-	var _ = _986_fl
-	var _out1433 uint32
-	var _ = _out1433
-	_out1433 = inodeformat.Companion_Default___.GetFlags(_985_ip)
-	_986_fl = _out1433
-	if at != procedurebase.Companion_Default___.ORPHANS() && _986_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _987_ip *dbytes.Bytes
+	var _ = _987_ip
+	var _out1434 *dbytes.Bytes
+	var _ = _out1434
+	_out1434 = d.Fs.GetInode(txn, at, false)
+	_987_ip = _out1434
+	var _988_fl uint32
+	var _ = _988_fl
+	var _out1435 uint32
+	var _ = _out1435
+	_out1435 = inodeformat.Companion_Default___.GetFlags(_987_ip)
+	_988_fl = _out1435
+	if at != procedurebase.Companion_Default___.ORPHANS() && _988_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _987_next uint64
-		var _ = _987_next
-		var _out1434 uint64
-		var _ = _out1434
-		_out1434 = inodeformat.Companion_Default___.GetParent(_985_ip)
-		_987_next = _out1434
-		if _987_next == ino {
+		var _989_next uint64
+		var _ = _989_next
+		var _out1436 uint64
+		var _ = _out1436
+		_out1436 = inodeformat.Companion_Default___.GetParent(_987_ip)
+		_989_next = _out1436
+		if _989_next == ino {
 			found = true
 			return found, at
 		}
-		if _987_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _987_next) {
+		if _989_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _989_next) {
 			return found, at
 		}
-		var _out1435 *dbytes.Bytes
-		var _ = _out1435
-		_out1435 = d.Fs.GetInode(txn, _987_next, false)
-		_985_ip = _out1435
-		at = _987_next
+		var _out1437 *dbytes.Bytes
+		var _ = _out1437
+		_out1437 = d.Fs.GetInode(txn, _989_next, false)
+		_987_ip = _out1437
+		at = _989_next
 	}
 	return found, at
 }
@@ -372,48 +372,48 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _988_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _988_ip
-	var _out1436 uint32
-	var _ = _out1436
-	var _out1437 *dbytes.Bytes
-	var _ = _out1437
-	_out1436, _out1437 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1436
-	_988_ip = _out1437
+	var _990_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _990_ip
+	var _out1438 uint32
+	var _ = _out1438
+	var _out1439 *dbytes.Bytes
+	var _ = _out1439
+	_out1438, _out1439 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1438
+	_990_ip = _out1439
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _989_fl uint32
-	var _ = _989_fl
-	var _out1438 uint32
-	var _ = _out1438
-	_out1438 = inodeformat.Companion_Default___.GetFlags(_988_ip)
-	_989_fl = _out1438
-	if _989_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _991_fl uint32
+	var _ = _991_fl
+	var _out1440 uint32
+	var _ = _out1440
+	_out1440 = inodeformat.Companion_Default___.GetFlags(_990_ip)
+	_991_fl = _out1440
+	if _991_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _990_found bool = false
-	var _ = _990_found
-	var _out1439 bool
-	var _ = _out1439
-	var _out1440 uint64
-	var _ = _out1440
-	_out1439, _out1440 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_990_found = _out1439
-	at = _out1440
-	if !_990_found {
-		st = permissions.Companion_Default___.NOENT()
-		return st, later, at, next
-	}
+	var _992_found bool = false
+	var _ = _992_found
 	var _out1441 bool
 	var _ = _out1441
 	var _out1442 uint64
 	var _ = _out1442
-	_out1441, _out1442 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
-	later = _out1441
-	next = _out1442
+	_out1441, _out1442 = Companion_Default___.Predecessor(txn, d, ino, from)
+	_992_found = _out1441
+	at = _out1442
+	if !_992_found {
+		st = permissions.Companion_Default___.NOENT()
+		return st, later, at, next
+	}
+	var _out1443 bool
+	var _ = _out1443
+	var _out1444 uint64
+	var _ = _out1444
+	_out1443, _out1444 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
+	later = _out1443
+	next = _out1444
 	return st, later, at, next
 }
 func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirFs, ino uint64, at uint64, s uint64, ns uint32) (bool, uint64) {
@@ -421,47 +421,47 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _991_ip *dbytes.Bytes
-	var _ = _991_ip
-	var _out1443 *dbytes.Bytes
-	var _ = _out1443
-	_out1443 = d.Fs.GetInode(txn, ino, true)
-	_991_ip = _out1443
-	var _992_fl uint32
-	var _ = _992_fl
-	var _out1444 uint32
-	var _ = _out1444
-	_out1444 = inodeformat.Companion_Default___.GetFlags(_991_ip)
-	_992_fl = _out1444
-	var _out1445 uint64
+	var _993_ip *dbytes.Bytes
+	var _ = _993_ip
+	var _out1445 *dbytes.Bytes
 	var _ = _out1445
-	_out1445 = inodeformat.Companion_Default___.GetParent(_991_ip)
-	next = _out1445
-	inodeformat.Companion_Default___.SetFlags(_991_ip, _992_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_991_ip, uint64(0))
-	d.PutInode(txn, ino, _991_ip)
-	var _993_hp *dbytes.Bytes
-	var _ = _993_hp
-	var _out1446 *dbytes.Bytes
+	_out1445 = d.Fs.GetInode(txn, ino, true)
+	_993_ip = _out1445
+	var _994_fl uint32
+	var _ = _994_fl
+	var _out1446 uint32
 	var _ = _out1446
-	_out1446 = d.Fs.GetInode(txn, at, true)
-	_993_hp = _out1446
-	inodeformat.Companion_Default___.SetParent(_993_hp, next)
-	d.PutInode(txn, at, _993_hp)
-	var _994_st uint32 = 0
-	var _ = _994_st
-	var _995_freed bool = false
-	var _ = _995_freed
-	var _out1447 uint32
+	_out1446 = inodeformat.Companion_Default___.GetFlags(_993_ip)
+	_994_fl = _out1446
+	var _out1447 uint64
 	var _ = _out1447
-	var _out1448 bool
+	_out1447 = inodeformat.Companion_Default___.GetParent(_993_ip)
+	next = _out1447
+	inodeformat.Companion_Default___.SetFlags(_993_ip, _994_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_993_ip, uint64(0))
+	d.PutInode(txn, ino, _993_ip)
+	var _995_hp *dbytes.Bytes
+	var _ = _995_hp
+	var _out1448 *dbytes.Bytes
 	var _ = _out1448
-	var _out1449 bool
+	_out1448 = d.Fs.GetInode(txn, at, true)
+	_995_hp = _out1448
+	inodeformat.Companion_Default___.SetParent(_995_hp, next)
+	d.PutInode(txn, at, _995_hp)
+	var _996_st uint32 = 0
+	var _ = _996_st
+	var _997_freed bool = false
+	var _ = _997_freed
+	var _out1449 uint32
 	var _ = _out1449
-	_out1447, _out1448, _out1449 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_994_st = _out1447
-	_995_freed = _out1448
-	later = _out1449
+	var _out1450 bool
+	var _ = _out1450
+	var _out1451 bool
+	var _ = _out1451
+	_out1449, _out1450, _out1451 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	_996_st = _out1449
+	_997_freed = _out1450
+	later = _out1451
 	return later, next
 }
 func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool) {
@@ -469,31 +469,31 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = more
 	var later bool = false
 	var _ = later
-	var _996_hp *dbytes.Bytes
-	var _ = _996_hp
-	var _out1450 *dbytes.Bytes
-	var _ = _out1450
-	_out1450 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_996_hp = _out1450
-	var _997_first uint64
-	var _ = _997_first
-	var _out1451 uint64
-	var _ = _out1451
-	_out1451 = inodeformat.Companion_Default___.GetParent(_996_hp)
-	_997_first = _out1451
-	more, later = _997_first != uint64(0), false
+	var _998_hp *dbytes.Bytes
+	var _ = _998_hp
+	var _out1452 *dbytes.Bytes
+	var _ = _out1452
+	_out1452 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_998_hp = _out1452
+	var _999_first uint64
+	var _ = _999_first
+	var _out1453 uint64
+	var _ = _out1453
+	_out1453 = inodeformat.Companion_Default___.GetParent(_998_hp)
+	_999_first = _out1453
+	more, later = _999_first != uint64(0), false
 	if !more {
 		return more, later
 	}
-	var _998_next uint64 = 0
-	var _ = _998_next
-	var _out1452 bool
-	var _ = _out1452
-	var _out1453 uint64
-	var _ = _out1453
-	_out1452, _out1453 = Companion_Default___.Drop(txn, d, _997_first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1452
-	_998_next = _out1453
+	var _1000_next uint64 = 0
+	var _ = _1000_next
+	var _out1454 bool
+	var _ = _out1454
+	var _out1455 uint64
+	var _ = _out1455
+	_out1454, _out1455 = Companion_Default___.Drop(txn, d, _999_first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1454
+	_1000_next = _out1455
 	return more, later
 }
 

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _935_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _935_ip
-	var _out1360 uint32
-	var _ = _out1360
-	var _out1361 *dbytes.Bytes
-	var _ = _out1361
-	_out1360, _out1361 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1360
-	_935_ip = _out1361
+	var _937_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _937_ip
+	var _out1362 uint32
+	var _ = _out1362
+	var _out1363 *dbytes.Bytes
+	var _ = _out1363
+	_out1362, _out1363 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1362
+	_937_ip = _out1363
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _936_ty uint32
-	var _ = _936_ty
-	var _out1362 uint32
-	var _ = _out1362
-	_out1362 = inodeformat.Companion_Default___.GetTy(_935_ip)
-	_936_ty = _out1362
-	if _936_ty != permissions.Companion_Default___.REG() {
+	var _938_ty uint32
+	var _ = _938_ty
+	var _out1364 uint32
+	var _ = _out1364
+	_out1364 = inodeformat.Companion_Default___.GetTy(_937_ip)
+	_938_ty = _out1364
+	if _938_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _937_r bool
-	var _ = _937_r
-	var _out1363 bool
-	var _ = _out1363
-	_out1363 = permissions.Companion_Default___.MayData(c, _935_ip, permissions.Companion_Default___.MAYR())
-	_937_r = _out1363
-	var _938_x bool
-	var _ = _938_x
-	var _out1364 bool
-	var _ = _out1364
-	_out1364 = permissions.Companion_Default___.May(c, _935_ip, permissions.Companion_Default___.MAYX())
-	_938_x = _out1364
-	if !_937_r && !_938_x {
+	var _939_r bool
+	var _ = _939_r
+	var _out1365 bool
+	var _ = _out1365
+	_out1365 = permissions.Companion_Default___.MayData(c, _937_ip, permissions.Companion_Default___.MAYR())
+	_939_r = _out1365
+	var _940_x bool
+	var _ = _940_x
+	var _out1366 bool
+	var _ = _out1366
+	_out1366 = permissions.Companion_Default___.May(c, _937_ip, permissions.Companion_Default___.MAYX())
+	_940_x = _out1366
+	if !_939_r && !_940_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _939_size uint64
-	var _ = _939_size
-	var _out1365 uint64
-	var _ = _out1365
-	_out1365 = inodeformat.Companion_Default___.GetSize(_935_ip)
-	_939_size = _out1365
-	if _939_size <= off {
+	var _941_size uint64
+	var _ = _941_size
+	var _out1367 uint64
+	var _ = _out1367
+	_out1367 = inodeformat.Companion_Default___.GetSize(_937_ip)
+	_941_size = _out1367
+	if _941_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _940_n uint64
-	var _ = _940_n
-	var _941_top uint64
-	var _ = _941_top
-	_940_n, _941_top = off/uint64(4096), (_939_size+uint64(4095))/uint64(4096)
-	var _942_m uint64 = 0
-	var _ = _942_m
-	var _out1366 uint64
-	var _ = _out1366
-	var _out1367 bool
-	var _ = _out1367
-	_out1366, _out1367 = d.Fs.Pass(txn, ino, _940_n, _941_top, hole, Companion_Default___.STEPS(), false)
-	_942_m = _out1366
-	found = _out1367
-	if _940_n < _942_m {
+	var _942_n uint64
+	var _ = _942_n
+	var _943_top uint64
+	var _ = _943_top
+	_942_n, _943_top = off/uint64(4096), (_941_size+uint64(4095))/uint64(4096)
+	var _944_m uint64 = 0
+	var _ = _944_m
+	var _out1368 uint64
+	var _ = _out1368
+	var _out1369 bool
+	var _ = _out1369
+	_out1368, _out1369 = d.Fs.Pass(txn, ino, _942_n, _943_top, hole, Companion_Default___.STEPS(), false)
+	_944_m = _out1368
+	found = _out1369
+	if _942_n < _944_m {
 		at = func() uint64 {
-			if _942_m == _941_top {
-				return _939_size
+			if _944_m == _943_top {
+				return _941_size
 			}
-			return uint64(4096) * _942_m
+			return uint64(4096) * _944_m
 		}()
 	}
-	if _942_m == _941_top && hole {
+	if _944_m == _943_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _943_np *dbytes.Bytes
-	var _ = _943_np
-	var _out1368 *dbytes.Bytes
-	var _ = _out1368
-	_out1368 = d.Fs.GetInode(txn, ino, true)
-	_943_np = _out1368
-	var _944_ts uint64
-	var _ = _944_ts
-	var _945_tns uint32
-	var _ = _945_tns
-	var _out1369 uint64
-	var _ = _out1369
-	var _out1370 uint32
+	var _945_np *dbytes.Bytes
+	var _ = _945_np
+	var _out1370 *dbytes.Bytes
 	var _ = _out1370
-	_out1369, _out1370 = attributechanges.Companion_Default___.Stamp(_943_np, s, ns)
-	_944_ts = _out1369
-	_945_tns = _out1370
-	inodeformat.Companion_Default___.SetMtime(_943_np, _944_ts, _945_tns)
-	inodeformat.Companion_Default___.SetCtime(_943_np, _944_ts, _945_tns)
+	_out1370 = d.Fs.GetInode(txn, ino, true)
+	_945_np = _out1370
+	var _946_ts uint64
+	var _ = _946_ts
+	var _947_tns uint32
+	var _ = _947_tns
+	var _out1371 uint64
+	var _ = _out1371
+	var _out1372 uint32
+	var _ = _out1372
+	_out1371, _out1372 = attributechanges.Companion_Default___.Stamp(_945_np, s, ns)
+	_946_ts = _out1371
+	_947_tns = _out1372
+	inodeformat.Companion_Default___.SetMtime(_945_np, _946_ts, _947_tns)
+	inodeformat.Companion_Default___.SetCtime(_945_np, _946_ts, _947_tns)
 	if c.Uid != uint32(0) {
-		var _946_mode uint32
-		var _ = _946_mode
-		var _out1371 uint32
-		var _ = _out1371
-		_out1371 = inodeformat.Companion_Default___.GetMode(_943_np)
-		_946_mode = _out1371
-		inodeformat.Companion_Default___.SetMode(_943_np, permissions.Companion_Default___.KillPriv(_946_mode))
+		var _948_mode uint32
+		var _ = _948_mode
+		var _out1373 uint32
+		var _ = _out1373
+		_out1373 = inodeformat.Companion_Default___.GetMode(_945_np)
+		_948_mode = _out1373
+		inodeformat.Companion_Default___.SetMode(_945_np, permissions.Companion_Default___.KillPriv(_948_mode))
 	}
-	d.PutInode(txn, ino, _943_np)
+	d.PutInode(txn, ino, _945_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _947_lim uint64
-	var _ = _947_lim
-	_947_lim = func() uint64 {
+	var _949_lim uint64
+	var _ = _949_lim
+	_949_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _948_found bool = false
-	var _ = _948_found
-	var _out1372 uint64
-	var _ = _out1372
-	var _out1373 bool
-	var _ = _out1373
-	_out1372, _out1373 = d.Fs.Pass(txn, ino, b, _947_lim, false, Companion_Default___.RUN(), true)
-	m = _out1372
-	_948_found = _out1373
-	var _949_to uint64
-	var _ = _949_to
-	_949_to = func() uint64 {
+	var _950_found bool = false
+	var _ = _950_found
+	var _out1374 uint64
+	var _ = _out1374
+	var _out1375 bool
+	var _ = _out1375
+	_out1374, _out1375 = d.Fs.Pass(txn, ino, b, _949_lim, false, Companion_Default___.RUN(), true)
+	m = _out1374
+	_950_found = _out1375
+	var _951_to uint64
+	var _ = _951_to
+	_951_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _950_n uint64
-	var _ = _950_n
-	_950_n = _949_to - uint64(4096)*b
-	var _out1374 bool
-	var _ = _out1374
-	_out1374 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _950_n)
-	ok = _out1374
+	var _952_n uint64
+	var _ = _952_n
+	_952_n = _951_to - uint64(4096)*b
+	var _out1376 bool
+	var _ = _out1376
+	_out1376 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _952_n)
+	ok = _out1376
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _951_end uint64
-	var _ = _951_end
-	_951_end = off + len_
-	var _952_ip *dbytes.Bytes
-	var _ = _952_ip
-	var _out1375 *dbytes.Bytes
-	var _ = _out1375
-	_out1375 = d.Fs.GetInode(txn, ino, true)
-	_952_ip = _out1375
-	var _953_size uint64
-	var _ = _953_size
-	var _out1376 uint64
-	var _ = _out1376
-	_out1376 = inodeformat.Companion_Default___.GetSize(_952_ip)
-	_953_size = _out1376
-	if _953_size < _951_end {
-		var _954_ok bool
-		var _ = _954_ok
-		var _out1377 bool
-		var _ = _out1377
-		_out1377 = d.SetSize(txn, ino, _951_end)
-		_954_ok = _out1377
-		_953_size = _951_end
+	var _953_end uint64
+	var _ = _953_end
+	_953_end = off + len_
+	var _954_ip *dbytes.Bytes
+	var _ = _954_ip
+	var _out1377 *dbytes.Bytes
+	var _ = _out1377
+	_out1377 = d.Fs.GetInode(txn, ino, true)
+	_954_ip = _out1377
+	var _955_size uint64
+	var _ = _955_size
+	var _out1378 uint64
+	var _ = _out1378
+	_out1378 = inodeformat.Companion_Default___.GetSize(_954_ip)
+	_955_size = _out1378
+	if _955_size < _953_end {
+		var _956_ok bool
+		var _ = _956_ok
+		var _out1379 bool
+		var _ = _out1379
+		_out1379 = d.SetSize(txn, ino, _953_end)
+		_956_ok = _out1379
+		_955_size = _953_end
 	} else {
 	}
-	var _955_first uint64
-	var _ = _955_first
-	var _956_top uint64
-	var _ = _956_top
-	_955_first, _956_top = off/uint64(4096), (_951_end+uint64(4095))/uint64(4096)
-	var _957_b uint64
-	var _ = _957_b
-	_957_b = _955_first
-	var _958_z *dbytes.Bytes
-	var _ = _958_z
-	var _out1378 *dbytes.Bytes
-	var _ = _out1378
-	_out1378 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_958_z = _out1378
-	for _957_b < _956_top {
-		var _959_m uint64
-		var _ = _959_m
-		var _960_found bool
-		var _ = _960_found
-		var _out1379 uint64
-		var _ = _out1379
-		var _out1380 bool
-		var _ = _out1380
-		_out1379, _out1380 = d.Fs.Pass(txn, ino, _957_b, _956_top, true, Companion_Default___.STEPS(), true)
-		_959_m = _out1379
-		_960_found = _out1380
-		if _957_b < _959_m {
+	var _957_first uint64
+	var _ = _957_first
+	var _958_top uint64
+	var _ = _958_top
+	_957_first, _958_top = off/uint64(4096), (_953_end+uint64(4095))/uint64(4096)
+	var _959_b uint64
+	var _ = _959_b
+	_959_b = _957_first
+	var _960_z *dbytes.Bytes
+	var _ = _960_z
+	var _out1380 *dbytes.Bytes
+	var _ = _out1380
+	_out1380 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_960_z = _out1380
+	for _959_b < _958_top {
+		var _961_m uint64
+		var _ = _961_m
+		var _962_found bool
+		var _ = _962_found
+		var _out1381 uint64
+		var _ = _out1381
+		var _out1382 bool
+		var _ = _out1382
+		_out1381, _out1382 = d.Fs.Pass(txn, ino, _959_b, _958_top, true, Companion_Default___.STEPS(), true)
+		_961_m = _out1381
+		_962_found = _out1382
+		if _959_b < _961_m {
 		} else {
-			var _961_ok bool = false
-			var _ = _961_ok
-			var _out1381 bool
-			var _ = _out1381
-			var _out1382 uint64
-			var _ = _out1382
-			_out1381, _out1382 = Companion_Default___.FillHoles(txn, d, ino, _957_b, _956_top, _958_z, _953_size)
-			_961_ok = _out1381
-			_959_m = _out1382
-			if !_961_ok {
+			var _963_ok bool = false
+			var _ = _963_ok
+			var _out1383 bool
+			var _ = _out1383
+			var _out1384 uint64
+			var _ = _out1384
+			_out1383, _out1384 = Companion_Default___.FillHoles(txn, d, ino, _959_b, _958_top, _960_z, _955_size)
+			_963_ok = _out1383
+			_961_m = _out1384
+			if !_963_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_957_b = _959_m
+		_959_b = _961_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _962_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _962_ip
-	var _out1383 uint32
-	var _ = _out1383
-	var _out1384 *dbytes.Bytes
-	var _ = _out1384
-	_out1383, _out1384 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1383
-	_962_ip = _out1384
+	var _964_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _964_ip
+	var _out1385 uint32
+	var _ = _out1385
+	var _out1386 *dbytes.Bytes
+	var _ = _out1386
+	_out1385, _out1386 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1385
+	_964_ip = _out1386
 	if st != uint32(0) {
 		return st
 	}
-	var _963_ty uint32
-	var _ = _963_ty
-	var _out1385 uint32
-	var _ = _out1385
-	_out1385 = inodeformat.Companion_Default___.GetTy(_962_ip)
-	_963_ty = _out1385
-	if _963_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _965_ty uint32
+	var _ = _965_ty
+	var _out1387 uint32
+	var _ = _out1387
+	_out1387 = inodeformat.Companion_Default___.GetTy(_964_ip)
+	_965_ty = _out1387
+	if _965_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _964_w bool
-	var _ = _964_w
-	var _out1386 bool
-	var _ = _out1386
-	_out1386 = permissions.Companion_Default___.MayData(c, _962_ip, permissions.Companion_Default___.MAYW())
-	_964_w = _out1386
-	if !_964_w {
+	var _966_w bool
+	var _ = _966_w
+	var _out1388 bool
+	var _ = _out1388
+	_out1388 = permissions.Companion_Default___.MayData(c, _964_ip, permissions.Companion_Default___.MAYW())
+	_966_w = _out1388
+	if !_966_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _965_size uint64
-	var _ = _965_size
-	var _out1387 uint64
-	var _ = _out1387
-	_out1387 = inodeformat.Companion_Default___.GetSize(_962_ip)
-	_965_size = _out1387
-	var _966_shrink uint64
-	var _ = _966_shrink
-	var _out1388 uint64
-	var _ = _out1388
-	_out1388 = inodeformat.Companion_Default___.GetShrink(_962_ip)
-	_966_shrink = _out1388
-	if _966_shrink != uint64(0) && off+len_ > _965_size {
+	var _967_size uint64
+	var _ = _967_size
+	var _out1389 uint64
+	var _ = _out1389
+	_out1389 = inodeformat.Companion_Default___.GetSize(_964_ip)
+	_967_size = _out1389
+	var _968_shrink uint64
+	var _ = _968_shrink
+	var _out1390 uint64
+	var _ = _out1390
+	_out1390 = inodeformat.Companion_Default___.GetShrink(_964_ip)
+	_968_shrink = _out1390
+	if _968_shrink != uint64(0) && off+len_ > _967_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1389 uint32
-	var _ = _out1389
-	_out1389 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1389
+	var _out1391 uint32
+	var _ = _out1391
+	_out1391 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1391
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _967_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _967_ip
-	var _out1390 uint32
-	var _ = _out1390
-	var _out1391 *dbytes.Bytes
-	var _ = _out1391
-	_out1390, _out1391 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1390
-	_967_ip = _out1391
+	var _969_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _969_ip
+	var _out1392 uint32
+	var _ = _out1392
+	var _out1393 *dbytes.Bytes
+	var _ = _out1393
+	_out1392, _out1393 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1392
+	_969_ip = _out1393
 	if st != uint32(0) {
 		return st, at
 	}
-	var _968_ty uint32
-	var _ = _968_ty
-	var _out1392 uint32
-	var _ = _out1392
-	_out1392 = inodeformat.Companion_Default___.GetTy(_967_ip)
-	_968_ty = _out1392
-	if _968_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _970_ty uint32
+	var _ = _970_ty
+	var _out1394 uint32
+	var _ = _out1394
+	_out1394 = inodeformat.Companion_Default___.GetTy(_969_ip)
+	_970_ty = _out1394
+	if _970_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _969_w bool
-	var _ = _969_w
-	var _out1393 bool
-	var _ = _out1393
-	_out1393 = permissions.Companion_Default___.MayData(c, _967_ip, permissions.Companion_Default___.MAYW())
-	_969_w = _out1393
-	if !_969_w {
+	var _971_w bool
+	var _ = _971_w
+	var _out1395 bool
+	var _ = _out1395
+	_out1395 = permissions.Companion_Default___.MayData(c, _969_ip, permissions.Companion_Default___.MAYW())
+	_971_w = _out1395
+	if !_971_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _970_size uint64
-	var _ = _970_size
-	var _out1394 uint64
-	var _ = _out1394
-	_out1394 = inodeformat.Companion_Default___.GetSize(_967_ip)
-	_970_size = _out1394
-	var _971_top uint64
-	var _ = _971_top
-	_971_top = (_970_size + uint64(4095)) / uint64(4096)
-	var _972_n uint64
-	var _ = _972_n
-	_972_n = func() uint64 {
-		if hi < _971_top {
+	var _972_size uint64
+	var _ = _972_size
+	var _out1396 uint64
+	var _ = _out1396
+	_out1396 = inodeformat.Companion_Default___.GetSize(_969_ip)
+	_972_size = _out1396
+	var _973_top uint64
+	var _ = _973_top
+	_973_top = (_972_size + uint64(4095)) / uint64(4096)
+	var _974_n uint64
+	var _ = _974_n
+	_974_n = func() uint64 {
+		if hi < _973_top {
 			return hi
 		}
-		return _971_top
+		return _973_top
 	}()
-	if lo < _972_n {
-		var _out1395 uint64
-		var _ = _out1395
-		_out1395 = d.Punch(txn, ino, lo, _972_n, max)
-		at = _out1395
+	if lo < _974_n {
+		var _out1397 uint64
+		var _ = _out1397
+		_out1397 = d.Punch(txn, ino, lo, _974_n, max)
+		at = _out1397
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

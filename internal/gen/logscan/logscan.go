@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out757 bool
-		var _ = _out757
-		var _out758 *ddisk.BList
-		var _ = _out758
-		_out757, _out758 = d.ReadRun(a, n)
-		io = _out757
-		l = _out758
-	} else {
 		var _out759 bool
 		var _ = _out759
 		var _out760 *ddisk.BList
 		var _ = _out760
-		_out759, _out760 = d.ReadAny(a, n)
+		_out759, _out760 = d.ReadRun(a, n)
 		io = _out759
 		l = _out760
+	} else {
+		var _out761 bool
+		var _ = _out761
+		var _out762 *ddisk.BList
+		var _ = _out762
+		_out761, _out762 = d.ReadAny(a, n)
+		io = _out761
+		l = _out762
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _573_s uint64
-	var _ = _573_s
-	var _out761 uint64
-	var _ = _out761
-	_out761 = ring.Companion_Default___.SlotOf(q, nd)
-	_573_s = _out761
-	var _574_a uint64
-	var _ = _574_a
-	_574_a = at + uint64(2) + uint64(16)*_573_s
-	var _575_k uint64
-	var _ = _575_k
-	_575_k = n
-	if n > uint64(15) {
-		var _out762 uint64
-		var _ = _out762
-		_out762 = ring.Companion_Default___.SlotOf(pos, nr)
-		_573_s = _out762
-		_574_a = at + uint64(1) + uint64(16)*nd + _573_s
-		if _575_k > nr-_573_s {
-			_575_k = nr - _573_s
-		}
-	}
-	var _out763 bool
+	var _575_s uint64
+	var _ = _575_s
+	var _out763 uint64
 	var _ = _out763
-	var _out764 *ddisk.BList
-	var _ = _out764
-	_out763, _out764 = Companion_Default___.ReadLog(d, believe, _574_a, _575_k)
-	io = _out763
-	x = _out764
-	y = x
-	if !io {
-		return io, x, y
+	_out763 = ring.Companion_Default___.SlotOf(q, nd)
+	_575_s = _out763
+	var _576_a uint64
+	var _ = _576_a
+	_576_a = at + uint64(2) + uint64(16)*_575_s
+	var _577_k uint64
+	var _ = _577_k
+	_577_k = n
+	if n > uint64(15) {
+		var _out764 uint64
+		var _ = _out764
+		_out764 = ring.Companion_Default___.SlotOf(pos, nr)
+		_575_s = _out764
+		_576_a = at + uint64(1) + uint64(16)*nd + _575_s
+		if _577_k > nr-_575_s {
+			_577_k = nr - _575_s
+		}
 	}
 	var _out765 bool
 	var _ = _out765
 	var _out766 *ddisk.BList
 	var _ = _out766
-	_out765, _out766 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_575_k)
+	_out765, _out766 = Companion_Default___.ReadLog(d, believe, _576_a, _577_k)
 	io = _out765
-	y = _out766
+	x = _out766
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out767 bool
+	var _ = _out767
+	var _out768 *ddisk.BList
+	var _ = _out768
+	_out767, _out768 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_577_k)
+	io = _out767
+	y = _out768
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _576_hm *dlog.BMap
-	var _ = _576_hm
-	var _out767 *dlog.BMap
-	var _ = _out767
-	_out767 = dlog.NewBMap()
-	_576_hm = _out767
-	var _577_i uint64
-	var _ = _577_i
-	_577_i = uint64(0)
-	for _577_i < m {
-		var _578_a uint64
-		var _ = _578_a
-		var _579_n uint64
-		var _ = _579_n
-		var _out768 uint64
-		var _ = _out768
-		var _out769 uint64
-		var _ = _out769
-		_out768, _out769 = Companion_Default___.DirRun(r, _577_i, m)
-		_578_a = _out768
-		_579_n = _out769
-		var _580_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _580_l
-		var _out770 bool
+	var _578_hm *dlog.BMap
+	var _ = _578_hm
+	var _out769 *dlog.BMap
+	var _ = _out769
+	_out769 = dlog.NewBMap()
+	_578_hm = _out769
+	var _579_i uint64
+	var _ = _579_i
+	_579_i = uint64(0)
+	for _579_i < m {
+		var _580_a uint64
+		var _ = _580_a
+		var _581_n uint64
+		var _ = _581_n
+		var _out770 uint64
 		var _ = _out770
-		var _out771 *ddisk.BList
+		var _out771 uint64
 		var _ = _out771
-		_out770, _out771 = Companion_Default___.ReadLog(d, believe, _578_a, _579_n)
-		io = _out770
-		_580_l = _out771
+		_out770, _out771 = Companion_Default___.DirRun(r, _579_i, m)
+		_580_a = _out770
+		_581_n = _out771
+		var _582_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _582_l
+		var _out772 bool
+		var _ = _out772
+		var _out773 *ddisk.BList
+		var _ = _out773
+		_out772, _out773 = Companion_Default___.ReadLog(d, believe, _580_a, _581_n)
+		io = _out772
+		_582_l = _out773
 		if !io {
 			return io, z
 		}
-		var _581_ok bool
-		var _ = _581_ok
-		var _out772 bool
-		var _ = _out772
-		_out772 = Companion_Default___.PutRun(_576_hm, r, _577_i, _579_n, _580_l)
-		_581_ok = _out772
-		if !_581_ok {
+		var _583_ok bool
+		var _ = _583_ok
+		var _out774 bool
+		var _ = _out774
+		_out774 = Companion_Default___.PutRun(_578_hm, r, _579_i, _581_n, _582_l)
+		_583_ok = _out774
+		if !_583_ok {
 			return io, z
 		}
-		_577_i = _577_i + _579_n
+		_579_i = _579_i + _581_n
 	}
-	var _out773 *ddisk.BList
-	var _ = _out773
-	_out773 = _576_hm.List()
-	z = _out773
+	var _out775 *ddisk.BList
+	var _ = _out775
+	_out775 = _578_hm.List()
+	z = _out775
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out774 uint64
-	var _ = _out774
-	_out774 = r.Dir(i)
-	a = _out774
+	var _out776 uint64
+	var _ = _out776
+	_out776 = r.Dir(i)
+	a = _out776
 	n = uint64(1)
 	for i+n < m {
-		var _582_b uint64
-		var _ = _582_b
-		var _out775 uint64
-		var _ = _out775
-		_out775 = r.Dir(i + n)
-		_582_b = _out775
-		if _582_b != a+n {
+		var _584_b uint64
+		var _ = _584_b
+		var _out777 uint64
+		var _ = _out777
+		_out777 = r.Dir(i + n)
+		_584_b = _out777
+		if _584_b != a+n {
 			goto L7
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L7:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _583_k uint64
-	var _ = _583_k
-	_583_k = uint64(0)
-	for _583_k < n {
-		var _584_a uint64
-		var _ = _584_a
-		var _out776 uint64
-		var _ = _out776
-		_out776 = r.Dir(i + _583_k)
-		_584_a = _out776
-		var _585_o *dbytes.Blk
-		var _ = _585_o
-		var _out777 *dbytes.Blk
-		var _ = _out777
-		_out777 = hm.Get(_584_a)
-		_585_o = _out777
-		if _585_o != (*dbytes.Blk)(nil) {
+	var _585_k uint64
+	var _ = _585_k
+	_585_k = uint64(0)
+	for _585_k < n {
+		var _586_a uint64
+		var _ = _586_a
+		var _out778 uint64
+		var _ = _out778
+		_out778 = r.Dir(i + _585_k)
+		_586_a = _out778
+		var _587_o *dbytes.Blk
+		var _ = _587_o
+		var _out779 *dbytes.Blk
+		var _ = _out779
+		_out779 = hm.Get(_586_a)
+		_587_o = _out779
+		if _587_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _586_b *dbytes.Blk
-		var _ = _586_b
-		var _out778 *dbytes.Blk
-		var _ = _out778
-		_out778 = l.BlkAt(_583_k)
-		_586_b = _out778
-		hm.Put(_584_a, _586_b)
-		_583_k = _583_k + uint64(1)
+		var _588_b *dbytes.Blk
+		var _ = _588_b
+		var _out780 *dbytes.Blk
+		var _ = _out780
+		_out780 = l.BlkAt(_585_k)
+		_588_b = _out780
+		hm.Put(_586_a, _588_b)
+		_585_k = _585_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _587_s uint64
-	var _ = _587_s
-	var _out779 uint64
-	var _ = _out779
-	_out779 = ring.Companion_Default___.SlotOf(q, nd)
-	_587_s = _out779
-	var _588_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _588_l
-	var _out780 bool
-	var _ = _out780
-	var _out781 *ddisk.BList
+	var _589_s uint64
+	var _ = _589_s
+	var _out781 uint64
 	var _ = _out781
-	_out780, _out781 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_587_s, uint64(1))
-	io = _out780
-	_588_l = _out781
+	_out781 = ring.Companion_Default___.SlotOf(q, nd)
+	_589_s = _out781
+	var _590_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _590_l
+	var _out782 bool
+	var _ = _out782
+	var _out783 *ddisk.BList
+	var _ = _out783
+	_out782, _out783 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_589_s, uint64(1))
+	io = _out782
+	_590_l = _out783
 	if !io {
 		return io, gm
 	}
-	var _589_b *dbytes.Blk
-	var _ = _589_b
-	var _out782 *dbytes.Blk
-	var _ = _out782
-	_out782 = _588_l.BlkAt(uint64(0))
-	_589_b = _out782
-	var _590_r *dlog.DescR
-	var _ = _590_r
-	var _out783 *dlog.DescR
-	var _ = _out783
-	_out783 = dlog.Parse(_589_b)
-	_590_r = _out783
-	if _590_r == (*dlog.DescR)(nil) {
+	var _591_b *dbytes.Blk
+	var _ = _591_b
+	var _out784 *dbytes.Blk
+	var _ = _out784
+	_out784 = _590_l.BlkAt(uint64(0))
+	_591_b = _out784
+	var _592_r *dlog.DescR
+	var _ = _592_r
+	var _out785 *dlog.DescR
+	var _ = _out785
+	_out785 = dlog.Parse(_591_b)
+	_592_r = _out785
+	if _592_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _591_q2 uint64
-	var _ = _591_q2
-	var _out784 uint64
-	var _ = _out784
-	_out784 = _590_r.Sq()
-	_591_q2 = _out784
-	var _592_pos uint64
-	var _ = _592_pos
-	var _out785 uint64
-	var _ = _out785
-	_out785 = _590_r.Pos()
-	_592_pos = _out785
-	var _593_n uint64
-	var _ = _593_n
+	var _593_q2 uint64
+	var _ = _593_q2
 	var _out786 uint64
 	var _ = _out786
-	_out786 = _590_r.N()
-	_593_n = _out786
-	var _594_dn uint64
-	var _ = _594_dn
+	_out786 = _592_r.Sq()
+	_593_q2 = _out786
+	var _594_pos uint64
+	var _ = _594_pos
 	var _out787 uint64
 	var _ = _out787
-	_out787 = _590_r.M()
-	_594_dn = _out787
-	if _591_q2 != q || _592_pos >= uint64(2305843009213693952) || _593_n > uint64(500) || _594_dn > uint64(500)-_593_n {
-		return io, gm
-	}
-	var _595_same bool
-	var _ = _595_same
-	var _out788 bool
+	_out787 = _592_r.Pos()
+	_594_pos = _out787
+	var _595_n uint64
+	var _ = _595_n
+	var _out788 uint64
 	var _ = _out788
-	_out788 = seal.Under(_590_r, hb)
-	_595_same = _out788
-	if !_595_same {
-		return io, gm
-	}
-	var _596_inside bool
-	var _ = _596_inside
-	var _out789 bool
+	_out788 = _592_r.N()
+	_595_n = _out788
+	var _596_dn uint64
+	var _ = _596_dn
+	var _out789 uint64
 	var _ = _out789
-	_out789 = Companion_Default___.AddrsIn(_590_r, _593_n, _594_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_596_inside = _out789
-	if !_596_inside {
+	_out789 = _592_r.M()
+	_596_dn = _out789
+	if _593_q2 != q || _594_pos >= uint64(2305843009213693952) || _595_n > uint64(500) || _596_dn > uint64(500)-_595_n {
 		return io, gm
 	}
-	var _597_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _597_x
-	var _598_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _598_y
+	var _597_same bool
+	var _ = _597_same
 	var _out790 bool
 	var _ = _out790
-	var _out791 *ddisk.BList
-	var _ = _out791
-	var _out792 *ddisk.BList
-	var _ = _out792
-	_out790, _out791, _out792 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _592_pos, _593_n)
-	io = _out790
-	_597_x = _out791
-	_598_y = _out792
-	if !io {
+	_out790 = seal.Under(_592_r, hb)
+	_597_same = _out790
+	if !_597_same {
 		return io, gm
 	}
-	var _599_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _599_z
-	var _out793 bool
+	var _598_inside bool
+	var _ = _598_inside
+	var _out791 bool
+	var _ = _out791
+	_out791 = Companion_Default___.AddrsIn(_592_r, _595_n, _596_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_598_inside = _out791
+	if !_598_inside {
+		return io, gm
+	}
+	var _599_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _599_x
+	var _600_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _600_y
+	var _out792 bool
+	var _ = _out792
+	var _out793 *ddisk.BList
 	var _ = _out793
 	var _out794 *ddisk.BList
 	var _ = _out794
-	_out793, _out794 = Companion_Default___.ReadDirect(d, believe, _590_r, _594_dn)
-	io = _out793
-	_599_z = _out794
-	if !io || _599_z == (*ddisk.BList)(nil) {
+	_out792, _out793, _out794 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _594_pos, _595_n)
+	io = _out792
+	_599_x = _out793
+	_600_y = _out794
+	if !io {
 		return io, gm
 	}
-	var _600_ok bool
-	var _ = _600_ok
+	var _601_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _601_z
 	var _out795 bool
 	var _ = _out795
-	_out795 = seal.Check(_590_r, _597_x, _598_y, _599_z, cs)
-	_600_ok = _out795
-	if !_600_ok {
+	var _out796 *ddisk.BList
+	var _ = _out796
+	_out795, _out796 = Companion_Default___.ReadDirect(d, believe, _592_r, _596_dn)
+	io = _out795
+	_601_z = _out796
+	if !io || _601_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _out796 *dlog.BMap
-	var _ = _out796
-	_out796 = Companion_Default___.GroupMap(_590_r, _593_n, _597_x, _598_y)
-	gm = _out796
+	var _602_ok bool
+	var _ = _602_ok
+	var _out797 bool
+	var _ = _out797
+	_out797 = seal.Check(_592_r, _599_x, _600_y, _601_z, cs)
+	_602_ok = _out797
+	if !_602_ok {
+		return io, gm
+	}
+	var _out798 *dlog.BMap
+	var _ = _out798
+	_out798 = Companion_Default___.GroupMap(_592_r, _595_n, _599_x, _600_y)
+	gm = _out798
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _601_i uint64
-	var _ = _601_i
-	_601_i = uint64(0)
-	for _601_i < n {
-		var _602_a uint64
-		var _ = _602_a
-		var _out797 uint64
-		var _ = _out797
-		_out797 = r.Addr(_601_i)
-		_602_a = _out797
-		if _602_a < lo || _602_a >= hi {
+	var _603_i uint64
+	var _ = _603_i
+	_603_i = uint64(0)
+	for _603_i < n {
+		var _604_a uint64
+		var _ = _604_a
+		var _out799 uint64
+		var _ = _out799
+		_out799 = r.Addr(_603_i)
+		_604_a = _out799
+		if _604_a < lo || _604_a >= hi {
 			ok = false
 			return ok
 		}
-		_601_i = _601_i + uint64(1)
+		_603_i = _603_i + uint64(1)
 	}
-	_601_i = uint64(0)
-	for _601_i < m {
-		var _603_a uint64
-		var _ = _603_a
-		var _out798 uint64
-		var _ = _out798
-		_out798 = r.Dir(_601_i)
-		_603_a = _out798
-		if _603_a < lo || _603_a >= hi {
+	_603_i = uint64(0)
+	for _603_i < m {
+		var _605_a uint64
+		var _ = _605_a
+		var _out800 uint64
+		var _ = _out800
+		_out800 = r.Dir(_603_i)
+		_605_a = _out800
+		if _605_a < lo || _605_a >= hi {
 			ok = false
 			return ok
 		}
-		_601_i = _601_i + uint64(1)
+		_603_i = _603_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out799 *dlog.BMap
-	var _ = _out799
-	_out799 = dlog.NewBMap()
-	gm = _out799
-	var _604_k uint64
-	var _ = _604_k
-	var _out800 uint64
-	var _ = _out800
-	_out800 = x.Len()
-	_604_k = _out800
-	var _605_i uint64
-	var _ = _605_i
-	_605_i = uint64(0)
-	for _605_i < n {
-		var _606_a uint64
-		var _ = _606_a
-		var _out801 uint64
-		var _ = _out801
-		_out801 = r.Addr(_605_i)
-		_606_a = _out801
-		var _607_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _607_b
-		if _605_i < _604_k {
-			var _out802 *dbytes.Blk
-			var _ = _out802
-			_out802 = x.BlkAt(_605_i)
-			_607_b = _out802
+	var _out801 *dlog.BMap
+	var _ = _out801
+	_out801 = dlog.NewBMap()
+	gm = _out801
+	var _606_k uint64
+	var _ = _606_k
+	var _out802 uint64
+	var _ = _out802
+	_out802 = x.Len()
+	_606_k = _out802
+	var _607_i uint64
+	var _ = _607_i
+	_607_i = uint64(0)
+	for _607_i < n {
+		var _608_a uint64
+		var _ = _608_a
+		var _out803 uint64
+		var _ = _out803
+		_out803 = r.Addr(_607_i)
+		_608_a = _out803
+		var _609_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _609_b
+		if _607_i < _606_k {
+			var _out804 *dbytes.Blk
+			var _ = _out804
+			_out804 = x.BlkAt(_607_i)
+			_609_b = _out804
 		} else {
-			var _out803 *dbytes.Blk
-			var _ = _out803
-			_out803 = y.BlkAt(_605_i - _604_k)
-			_607_b = _out803
+			var _out805 *dbytes.Blk
+			var _ = _out805
+			_out805 = y.BlkAt(_607_i - _606_k)
+			_609_b = _out805
 		}
-		gm.Put(_606_a, _607_b)
-		_605_i = _605_i + uint64(1)
+		gm.Put(_608_a, _609_b)
+		_607_i = _607_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out804 bool
-	var _ = _out804
-	var _out805 *dlog.BMap
-	var _ = _out805
-	var _out806 uint64
+	var _out806 bool
 	var _ = _out806
-	_out804, _out805, _out806 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out804
-	mm = _out805
-	i = _out806
-	if !io {
-		return io, damaged, mm, i
-	}
-	var _out807 bool
+	var _out807 *dlog.BMap
 	var _ = _out807
-	var _out808 bool
+	var _out808 uint64
 	var _ = _out808
-	_out807, _out808 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out807
-	damaged = _out808
-	if !io || damaged {
+	_out806, _out807, _out808 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out806
+	mm = _out807
+	i = _out808
+	if !io {
 		return io, damaged, mm, i
 	}
 	var _out809 bool
 	var _ = _out809
 	var _out810 bool
 	var _ = _out810
-	_out809, _out810 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	_out809, _out810 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
 	io = _out809
 	damaged = _out810
+	if !io || damaged {
+		return io, damaged, mm, i
+	}
+	var _out811 bool
+	var _ = _out811
+	var _out812 bool
+	var _ = _out812
+	_out811, _out812 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out811
+	damaged = _out812
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,32 +509,32 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out811 *dlog.BMap
-	var _ = _out811
-	_out811 = dlog.NewBMap()
-	mm = _out811
+	var _out813 *dlog.BMap
+	var _ = _out813
+	_out813 = dlog.NewBMap()
+	mm = _out813
 	i = uint64(0)
 	io = true
-	var _608_done bool
-	var _ = _608_done
-	_608_done = false
-	for !_608_done {
-		var _609_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _609_gm
-		var _out812 bool
-		var _ = _out812
-		var _out813 *dlog.BMap
-		var _ = _out813
-		_out812, _out813 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out812
-		_609_gm = _out813
+	var _610_done bool
+	var _ = _610_done
+	_610_done = false
+	for !_610_done {
+		var _611_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _611_gm
+		var _out814 bool
+		var _ = _out814
+		var _out815 *dlog.BMap
+		var _ = _out815
+		_out814, _out815 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out814
+		_611_gm = _out815
 		if !io {
 			return io, mm, i
 		}
-		if _609_gm == (*dlog.BMap)(nil) {
-			_608_done = true
+		if _611_gm == (*dlog.BMap)(nil) {
+			_610_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _609_gm)
+			groups.Companion_Default___.MergeInto(mm, _611_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -545,55 +545,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _610_s uint64
-	var _ = _610_s
-	_610_s = uint64(0)
+	var _612_s uint64
+	var _ = _612_s
+	_612_s = uint64(0)
 	io = true
 	found = false
-	for _610_s < nd {
-		var _611_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _611_l
-		var _out814 bool
-		var _ = _out814
-		var _out815 *ddisk.BList
-		var _ = _out815
-		_out814, _out815 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_610_s, uint64(1))
-		io = _out814
-		_611_l = _out815
+	for _612_s < nd {
+		var _613_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _613_l
+		var _out816 bool
+		var _ = _out816
+		var _out817 *ddisk.BList
+		var _ = _out817
+		_out816, _out817 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_612_s, uint64(1))
+		io = _out816
+		_613_l = _out817
 		if !io {
 			return io, found
 		}
-		var _612_b *dbytes.Blk
-		var _ = _612_b
-		var _out816 *dbytes.Blk
-		var _ = _out816
-		_out816 = _611_l.BlkAt(uint64(0))
-		_612_b = _out816
-		var _613_r *dlog.DescR
-		var _ = _613_r
-		var _out817 *dlog.DescR
-		var _ = _out817
-		_out817 = dlog.Parse(_612_b)
-		_613_r = _out817
-		if _613_r != (*dlog.DescR)(nil) {
-			var _614_q uint64
-			var _ = _614_q
-			var _out818 uint64
-			var _ = _out818
-			_out818 = _613_r.Sq()
-			_614_q = _out818
-			var _615_ok bool
-			var _ = _615_ok
-			var _out819 bool
-			var _ = _out819
-			_out819 = seal.Vouch(_613_r)
-			_615_ok = _out819
-			if _614_q > e && _615_ok {
+		var _614_b *dbytes.Blk
+		var _ = _614_b
+		var _out818 *dbytes.Blk
+		var _ = _out818
+		_out818 = _613_l.BlkAt(uint64(0))
+		_614_b = _out818
+		var _615_r *dlog.DescR
+		var _ = _615_r
+		var _out819 *dlog.DescR
+		var _ = _out819
+		_out819 = dlog.Parse(_614_b)
+		_615_r = _out819
+		if _615_r != (*dlog.DescR)(nil) {
+			var _616_q uint64
+			var _ = _616_q
+			var _out820 uint64
+			var _ = _out820
+			_out820 = _615_r.Sq()
+			_616_q = _out820
+			var _617_ok bool
+			var _ = _617_ok
+			var _out821 bool
+			var _ = _out821
+			_out821 = seal.Vouch(_615_r)
+			_617_ok = _out821
+			if _616_q > e && _617_ok {
 				found = true
 				return io, found
 			}
 		}
-		_610_s = _610_s + uint64(1)
+		_612_s = _612_s + uint64(1)
 	}
 	return io, found
 }
@@ -602,37 +602,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _616_cs *dlog.Codes
-	var _ = _616_cs
-	var _out820 *dlog.Codes
-	var _ = _out820
-	_out820 = dlog.NewCodes()
-	_616_cs = _out820
-	var _617_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _617_gm
-	lied = false
-	var _out821 bool
-	var _ = _out821
-	var _out822 *dlog.BMap
+	var _618_cs *dlog.Codes
+	var _ = _618_cs
+	var _out822 *dlog.Codes
 	var _ = _out822
-	_out821, _out822 = Companion_Default___.ReadAt(d, true, seal, t, _616_cs, hb, h+i, at, nd, nr, sz)
-	io = _out821
-	_617_gm = _out822
-	if !io {
-		return io, lied
-	}
-	lied = _617_gm != (*dlog.BMap)(nil) /* dircomp */
-	if lied || i == uint64(0) {
-		return io, lied
-	}
+	_out822 = dlog.NewCodes()
+	_618_cs = _out822
+	var _619_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _619_gm
+	lied = false
 	var _out823 bool
 	var _ = _out823
 	var _out824 *dlog.BMap
 	var _ = _out824
-	_out823, _out824 = Companion_Default___.ReadAt(d, true, seal, t, _616_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	_out823, _out824 = Companion_Default___.ReadAt(d, true, seal, t, _618_cs, hb, h+i, at, nd, nr, sz)
 	io = _out823
-	_617_gm = _out824
-	lied = io && _617_gm == (*dlog.BMap)(nil)
+	_619_gm = _out824
+	if !io {
+		return io, lied
+	}
+	lied = _619_gm != (*dlog.BMap)(nil) /* dircomp */
+	if lied || i == uint64(0) {
+		return io, lied
+	}
+	var _out825 bool
+	var _ = _out825
+	var _out826 *dlog.BMap
+	var _ = _out826
+	_out825, _out826 = Companion_Default___.ReadAt(d, true, seal, t, _618_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out825
+	_619_gm = _out826
+	lied = io && _619_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

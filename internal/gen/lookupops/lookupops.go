@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _816_dots uint32 = 0
-	var _ = _816_dots
-	var _out1110 uint32
-	var _ = _out1110
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
+	var _818_dots uint32 = 0
+	var _ = _818_dots
 	var _out1112 uint32
 	var _ = _out1112
-	_out1110, _out1111, _out1112 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1110
-	dir = _out1111
-	_816_dots = _out1112
+	var _out1113 *dbytes.Bytes
+	var _ = _out1113
+	var _out1114 uint32
+	var _ = _out1114
+	_out1112, _out1113, _out1114 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1112
+	dir = _out1113
+	_818_dots = _out1114
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _817_ok bool
-	var _ = _817_ok
-	var _out1113 bool
-	var _ = _out1113
-	_out1113 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_817_ok = _out1113
-	if !_817_ok {
+	var _819_ok bool
+	var _ = _819_ok
+	var _out1115 bool
+	var _ = _out1115
+	_out1115 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_819_ok = _out1115
+	if !_819_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _818_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _818_ip
-	if _816_dots == uint32(1) {
+	var _820_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _820_ip
+	if _818_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _816_dots == uint32(2) {
-		var _out1114 uint64
-		var _ = _out1114
-		_out1114 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1114
+	if _818_dots == uint32(2) {
+		var _out1116 uint64
+		var _ = _out1116
+		_out1116 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1116
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1115 *dbytes.Bytes
-		var _ = _out1115
-		_out1115 = d.Fs.GetInode(txn, ino, false)
-		_818_ip = _out1115
-		node = _818_ip
+		var _out1117 *dbytes.Bytes
+		var _ = _out1117
+		_out1117 = d.Fs.GetInode(txn, ino, false)
+		_820_ip = _out1117
+		node = _820_ip
 		return st, ino, node, dir
 	}
-	var _819_found bool = false
-	var _ = _819_found
-	var _out1116 bool
-	var _ = _out1116
-	var _out1117 uint64
-	var _ = _out1117
-	_out1116, _out1117 = d.Lookup(txn, dino, name, false)
-	_819_found = _out1116
-	ino = _out1117
-	if !_819_found {
+	var _821_found bool = false
+	var _ = _821_found
+	var _out1118 bool
+	var _ = _out1118
+	var _out1119 uint64
+	var _ = _out1119
+	_out1118, _out1119 = d.Lookup(txn, dino, name, false)
+	_821_found = _out1118
+	ino = _out1119
+	if !_821_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1118 uint32
-	var _ = _out1118
-	var _out1119 *dbytes.Bytes
-	var _ = _out1119
-	_out1118, _out1119 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1118
-	_818_ip = _out1119
+	var _out1120 uint32
+	var _ = _out1120
+	var _out1121 *dbytes.Bytes
+	var _ = _out1121
+	_out1120, _out1121 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1120
+	_820_ip = _out1121
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _818_ip
+	node = _820_ip
 	return st, ino, node, dir
 }
 

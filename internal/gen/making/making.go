@@ -77,46 +77,46 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
 	}
-	var _676_l uint64
-	var _ = _676_l
-	var _677_home uint64
-	var _ = _677_home
-	_676_l, _677_home = log, size-uint64(1)-log
-	if _677_home%uint64(256) == uint64(2) || _677_home%uint64(256) == uint64(3) {
-		_676_l = log + _677_home%uint64(256) - uint64(1)
-		_677_home = size - uint64(1) - _676_l
+	var _678_l uint64
+	var _ = _678_l
+	var _679_home uint64
+	var _ = _679_home
+	_678_l, _679_home = log, size-uint64(1)-log
+	if _679_home%uint64(256) == uint64(2) || _679_home%uint64(256) == uint64(3) {
+		_678_l = log + _679_home%uint64(256) - uint64(1)
+		_679_home = size - uint64(1) - _678_l
 	}
-	var _678_pages uint64
-	var _ = _678_pages
-	_678_pages = (_677_home + uint64(254)) / uint64(256)
-	var _679_ok bool
-	var _ = _679_ok
-	var _680_g volumegeometry.Geo
-	var _ = _680_g
-	var _out934 bool
-	var _ = _out934
-	var _out935 volumegeometry.Geo
-	var _ = _out935
-	_out934, _out935 = volumegeometry.Companion_Default___.Layout(size, _676_l+uint64(2)*_678_pages, ninode, slots)
-	_679_ok = _out934
-	_680_g = _out935
-	if !_679_ok {
+	var _680_pages uint64
+	var _ = _680_pages
+	_680_pages = (_679_home + uint64(254)) / uint64(256)
+	var _681_ok bool
+	var _ = _681_ok
+	var _682_g volumegeometry.Geo
+	var _ = _682_g
+	var _out936 bool
+	var _ = _out936
+	var _out937 volumegeometry.Geo
+	var _ = _out937
+	_out936, _out937 = volumegeometry.Companion_Default___.Layout(size, _678_l+uint64(2)*_680_pages, ninode, slots)
+	_681_ok = _out936
+	_682_g = _out937
+	if !_681_ok {
 		return why, s
 	}
-	var _681_small uint64
-	var _ = _681_small
-	_681_small = func() uint64 {
-		if _676_l/uint64(2) < _676_l-uint64(1002) {
-			return _676_l / uint64(2)
+	var _683_small uint64
+	var _ = _683_small
+	_683_small = func() uint64 {
+		if _678_l/uint64(2) < _678_l-uint64(1002) {
+			return _678_l / uint64(2)
 		}
-		return _676_l - uint64(1002)
+		return _678_l - uint64(1002)
 	}()
-	var _682_units uint64
-	var _ = _682_units
-	_682_units = _681_small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, _682_units, _676_l - uint64(2) - uint64(16)*_682_units, _680_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _678_pages}}
+	var _684_units uint64
+	var _ = _684_units
+	_684_units = _683_small / uint64(16)
+	s = superblockformat.Super{superblockformat.Super_Super{size, _684_units, _678_l - uint64(2) - uint64(16)*_684_units, _682_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _680_pages}}
 	why = func() uint32 {
-		if _678_pages < uint64(2147483647) && _676_l < uint64(4294967296) {
+		if _680_pages < uint64(2147483647) && _678_l < uint64(4294967296) {
 			return uint32(0)
 		}
 		return Companion_Default___.TOOLARGE()
@@ -126,36 +126,36 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, zeroed bool) bool {
 	var io bool = false
 	var _ = io
-	var _out936 bool
-	var _ = _out936
-	_out936 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out936
-	if !io {
-		return io
-	}
-	var _683_log uint64
-	var _ = _683_log
-	_683_log = regions.Companion_Default___.Log(s)
-	if !zeroed {
-		var _out937 bool
-		var _ = _out937
-		_out937 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
-		io = _out937
-		if !io {
-			return io
-		}
-	}
 	var _out938 bool
 	var _ = _out938
-	_out938 = d.Barrier()
+	_out938 = superblockcopies.Companion_Default___.Blank(d)
 	io = _out938
 	if !io {
 		return io
 	}
-	var _out939 bool
-	var _ = _out939
-	_out939 = recoverm.Companion_Default___.Format(d, seal, _683_log, s.Dtor_lognd(), s.Dtor_lognr())
-	io = _out939
+	var _685_log uint64
+	var _ = _685_log
+	_685_log = regions.Companion_Default___.Log(s)
+	if !zeroed {
+		var _out939 bool
+		var _ = _out939
+		_out939 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
+		io = _out939
+		if !io {
+			return io
+		}
+	}
+	var _out940 bool
+	var _ = _out940
+	_out940 = d.Barrier()
+	io = _out940
+	if !io {
+		return io
+	}
+	var _out941 bool
+	var _ = _out941
+	_out941 = recoverm.Companion_Default___.Format(d, seal, _685_log, s.Dtor_lognd(), s.Dtor_lognr())
+	io = _out941
 	return io
 }
 

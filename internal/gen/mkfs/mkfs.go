@@ -62,15 +62,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Format(txn *dtxn.Txn, geo volumegeometry.Geo, jrnl *dtxn.Jrnl, mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *directories.DirFs {
 	var d *directories.DirFs = (*directories.DirFs)(nil)
 	var _ = d
-	var _557_f *bytefiles.ByteFs
-	var _ = _557_f
-	var _out727 *bytefiles.ByteFs
-	var _ = _out727
-	_out727 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
-	_557_f = _out727
+	var _559_f *bytefiles.ByteFs
+	var _ = _559_f
+	var _out729 *bytefiles.ByteFs
+	var _ = _out729
+	_out729 = firstinodes.Companion_Default___.Format(txn, geo, jrnl, mode, uid, gid, s, ns)
+	_559_f = _out729
 	var _nw5 = directories.New_DirFs_()
 	var _ = _nw5
-	_nw5.Recover(_557_f)
+	_nw5.Recover(_559_f)
 	d = _nw5
 	return d
 }

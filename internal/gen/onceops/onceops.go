@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1103_gen uint64
-	var _ = _1103_gen
-	var _out1565 uint64
-	var _ = _out1565
-	_out1565 = inodeformat.Companion_Default___.GetGen(node)
-	_1103_gen = _out1565
-	var _1104_cs uint64
-	var _ = _1104_cs
-	var _1105_cns uint32
-	var _ = _1105_cns
-	var _out1566 uint64
-	var _ = _out1566
-	var _out1567 uint32
+	var _1105_gen uint64
+	var _ = _1105_gen
+	var _out1567 uint64
 	var _ = _out1567
-	_out1566, _out1567 = inodeformat.Companion_Default___.GetCtime(node)
-	_1104_cs = _out1566
-	_1105_cns = _out1567
-	records.Companion_Default___.Keep(txn, i, r, ino, _1103_gen, _1104_cs, _1105_cns)
+	_out1567 = inodeformat.Companion_Default___.GetGen(node)
+	_1105_gen = _out1567
+	var _1106_cs uint64
+	var _ = _1106_cs
+	var _1107_cns uint32
+	var _ = _1107_cns
+	var _out1568 uint64
+	var _ = _out1568
+	var _out1569 uint32
+	var _ = _out1569
+	_out1568, _out1569 = inodeformat.Companion_Default___.GetCtime(node)
+	_1106_cs = _out1568
+	_1107_cns = _out1569
+	records.Companion_Default___.Keep(txn, i, r, ino, _1105_gen, _1106_cs, _1107_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1568 bool
-		var _ = _out1568
-		var _out1569 uint64
-		var _ = _out1569
-		var _out1570 *dbytes.Bytes
+		var _out1570 bool
 		var _ = _out1570
-		var _out1571 *dbytes.Bytes
+		var _out1571 uint64
 		var _ = _out1571
-		_out1568, _out1569, _out1570, _out1571 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1568
-		ino = _out1569
-		node = _out1570
-		after = _out1571
+		var _out1572 *dbytes.Bytes
+		var _ = _out1572
+		var _out1573 *dbytes.Bytes
+		var _ = _out1573
+		_out1570, _out1571, _out1572, _out1573 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1570
+		ino = _out1571
+		node = _out1572
+		after = _out1573
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1572 uint32
-	var _ = _out1572
-	var _out1573 uint64
-	var _ = _out1573
-	var _out1574 *dbytes.Bytes
+	var _out1574 uint32
 	var _ = _out1574
-	var _out1575 *dbytes.Bytes
+	var _out1575 uint64
 	var _ = _out1575
 	var _out1576 *dbytes.Bytes
 	var _ = _out1576
-	var _out1577 bool
+	var _out1577 *dbytes.Bytes
 	var _ = _out1577
-	_out1572, _out1573, _out1574, _out1575, _out1576, _out1577 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1572
-	ino = _out1573
-	node = _out1574
-	before = _out1575
-	after = _out1576
-	later = _out1577
+	var _out1578 *dbytes.Bytes
+	var _ = _out1578
+	var _out1579 bool
+	var _ = _out1579
+	_out1574, _out1575, _out1576, _out1577, _out1578, _out1579 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1574
+	ino = _out1575
+	node = _out1576
+	before = _out1577
+	after = _out1578
+	later = _out1579
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1578 bool
-		var _ = _out1578
-		var _out1579 uint64
-		var _ = _out1579
-		var _out1580 *dbytes.Bytes
+		var _out1580 bool
 		var _ = _out1580
-		var _out1581 *dbytes.Bytes
+		var _out1581 uint64
 		var _ = _out1581
-		_out1578, _out1579, _out1580, _out1581 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1578
-		ino = _out1579
-		node = _out1580
-		after = _out1581
+		var _out1582 *dbytes.Bytes
+		var _ = _out1582
+		var _out1583 *dbytes.Bytes
+		var _ = _out1583
+		_out1580, _out1581, _out1582, _out1583 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1580
+		ino = _out1581
+		node = _out1582
+		after = _out1583
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1582 uint32
-	var _ = _out1582
-	var _out1583 uint64
-	var _ = _out1583
-	var _out1584 *dbytes.Bytes
+	var _out1584 uint32
 	var _ = _out1584
-	var _out1585 *dbytes.Bytes
+	var _out1585 uint64
 	var _ = _out1585
 	var _out1586 *dbytes.Bytes
 	var _ = _out1586
-	_out1582, _out1583, _out1584, _out1585, _out1586 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1582
-	ino = _out1583
-	node = _out1584
-	before = _out1585
-	after = _out1586
+	var _out1587 *dbytes.Bytes
+	var _ = _out1587
+	var _out1588 *dbytes.Bytes
+	var _ = _out1588
+	_out1584, _out1585, _out1586, _out1587, _out1588 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1584
+	ino = _out1585
+	node = _out1586
+	before = _out1587
+	after = _out1588
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1587 bool
-		var _ = _out1587
-		var _out1588 uint64
-		var _ = _out1588
-		var _out1589 *dbytes.Bytes
+		var _out1589 bool
 		var _ = _out1589
-		var _out1590 *dbytes.Bytes
+		var _out1590 uint64
 		var _ = _out1590
-		_out1587, _out1588, _out1589, _out1590 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1587
-		ino = _out1588
-		node = _out1589
-		after = _out1590
+		var _out1591 *dbytes.Bytes
+		var _ = _out1591
+		var _out1592 *dbytes.Bytes
+		var _ = _out1592
+		_out1589, _out1590, _out1591, _out1592 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1589
+		ino = _out1590
+		node = _out1591
+		after = _out1592
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1591 uint32
-	var _ = _out1591
-	var _out1592 uint64
-	var _ = _out1592
-	var _out1593 *dbytes.Bytes
+	var _out1593 uint32
 	var _ = _out1593
-	var _out1594 *dbytes.Bytes
+	var _out1594 uint64
 	var _ = _out1594
 	var _out1595 *dbytes.Bytes
 	var _ = _out1595
-	_out1591, _out1592, _out1593, _out1594, _out1595 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1591
-	ino = _out1592
-	node = _out1593
-	before = _out1594
-	after = _out1595
+	var _out1596 *dbytes.Bytes
+	var _ = _out1596
+	var _out1597 *dbytes.Bytes
+	var _ = _out1597
+	_out1593, _out1594, _out1595, _out1596, _out1597 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1593
+	ino = _out1594
+	node = _out1595
+	before = _out1596
+	after = _out1597
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1596 bool
-		var _ = _out1596
-		var _out1597 uint64
-		var _ = _out1597
-		var _out1598 *dbytes.Bytes
+		var _out1598 bool
 		var _ = _out1598
-		var _out1599 *dbytes.Bytes
+		var _out1599 uint64
 		var _ = _out1599
-		_out1596, _out1597, _out1598, _out1599 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1596
-		ino = _out1597
-		node = _out1598
-		after = _out1599
+		var _out1600 *dbytes.Bytes
+		var _ = _out1600
+		var _out1601 *dbytes.Bytes
+		var _ = _out1601
+		_out1598, _out1599, _out1600, _out1601 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1598
+		ino = _out1599
+		node = _out1600
+		after = _out1601
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1600 uint32
-	var _ = _out1600
-	var _out1601 uint64
-	var _ = _out1601
-	var _out1602 *dbytes.Bytes
+	var _out1602 uint32
 	var _ = _out1602
-	var _out1603 *dbytes.Bytes
+	var _out1603 uint64
 	var _ = _out1603
 	var _out1604 *dbytes.Bytes
 	var _ = _out1604
-	_out1600, _out1601, _out1602, _out1603, _out1604 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1600
-	ino = _out1601
-	node = _out1602
-	before = _out1603
-	after = _out1604
+	var _out1605 *dbytes.Bytes
+	var _ = _out1605
+	var _out1606 *dbytes.Bytes
+	var _ = _out1606
+	_out1602, _out1603, _out1604, _out1605, _out1606 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1602
+	ino = _out1603
+	node = _out1604
+	before = _out1605
+	after = _out1606
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1605 bool
-		var _ = _out1605
-		var _out1606 *dbytes.Bytes
-		var _ = _out1606
-		var _out1607 *dbytes.Bytes
+		var _out1607 bool
 		var _ = _out1607
-		_out1605, _out1606, _out1607 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1605
-		node = _out1606
-		after = _out1607
+		var _out1608 *dbytes.Bytes
+		var _ = _out1608
+		var _out1609 *dbytes.Bytes
+		var _ = _out1609
+		_out1607, _out1608, _out1609 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1607
+		node = _out1608
+		after = _out1609
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1608 uint32
-	var _ = _out1608
-	var _out1609 *dbytes.Bytes
-	var _ = _out1609
-	var _out1610 *dbytes.Bytes
+	var _out1610 uint32
 	var _ = _out1610
 	var _out1611 *dbytes.Bytes
 	var _ = _out1611
-	_out1608, _out1609, _out1610, _out1611 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1608
-	node = _out1609
-	before = _out1610
-	after = _out1611
+	var _out1612 *dbytes.Bytes
+	var _ = _out1612
+	var _out1613 *dbytes.Bytes
+	var _ = _out1613
+	_out1610, _out1611, _out1612, _out1613 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1610
+	node = _out1611
+	before = _out1612
+	after = _out1613
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1106_cs uint64
-	var _ = _1106_cs
-	var _1107_cns uint32
-	var _ = _1107_cns
-	var _out1612 uint64
-	var _ = _out1612
-	var _out1613 uint32
-	var _ = _out1613
-	_out1612, _out1613 = inodeformat.Companion_Default___.GetCtime(node)
-	_1106_cs = _out1612
-	_1107_cns = _out1613
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1106_cs, _1107_cns)
+	var _1108_cs uint64
+	var _ = _1108_cs
+	var _1109_cns uint32
+	var _ = _1109_cns
+	var _out1614 uint64
+	var _ = _out1614
+	var _out1615 uint32
+	var _ = _out1615
+	_out1614, _out1615 = inodeformat.Companion_Default___.GetCtime(node)
+	_1108_cs = _out1614
+	_1109_cns = _out1615
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1108_cs, _1109_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1614 bool
-		var _ = _out1614
-		var _out1615 *dbytes.Bytes
-		var _ = _out1615
-		_out1614, _out1615 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1614
-		after = _out1615
+		var _out1616 bool
+		var _ = _out1616
+		var _out1617 *dbytes.Bytes
+		var _ = _out1617
+		_out1616, _out1617 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1616
+		after = _out1617
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1616 uint32
-	var _ = _out1616
-	var _out1617 *dbytes.Bytes
-	var _ = _out1617
-	var _out1618 *dbytes.Bytes
+	var _out1618 uint32
 	var _ = _out1618
-	var _out1619 bool
+	var _out1619 *dbytes.Bytes
 	var _ = _out1619
-	_out1616, _out1617, _out1618, _out1619 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1616
-	before = _out1617
-	after = _out1618
-	later = _out1619
+	var _out1620 *dbytes.Bytes
+	var _ = _out1620
+	var _out1621 bool
+	var _ = _out1621
+	_out1618, _out1619, _out1620, _out1621 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1618
+	before = _out1619
+	after = _out1620
+	later = _out1621
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,76 +423,76 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1620 bool
-		var _ = _out1620
-		var _out1621 *dbytes.Bytes
-		var _ = _out1621
-		var _out1622 *dbytes.Bytes
+		var _out1622 bool
 		var _ = _out1622
-		_out1620, _out1621, _out1622 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1620
-		fafter = _out1621
-		tafter = _out1622
+		var _out1623 *dbytes.Bytes
+		var _ = _out1623
+		var _out1624 *dbytes.Bytes
+		var _ = _out1624
+		_out1622, _out1623, _out1624 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1622
+		fafter = _out1623
+		tafter = _out1624
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1623 uint32
-	var _ = _out1623
-	var _out1624 *dbytes.Bytes
-	var _ = _out1624
-	var _out1625 *dbytes.Bytes
+	var _out1625 uint32
 	var _ = _out1625
 	var _out1626 *dbytes.Bytes
 	var _ = _out1626
 	var _out1627 *dbytes.Bytes
 	var _ = _out1627
-	var _out1628 bool
+	var _out1628 *dbytes.Bytes
 	var _ = _out1628
-	_out1623, _out1624, _out1625, _out1626, _out1627, _out1628 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1623
-	fbefore = _out1624
-	fafter = _out1625
-	tbefore = _out1626
-	tafter = _out1627
-	later = _out1628
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1108_ok bool
-	var _ = _1108_ok
-	var _1109_found bool
-	var _ = _1109_found
-	var _1110_ino uint64
-	var _ = _1110_ino
-	var _1111_gen uint64
-	var _ = _1111_gen
-	var _1112_node *dbytes.Bytes
-	var _ = _1112_node
-	var _1113_dir *dbytes.Bytes
-	var _ = _1113_dir
-	var _out1629 bool
+	var _out1629 *dbytes.Bytes
 	var _ = _out1629
 	var _out1630 bool
 	var _ = _out1630
-	var _out1631 uint64
+	_out1625, _out1626, _out1627, _out1628, _out1629, _out1630 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1625
+	fbefore = _out1626
+	fafter = _out1627
+	tbefore = _out1628
+	tafter = _out1629
+	later = _out1630
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return st, again, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1110_ok bool
+	var _ = _1110_ok
+	var _1111_found bool
+	var _ = _1111_found
+	var _1112_ino uint64
+	var _ = _1112_ino
+	var _1113_gen uint64
+	var _ = _1113_gen
+	var _1114_node *dbytes.Bytes
+	var _ = _1114_node
+	var _1115_dir *dbytes.Bytes
+	var _ = _1115_dir
+	var _out1631 bool
 	var _ = _out1631
-	var _out1632 uint64
+	var _out1632 bool
 	var _ = _out1632
-	var _out1633 *dbytes.Bytes
+	var _out1633 uint64
 	var _ = _out1633
-	var _out1634 *dbytes.Bytes
+	var _out1634 uint64
 	var _ = _out1634
-	_out1629, _out1630, _out1631, _out1632, _out1633, _out1634 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1108_ok = _out1629
-	_1109_found = _out1630
-	_1110_ino = _out1631
-	_1111_gen = _out1632
-	_1112_node = _out1633
-	_1113_dir = _out1634
-	if _1108_ok && _1109_found {
-		records.Companion_Default___.Keep(txn, i, r, _1110_ino, _1111_gen, uint64(0), uint32(0))
+	var _out1635 *dbytes.Bytes
+	var _ = _out1635
+	var _out1636 *dbytes.Bytes
+	var _ = _out1636
+	_out1631, _out1632, _out1633, _out1634, _out1635, _out1636 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1110_ok = _out1631
+	_1111_found = _out1632
+	_1112_ino = _out1633
+	_1113_gen = _out1634
+	_1114_node = _out1635
+	_1115_dir = _out1636
+	if _1110_ok && _1111_found {
+		records.Companion_Default___.Keep(txn, i, r, _1112_ino, _1113_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1635 bool
-		var _ = _out1635
-		var _out1636 *dbytes.Bytes
-		var _ = _out1636
-		_out1635, _out1636 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1635
-		after = _out1636
+		var _out1637 bool
+		var _ = _out1637
+		var _out1638 *dbytes.Bytes
+		var _ = _out1638
+		_out1637, _out1638 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1637
+		after = _out1638
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1637 uint32
-	var _ = _out1637
-	var _out1638 *dbytes.Bytes
-	var _ = _out1638
-	var _out1639 *dbytes.Bytes
+	var _out1639 uint32
 	var _ = _out1639
-	var _out1640 bool
+	var _out1640 *dbytes.Bytes
 	var _ = _out1640
-	_out1637, _out1638, _out1639, _out1640 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1637
-	before = _out1638
-	after = _out1639
-	later = _out1640
+	var _out1641 *dbytes.Bytes
+	var _ = _out1641
+	var _out1642 bool
+	var _ = _out1642
+	_out1639, _out1640, _out1641, _out1642 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1639
+	before = _out1640
+	after = _out1641
+	later = _out1642
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1114_cs uint64
-	var _ = _1114_cs
-	var _1115_cns uint32
-	var _ = _1115_cns
-	var _out1641 uint64
-	var _ = _out1641
-	var _out1642 uint32
-	var _ = _out1642
-	_out1641, _out1642 = inodeformat.Companion_Default___.GetCtime(after)
-	_1114_cs = _out1641
-	_1115_cns = _out1642
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1114_cs, _1115_cns)
+	var _1116_cs uint64
+	var _ = _1116_cs
+	var _1117_cns uint32
+	var _ = _1117_cns
+	var _out1643 uint64
+	var _ = _out1643
+	var _out1644 uint32
+	var _ = _out1644
+	_out1643, _out1644 = inodeformat.Companion_Default___.GetCtime(after)
+	_1116_cs = _out1643
+	_1117_cns = _out1644
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1116_cs, _1117_cns)
 	return st, again, before, after, later
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _684_n uint64
-	var _ = _684_n
-	_684_n = c.Gids.Len()
-	var _685_i uint64
-	var _ = _685_i
-	_685_i = uint64(0)
-	for _684_n-_685_i >= uint64(4) {
-		var _686_x uint32
-		var _ = _686_x
-		_686_x = c.Gids.U32(_685_i)
-		if _686_x == g {
+	var _686_n uint64
+	var _ = _686_n
+	_686_n = c.Gids.Len()
+	var _687_i uint64
+	var _ = _687_i
+	_687_i = uint64(0)
+	for _686_n-_687_i >= uint64(4) {
+		var _688_x uint32
+		var _ = _688_x
+		_688_x = c.Gids.U32(_687_i)
+		if _688_x == g {
 			r = true
 			return r
 		}
-		_685_i = _685_i + uint64(4)
+		_687_i = _687_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _687_mode uint32
-	var _ = _687_mode
-	var _out940 uint32
-	var _ = _out940
-	_out940 = inodeformat.Companion_Default___.GetMode(ip)
-	_687_mode = _out940
-	var _688_u uint32
-	var _ = _688_u
-	var _out941 uint32
-	var _ = _out941
-	_out941 = inodeformat.Companion_Default___.GetUid(ip)
-	_688_u = _out941
-	if c.Uid == _688_u {
-		p = _687_mode / uint32(64) % uint32(8)
-		return p
-	}
-	var _689_g uint32
-	var _ = _689_g
+	var _689_mode uint32
+	var _ = _689_mode
 	var _out942 uint32
 	var _ = _out942
-	_out942 = inodeformat.Companion_Default___.GetGid(ip)
-	_689_g = _out942
-	var _690_m bool
-	var _ = _690_m
-	var _out943 bool
+	_out942 = inodeformat.Companion_Default___.GetMode(ip)
+	_689_mode = _out942
+	var _690_u uint32
+	var _ = _690_u
+	var _out943 uint32
 	var _ = _out943
-	_out943 = Companion_Default___.InGroup(c, _689_g)
-	_690_m = _out943
-	if _690_m {
-		p = _687_mode / uint32(8) % uint32(8)
+	_out943 = inodeformat.Companion_Default___.GetUid(ip)
+	_690_u = _out943
+	if c.Uid == _690_u {
+		p = _689_mode / uint32(64) % uint32(8)
+		return p
+	}
+	var _691_g uint32
+	var _ = _691_g
+	var _out944 uint32
+	var _ = _out944
+	_out944 = inodeformat.Companion_Default___.GetGid(ip)
+	_691_g = _out944
+	var _692_m bool
+	var _ = _692_m
+	var _out945 bool
+	var _ = _out945
+	_out945 = Companion_Default___.InGroup(c, _691_g)
+	_692_m = _out945
+	if _692_m {
+		p = _689_mode / uint32(8) % uint32(8)
 	} else {
-		p = _687_mode % uint32(8)
+		p = _689_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _691_ty uint32
-		var _ = _691_ty
-		var _out944 uint32
-		var _ = _out944
-		_out944 = inodeformat.Companion_Default___.GetTy(ip)
-		_691_ty = _out944
-		var _692_mode uint32
-		var _ = _692_mode
-		var _out945 uint32
-		var _ = _out945
-		_out945 = inodeformat.Companion_Default___.GetMode(ip)
-		_692_mode = _out945
-		if _691_ty == Companion_Default___.DIR() || _692_mode%uint32(2) == uint32(1) || _692_mode/uint32(8)%uint32(2) == uint32(1) || _692_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _693_ty uint32
+		var _ = _693_ty
+		var _out946 uint32
+		var _ = _out946
+		_out946 = inodeformat.Companion_Default___.GetTy(ip)
+		_693_ty = _out946
+		var _694_mode uint32
+		var _ = _694_mode
+		var _out947 uint32
+		var _ = _out947
+		_out947 = inodeformat.Companion_Default___.GetMode(ip)
+		_694_mode = _out947
+		if _693_ty == Companion_Default___.DIR() || _694_mode%uint32(2) == uint32(1) || _694_mode/uint32(8)%uint32(2) == uint32(1) || _694_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out946 uint32
-	var _ = _out946
-	_out946 = Companion_Default___.ClassBits(c, ip)
-	p = _out946
+	var _out948 uint32
+	var _ = _out948
+	_out948 = Companion_Default___.ClassBits(c, ip)
+	p = _out948
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _693_p uint32
-	var _ = _693_p
-	var _out947 uint32
-	var _ = _out947
-	_out947 = Companion_Default___.Granted(c, ip)
-	_693_p = _out947
-	ok = (want%uint32(2) == uint32(0) || _693_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _693_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _693_p/uint32(4) == uint32(1))
+	var _695_p uint32
+	var _ = _695_p
+	var _out949 uint32
+	var _ = _out949
+	_out949 = Companion_Default___.Granted(c, ip)
+	_695_p = _out949
+	ok = (want%uint32(2) == uint32(0) || _695_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _695_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _695_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _694_u uint32
-	var _ = _694_u
-	var _out948 uint32
-	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.GetUid(ip)
-	_694_u = _out948
-	if c.Uid == _694_u {
+	var _696_u uint32
+	var _ = _696_u
+	var _out950 uint32
+	var _ = _out950
+	_out950 = inodeformat.Companion_Default___.GetUid(ip)
+	_696_u = _out950
+	if c.Uid == _696_u {
 		ok = true
 		return ok
 	}
-	var _out949 bool
-	var _ = _out949
-	_out949 = Companion_Default___.May(c, ip, want)
-	ok = _out949
+	var _out951 bool
+	var _ = _out951
+	_out951 = Companion_Default___.May(c, ip, want)
+	ok = _out951
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _695_u uint32
-	var _ = _695_u
-	var _out950 uint32
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.GetUid(ip)
-	_695_u = _out950
-	ok = c.Uid == uint32(0) || c.Uid == _695_u
+	var _697_u uint32
+	var _ = _697_u
+	var _out952 uint32
+	var _ = _out952
+	_out952 = inodeformat.Companion_Default___.GetUid(ip)
+	_697_u = _out952
+	ok = c.Uid == uint32(0) || c.Uid == _697_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _696_mode uint32
-	var _ = _696_mode
-	var _out951 uint32
-	var _ = _out951
-	_out951 = inodeformat.Companion_Default___.GetMode(dp)
-	_696_mode = _out951
-	if _696_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _698_mode uint32
+	var _ = _698_mode
+	var _out953 uint32
+	var _ = _out953
+	_out953 = inodeformat.Companion_Default___.GetMode(dp)
+	_698_mode = _out953
+	if _698_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _697_a bool
-	var _ = _697_a
-	var _out952 bool
-	var _ = _out952
-	_out952 = Companion_Default___.IsOwner(c, dp)
-	_697_a = _out952
-	var _698_b bool
-	var _ = _698_b
-	var _out953 bool
-	var _ = _out953
-	_out953 = Companion_Default___.IsOwner(c, ip)
-	_698_b = _out953
-	refuse = !_697_a && !_698_b
+	var _699_a bool
+	var _ = _699_a
+	var _out954 bool
+	var _ = _out954
+	_out954 = Companion_Default___.IsOwner(c, dp)
+	_699_a = _out954
+	var _700_b bool
+	var _ = _700_b
+	var _out955 bool
+	var _ = _out955
+	_out955 = Companion_Default___.IsOwner(c, ip)
+	_700_b = _out955
+	refuse = !_699_a && !_700_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _699_p uint32
-	var _ = _699_p
-	var _out954 uint32
-	var _ = _out954
-	_out954 = Companion_Default___.Granted(c, ip)
-	_699_p = _out954
-	var _700_ty uint32
-	var _ = _700_ty
-	var _out955 uint32
-	var _ = _out955
-	_out955 = inodeformat.Companion_Default___.GetTy(ip)
-	_700_ty = _out955
+	var _701_p uint32
+	var _ = _701_p
+	var _out956 uint32
+	var _ = _out956
+	_out956 = Companion_Default___.Granted(c, ip)
+	_701_p = _out956
+	var _702_ty uint32
+	var _ = _702_ty
+	var _out957 uint32
+	var _ = _out957
+	_out957 = inodeformat.Companion_Default___.GetTy(ip)
+	_702_ty = _out957
 	bits = uint32(0)
-	if _699_p/uint32(4) == uint32(1) {
+	if _701_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _700_ty == Companion_Default___.DIR() {
-		if _699_p%uint32(2) == uint32(1) {
+	if _702_ty == Companion_Default___.DIR() {
+		if _701_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _699_p%uint32(2) == uint32(1) && _699_p/uint32(2)%uint32(2) == uint32(1) {
+		if _701_p%uint32(2) == uint32(1) && _701_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _699_p/uint32(2)%uint32(2) == uint32(1) {
+		if _701_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _699_p%uint32(2) == uint32(1) {
+		if _701_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _701_a uint32 = func() uint32 {
+	var _703_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _701_a
+	var _ = _703_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _701_a - uint32(1024)
+		return _703_a - uint32(1024)
 	} else {
-		return _701_a
+		return _703_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _702_len uint64
-	var _ = _702_len
-	_702_len = n.Len()
-	if _702_len == uint64(0) {
+	var _704_len uint64
+	var _ = _704_len
+	_704_len = n.Len()
+	if _704_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _702_len > uint64(255) {
+	if _704_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _703_i uint64
-	var _ = _703_i
-	_703_i = uint64(0)
-	for _703_i < _702_len {
-		var _704_b uint8
-		var _ = _704_b
-		_704_b = n.Get(_703_i)
-		if _704_b == uint8(0) || _704_b == uint8(47) {
+	var _705_i uint64
+	var _ = _705_i
+	_705_i = uint64(0)
+	for _705_i < _704_len {
+		var _706_b uint8
+		var _ = _706_b
+		_706_b = n.Get(_705_i)
+		if _706_b == uint8(0) || _706_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_703_i = _703_i + uint64(1)
+		_705_i = _705_i + uint64(1)
 	}
 	st = uint32(0)
-	if _702_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _704_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _702_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _704_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

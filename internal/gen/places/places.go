@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _663_p *Place
-	var _ = _663_p
-	_663_p = _this
-	for _663_p != (*Place)(nil) {
-		if _663_p.Start <= a && a < _663_p.End {
-			ok = _663_p.What == w
+	var _665_p *Place
+	var _ = _665_p
+	_665_p = _this
+	for _665_p != (*Place)(nil) {
+		if _665_p.Start <= a && a < _665_p.End {
+			ok = _665_p.What == w
 			return ok
 		}
-		_663_p = _663_p.Next
+		_665_p = _665_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _664_p *Place
-	var _ = _664_p
-	_664_p = _this
-	for _664_p != (*Place)(nil) {
-		if _664_p.What == w {
-			start, end = _664_p.Start, _664_p.End
+	var _666_p *Place
+	var _ = _666_p
+	_666_p = _this
+	for _666_p != (*Place)(nil) {
+		if _666_p.What == w {
+			start, end = _666_p.Start, _666_p.End
 			return start, end
 		}
-		_664_p = _664_p.Next
+		_666_p = _666_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,20 +108,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _665_p *Place
-	var _ = _665_p
-	_665_p = _this
-	for _665_p != (*Place)(nil) {
-		if _665_p.Start < _665_p.End && (_665_p.Start < j.Home || j.Sz < _665_p.End || uint64(281474976710656) < _665_p.End) {
+	var _667_p *Place
+	var _ = _667_p
+	_667_p = _this
+	for _667_p != (*Place)(nil) {
+		if _667_p.Start < _667_p.End && (_667_p.Start < j.Home || j.Sz < _667_p.End || uint64(281474976710656) < _667_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_665_p = _665_p.Next
+		_667_p = _667_p.Next
 	}
-	var _out907 *txnsysm.Sys
-	var _ = _out907
-	_out907 = txnsysm.Companion_Default___.Open(j)
-	s = _out907
+	var _out909 *txnsysm.Sys
+	var _ = _out909
+	_out909 = txnsysm.Companion_Default___.Open(j)
+	s = _out909
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -129,23 +129,23 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _666_ok bool
-	var _ = _666_ok
-	var _out908 bool
-	var _ = _out908
-	_out908 = _this.Holds(a, w)
-	_666_ok = _out908
-	if !_666_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _668_ok bool
+	var _ = _668_ok
+	var _out910 bool
+	var _ = _out910
+	_out910 = _this.Holds(a, w)
+	_668_ok = _out910
+	if !_668_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out909 uint32
-	var _ = _out909
-	var _out910 *dbytes.Bytes
-	var _ = _out910
-	_out909, _out910 = t.ReadInode(a, off, excl)
-	st = _out909
-	b = _out910
+	var _out911 uint32
+	var _ = _out911
+	var _out912 *dbytes.Bytes
+	var _ = _out912
+	_out911, _out912 = t.ReadInode(a, off, excl)
+	st = _out911
+	b = _out912
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -153,23 +153,23 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _667_ok bool
-	var _ = _667_ok
-	var _out911 bool
-	var _ = _out911
-	_out911 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_667_ok = _out911
-	if !_667_ok {
+	var _669_ok bool
+	var _ = _669_ok
+	var _out913 bool
+	var _ = _out913
+	_out913 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_669_ok = _out913
+	if !_669_ok {
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out912 uint32
-	var _ = _out912
-	var _out913 *dbytes.Blk
-	var _ = _out913
-	_out912, _out913 = t.ReadBlock(a, excl)
-	st = _out912
-	b = _out913
+	var _out914 uint32
+	var _ = _out914
+	var _out915 *dbytes.Blk
+	var _ = _out915
+	_out914, _out915 = t.ReadBlock(a, excl)
+	st = _out914
+	b = _out915
 	return st, b
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -177,42 +177,42 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _668_ok bool
-	var _ = _668_ok
-	var _out914 bool
-	var _ = _out914
-	_out914 = _this.Holds(a, Companion_Default___.BITS())
-	_668_ok = _out914
-	if !_668_ok || off >= uint64(32768) {
+	var _670_ok bool
+	var _ = _670_ok
+	var _out916 bool
+	var _ = _out916
+	_out916 = _this.Holds(a, Companion_Default___.BITS())
+	_670_ok = _out916
+	if !_670_ok || off >= uint64(32768) {
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out915 uint32
-	var _ = _out915
-	var _out916 bool
-	var _ = _out916
-	_out915, _out916 = t.ReadBit(a, off, excl)
-	st = _out915
-	b = _out916
+	var _out917 uint32
+	var _ = _out917
+	var _out918 bool
+	var _ = _out918
+	_out917, _out918 = t.ReadBit(a, off, excl)
+	st = _out917
+	b = _out918
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _669_ok bool
-	var _ = _669_ok
-	var _out917 bool
-	var _ = _out917
-	_out917 = _this.Holds(a, w)
-	_669_ok = _out917
-	if !_669_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _671_ok bool
+	var _ = _671_ok
+	var _out919 bool
+	var _ = _out919
+	_out919 = _this.Holds(a, w)
+	_671_ok = _out919
+	if !_671_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out918 uint32
-	var _ = _out918
-	_out918 = t.WriteInode(a, off, b)
-	st = _out918
+	var _out920 uint32
+	var _ = _out920
+	_out920 = t.WriteInode(a, off, b)
+	st = _out920
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -224,29 +224,29 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _670_ok bool = false
-	var _ = _670_ok
-	var _out919 bool
-	var _ = _out919
-	var _out920 uint64
-	var _ = _out920
-	var _out921 uint64
+	var _672_ok bool = false
+	var _ = _672_ok
+	var _out921 bool
 	var _ = _out921
-	_out919, _out920, _out921 = _this.Record(i)
-	_670_ok = _out919
-	a = _out920
-	off = _out921
-	if !_670_ok {
+	var _out922 uint64
+	var _ = _out922
+	var _out923 uint64
+	var _ = _out923
+	_out921, _out922, _out923 = _this.Record(i)
+	_672_ok = _out921
+	a = _out922
+	off = _out923
+	if !_672_ok {
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out922 uint32
-	var _ = _out922
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	_out922, _out923 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out922
-	b = _out923
+	var _out924 uint32
+	var _ = _out924
+	var _out925 *dbytes.Bytes
+	var _ = _out925
+	_out924, _out925 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out924
+	b = _out925
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -256,26 +256,26 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _671_ok bool = false
-	var _ = _671_ok
-	var _out924 bool
-	var _ = _out924
-	var _out925 uint64
-	var _ = _out925
-	var _out926 uint64
+	var _673_ok bool = false
+	var _ = _673_ok
+	var _out926 bool
 	var _ = _out926
-	_out924, _out925, _out926 = _this.Record(i)
-	_671_ok = _out924
-	a = _out925
-	off = _out926
-	if !_671_ok {
+	var _out927 uint64
+	var _ = _out927
+	var _out928 uint64
+	var _ = _out928
+	_out926, _out927, _out928 = _this.Record(i)
+	_673_ok = _out926
+	a = _out927
+	off = _out928
+	if !_673_ok {
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out927 uint32
-	var _ = _out927
-	_out927 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out927
+	var _out929 uint32
+	var _ = _out929
+	_out929 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out929
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -285,61 +285,61 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _672_start uint64
-	var _ = _672_start
-	var _673_end uint64
-	var _ = _673_end
-	var _out928 uint64
-	var _ = _out928
-	var _out929 uint64
-	var _ = _out929
-	_out928, _out929 = _this.First(Companion_Default___.RECORDS())
-	_672_start = _out928
-	_673_end = _out929
-	ok, a, off = true, _673_end, i%uint64(16)*uint64(2048)
-	if _673_end <= _672_start || _673_end-_672_start <= i/uint64(16) {
+	var _674_start uint64
+	var _ = _674_start
+	var _675_end uint64
+	var _ = _675_end
+	var _out930 uint64
+	var _ = _out930
+	var _out931 uint64
+	var _ = _out931
+	_out930, _out931 = _this.First(Companion_Default___.RECORDS())
+	_674_start = _out930
+	_675_end = _out931
+	ok, a, off = true, _675_end, i%uint64(16)*uint64(2048)
+	if _675_end <= _674_start || _675_end-_674_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _672_start + i/uint64(16)
+		a = _674_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _674_ok bool
-	var _ = _674_ok
-	var _out930 bool
-	var _ = _out930
-	_out930 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_674_ok = _out930
-	if !_674_ok {
-		st = Companion_Default___.WILD()
-		return st
-	}
-	var _out931 uint32
-	var _ = _out931
-	_out931 = t.WriteBlock(a, b)
-	st = _out931
-	return st
-}
-func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
-	var st uint32 = 0
-	var _ = st
-	var _675_ok bool
-	var _ = _675_ok
+	var _676_ok bool
+	var _ = _676_ok
 	var _out932 bool
 	var _ = _out932
-	_out932 = _this.Holds(a, Companion_Default___.BITS())
-	_675_ok = _out932
-	if !_675_ok || off >= uint64(32768) {
+	_out932 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_676_ok = _out932
+	if !_676_ok {
 		st = Companion_Default___.WILD()
 		return st
 	}
 	var _out933 uint32
 	var _ = _out933
-	_out933 = t.WriteBit(a, off, b)
+	_out933 = t.WriteBlock(a, b)
 	st = _out933
+	return st
+}
+func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _677_ok bool
+	var _ = _677_ok
+	var _out934 bool
+	var _ = _out934
+	_out934 = _this.Holds(a, Companion_Default___.BITS())
+	_677_ok = _out934
+	if !_677_ok || off >= uint64(32768) {
+		st = Companion_Default___.WILD()
+		return st
+	}
+	var _out935 uint32
+	var _ = _out935
+	_out935 = t.WriteBit(a, off, b)
+	st = _out935
 	return st
 }
 

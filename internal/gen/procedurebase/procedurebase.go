@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out984 *dbytes.Bytes
-		var _ = _out984
-		_out984 = dbytes.NewBytes(uint64(256))
-		ip = _out984
+		var _out986 *dbytes.Bytes
+		var _ = _out986
+		_out986 = dbytes.NewBytes(uint64(256))
+		ip = _out986
 		return st, ip
 	}
-	var _out985 *dbytes.Bytes
-	var _ = _out985
-	_out985 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out985
-	var _733_ty uint32
-	var _ = _733_ty
-	var _out986 uint32
-	var _ = _out986
-	_out986 = inodeformat.Companion_Default___.GetTy(ip)
-	_733_ty = _out986
-	var _734_nl uint32
-	var _ = _734_nl
-	var _out987 uint32
+	var _out987 *dbytes.Bytes
 	var _ = _out987
-	_out987 = inodeformat.Companion_Default___.GetNlink(ip)
-	_734_nl = _out987
-	var _735_g uint64
-	var _ = _735_g
-	var _out988 uint64
+	_out987 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out987
+	var _735_ty uint32
+	var _ = _735_ty
+	var _out988 uint32
 	var _ = _out988
-	_out988 = inodeformat.Companion_Default___.GetGen(ip)
-	_735_g = _out988
-	if _733_ty == uint32(0) || _734_nl == uint32(0) || _735_g != gen {
+	_out988 = inodeformat.Companion_Default___.GetTy(ip)
+	_735_ty = _out988
+	var _736_nl uint32
+	var _ = _736_nl
+	var _out989 uint32
+	var _ = _out989
+	_out989 = inodeformat.Companion_Default___.GetNlink(ip)
+	_736_nl = _out989
+	var _737_g uint64
+	var _ = _737_g
+	var _out990 uint64
+	var _ = _out990
+	_out990 = inodeformat.Companion_Default___.GetGen(ip)
+	_737_g = _out990
+	if _735_ty == uint32(0) || _736_nl == uint32(0) || _737_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out989 *dbytes.Bytes
-	var _ = _out989
-	_out989 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out989
-	var _736_ty uint32
-	var _ = _736_ty
-	var _out990 uint32
-	var _ = _out990
-	_out990 = inodeformat.Companion_Default___.GetTy(ip)
-	_736_ty = _out990
-	var _737_nl uint32
-	var _ = _737_nl
-	var _out991 uint32
+	var _out991 *dbytes.Bytes
 	var _ = _out991
-	_out991 = inodeformat.Companion_Default___.GetNlink(ip)
-	_737_nl = _out991
+	_out991 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out991
+	var _738_ty uint32
+	var _ = _738_ty
+	var _out992 uint32
+	var _ = _out992
+	_out992 = inodeformat.Companion_Default___.GetTy(ip)
+	_738_ty = _out992
+	var _739_nl uint32
+	var _ = _739_nl
+	var _out993 uint32
+	var _ = _out993
+	_out993 = inodeformat.Companion_Default___.GetNlink(ip)
+	_739_nl = _out993
 	st = func() uint32 {
-		if _736_ty == uint32(0) || _737_nl == uint32(0) || ino <= uint64(2) {
+		if _738_ty == uint32(0) || _739_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out992 uint32
-	var _ = _out992
-	var _out993 *dbytes.Bytes
-	var _ = _out993
-	_out992, _out993 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out992
-	ip = _out993
+	var _out994 uint32
+	var _ = _out994
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	_out994, _out995 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out994
+	ip = _out995
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out994 uint32
-	var _ = _out994
-	var _out995 uint32
-	var _ = _out995
-	_out994, _out995 = permissions.Companion_Default___.NameStatus(name)
-	st = _out994
-	dots = _out995
+	var _out996 uint32
+	var _ = _out996
+	var _out997 uint32
+	var _ = _out997
+	_out996, _out997 = permissions.Companion_Default___.NameStatus(name)
+	st = _out996
+	dots = _out997
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _738_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _738_p
-	var _out996 uint32
-	var _ = _out996
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out996, _out997 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out996
-	_738_p = _out997
+	var _740_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _740_p
+	var _out998 uint32
+	var _ = _out998
+	var _out999 *dbytes.Bytes
+	var _ = _out999
+	_out998, _out999 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out998
+	_740_p = _out999
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _738_p
-	var _739_ty uint32
-	var _ = _739_ty
-	var _out998 uint32
-	var _ = _out998
-	_out998 = inodeformat.Companion_Default___.GetTy(_738_p)
-	_739_ty = _out998
-	if _739_ty != permissions.Companion_Default___.DIR() {
+	ip = _740_p
+	var _741_ty uint32
+	var _ = _741_ty
+	var _out1000 uint32
+	var _ = _out1000
+	_out1000 = inodeformat.Companion_Default___.GetTy(_740_p)
+	_741_ty = _out1000
+	if _741_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out999 = d.Fs.GetInode(txn, ino, true)
-	ip = _out999
-	var _740_ts uint64
-	var _ = _740_ts
-	var _741_tns uint32
-	var _ = _741_tns
-	var _out1000 uint64
-	var _ = _out1000
-	var _out1001 uint32
+	var _out1001 *dbytes.Bytes
 	var _ = _out1001
-	_out1000, _out1001 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_740_ts = _out1000
-	_741_tns = _out1001
-	inodeformat.Companion_Default___.SetMtime(ip, _740_ts, _741_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _740_ts, _741_tns)
+	_out1001 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1001
+	var _742_ts uint64
+	var _ = _742_ts
+	var _743_tns uint32
+	var _ = _743_tns
+	var _out1002 uint64
+	var _ = _out1002
+	var _out1003 uint32
+	var _ = _out1003
+	_out1002, _out1003 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_742_ts = _out1002
+	_743_tns = _out1003
+	inodeformat.Companion_Default___.SetMtime(ip, _742_ts, _743_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _742_ts, _743_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1002 *dbytes.Bytes
-	var _ = _out1002
-	_out1002 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1002
-	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _742_ts uint64
-	var _ = _742_ts
-	var _743_tns uint32
-	var _ = _743_tns
-	var _out1003 uint64
-	var _ = _out1003
-	var _out1004 uint32
+	var _out1004 *dbytes.Bytes
 	var _ = _out1004
-	_out1003, _out1004 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_742_ts = _out1003
-	_743_tns = _out1004
-	inodeformat.Companion_Default___.SetCtime(ip, _742_ts, _743_tns)
+	_out1004 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1004
+	inodeformat.Companion_Default___.SetNlink(ip, nl)
+	var _744_ts uint64
+	var _ = _744_ts
+	var _745_tns uint32
+	var _ = _745_tns
+	var _out1005 uint64
+	var _ = _out1005
+	var _out1006 uint32
+	var _ = _out1006
+	_out1005, _out1006 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_744_ts = _out1005
+	_745_tns = _out1006
+	inodeformat.Companion_Default___.SetCtime(ip, _744_ts, _745_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _744_ip *dbytes.Bytes
-	var _ = _744_ip
-	var _out1005 *dbytes.Bytes
-	var _ = _out1005
-	_out1005 = d.Fs.GetInode(txn, ino, true)
-	_744_ip = _out1005
-	var _745_nl uint32
-	var _ = _745_nl
-	var _out1006 uint32
-	var _ = _out1006
-	_out1006 = inodeformat.Companion_Default___.GetNlink(_744_ip)
-	_745_nl = _out1006
-	if up && _745_nl >= permissions.Companion_Default___.MAXLINK() {
-		st = permissions.Companion_Default___.MLINK()
-		return st
-	}
-	if !up && _745_nl <= uint32(2) {
-		st = permissions.Companion_Default___.SERVERFAULT()
-		return st
-	}
-	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_744_ip, func() uint32 {
-		if up {
-			return _745_nl + uint32(1)
-		}
-		return _745_nl - uint32(1)
-	}())
-	d.PutInode(txn, ino, _744_ip)
-	return st
-}
-func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var _746_ip *dbytes.Bytes
 	var _ = _746_ip
 	var _out1007 *dbytes.Bytes
 	var _ = _out1007
 	_out1007 = d.Fs.GetInode(txn, ino, true)
 	_746_ip = _out1007
-	var _747_fl uint32
-	var _ = _747_fl
+	var _747_nl uint32
+	var _ = _747_nl
 	var _out1008 uint32
 	var _ = _out1008
-	_out1008 = inodeformat.Companion_Default___.GetFlags(_746_ip)
-	_747_fl = _out1008
-	if _747_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
+	_out1008 = inodeformat.Companion_Default___.GetNlink(_746_ip)
+	_747_nl = _out1008
+	if up && _747_nl >= permissions.Companion_Default___.MAXLINK() {
+		st = permissions.Companion_Default___.MLINK()
+		return st
 	}
-	var _748_hp *dbytes.Bytes
-	var _ = _748_hp
+	if !up && _747_nl <= uint32(2) {
+		st = permissions.Companion_Default___.SERVERFAULT()
+		return st
+	}
+	st = uint32(0)
+	inodeformat.Companion_Default___.SetNlink(_746_ip, func() uint32 {
+		if up {
+			return _747_nl + uint32(1)
+		}
+		return _747_nl - uint32(1)
+	}())
+	d.PutInode(txn, ino, _746_ip)
+	return st
+}
+func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
+	var _748_ip *dbytes.Bytes
+	var _ = _748_ip
 	var _out1009 *dbytes.Bytes
 	var _ = _out1009
-	_out1009 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_748_hp = _out1009
-	var _749_h uint64
-	var _ = _749_h
-	var _out1010 uint64
+	_out1009 = d.Fs.GetInode(txn, ino, true)
+	_748_ip = _out1009
+	var _749_fl uint32
+	var _ = _749_fl
+	var _out1010 uint32
 	var _ = _out1010
-	_out1010 = inodeformat.Companion_Default___.GetNext(_748_hp)
-	_749_h = _out1010
-	inodeformat.Companion_Default___.SetNext(_746_ip, _749_h)
-	inodeformat.Companion_Default___.SetFlags(_746_ip, _747_fl+uint32(1))
-	d.PutInode(txn, ino, _746_ip)
+	_out1010 = inodeformat.Companion_Default___.GetFlags(_748_ip)
+	_749_fl = _out1010
+	if _749_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _750_hp *dbytes.Bytes
+	var _ = _750_hp
 	var _out1011 *dbytes.Bytes
 	var _ = _out1011
 	_out1011 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_748_hp = _out1011
-	inodeformat.Companion_Default___.SetNext(_748_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _748_hp)
+	_750_hp = _out1011
+	var _751_h uint64
+	var _ = _751_h
+	var _out1012 uint64
+	var _ = _out1012
+	_out1012 = inodeformat.Companion_Default___.GetNext(_750_hp)
+	_751_h = _out1012
+	inodeformat.Companion_Default___.SetNext(_748_ip, _751_h)
+	inodeformat.Companion_Default___.SetFlags(_748_ip, _749_fl+uint32(1))
+	d.PutInode(txn, ino, _748_ip)
+	var _out1013 *dbytes.Bytes
+	var _ = _out1013
+	_out1013 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_750_hp = _out1013
+	inodeformat.Companion_Default___.SetNext(_750_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _750_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1012 bool
-		var _ = _out1012
-		_out1012 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1012
+		var _out1014 bool
+		var _ = _out1014
+		_out1014 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1014
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _750_ip *dbytes.Bytes
-	var _ = _750_ip
-	var _out1013 *dbytes.Bytes
-	var _ = _out1013
-	_out1013 = d.Fs.GetInode(txn, ino, true)
-	_750_ip = _out1013
-	var _751_nl uint32
-	var _ = _751_nl
-	var _out1014 uint32
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetNlink(_750_ip)
-	_751_nl = _out1014
-	var _752_ty uint32
-	var _ = _752_ty
-	var _out1015 uint32
+	var _752_ip *dbytes.Bytes
+	var _ = _752_ip
+	var _out1015 *dbytes.Bytes
 	var _ = _out1015
-	_out1015 = inodeformat.Companion_Default___.GetTy(_750_ip)
-	_752_ty = _out1015
-	var _753_size uint64
-	var _ = _753_size
-	var _out1016 uint64
+	_out1015 = d.Fs.GetInode(txn, ino, true)
+	_752_ip = _out1015
+	var _753_nl uint32
+	var _ = _753_nl
+	var _out1016 uint32
 	var _ = _out1016
-	_out1016 = inodeformat.Companion_Default___.GetSize(_750_ip)
-	_753_size = _out1016
-	var _754_fl uint32
-	var _ = _754_fl
+	_out1016 = inodeformat.Companion_Default___.GetNlink(_752_ip)
+	_753_nl = _out1016
+	var _754_ty uint32
+	var _ = _754_ty
 	var _out1017 uint32
 	var _ = _out1017
-	_out1017 = inodeformat.Companion_Default___.GetFlags(_750_ip)
-	_754_fl = _out1017
-	if _751_nl == uint32(0) {
+	_out1017 = inodeformat.Companion_Default___.GetTy(_752_ip)
+	_754_ty = _out1017
+	var _755_size uint64
+	var _ = _755_size
+	var _out1018 uint64
+	var _ = _out1018
+	_out1018 = inodeformat.Companion_Default___.GetSize(_752_ip)
+	_755_size = _out1018
+	var _756_fl uint32
+	var _ = _756_fl
+	var _out1019 uint32
+	var _ = _out1019
+	_out1019 = inodeformat.Companion_Default___.GetFlags(_752_ip)
+	_756_fl = _out1019
+	if _753_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _752_ty != permissions.Companion_Default___.DIR() && _751_nl > uint32(1) {
-		var _out1018 *dbytes.Bytes
-		var _ = _out1018
-		_out1018 = Companion_Default___.SetLinks(txn, d, ino, _751_nl-uint32(1), s, ns)
-		_750_ip = _out1018
+	if _754_ty != permissions.Companion_Default___.DIR() && _753_nl > uint32(1) {
+		var _out1020 *dbytes.Bytes
+		var _ = _out1020
+		_out1020 = Companion_Default___.SetLinks(txn, d, ino, _753_nl-uint32(1), s, ns)
+		_752_ip = _out1020
 		return st, freed, later
 	}
-	var _out1019 *dbytes.Bytes
-	var _ = _out1019
-	_out1019 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_750_ip = _out1019
-	var _755_ok bool
-	var _ = _755_ok
-	var _out1020 bool
-	var _ = _out1020
-	_out1020 = d.SetSize(txn, ino, uint64(0))
-	_755_ok = _out1020
-	if !_755_ok {
+	var _out1021 *dbytes.Bytes
+	var _ = _out1021
+	_out1021 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_752_ip = _out1021
+	var _757_ok bool
+	var _ = _757_ok
+	var _out1022 bool
+	var _ = _out1022
+	_out1022 = d.SetSize(txn, ino, uint64(0))
+	_757_ok = _out1022
+	if !_757_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _754_fl%uint32(2) == uint32(1) {
+	if _756_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _756_done bool
-	var _ = _756_done
-	var _out1021 bool
-	var _ = _out1021
-	_out1021 = Companion_Default___.Release(txn, d, ino, _753_size)
-	_756_done = _out1021
-	if _756_done {
-		var _out1022 bool
-		var _ = _out1022
-		_out1022 = d.FreeInode(txn, ino)
-		_755_ok = _out1022
-		if !_755_ok {
+	var _758_done bool
+	var _ = _758_done
+	var _out1023 bool
+	var _ = _out1023
+	_out1023 = Companion_Default___.Release(txn, d, ino, _755_size)
+	_758_done = _out1023
+	if _758_done {
+		var _out1024 bool
+		var _ = _out1024
+		_out1024 = d.FreeInode(txn, ino)
+		_757_ok = _out1024
+		if !_757_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _757_hp *dbytes.Bytes
-	var _ = _757_hp
-	var _out1023 *dbytes.Bytes
-	var _ = _out1023
-	_out1023 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_757_hp = _out1023
-	var _758_h uint64
-	var _ = _758_h
-	var _out1024 uint64
-	var _ = _out1024
-	_out1024 = inodeformat.Companion_Default___.GetNext(_757_hp)
-	_758_h = _out1024
+	var _759_hp *dbytes.Bytes
+	var _ = _759_hp
+	var _out1025 *dbytes.Bytes
+	var _ = _out1025
+	_out1025 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_759_hp = _out1025
+	var _760_h uint64
+	var _ = _760_h
+	var _out1026 uint64
+	var _ = _out1026
+	_out1026 = inodeformat.Companion_Default___.GetNext(_759_hp)
+	_760_h = _out1026
 	st, more = uint32(0), false
-	if _758_h == uint64(0) {
+	if _760_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _758_h) || _758_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _760_h) || _760_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _759_done bool
-	var _ = _759_done
-	var _out1025 bool
-	var _ = _out1025
-	_out1025 = d.FreeSome(txn, _758_h, max)
-	_759_done = _out1025
-	if !_759_done {
-		return st, more
-	}
-	var _out1026 uint32
-	var _ = _out1026
+	var _761_done bool
+	var _ = _761_done
 	var _out1027 bool
 	var _ = _out1027
-	_out1026, _out1027 = Companion_Default___.OffList(txn, d, _758_h)
-	st = _out1026
-	more = _out1027
+	_out1027 = d.FreeSome(txn, _760_h, max)
+	_761_done = _out1027
+	if !_761_done {
+		return st, more
+	}
+	var _out1028 uint32
+	var _ = _out1028
+	var _out1029 bool
+	var _ = _out1029
+	_out1028, _out1029 = Companion_Default___.OffList(txn, d, _760_h)
+	st = _out1028
+	more = _out1029
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _760_ip *dbytes.Bytes
-	var _ = _760_ip
-	var _out1028 *dbytes.Bytes
-	var _ = _out1028
-	_out1028 = d.Fs.GetInode(txn, h, true)
-	_760_ip = _out1028
-	var _761_fl uint32
-	var _ = _761_fl
-	var _out1029 uint32
-	var _ = _out1029
-	_out1029 = inodeformat.Companion_Default___.GetFlags(_760_ip)
-	_761_fl = _out1029
-	var _762_nl uint32
-	var _ = _762_nl
-	var _out1030 uint32
+	var _762_ip *dbytes.Bytes
+	var _ = _762_ip
+	var _out1030 *dbytes.Bytes
 	var _ = _out1030
-	_out1030 = inodeformat.Companion_Default___.GetNlink(_760_ip)
-	_762_nl = _out1030
-	var _763_next uint64
-	var _ = _763_next
-	var _out1031 uint64
+	_out1030 = d.Fs.GetInode(txn, h, true)
+	_762_ip = _out1030
+	var _763_fl uint32
+	var _ = _763_fl
+	var _out1031 uint32
 	var _ = _out1031
-	_out1031 = inodeformat.Companion_Default___.GetNext(_760_ip)
-	_763_next = _out1031
-	if _761_fl%uint32(2) == uint32(0) {
+	_out1031 = inodeformat.Companion_Default___.GetFlags(_762_ip)
+	_763_fl = _out1031
+	var _764_nl uint32
+	var _ = _764_nl
+	var _out1032 uint32
+	var _ = _out1032
+	_out1032 = inodeformat.Companion_Default___.GetNlink(_762_ip)
+	_764_nl = _out1032
+	var _765_next uint64
+	var _ = _765_next
+	var _out1033 uint64
+	var _ = _out1033
+	_out1033 = inodeformat.Companion_Default___.GetNext(_762_ip)
+	_765_next = _out1033
+	if _763_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_760_ip, _761_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_760_ip, uint64(0))
-	d.PutInode(txn, h, _760_ip)
-	var _764_hp *dbytes.Bytes
-	var _ = _764_hp
-	var _out1032 *dbytes.Bytes
-	var _ = _out1032
-	_out1032 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_764_hp = _out1032
-	inodeformat.Companion_Default___.SetNext(_764_hp, _763_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _764_hp)
-	if _762_nl == uint32(0) {
-		var _765_ok bool
-		var _ = _765_ok
-		var _out1033 bool
-		var _ = _out1033
-		_out1033 = d.FreeInode(txn, h)
-		_765_ok = _out1033
-		if !_765_ok {
+	inodeformat.Companion_Default___.SetFlags(_762_ip, _763_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_762_ip, uint64(0))
+	d.PutInode(txn, h, _762_ip)
+	var _766_hp *dbytes.Bytes
+	var _ = _766_hp
+	var _out1034 *dbytes.Bytes
+	var _ = _out1034
+	_out1034 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_766_hp = _out1034
+	inodeformat.Companion_Default___.SetNext(_766_hp, _765_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _766_hp)
+	if _764_nl == uint32(0) {
+		var _767_ok bool
+		var _ = _767_ok
+		var _out1035 bool
+		var _ = _out1035
+		_out1035 = d.FreeInode(txn, h)
+		_767_ok = _out1035
+		if !_767_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _763_next != uint64(0) /* dircomp */
+	more = _765_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1034 bool
-	var _ = _out1034
-	_out1034 = d.FreeSome(txn, ino, max)
-	done = _out1034
+	var _out1036 bool
+	var _ = _out1036
+	_out1036 = d.FreeSome(txn, ino, max)
+	done = _out1036
 	return done
 }
 

@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _441_left uint64
-	var _ = _441_left
-	_441_left = max
-	for lo < m && uint64(0) < _441_left {
-		var _442_k uint64
-		var _ = _442_k
-		var _443_j uint64
-		var _ = _443_j
-		_442_k, _443_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _444_l uint64
-		var _ = _444_l
-		var _445_freed uint64
-		var _ = _445_freed
-		_444_l, _445_freed = uint64(0), uint64(1)
-		var _446_d uint64
-		var _ = _446_d
-		var _out613 uint64
-		var _ = _out613
-		_out613 = shrinking.Companion_Default___.Missing(x, txn, ip, _442_k, _443_j, true)
-		_446_d = _out613
-		if uint64(0) < _446_d {
-			_444_l = allocatedrange.Companion_Default___.BaseOf(_442_k) + allocatedrange.Companion_Default___.First512(_443_j, _446_d)
-			if _444_l < lo {
-				_444_l = lo
+	var _443_left uint64
+	var _ = _443_left
+	_443_left = max
+	for lo < m && uint64(0) < _443_left {
+		var _444_k uint64
+		var _ = _444_k
+		var _445_j uint64
+		var _ = _445_j
+		_444_k, _445_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _446_l uint64
+		var _ = _446_l
+		var _447_freed uint64
+		var _ = _447_freed
+		_446_l, _447_freed = uint64(0), uint64(1)
+		var _448_d uint64
+		var _ = _448_d
+		var _out615 uint64
+		var _ = _out615
+		_out615 = shrinking.Companion_Default___.Missing(x, txn, ip, _444_k, _445_j, true)
+		_448_d = _out615
+		if uint64(0) < _448_d {
+			_446_l = allocatedrange.Companion_Default___.BaseOf(_444_k) + allocatedrange.Companion_Default___.First512(_445_j, _448_d)
+			if _446_l < lo {
+				_446_l = lo
 			}
-		} else if _442_k < uint64(12) {
-			_444_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _442_k)
+		} else if _444_k < uint64(12) {
+			_446_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _444_k)
 		} else {
-			var _447_pn uint64
-			var _ = _447_pn
-			var _out614 uint64
-			var _ = _out614
-			_out614 = x.Resolve(txn, ip, _442_k, positions.Companion_Default___.MaxLev(_442_k)-uint64(1), _443_j/uint64(512), true)
-			_447_pn = _out614
-			var _out615 uint64
-			var _ = _out615
+			var _449_pn uint64
+			var _ = _449_pn
 			var _out616 uint64
 			var _ = _out616
-			_out615, _out616 = shrinking.Companion_Default___.CutRun(x, txn, ip, _447_pn, ino, m, lo, _441_left)
-			_444_l = _out615
-			_445_freed = _out616
-			if _445_freed == uint64(0) {
-				_445_freed = uint64(1)
+			_out616 = x.Resolve(txn, ip, _444_k, positions.Companion_Default___.MaxLev(_444_k)-uint64(1), _445_j/uint64(512), true)
+			_449_pn = _out616
+			var _out617 uint64
+			var _ = _out617
+			var _out618 uint64
+			var _ = _out618
+			_out617, _out618 = shrinking.Companion_Default___.CutRun(x, txn, ip, _449_pn, ino, m, lo, _443_left)
+			_446_l = _out617
+			_447_freed = _out618
+			if _447_freed == uint64(0) {
+				_447_freed = uint64(1)
 			}
 		}
-		_441_left = _441_left - _445_freed
-		m = _444_l
+		_443_left = _443_left - _447_freed
+		m = _446_l
 	}
 	return m
 }

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _820_w *dbytes.Bytes
-	var _ = _820_w
-	var _out1120 *dbytes.Bytes
-	var _ = _out1120
-	_out1120 = dbytes.NewBytes(uint64(4096))
-	_820_w = _out1120
-	_820_w.Set(uint64(0), uint8(46))
-	_820_w.Set(uint64(1), uint8(46))
-	var _out1121 *dbytes.Blk
-	var _ = _out1121
-	_out1121 = dbytes.Freeze(_820_w)
-	b = _out1121
+	var _822_w *dbytes.Bytes
+	var _ = _822_w
+	var _out1122 *dbytes.Bytes
+	var _ = _out1122
+	_out1122 = dbytes.NewBytes(uint64(4096))
+	_822_w = _out1122
+	_822_w.Set(uint64(0), uint8(46))
+	_822_w.Set(uint64(1), uint8(46))
+	var _out1123 *dbytes.Blk
+	var _ = _out1123
+	_out1123 = dbytes.Freeze(_822_w)
+	b = _out1123
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _821_dots *dbytes.Blk
-	var _ = _821_dots
-	var _out1122 *dbytes.Blk
-	var _ = _out1122
-	_out1122 = Companion_Default___.DotNames()
-	_821_dots = _out1122
+	var _823_dots *dbytes.Blk
+	var _ = _823_dots
+	var _out1124 *dbytes.Blk
+	var _ = _out1124
+	_out1124 = Companion_Default___.DotNames()
+	_823_dots = _out1124
 	if cookie == uint64(0) {
-		var _out1123 bool
-		var _ = _out1123
-		_out1123 = out.Offer(ino, _821_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1123
+		var _out1125 bool
+		var _ = _out1125
+		_out1125 = out.Offer(ino, _823_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1125
 	}
 	if fits {
-		var _out1124 bool
-		var _ = _out1124
-		_out1124 = out.Offer(up, _821_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1124
+		var _out1126 bool
+		var _ = _out1126
+		_out1126 = out.Offer(up, _823_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1126
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _822_up uint64
-	var _ = _822_up
-	var _out1125 uint64
-	var _ = _out1125
-	_out1125 = inodeformat.Companion_Default___.GetParent(dp)
-	_822_up = _out1125
-	var _823_fits bool
-	var _ = _823_fits
-	var _out1126 bool
-	var _ = _out1126
-	_out1126 = Companion_Default___.Offer2(ino, _822_up, cookie, out)
-	_823_fits = _out1126
-	if !_823_fits {
+	var _824_up uint64
+	var _ = _824_up
+	var _out1127 uint64
+	var _ = _out1127
+	_out1127 = inodeformat.Companion_Default___.GetParent(dp)
+	_824_up = _out1127
+	var _825_fits bool
+	var _ = _825_fits
+	var _out1128 bool
+	var _ = _out1128
+	_out1128 = Companion_Default___.Offer2(ino, _824_up, cookie, out)
+	_825_fits = _out1128
+	if !_825_fits {
 		return eof
 	}
-	var _out1127 bool
-	var _ = _out1127
-	_out1127 = d.List(txn, ino, func() uint64 {
+	var _out1129 bool
+	var _ = _out1129
+	_out1129 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1127
+	eof = _out1129
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1128 uint32
-	var _ = _out1128
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	_out1128, _out1129 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1128
-	dir = _out1129
+	var _out1130 uint32
+	var _ = _out1130
+	var _out1131 *dbytes.Bytes
+	var _ = _out1131
+	_out1130, _out1131 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1130
+	dir = _out1131
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _824_ok bool
-	var _ = _824_ok
-	var _out1130 bool
-	var _ = _out1130
-	_out1130 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_824_ok = _out1130
-	if !_824_ok {
+	var _826_ok bool
+	var _ = _826_ok
+	var _out1132 bool
+	var _ = _out1132
+	_out1132 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_826_ok = _out1132
+	if !_826_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _825_room bool
-	var _ = _825_room
-	var _out1131 bool
-	var _ = _out1131
-	_out1131 = out.Fits()
-	_825_room = _out1131
-	if !_825_room {
+	var _827_room bool
+	var _ = _827_room
+	var _out1133 bool
+	var _ = _out1133
+	_out1133 = out.Fits()
+	_827_room = _out1133
+	if !_827_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1132 bool
-	var _ = _out1132
-	_out1132 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1132
-	var _826_n uint64
-	var _ = _826_n
-	var _out1133 uint64
-	var _ = _out1133
-	_out1133 = out.Len()
-	_826_n = _out1133
-	if _826_n == uint64(0) && !eof {
+	var _out1134 bool
+	var _ = _out1134
+	_out1134 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1134
+	var _828_n uint64
+	var _ = _828_n
+	var _out1135 uint64
+	var _ = _out1135
+	_out1135 = out.Len()
+	_828_n = _out1135
+	if _828_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _827_n uint64
-	var _ = _827_n
-	var _out1134 uint64
-	var _ = _out1134
-	_out1134 = out.Len()
-	_827_n = _out1134
-	var _828_i uint64
-	var _ = _828_i
-	_828_i = uint64(0)
-	for _828_i < _827_n {
-		var _829_x uint64
-		var _ = _829_x
-		var _out1135 uint64
-		var _ = _out1135
-		_out1135 = out.InoAt(_828_i)
-		_829_x = _out1135
-		var _830_p *dbytes.Bytes
-		var _ = _830_p
-		var _out1136 *dbytes.Bytes
-		var _ = _out1136
-		_out1136 = d.Fs.GetInode(txn, _829_x, false)
-		_830_p = _out1136
-		out.AttrAt(_828_i, _830_p)
-		_828_i = _828_i + uint64(1)
+	var _829_n uint64
+	var _ = _829_n
+	var _out1136 uint64
+	var _ = _out1136
+	_out1136 = out.Len()
+	_829_n = _out1136
+	var _830_i uint64
+	var _ = _830_i
+	_830_i = uint64(0)
+	for _830_i < _829_n {
+		var _831_x uint64
+		var _ = _831_x
+		var _out1137 uint64
+		var _ = _out1137
+		_out1137 = out.InoAt(_830_i)
+		_831_x = _out1137
+		var _832_p *dbytes.Bytes
+		var _ = _832_p
+		var _out1138 *dbytes.Bytes
+		var _ = _out1138
+		_out1138 = d.Fs.GetInode(txn, _831_x, false)
+		_832_p = _out1138
+		out.AttrAt(_830_i, _832_p)
+		_830_i = _830_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1137 uint32
-	var _ = _out1137
-	var _out1138 bool
-	var _ = _out1138
-	var _out1139 *dbytes.Bytes
+	var _out1139 uint32
 	var _ = _out1139
-	_out1137, _out1138, _out1139 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1137
-	eof = _out1138
-	dir = _out1139
+	var _out1140 bool
+	var _ = _out1140
+	var _out1141 *dbytes.Bytes
+	var _ = _out1141
+	_out1139, _out1140, _out1141 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1139
+	eof = _out1140
+	dir = _out1141
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _831_ok bool
-	var _ = _831_ok
-	var _out1140 bool
-	var _ = _out1140
-	_out1140 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_831_ok = _out1140
-	if !_831_ok {
+	var _833_ok bool
+	var _ = _833_ok
+	var _out1142 bool
+	var _ = _out1142
+	_out1142 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_833_ok = _out1142
+	if !_833_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

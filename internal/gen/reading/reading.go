@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _336_k uint64
-	var _ = _336_k
-	var _337_j uint64
-	var _ = _337_j
-	_336_k, _337_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _338_k uint64
+	var _ = _338_k
+	var _339_j uint64
+	var _ = _339_j
+	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _336_k < uint64(12) {
-		var _out539 uint64
-		var _ = _out539
-		_out539 = x.Resolve(txn, ip, _336_k, uint64(0), uint64(0), excl)
-		bn = _out539
+	if _338_k < uint64(12) {
+		var _out541 uint64
+		var _ = _out541
+		_out541 = x.Resolve(txn, ip, _338_k, uint64(0), uint64(0), excl)
+		bn = _out541
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _336_k || cj != _337_j/uint64(512) {
-		var _out540 *dbytes.Blk
-		var _ = _out540
-		_out540 = x.ReadParent(txn, ip, _336_k, positions.Companion_Default___.MaxLev(_336_k), _337_j, excl)
-		pb_k = _out540
-		ck_k, cj_k = _336_k, _337_j/uint64(512)
+	if ck != _338_k || cj != _339_j/uint64(512) {
+		var _out542 *dbytes.Blk
+		var _ = _out542
+		_out542 = x.ReadParent(txn, ip, _338_k, positions.Companion_Default___.MaxLev(_338_k), _339_j, excl)
+		pb_k = _out542
+		ck_k, cj_k = _338_k, _339_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_337_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_339_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _338_k uint64
-	var _ = _338_k
-	var _339_j uint64
-	var _ = _339_j
-	_338_k, _339_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _340_room uint64
-	var _ = _340_room
-	_340_room = func() uint64 {
-		if _338_k < uint64(12) {
-			return uint64(12) - _338_k
+	var _340_k uint64
+	var _ = _340_k
+	var _341_j uint64
+	var _ = _341_j
+	_340_k, _341_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _342_room uint64
+	var _ = _342_room
+	_342_room = func() uint64 {
+		if _340_k < uint64(12) {
+			return uint64(12) - _340_k
 		}
-		return uint64(512) - _339_j
+		return uint64(512) - _341_j
 	}()
-	var _341_m uint64
-	var _ = _341_m
-	var _out541 uint64
-	var _ = _out541
-	_out541 = Companion_Default___.Min(max, _340_room)
-	_341_m = _out541
-	var _out542 uint64
-	var _ = _out542
-	_out542 = Companion_Default___.Min(_341_m, Companion_Default___.AheadMax())
-	_341_m = _out542
+	var _343_m uint64
+	var _ = _343_m
+	var _out543 uint64
+	var _ = _out543
+	_out543 = Companion_Default___.Min(max, _342_room)
+	_343_m = _out543
+	var _out544 uint64
+	var _ = _out544
+	_out544 = Companion_Default___.Min(_343_m, Companion_Default___.AheadMax())
+	_343_m = _out544
 	r = uint64(1)
-	for r < _341_m && bn < uint64(18446744073709486080) {
-		var _342_e uint64 = 0
-		var _ = _342_e
-		if _338_k < uint64(12) {
-			var _out543 uint64
-			var _ = _out543
-			_out543 = inodeformat.Companion_Default___.GetSlot(ip, _338_k+r)
-			_342_e = _out543
+	for r < _343_m && bn < uint64(18446744073709486080) {
+		var _344_e uint64 = 0
+		var _ = _344_e
+		if _340_k < uint64(12) {
+			var _out545 uint64
+			var _ = _out545
+			_out545 = inodeformat.Companion_Default___.GetSlot(ip, _340_k+r)
+			_344_e = _out545
 		} else {
-			_342_e = pb.U64(uint64(8) * (_339_j + r))
+			_344_e = pb.U64(uint64(8) * (_341_j + r))
 		}
-		if _342_e != bn+r {
+		if _344_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	_out544 = dbytes.AnyBytes(n)
-	b = _out544
-	var _343_done uint64
-	var _ = _343_done
-	_343_done = uint64(0)
-	var _344_ahead uint64
-	var _ = _344_ahead
-	_344_ahead = uint64(0)
-	var _345_ck uint64
-	var _ = _345_ck
-	var _346_cj uint64
-	var _ = _346_cj
-	_345_ck, _346_cj = uint64(15), uint64(0)
-	var _347_pb *dbytes.Blk
-	var _ = _347_pb
-	var _out545 *dbytes.Blk
-	var _ = _out545
-	_out545 = dbytes.ZeroBlk()
-	_347_pb = _out545
-	for _343_done < n {
-		var _348_pos uint64
-		var _ = _348_pos
-		_348_pos = off + _343_done
-		var _349_bo uint64
-		var _ = _349_bo
-		_349_bo = _348_pos % uint64(4096)
-		var _350_c uint64
-		var _ = _350_c
-		var _out546 uint64
-		var _ = _out546
-		_out546 = Companion_Default___.Min(uint64(4096)-_349_bo, n-_343_done)
-		_350_c = _out546
-		var _351_bn uint64 = 0
-		var _ = _351_bn
-		var _out547 uint64
-		var _ = _out547
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = dbytes.AnyBytes(n)
+	b = _out546
+	var _345_done uint64
+	var _ = _345_done
+	_345_done = uint64(0)
+	var _346_ahead uint64
+	var _ = _346_ahead
+	_346_ahead = uint64(0)
+	var _347_ck uint64
+	var _ = _347_ck
+	var _348_cj uint64
+	var _ = _348_cj
+	_347_ck, _348_cj = uint64(15), uint64(0)
+	var _349_pb *dbytes.Blk
+	var _ = _349_pb
+	var _out547 *dbytes.Blk
+	var _ = _out547
+	_out547 = dbytes.ZeroBlk()
+	_349_pb = _out547
+	for _345_done < n {
+		var _350_pos uint64
+		var _ = _350_pos
+		_350_pos = off + _345_done
+		var _351_bo uint64
+		var _ = _351_bo
+		_351_bo = _350_pos % uint64(4096)
+		var _352_c uint64
+		var _ = _352_c
 		var _out548 uint64
 		var _ = _out548
+		_out548 = Companion_Default___.Min(uint64(4096)-_351_bo, n-_345_done)
+		_352_c = _out548
+		var _353_bn uint64 = 0
+		var _ = _353_bn
 		var _out549 uint64
 		var _ = _out549
-		var _out550 *dbytes.Blk
+		var _out550 uint64
 		var _ = _out550
-		_out547, _out548, _out549, _out550 = Companion_Default___.Find(x, txn, ip, _348_pos/uint64(4096), false, _345_ck, _346_cj, _347_pb)
-		_351_bn = _out547
-		_345_ck = _out548
-		_346_cj = _out549
-		_347_pb = _out550
-		var _352_blk *dbytes.Blk
-		var _ = _352_blk
-		var _out551 *dbytes.Blk
+		var _out551 uint64
 		var _ = _out551
-		_out551 = dbytes.ZeroBlk()
-		_352_blk = _out551
-		if _351_bn != uint64(0) {
-			if _344_ahead <= _348_pos/uint64(4096) {
-				var _353_left uint64
-				var _ = _353_left
-				_353_left = (_349_bo + (n - _343_done) + uint64(4095)) / uint64(4096)
-				var _354_r uint64
-				var _ = _354_r
-				var _out552 uint64
-				var _ = _out552
-				_out552 = Companion_Default___.Adjacent(ip, _347_pb, _348_pos/uint64(4096), _351_bn, _353_left)
-				_354_r = _out552
-				if uint64(1) < _354_r {
-					txn.Ahead(_351_bn, _354_r)
+		var _out552 *dbytes.Blk
+		var _ = _out552
+		_out549, _out550, _out551, _out552 = Companion_Default___.Find(x, txn, ip, _350_pos/uint64(4096), false, _347_ck, _348_cj, _349_pb)
+		_353_bn = _out549
+		_347_ck = _out550
+		_348_cj = _out551
+		_349_pb = _out552
+		var _354_blk *dbytes.Blk
+		var _ = _354_blk
+		var _out553 *dbytes.Blk
+		var _ = _out553
+		_out553 = dbytes.ZeroBlk()
+		_354_blk = _out553
+		if _353_bn != uint64(0) {
+			if _346_ahead <= _350_pos/uint64(4096) {
+				var _355_left uint64
+				var _ = _355_left
+				_355_left = (_351_bo + (n - _345_done) + uint64(4095)) / uint64(4096)
+				var _356_r uint64
+				var _ = _356_r
+				var _out554 uint64
+				var _ = _out554
+				_out554 = Companion_Default___.Adjacent(ip, _349_pb, _350_pos/uint64(4096), _353_bn, _355_left)
+				_356_r = _out554
+				if uint64(1) < _356_r {
+					txn.Ahead(_353_bn, _356_r)
 				}
-				_344_ahead = _348_pos/uint64(4096) + _354_r
+				_346_ahead = _350_pos/uint64(4096) + _356_r
 			}
-			var _out553 *dbytes.Blk
-			var _ = _out553
-			_out553 = x.ReadAt(txn, _351_bn, false)
-			_352_blk = _out553
+			var _out555 *dbytes.Blk
+			var _ = _out555
+			_out555 = x.ReadAt(txn, _353_bn, false)
+			_354_blk = _out555
 		}
-		b.CopyBlk(_343_done, _352_blk, _349_bo, _350_c)
-		_343_done = _343_done + _350_c
+		b.CopyBlk(_345_done, _354_blk, _351_bo, _352_c)
+		_345_done = _345_done + _352_c
 	}
 	return b
 }

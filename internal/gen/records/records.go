@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1044_b *dbytes.Bytes
-	var _ = _1044_b
-	var _out1504 *dbytes.Bytes
-	var _ = _out1504
-	_out1504 = txn.ReadSlot(i)
-	_1044_b = _out1504
-	var _1045_full uint32
-	var _ = _1045_full
-	var _1046_at uint64
-	var _ = _1046_at
-	_1045_full, _1046_at = _1044_b.U32(uint64(0)), _1044_b.U64(uint64(8))
-	var _1047_a0 uint64
-	var _ = _1047_a0
-	var _1048_b0 uint64
-	var _ = _1048_b0
-	var _1049_c0 uint64
-	var _ = _1049_c0
-	var _1050_d0 uint64
-	var _ = _1050_d0
-	_1047_a0, _1048_b0, _1049_c0, _1050_d0 = _1044_b.U64(uint64(16)), _1044_b.U64(uint64(24)), _1044_b.U64(uint64(32)), _1044_b.U64(uint64(40))
-	var _1051_a1 uint64
-	var _ = _1051_a1
-	var _1052_b1 uint64
-	var _ = _1052_b1
-	var _1053_c1 uint64
-	var _ = _1053_c1
-	var _1054_d1 uint64
-	var _ = _1054_d1
-	_1051_a1, _1052_b1, _1053_c1, _1054_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1045_full == uint32(1) && since <= _1046_at && _1047_a0 == _1051_a1 && _1048_b0 == _1052_b1 && _1049_c0 == _1053_c1 && _1050_d0 == _1054_d1
-	var _1055_ino uint64
-	var _ = _1055_ino
-	var _1056_gen uint64
-	var _ = _1056_gen
-	var _1057_s uint64
-	var _ = _1057_s
-	var _1058_ns uint32
-	var _ = _1058_ns
-	_1055_ino, _1056_gen, _1057_s, _1058_ns = _1044_b.U64(uint64(48)), _1044_b.U64(uint64(56)), _1044_b.U64(uint64(64)), _1044_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1055_ino, _1056_gen}}, nfsstate.Time{nfsstate.Time_Time{_1057_s, _1058_ns}}
+	var _1046_b *dbytes.Bytes
+	var _ = _1046_b
+	var _out1506 *dbytes.Bytes
+	var _ = _out1506
+	_out1506 = txn.ReadSlot(i)
+	_1046_b = _out1506
+	var _1047_full uint32
+	var _ = _1047_full
+	var _1048_at uint64
+	var _ = _1048_at
+	_1047_full, _1048_at = _1046_b.U32(uint64(0)), _1046_b.U64(uint64(8))
+	var _1049_a0 uint64
+	var _ = _1049_a0
+	var _1050_b0 uint64
+	var _ = _1050_b0
+	var _1051_c0 uint64
+	var _ = _1051_c0
+	var _1052_d0 uint64
+	var _ = _1052_d0
+	_1049_a0, _1050_b0, _1051_c0, _1052_d0 = _1046_b.U64(uint64(16)), _1046_b.U64(uint64(24)), _1046_b.U64(uint64(32)), _1046_b.U64(uint64(40))
+	var _1053_a1 uint64
+	var _ = _1053_a1
+	var _1054_b1 uint64
+	var _ = _1054_b1
+	var _1055_c1 uint64
+	var _ = _1055_c1
+	var _1056_d1 uint64
+	var _ = _1056_d1
+	_1053_a1, _1054_b1, _1055_c1, _1056_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1047_full == uint32(1) && since <= _1048_at && _1049_a0 == _1053_a1 && _1050_b0 == _1054_b1 && _1051_c0 == _1055_c1 && _1052_d0 == _1056_d1
+	var _1057_ino uint64
+	var _ = _1057_ino
+	var _1058_gen uint64
+	var _ = _1058_gen
+	var _1059_s uint64
+	var _ = _1059_s
+	var _1060_ns uint32
+	var _ = _1060_ns
+	_1057_ino, _1058_gen, _1059_s, _1060_ns = _1046_b.U64(uint64(48)), _1046_b.U64(uint64(56)), _1046_b.U64(uint64(64)), _1046_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1057_ino, _1058_gen}}, nfsstate.Time{nfsstate.Time_Time{_1059_s, _1060_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1059_b *dbytes.Bytes
-	var _ = _1059_b
-	var _out1505 *dbytes.Bytes
-	var _ = _out1505
-	_out1505 = dbytes.NewBytes(uint64(256))
-	_1059_b = _out1505
-	_1059_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1059_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1059_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1059_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1059_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1059_b, uint64(72), ns)
-	txn.WriteSlot(i, _1059_b)
+	var _1061_b *dbytes.Bytes
+	var _ = _1061_b
+	var _out1507 *dbytes.Bytes
+	var _ = _out1507
+	_out1507 = dbytes.NewBytes(uint64(256))
+	_1061_b = _out1507
+	_1061_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1061_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1061_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1061_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1061_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1061_b, uint64(72), ns)
+	txn.WriteSlot(i, _1061_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1060_st uint32 = 0
-	var _ = _1060_st
-	var _1061_dots uint32 = 0
-	var _ = _1061_dots
-	var _out1506 uint32
-	var _ = _out1506
-	var _out1507 *dbytes.Bytes
-	var _ = _out1507
+	var _1062_st uint32 = 0
+	var _ = _1062_st
+	var _1063_dots uint32 = 0
+	var _ = _1063_dots
 	var _out1508 uint32
 	var _ = _out1508
-	_out1506, _out1507, _out1508 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1060_st = _out1506
-	dir = _out1507
-	_1061_dots = _out1508
-	if _1060_st != uint32(0) || _1061_dots != uint32(0) {
+	var _out1509 *dbytes.Bytes
+	var _ = _out1509
+	var _out1510 uint32
+	var _ = _out1510
+	_out1508, _out1509, _out1510 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1062_st = _out1508
+	dir = _out1509
+	_1063_dots = _out1510
+	if _1062_st != uint32(0) || _1063_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1509 bool
-	var _ = _out1509
-	var _out1510 uint64
-	var _ = _out1510
-	_out1509, _out1510 = d.Lookup(txn, dino, name, false)
-	found = _out1509
-	ino = _out1510
+	var _out1511 bool
+	var _ = _out1511
+	var _out1512 uint64
+	var _ = _out1512
+	_out1511, _out1512 = d.Lookup(txn, dino, name, false)
+	found = _out1511
+	ino = _out1512
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1062_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1062_ip
-	var _out1511 uint32
-	var _ = _out1511
-	var _out1512 *dbytes.Bytes
-	var _ = _out1512
-	_out1511, _out1512 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1060_st = _out1511
-	_1062_ip = _out1512
-	if _1060_st != uint32(0) {
+	var _1064_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1064_ip
+	var _out1513 uint32
+	var _ = _out1513
+	var _out1514 *dbytes.Bytes
+	var _ = _out1514
+	_out1513, _out1514 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1062_st = _out1513
+	_1064_ip = _out1514
+	if _1062_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1062_ip
-	var _out1513 uint64
-	var _ = _out1513
-	_out1513 = inodeformat.Companion_Default___.GetGen(_1062_ip)
-	gen = _out1513
+	node = _1064_ip
+	var _out1515 uint64
+	var _ = _out1515
+	_out1515 = inodeformat.Companion_Default___.GetGen(_1064_ip)
+	gen = _out1515
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1063_found bool
-	var _ = _1063_found
-	var _1064_h nfsstate.Handle
-	var _ = _1064_h
-	var _1065_t nfsstate.Time
-	var _ = _1065_t
-	var _out1514 bool
-	var _ = _out1514
-	var _out1515 nfsstate.Handle
-	var _ = _out1515
-	var _out1516 nfsstate.Time
+	var _1065_found bool
+	var _ = _1065_found
+	var _1066_h nfsstate.Handle
+	var _ = _1066_h
+	var _1067_t nfsstate.Time
+	var _ = _1067_t
+	var _out1516 bool
 	var _ = _out1516
-	_out1514, _out1515, _out1516 = Companion_Default___.Look(txn, i, r, since)
-	_1063_found = _out1514
-	_1064_h = _out1515
-	_1065_t = _out1516
-	if !_1063_found {
-		return again, ino, node, dir
-	}
-	var _1066_ok bool = false
-	var _ = _1066_ok
-	var _1067_there bool = false
-	var _ = _1067_there
-	var _1068_gen uint64 = 0
-	var _ = _1068_gen
-	var _out1517 bool
+	var _out1517 nfsstate.Handle
 	var _ = _out1517
-	var _out1518 bool
+	var _out1518 nfsstate.Time
 	var _ = _out1518
-	var _out1519 uint64
-	var _ = _out1519
-	var _out1520 uint64
-	var _ = _out1520
-	var _out1521 *dbytes.Bytes
-	var _ = _out1521
-	var _out1522 *dbytes.Bytes
-	var _ = _out1522
-	_out1517, _out1518, _out1519, _out1520, _out1521, _out1522 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1066_ok = _out1517
-	_1067_there = _out1518
-	ino = _out1519
-	_1068_gen = _out1520
-	node = _out1521
-	dir = _out1522
-	if !_1066_ok || !_1067_there || !_1064_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1068_gen}}) {
+	_out1516, _out1517, _out1518 = Companion_Default___.Look(txn, i, r, since)
+	_1065_found = _out1516
+	_1066_h = _out1517
+	_1067_t = _out1518
+	if !_1065_found {
 		return again, ino, node, dir
 	}
-	var _1069_s uint64
-	var _ = _1069_s
-	var _1070_ns uint32
-	var _ = _1070_ns
-	var _out1523 uint64
+	var _1068_ok bool = false
+	var _ = _1068_ok
+	var _1069_there bool = false
+	var _ = _1069_there
+	var _1070_gen uint64 = 0
+	var _ = _1070_gen
+	var _out1519 bool
+	var _ = _out1519
+	var _out1520 bool
+	var _ = _out1520
+	var _out1521 uint64
+	var _ = _out1521
+	var _out1522 uint64
+	var _ = _out1522
+	var _out1523 *dbytes.Bytes
 	var _ = _out1523
-	var _out1524 uint32
+	var _out1524 *dbytes.Bytes
 	var _ = _out1524
-	_out1523, _out1524 = inodeformat.Companion_Default___.GetCtime(node)
-	_1069_s = _out1523
-	_1070_ns = _out1524
-	again = _1065_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1069_s, _1070_ns}})
+	_out1519, _out1520, _out1521, _out1522, _out1523, _out1524 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1068_ok = _out1519
+	_1069_there = _out1520
+	ino = _out1521
+	_1070_gen = _out1522
+	node = _out1523
+	dir = _out1524
+	if !_1068_ok || !_1069_there || !_1066_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1070_gen}}) {
+		return again, ino, node, dir
+	}
+	var _1071_s uint64
+	var _ = _1071_s
+	var _1072_ns uint32
+	var _ = _1072_ns
+	var _out1525 uint64
+	var _ = _out1525
+	var _out1526 uint32
+	var _ = _out1526
+	_out1525, _out1526 = inodeformat.Companion_Default___.GetCtime(node)
+	_1071_s = _out1525
+	_1072_ns = _out1526
+	again = _1067_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1071_s, _1072_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1071_found bool
-	var _ = _1071_found
-	var _1072_h nfsstate.Handle
-	var _ = _1072_h
-	var _1073_t nfsstate.Time
-	var _ = _1073_t
-	var _out1525 bool
-	var _ = _out1525
-	var _out1526 nfsstate.Handle
-	var _ = _out1526
-	var _out1527 nfsstate.Time
+	var _1073_found bool
+	var _ = _1073_found
+	var _1074_h nfsstate.Handle
+	var _ = _1074_h
+	var _1075_t nfsstate.Time
+	var _ = _1075_t
+	var _out1527 bool
 	var _ = _out1527
-	_out1525, _out1526, _out1527 = Companion_Default___.Look(txn, i, r, since)
-	_1071_found = _out1525
-	_1072_h = _out1526
-	_1073_t = _out1527
-	if !_1071_found || !_1072_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _out1528 nfsstate.Handle
+	var _ = _out1528
+	var _out1529 nfsstate.Time
+	var _ = _out1529
+	_out1527, _out1528, _out1529 = Companion_Default___.Look(txn, i, r, since)
+	_1073_found = _out1527
+	_1074_h = _out1528
+	_1075_t = _out1529
+	if !_1073_found || !_1074_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _1074_ok bool = false
-	var _ = _1074_ok
-	var _1075_there bool = false
-	var _ = _1075_there
-	var _1076_ino uint64 = 0
-	var _ = _1076_ino
-	var _1077_gen uint64 = 0
-	var _ = _1077_gen
-	var _out1528 bool
-	var _ = _out1528
-	var _out1529 bool
-	var _ = _out1529
-	var _out1530 uint64
+	var _1076_ok bool = false
+	var _ = _1076_ok
+	var _1077_there bool = false
+	var _ = _1077_there
+	var _1078_ino uint64 = 0
+	var _ = _1078_ino
+	var _1079_gen uint64 = 0
+	var _ = _1079_gen
+	var _out1530 bool
 	var _ = _out1530
-	var _out1531 uint64
+	var _out1531 bool
 	var _ = _out1531
-	var _out1532 *dbytes.Bytes
+	var _out1532 uint64
 	var _ = _out1532
-	var _out1533 *dbytes.Bytes
+	var _out1533 uint64
 	var _ = _out1533
-	_out1528, _out1529, _out1530, _out1531, _out1532, _out1533 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1074_ok = _out1528
-	_1075_there = _out1529
-	_1076_ino = _out1530
-	_1077_gen = _out1531
-	node = _out1532
-	dir = _out1533
-	again = _1074_ok && _1075_there && _1072_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1076_ino, _1077_gen}})
+	var _out1534 *dbytes.Bytes
+	var _ = _out1534
+	var _out1535 *dbytes.Bytes
+	var _ = _out1535
+	_out1530, _out1531, _out1532, _out1533, _out1534, _out1535 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1076_ok = _out1530
+	_1077_there = _out1531
+	_1078_ino = _out1532
+	_1079_gen = _out1533
+	node = _out1534
+	dir = _out1535
+	again = _1076_ok && _1077_there && _1074_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1078_ino, _1079_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1078_found bool
-	var _ = _1078_found
-	var _1079_h nfsstate.Handle
-	var _ = _1079_h
-	var _1080_t nfsstate.Time
-	var _ = _1080_t
-	var _out1534 bool
-	var _ = _out1534
-	var _out1535 nfsstate.Handle
-	var _ = _out1535
-	var _out1536 nfsstate.Time
+	var _1080_found bool
+	var _ = _1080_found
+	var _1081_h nfsstate.Handle
+	var _ = _1081_h
+	var _1082_t nfsstate.Time
+	var _ = _1082_t
+	var _out1536 bool
 	var _ = _out1536
-	_out1534, _out1535, _out1536 = Companion_Default___.Look(txn, i, r, since)
-	_1078_found = _out1534
-	_1079_h = _out1535
-	_1080_t = _out1536
-	if !_1078_found {
+	var _out1537 nfsstate.Handle
+	var _ = _out1537
+	var _out1538 nfsstate.Time
+	var _ = _out1538
+	_out1536, _out1537, _out1538 = Companion_Default___.Look(txn, i, r, since)
+	_1080_found = _out1536
+	_1081_h = _out1537
+	_1082_t = _out1538
+	if !_1080_found {
 		return again, dir
 	}
-	var _1081_ok bool = false
-	var _ = _1081_ok
-	var _1082_there bool = false
-	var _ = _1082_there
-	var _1083_ino uint64 = 0
-	var _ = _1083_ino
-	var _1084_gen uint64 = 0
-	var _ = _1084_gen
-	var _1085_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1085_node
-	var _out1537 bool
-	var _ = _out1537
-	var _out1538 bool
-	var _ = _out1538
-	var _out1539 uint64
+	var _1083_ok bool = false
+	var _ = _1083_ok
+	var _1084_there bool = false
+	var _ = _1084_there
+	var _1085_ino uint64 = 0
+	var _ = _1085_ino
+	var _1086_gen uint64 = 0
+	var _ = _1086_gen
+	var _1087_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1087_node
+	var _out1539 bool
 	var _ = _out1539
-	var _out1540 uint64
+	var _out1540 bool
 	var _ = _out1540
-	var _out1541 *dbytes.Bytes
+	var _out1541 uint64
 	var _ = _out1541
-	var _out1542 *dbytes.Bytes
+	var _out1542 uint64
 	var _ = _out1542
-	_out1537, _out1538, _out1539, _out1540, _out1541, _out1542 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1081_ok = _out1537
-	_1082_there = _out1538
-	_1083_ino = _out1539
-	_1084_gen = _out1540
-	_1085_node = _out1541
-	dir = _out1542
-	again = _1081_ok && !_1082_there
+	var _out1543 *dbytes.Bytes
+	var _ = _out1543
+	var _out1544 *dbytes.Bytes
+	var _ = _out1544
+	_out1539, _out1540, _out1541, _out1542, _out1543, _out1544 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1083_ok = _out1539
+	_1084_there = _out1540
+	_1085_ino = _out1541
+	_1086_gen = _out1542
+	_1087_node = _out1543
+	dir = _out1544
+	again = _1083_ok && !_1084_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1086_found bool
-	var _ = _1086_found
-	var _1087_h nfsstate.Handle
-	var _ = _1087_h
-	var _1088_t nfsstate.Time
-	var _ = _1088_t
-	var _out1543 bool
-	var _ = _out1543
-	var _out1544 nfsstate.Handle
-	var _ = _out1544
-	var _out1545 nfsstate.Time
+	var _1088_found bool
+	var _ = _1088_found
+	var _1089_h nfsstate.Handle
+	var _ = _1089_h
+	var _1090_t nfsstate.Time
+	var _ = _1090_t
+	var _out1545 bool
 	var _ = _out1545
-	_out1543, _out1544, _out1545 = Companion_Default___.Look(txn, i, r, since)
-	_1086_found = _out1543
-	_1087_h = _out1544
-	_1088_t = _out1545
-	if !_1086_found {
-		return again, from, to
-	}
-	var _1089_fok bool = false
-	var _ = _1089_fok
-	var _1090_there bool = false
-	var _ = _1090_there
-	var _1091_ino uint64 = 0
-	var _ = _1091_ino
-	var _1092_gen uint64 = 0
-	var _ = _1092_gen
-	var _1093_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1093_node
-	var _out1546 bool
+	var _out1546 nfsstate.Handle
 	var _ = _out1546
-	var _out1547 bool
+	var _out1547 nfsstate.Time
 	var _ = _out1547
-	var _out1548 uint64
-	var _ = _out1548
-	var _out1549 uint64
-	var _ = _out1549
-	var _out1550 *dbytes.Bytes
-	var _ = _out1550
-	var _out1551 *dbytes.Bytes
-	var _ = _out1551
-	_out1546, _out1547, _out1548, _out1549, _out1550, _out1551 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1089_fok = _out1546
-	_1090_there = _out1547
-	_1091_ino = _out1548
-	_1092_gen = _out1549
-	_1093_node = _out1550
-	from = _out1551
-	if !_1089_fok || _1090_there && !_1087_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1091_ino, _1092_gen}}) {
+	_out1545, _out1546, _out1547 = Companion_Default___.Look(txn, i, r, since)
+	_1088_found = _out1545
+	_1089_h = _out1546
+	_1090_t = _out1547
+	if !_1088_found {
 		return again, from, to
 	}
-	var _1094_tok bool = false
-	var _ = _1094_tok
-	var _1095_tthere bool = false
-	var _ = _1095_tthere
-	var _out1552 bool
+	var _1091_fok bool = false
+	var _ = _1091_fok
+	var _1092_there bool = false
+	var _ = _1092_there
+	var _1093_ino uint64 = 0
+	var _ = _1093_ino
+	var _1094_gen uint64 = 0
+	var _ = _1094_gen
+	var _1095_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1095_node
+	var _out1548 bool
+	var _ = _out1548
+	var _out1549 bool
+	var _ = _out1549
+	var _out1550 uint64
+	var _ = _out1550
+	var _out1551 uint64
+	var _ = _out1551
+	var _out1552 *dbytes.Bytes
 	var _ = _out1552
-	var _out1553 bool
+	var _out1553 *dbytes.Bytes
 	var _ = _out1553
-	var _out1554 uint64
+	_out1548, _out1549, _out1550, _out1551, _out1552, _out1553 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1091_fok = _out1548
+	_1092_there = _out1549
+	_1093_ino = _out1550
+	_1094_gen = _out1551
+	_1095_node = _out1552
+	from = _out1553
+	if !_1091_fok || _1092_there && !_1089_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1093_ino, _1094_gen}}) {
+		return again, from, to
+	}
+	var _1096_tok bool = false
+	var _ = _1096_tok
+	var _1097_tthere bool = false
+	var _ = _1097_tthere
+	var _out1554 bool
 	var _ = _out1554
-	var _out1555 uint64
+	var _out1555 bool
 	var _ = _out1555
-	var _out1556 *dbytes.Bytes
+	var _out1556 uint64
 	var _ = _out1556
-	var _out1557 *dbytes.Bytes
+	var _out1557 uint64
 	var _ = _out1557
-	_out1552, _out1553, _out1554, _out1555, _out1556, _out1557 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1094_tok = _out1552
-	_1095_tthere = _out1553
-	_1091_ino = _out1554
-	_1092_gen = _out1555
-	_1093_node = _out1556
-	to = _out1557
-	again = _1094_tok && _1095_tthere && _1087_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1091_ino, _1092_gen}})
+	var _out1558 *dbytes.Bytes
+	var _ = _out1558
+	var _out1559 *dbytes.Bytes
+	var _ = _out1559
+	_out1554, _out1555, _out1556, _out1557, _out1558, _out1559 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1096_tok = _out1554
+	_1097_tthere = _out1555
+	_1093_ino = _out1556
+	_1094_gen = _out1557
+	_1095_node = _out1558
+	to = _out1559
+	again = _1096_tok && _1097_tthere && _1089_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1093_ino, _1094_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1096_found bool
-	var _ = _1096_found
-	var _1097_h nfsstate.Handle
-	var _ = _1097_h
-	var _1098_t nfsstate.Time
-	var _ = _1098_t
-	var _out1558 bool
-	var _ = _out1558
-	var _out1559 nfsstate.Handle
-	var _ = _out1559
-	var _out1560 nfsstate.Time
+	var _1098_found bool
+	var _ = _1098_found
+	var _1099_h nfsstate.Handle
+	var _ = _1099_h
+	var _1100_t nfsstate.Time
+	var _ = _1100_t
+	var _out1560 bool
 	var _ = _out1560
-	_out1558, _out1559, _out1560 = Companion_Default___.Look(txn, i, r, since)
-	_1096_found = _out1558
-	_1097_h = _out1559
-	_1098_t = _out1560
-	if !_1096_found {
-		return again, node
-	}
-	var _1099_st uint32
-	var _ = _1099_st
-	var _1100_ip *dbytes.Bytes
-	var _ = _1100_ip
-	var _out1561 uint32
+	var _out1561 nfsstate.Handle
 	var _ = _out1561
-	var _out1562 *dbytes.Bytes
+	var _out1562 nfsstate.Time
 	var _ = _out1562
-	_out1561, _out1562 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1099_st = _out1561
-	_1100_ip = _out1562
-	if _1099_st != uint32(0) {
+	_out1560, _out1561, _out1562 = Companion_Default___.Look(txn, i, r, since)
+	_1098_found = _out1560
+	_1099_h = _out1561
+	_1100_t = _out1562
+	if !_1098_found {
 		return again, node
 	}
-	node = _1100_ip
-	var _1101_s uint64
-	var _ = _1101_s
-	var _1102_ns uint32
-	var _ = _1102_ns
-	var _out1563 uint64
+	var _1101_st uint32
+	var _ = _1101_st
+	var _1102_ip *dbytes.Bytes
+	var _ = _1102_ip
+	var _out1563 uint32
 	var _ = _out1563
-	var _out1564 uint32
+	var _out1564 *dbytes.Bytes
 	var _ = _out1564
-	_out1563, _out1564 = inodeformat.Companion_Default___.GetCtime(_1100_ip)
-	_1101_s = _out1563
-	_1102_ns = _out1564
-	again = _1098_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1101_s, _1102_ns}})
+	_out1563, _out1564 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1101_st = _out1563
+	_1102_ip = _out1564
+	if _1101_st != uint32(0) {
+		return again, node
+	}
+	node = _1102_ip
+	var _1103_s uint64
+	var _ = _1103_s
+	var _1104_ns uint32
+	var _ = _1104_ns
+	var _out1565 uint64
+	var _ = _out1565
+	var _out1566 uint32
+	var _ = _out1566
+	_out1565, _out1566 = inodeformat.Companion_Default___.GetCtime(_1102_ip)
+	_1103_s = _out1565
+	_1104_ns = _out1566
+	again = _1100_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1103_s, _1104_ns}})
 	return again, node
 }
 

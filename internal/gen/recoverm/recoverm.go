@@ -68,68 +68,68 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _618_version uint64 = 0
-	var _ = _618_version
-	var _out825 uint64
-	var _ = _out825
-	var _out826 uint64
-	var _ = _out826
+	var _620_version uint64 = 0
+	var _ = _620_version
 	var _out827 uint64
 	var _ = _out827
-	_out825, _out826, _out827 = t.Pages.Root()
-	_618_version = _out825
-	r0 = _out826
-	r1 = _out827
+	var _out828 uint64
+	var _ = _out828
+	var _out829 uint64
+	var _ = _out829
+	_out827, _out828, _out829 = t.Pages.Root()
+	_620_version = _out827
+	r0 = _out828
+	r1 = _out829
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
 	Companion_Default___.LogCodes(t, cs, mm)
-	var _619_i uint64
-	var _ = _619_i
-	_619_i = uint64(0)
-	var _620_n uint64
-	var _ = _620_n
-	var _out828 uint64
-	var _ = _out828
-	_out828 = cs.Len()
-	_620_n = _out828
-	for _619_i < _620_n {
-		var _out829 bool
-		var _ = _out829
-		var _out830 uint64
-		var _ = _out830
-		var _out831 uint64
+	var _621_i uint64
+	var _ = _621_i
+	_621_i = uint64(0)
+	var _622_n uint64
+	var _ = _622_n
+	var _out830 uint64
+	var _ = _out830
+	_out830 = cs.Len()
+	_622_n = _out830
+	for _621_i < _622_n {
+		var _out831 bool
 		var _ = _out831
 		var _out832 uint64
 		var _ = _out832
-		_out829, _out830, _out831, _out832 = Companion_Default___.UpdatePage(d, t, cs, _619_i, r0, r1)
-		io = _out829
-		_619_i = _out830
-		r0 = _out831
-		r1 = _out832
+		var _out833 uint64
+		var _ = _out833
+		var _out834 uint64
+		var _ = _out834
+		_out831, _out832, _out833, _out834 = Companion_Default___.UpdatePage(d, t, cs, _621_i, r0, r1)
+		io = _out831
+		_621_i = _out832
+		r0 = _out833
+		r1 = _out834
 		if !io {
 			return io, r0, r1
 		}
-		var _out833 uint64
-		var _ = _out833
-		_out833 = cs.Len()
-		_620_n = _out833
+		var _out835 uint64
+		var _ = _out835
+		_out835 = cs.Len()
+		_622_n = _out835
 	}
-	var _out834 bool
-	var _ = _out834
-	_out834 = d.Barrier()
-	io = _out834
+	var _out836 bool
+	var _ = _out836
+	_out836 = d.Barrier()
+	io = _out836
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _621_l *ddisk.BList
-	var _ = _621_l
-	var _out835 *ddisk.BList
-	var _ = _out835
-	_out835 = mm.Sorted()
-	_621_l = _out835
-	treeofcodes.Companion_Default___.AddList(t, cs, _621_l)
+	var _623_l *ddisk.BList
+	var _ = _623_l
+	var _out837 *ddisk.BList
+	var _ = _out837
+	_out837 = mm.Sorted()
+	_623_l = _out837
+	treeofcodes.Companion_Default___.AddList(t, cs, _623_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -142,102 +142,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _622_x uint64 = 0
-	var _ = _622_x
-	var _623_a uint64 = 0
-	var _ = _623_a
-	var _624_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _624_b
-	var _out836 bool
-	var _ = _out836
-	var _out837 uint64
-	var _ = _out837
-	var _out838 uint64
+	var _624_x uint64 = 0
+	var _ = _624_x
+	var _625_a uint64 = 0
+	var _ = _625_a
+	var _626_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _626_b
+	var _out838 bool
 	var _ = _out838
-	var _out839 *dbytes.Blk
+	var _out839 uint64
 	var _ = _out839
 	var _out840 uint64
 	var _ = _out840
-	_out836, _out837, _out838, _out839, _out840 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out836
-	_622_x = _out837
-	_623_a = _out838
-	_624_b = _out839
-	j = _out840
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out841 bool
+	var _out841 *dbytes.Blk
 	var _ = _out841
-	_out841 = d.Write(_623_a, _624_b)
-	io = _out841
+	var _out842 uint64
+	var _ = _out842
+	_out838, _out839, _out840, _out841, _out842 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out838
+	_624_x = _out839
+	_625_a = _out840
+	_626_b = _out841
+	j = _out842
 	if !io {
 		return io, j, r0, r1
 	}
-	var _625_root bool
-	var _ = _625_root
-	var _626_c0 uint64
-	var _ = _626_c0
-	var _627_c1 uint64
-	var _ = _627_c1
-	var _out842 bool
-	var _ = _out842
-	var _out843 uint64
+	var _out843 bool
 	var _ = _out843
-	var _out844 uint64
+	_out843 = d.Write(_625_a, _626_b)
+	io = _out843
+	if !io {
+		return io, j, r0, r1
+	}
+	var _627_root bool
+	var _ = _627_root
+	var _628_c0 uint64
+	var _ = _628_c0
+	var _629_c1 uint64
+	var _ = _629_c1
+	var _out844 bool
 	var _ = _out844
-	_out842, _out843, _out844 = treeofcodes.Companion_Default___.Upwards(t, cs, _622_x, _624_b)
-	_625_root = _out842
-	_626_c0 = _out843
-	_627_c1 = _out844
-	if _625_root {
-		r0, r1 = _626_c0, _627_c1
+	var _out845 uint64
+	var _ = _out845
+	var _out846 uint64
+	var _ = _out846
+	_out844, _out845, _out846 = treeofcodes.Companion_Default___.Upwards(t, cs, _624_x, _626_b)
+	_627_root = _out844
+	_628_c0 = _out845
+	_629_c1 = _out846
+	if _627_root {
+		r0, r1 = _628_c0, _629_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _628_l *ddisk.BList
-	var _ = _628_l
-	var _out845 *ddisk.BList
-	var _ = _out845
-	_out845 = mm.Sorted()
-	_628_l = _out845
-	var _629_n uint64
-	var _ = _629_n
-	var _out846 uint64
-	var _ = _out846
-	_out846 = _628_l.Len()
-	_629_n = _out846
-	var _630_k uint64
-	var _ = _630_k
-	_630_k = uint64(0)
-	for _630_k < _629_n {
-		var _631_a uint64
-		var _ = _631_a
-		var _632_m uint64
-		var _ = _632_m
-		var _out847 uint64
-		var _ = _out847
-		var _out848 uint64
-		var _ = _out848
-		_out847, _out848 = groups.Companion_Default___.Adjacent(_628_l, _630_k)
-		_631_a = _out847
-		_632_m = _out848
-		var _out849 bool
+	var _630_l *ddisk.BList
+	var _ = _630_l
+	var _out847 *ddisk.BList
+	var _ = _out847
+	_out847 = mm.Sorted()
+	_630_l = _out847
+	var _631_n uint64
+	var _ = _631_n
+	var _out848 uint64
+	var _ = _out848
+	_out848 = _630_l.Len()
+	_631_n = _out848
+	var _632_k uint64
+	var _ = _632_k
+	_632_k = uint64(0)
+	for _632_k < _631_n {
+		var _633_a uint64
+		var _ = _633_a
+		var _634_m uint64
+		var _ = _634_m
+		var _out849 uint64
 		var _ = _out849
-		_out849 = d.WriteRun(_631_a, _628_l, _630_k, _632_m)
-		io = _out849
+		var _out850 uint64
+		var _ = _out850
+		_out849, _out850 = groups.Companion_Default___.Adjacent(_630_l, _632_k)
+		_633_a = _out849
+		_634_m = _out850
+		var _out851 bool
+		var _ = _out851
+		_out851 = d.WriteRun(_633_a, _630_l, _632_k, _634_m)
+		io = _out851
 		if !io {
 			return io
 		}
-		_630_k = _630_k + _632_m
+		_632_k = _632_k + _634_m
 	}
-	var _out850 bool
-	var _ = _out850
-	_out850 = d.Barrier()
-	io = _out850
+	var _out852 bool
+	var _ = _out852
+	_out852 = d.Barrier()
+	io = _out852
 	if !io {
 		return io
 	}
@@ -252,73 +252,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _633_i1 bool
-	var _ = _633_i1
-	var _634_ok1 bool
-	var _ = _634_ok1
-	var _635_q1 uint64
-	var _ = _635_q1
-	var _out851 bool
-	var _ = _out851
-	var _out852 bool
-	var _ = _out852
-	var _out853 uint64
+	var _635_i1 bool
+	var _ = _635_i1
+	var _636_ok1 bool
+	var _ = _636_ok1
+	var _637_q1 uint64
+	var _ = _637_q1
+	var _out853 bool
 	var _ = _out853
-	_out851, _out852, _out853 = Companion_Default___.HeaderIn(d, seal, at)
-	_633_i1 = _out851
-	_634_ok1 = _out852
-	_635_q1 = _out853
-	var _636_i2 bool
-	var _ = _636_i2
-	var _637_ok2 bool
-	var _ = _637_ok2
-	var _638_q2 uint64
-	var _ = _638_q2
 	var _out854 bool
 	var _ = _out854
-	var _out855 bool
+	var _out855 uint64
 	var _ = _out855
-	var _out856 uint64
+	_out853, _out854, _out855 = Companion_Default___.HeaderIn(d, seal, at)
+	_635_i1 = _out853
+	_636_ok1 = _out854
+	_637_q1 = _out855
+	var _638_i2 bool
+	var _ = _638_i2
+	var _639_ok2 bool
+	var _ = _639_ok2
+	var _640_q2 uint64
+	var _ = _640_q2
+	var _out856 bool
 	var _ = _out856
-	_out854, _out855, _out856 = Companion_Default___.HeaderIn(d, seal, cp)
-	_636_i2 = _out854
-	_637_ok2 = _out855
-	_638_q2 = _out856
-	io = _633_i1 || _636_i2
-	if !_634_ok1 && !_637_ok2 {
-		return io, hb, h
-	}
-	var _639_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _639_l
 	var _out857 bool
 	var _ = _out857
-	var _out858 *ddisk.BList
+	var _out858 uint64
 	var _ = _out858
-	_out857, _out858 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _634_ok1 && (!_637_ok2 || _635_q1 >= _638_q2) {
+	_out856, _out857, _out858 = Companion_Default___.HeaderIn(d, seal, cp)
+	_638_i2 = _out856
+	_639_ok2 = _out857
+	_640_q2 = _out858
+	io = _635_i1 || _638_i2
+	if !_636_ok1 && !_639_ok2 {
+		return io, hb, h
+	}
+	var _641_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _641_l
+	var _out859 bool
+	var _ = _out859
+	var _out860 *ddisk.BList
+	var _ = _out860
+	_out859, _out860 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _636_ok1 && (!_639_ok2 || _637_q1 >= _640_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out857
-	_639_l = _out858
+	io = _out859
+	_641_l = _out860
 	if !io {
 		return io, hb, h
 	}
-	var _out859 *dbytes.Blk
-	var _ = _out859
-	_out859 = _639_l.BlkAt(uint64(0))
-	hb = _out859
-	var _640_ok bool = false
-	var _ = _640_ok
-	var _out860 bool
-	var _ = _out860
-	var _out861 uint64
+	var _out861 *dbytes.Blk
 	var _ = _out861
-	_out860, _out861 = seal.DecHdr(hb)
-	_640_ok = _out860
-	h = _out861
-	if !_640_ok {
+	_out861 = _641_l.BlkAt(uint64(0))
+	hb = _out861
+	var _642_ok bool = false
+	var _ = _642_ok
+	var _out862 bool
+	var _ = _out862
+	var _out863 uint64
+	var _ = _out863
+	_out862, _out863 = seal.DecHdr(hb)
+	_642_ok = _out862
+	h = _out863
+	if !_642_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -330,73 +330,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _641_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _641_b
+	var _643_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _643_b
 	ok, q = false, uint64(0)
-	var _out862 bool
-	var _ = _out862
-	var _out863 *dbytes.Blk
-	var _ = _out863
-	_out862, _out863 = d.Read(a)
-	io = _out862
-	_641_b = _out863
+	var _out864 bool
+	var _ = _out864
+	var _out865 *dbytes.Blk
+	var _ = _out865
+	_out864, _out865 = d.Read(a)
+	io = _out864
+	_643_b = _out865
 	if io {
-		var _out864 bool
-		var _ = _out864
-		var _out865 uint64
-		var _ = _out865
-		_out864, _out865 = seal.DecHdr(_641_b)
-		ok = _out864
-		q = _out865
+		var _out866 bool
+		var _ = _out866
+		var _out867 uint64
+		var _ = _out867
+		_out866, _out867 = seal.DecHdr(_643_b)
+		ok = _out866
+		q = _out867
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out866 bool
-	var _ = _out866
-	_out866 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out866
-	if !io {
-		return io
-	}
-	var _out867 bool
-	var _ = _out867
-	_out867 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out867
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out868 bool
 	var _ = _out868
-	_out868 = d.WriteSector(a, hb)
+	_out868 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out868
 	if !io {
 		return io
 	}
 	var _out869 bool
 	var _ = _out869
-	_out869 = d.Barrier()
+	_out869 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out869
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out870 bool
+	var _ = _out870
+	_out870 = d.WriteSector(a, hb)
+	io = _out870
+	if !io {
+		return io
+	}
+	var _out871 bool
+	var _ = _out871
+	_out871 = d.Barrier()
+	io = _out871
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _642_nb *dbytes.Blk
-	var _ = _642_nb
-	var _out870 *dbytes.Blk
-	var _ = _out870
-	_out870 = seal.EncHdr(q, r0, r1)
-	_642_nb = _out870
-	var _out871 bool
-	var _ = _out871
-	_out871 = Companion_Default___.WriteHeads(d, _642_nb, at, cp)
-	io = _out871
+	var _644_nb *dbytes.Blk
+	var _ = _644_nb
+	var _out872 *dbytes.Blk
+	var _ = _out872
+	_out872 = seal.EncHdr(q, r0, r1)
+	_644_nb = _out872
+	var _out873 bool
+	var _ = _out873
+	_out873 = Companion_Default___.WriteHeads(d, _644_nb, at, cp)
+	io = _out873
 	if !io {
 		return io
 	}
@@ -411,23 +411,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out872 bool
-	var _ = _out872
-	_out872 = d.Barrier()
-	io = _out872
+	var _out874 bool
+	var _ = _out874
+	_out874 = d.Barrier()
+	io = _out874
 	if !io {
 		return io, damaged, j
 	}
-	var _out873 bool
-	var _ = _out873
-	var _out874 bool
-	var _ = _out874
-	var _out875 *journalm.Journal
+	var _out875 bool
 	var _ = _out875
-	_out873, _out874, _out875 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out873
-	damaged = _out874
-	j = _out875
+	var _out876 bool
+	var _ = _out876
+	var _out877 *journalm.Journal
+	var _ = _out877
+	_out875, _out876, _out877 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out875
+	damaged = _out876
+	j = _out877
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -441,77 +441,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _643_sz uint64
-	var _ = _643_sz
-	var _out876 uint64
-	var _ = _out876
-	_out876 = d.Size()
-	_643_sz = _out876
-	var _644_cp uint64
-	var _ = _644_cp
-	_644_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _645_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _645_hb
-	var _646_h uint64 = 0
-	var _ = _646_h
-	var _out877 bool
-	var _ = _out877
-	var _out878 *dbytes.Blk
+	var _645_sz uint64
+	var _ = _645_sz
+	var _out878 uint64
 	var _ = _out878
-	var _out879 uint64
+	_out878 = d.Size()
+	_645_sz = _out878
+	var _646_cp uint64
+	var _ = _646_cp
+	_646_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _647_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _647_hb
+	var _648_h uint64 = 0
+	var _ = _648_h
+	var _out879 bool
 	var _ = _out879
-	_out877, _out878, _out879 = Companion_Default___.Choose(d, seal, at, _644_cp)
-	io = _out877
-	_645_hb = _out878
-	_646_h = _out879
-	if _645_hb == (*dbytes.Blk)(nil) || _646_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _647_r0 uint64
-	var _ = _647_r0
-	var _648_r1 uint64
-	var _ = _648_r1
-	var _out880 uint64
+	var _out880 *dbytes.Blk
 	var _ = _out880
 	var _out881 uint64
 	var _ = _out881
-	_out880, _out881 = seal.Root(_645_hb)
-	_647_r0 = _out880
-	_648_r1 = _out881
-	var _649_cs *dlog.Codes
-	var _ = _649_cs
-	var _out882 *dlog.Codes
+	_out879, _out880, _out881 = Companion_Default___.Choose(d, seal, at, _646_cp)
+	io = _out879
+	_647_hb = _out880
+	_648_h = _out881
+	if _647_hb == (*dbytes.Blk)(nil) || _648_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _649_r0 uint64
+	var _ = _649_r0
+	var _650_r1 uint64
+	var _ = _650_r1
+	var _out882 uint64
 	var _ = _out882
-	_out882 = dlog.NewCodes()
-	_649_cs = _out882
-	t.Pages.Begin(_647_r0, _648_r1)
-	var _650_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _650_mm
-	var _651_i uint64 = 0
-	var _ = _651_i
-	var _out883 bool
+	var _out883 uint64
 	var _ = _out883
-	var _out884 bool
+	_out882, _out883 = seal.Root(_647_hb)
+	_649_r0 = _out882
+	_650_r1 = _out883
+	var _651_cs *dlog.Codes
+	var _ = _651_cs
+	var _out884 *dlog.Codes
 	var _ = _out884
-	var _out885 *dlog.BMap
+	_out884 = dlog.NewCodes()
+	_651_cs = _out884
+	t.Pages.Begin(_649_r0, _650_r1)
+	var _652_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _652_mm
+	var _653_i uint64 = 0
+	var _ = _653_i
+	var _out885 bool
 	var _ = _out885
-	var _out886 uint64
+	var _out886 bool
 	var _ = _out886
-	_out883, _out884, _out885, _out886 = logscan.Companion_Default___.Scan(d, seal, t, _649_cs, _645_hb, _646_h, at, nd, nr, _643_sz)
-	io = _out883
-	damaged = _out884
-	_650_mm = _out885
-	_651_i = _out886
+	var _out887 *dlog.BMap
+	var _ = _out887
+	var _out888 uint64
+	var _ = _out888
+	_out885, _out886, _out887, _out888 = logscan.Companion_Default___.Scan(d, seal, t, _651_cs, _647_hb, _648_h, at, nd, nr, _645_sz)
+	io = _out885
+	damaged = _out886
+	_652_mm = _out887
+	_653_i = _out888
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out887 bool
-	var _ = _out887
-	var _out888 *journalm.Journal
-	var _ = _out888
-	_out887, _out888 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _649_cs, _645_hb, _646_h+_651_i+uint64(1), _650_mm, _643_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out887
-	j = _out888
+	var _out889 bool
+	var _ = _out889
+	var _out890 *journalm.Journal
+	var _ = _out890
+	_out889, _out890 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _651_cs, _647_hb, _648_h+_653_i+uint64(1), _652_mm, _645_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out889
+	j = _out890
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -520,75 +520,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out889 bool
-	var _ = _out889
-	_out889 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out889
+	var _out891 bool
+	var _ = _out891
+	_out891 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out891
 	if !io {
 		return io, j
 	}
-	var _out890 *journalm.Journal
-	var _ = _out890
-	_out890 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out890
+	var _out892 *journalm.Journal
+	var _ = _out892
+	_out892 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out892
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out891 bool
-	var _ = _out891
-	_out891 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out891
-	if !io {
-		return io
-	}
-	var _652_r0 uint64 = 0
-	var _ = _652_r0
-	var _653_r1 uint64 = 0
-	var _ = _653_r1
-	var _out892 bool
-	var _ = _out892
-	var _out893 uint64
+	var _out893 bool
 	var _ = _out893
-	var _out894 uint64
+	_out893 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out893
+	if !io {
+		return io
+	}
+	var _654_r0 uint64 = 0
+	var _ = _654_r0
+	var _655_r1 uint64 = 0
+	var _ = _655_r1
+	var _out894 bool
 	var _ = _out894
-	_out892, _out893, _out894 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out892
-	_652_r0 = _out893
-	_653_r1 = _out894
-	if !io {
-		return io
-	}
-	var _out895 bool
+	var _out895 uint64
 	var _ = _out895
-	_out895 = Companion_Default___.InstallAll(d, mm)
-	io = _out895
-	if !io {
-		return io
-	}
-	var _out896 bool
+	var _out896 uint64
 	var _ = _out896
-	_out896 = Companion_Default___.Empty(d, seal, e, _652_r0, _653_r1, at, cp)
-	io = _out896
+	_out894, _out895, _out896 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out894
+	_654_r0 = _out895
+	_655_r1 = _out896
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _652_r0, _653_r1, mm)
+	var _out897 bool
+	var _ = _out897
+	_out897 = Companion_Default___.InstallAll(d, mm)
+	io = _out897
+	if !io {
+		return io
+	}
+	var _out898 bool
+	var _ = _out898
+	_out898 = Companion_Default___.Empty(d, seal, e, _654_r0, _655_r1, at, cp)
+	io = _out898
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _654_r0, _655_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _654_i *journalm.Installer
-	var _ = _654_i
+	var _656_i *journalm.Installer
+	var _ = _656_i
 	var _nw6 = journalm.New_Installer_()
 	var _ = _nw6
 	_nw6.Ctor__()
-	_654_i = _nw6
+	_656_i = _nw6
 	var _nw7 = journalm.New_Journal_()
 	var _ = _nw7
-	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _654_i)
+	_nw7.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _656_i)
 	j = _nw7
 	return j
 }
@@ -598,59 +598,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _655_m *dlog.BMap
-	var _ = _655_m
-	var _out897 *dlog.BMap
-	var _ = _out897
-	_out897 = dlog.NewBMap()
-	_655_m = _out897
-	var _656_z *dbytes.Blk
-	var _ = _656_z
-	var _out898 *dbytes.Blk
-	var _ = _out898
-	_out898 = dbytes.ZeroBlk()
-	_656_z = _out898
-	var _657_i uint64
-	var _ = _657_i
-	_657_i = uint64(0)
-	for _657_i < Companion_Default___.CHUNK() {
-		_655_m.Put(_657_i, _656_z)
-		_657_i = _657_i + uint64(1)
-	}
-	var _out899 *ddisk.BList
+	var _657_m *dlog.BMap
+	var _ = _657_m
+	var _out899 *dlog.BMap
 	var _ = _out899
-	_out899 = _655_m.List()
-	l = _out899
+	_out899 = dlog.NewBMap()
+	_657_m = _out899
+	var _658_z *dbytes.Blk
+	var _ = _658_z
+	var _out900 *dbytes.Blk
+	var _ = _out900
+	_out900 = dbytes.ZeroBlk()
+	_658_z = _out900
+	var _659_i uint64
+	var _ = _659_i
+	_659_i = uint64(0)
+	for _659_i < Companion_Default___.CHUNK() {
+		_657_m.Put(_659_i, _658_z)
+		_659_i = _659_i + uint64(1)
+	}
+	var _out901 *ddisk.BList
+	var _ = _out901
+	_out901 = _657_m.List()
+	l = _out901
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _658_l *ddisk.BList
-	var _ = _658_l
-	var _out900 *ddisk.BList
-	var _ = _out900
-	_out900 = Companion_Default___.ZeroList()
-	_658_l = _out900
-	var _659_b uint64
-	var _ = _659_b
-	_659_b = a
+	var _660_l *ddisk.BList
+	var _ = _660_l
+	var _out902 *ddisk.BList
+	var _ = _out902
+	_out902 = Companion_Default___.ZeroList()
+	_660_l = _out902
+	var _661_b uint64
+	var _ = _661_b
+	_661_b = a
 	io = true
-	for io && _659_b < end {
-		var _660_n uint64
-		var _ = _660_n
-		_660_n = func() uint64 {
-			if end-_659_b < Companion_Default___.CHUNK() {
-				return end - _659_b
+	for io && _661_b < end {
+		var _662_n uint64
+		var _ = _662_n
+		_662_n = func() uint64 {
+			if end-_661_b < Companion_Default___.CHUNK() {
+				return end - _661_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
-		var _out901 bool
-		var _ = _out901
-		_out901 = d.WriteRun(_659_b, _658_l, uint64(0), _660_n)
-		io = _out901
+		var _out903 bool
+		var _ = _out903
+		_out903 = d.WriteRun(_661_b, _660_l, uint64(0), _662_n)
+		io = _out903
 		if io {
-			_659_b = _659_b + _660_n
+			_661_b = _661_b + _662_n
 		}
 	}
 	return io
@@ -659,40 +659,40 @@ func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, 
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _661_nb *dbytes.Blk
-	var _ = _661_nb
-	var _out902 *dbytes.Blk
-	var _ = _out902
-	_out902 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
-	_661_nb = _out902
-	var _662_cp uint64
-	var _ = _662_cp
-	_662_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out903 bool
-	var _ = _out903
-	_out903 = Companion_Default___.Zero(d, at, _662_cp+uint64(1))
-	io = _out903
-	if !io {
-		return io
-	}
-	var _out904 bool
+	var _663_nb *dbytes.Blk
+	var _ = _663_nb
+	var _out904 *dbytes.Blk
 	var _ = _out904
-	_out904 = d.Write(at, _661_nb)
-	io = _out904
-	if !io {
-		return io
-	}
+	_out904 = seal.EncHdr(uint64(1), uint64(0), uint64(0))
+	_663_nb = _out904
+	var _664_cp uint64
+	var _ = _664_cp
+	_664_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out905 bool
 	var _ = _out905
-	_out905 = d.Write(_662_cp, _661_nb)
+	_out905 = Companion_Default___.Zero(d, at, _664_cp+uint64(1))
 	io = _out905
 	if !io {
 		return io
 	}
 	var _out906 bool
 	var _ = _out906
-	_out906 = d.Barrier()
+	_out906 = d.Write(at, _663_nb)
 	io = _out906
+	if !io {
+		return io
+	}
+	var _out907 bool
+	var _ = _out907
+	_out907 = d.Write(_664_cp, _663_nb)
+	io = _out907
+	if !io {
+		return io
+	}
+	var _out908 bool
+	var _ = _out908
+	_out908 = d.Barrier()
+	io = _out908
 	if !io {
 		return io
 	}

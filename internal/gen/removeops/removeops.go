@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _871_found bool = false
-	var _ = _871_found
-	var _out1239 bool
-	var _ = _out1239
-	var _out1240 uint64
-	var _ = _out1240
-	_out1239, _out1240 = d.Lookup(txn, dino, name, true)
-	_871_found = _out1239
-	ino = _out1240
-	if !_871_found {
+	var _873_found bool = false
+	var _ = _873_found
+	var _out1241 bool
+	var _ = _out1241
+	var _out1242 uint64
+	var _ = _out1242
+	_out1241, _out1242 = d.Lookup(txn, dino, name, true)
+	_873_found = _out1241
+	ino = _out1242
+	if !_873_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1241 *dbytes.Bytes
-		var _ = _out1241
-		_out1241 = dbytes.NewBytes(uint64(0))
-		ip = _out1241
+		var _out1243 *dbytes.Bytes
+		var _ = _out1243
+		_out1243 = dbytes.NewBytes(uint64(0))
+		ip = _out1243
 		return st, ino, ip
 	}
-	var _out1242 uint32
-	var _ = _out1242
-	var _out1243 *dbytes.Bytes
-	var _ = _out1243
-	_out1242, _out1243 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1242
-	ip = _out1243
+	var _out1244 uint32
+	var _ = _out1244
+	var _out1245 *dbytes.Bytes
+	var _ = _out1245
+	_out1244, _out1245 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1244
+	ip = _out1245
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _872_no bool
-	var _ = _872_no
-	var _out1244 bool
-	var _ = _out1244
-	_out1244 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_872_no = _out1244
-	if _872_no {
+	var _874_no bool
+	var _ = _874_no
+	var _out1246 bool
+	var _ = _out1246
+	_out1246 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_874_no = _out1246
+	if _874_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _873_dots uint32 = 0
-	var _ = _873_dots
-	var _out1245 uint32
-	var _ = _out1245
-	var _out1246 *dbytes.Bytes
-	var _ = _out1246
+	var _875_dots uint32 = 0
+	var _ = _875_dots
 	var _out1247 uint32
 	var _ = _out1247
-	_out1245, _out1246, _out1247 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1245
-	before = _out1246
-	_873_dots = _out1247
+	var _out1248 *dbytes.Bytes
+	var _ = _out1248
+	var _out1249 uint32
+	var _ = _out1249
+	_out1247, _out1248, _out1249 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1247
+	before = _out1248
+	_875_dots = _out1249
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _873_dots != uint32(0) {
+	if _875_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _873_dots == uint32(2) {
+			if sub && _875_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _874_w bool
-	var _ = _874_w
-	var _out1248 bool
-	var _ = _out1248
-	_out1248 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_874_w = _out1248
-	if !_874_w {
+	var _876_w bool
+	var _ = _876_w
+	var _out1250 bool
+	var _ = _out1250
+	_out1250 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_876_w = _out1250
+	if !_876_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _875_ino uint64 = 0
-	var _ = _875_ino
-	var _876_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _876_ip
-	var _out1249 uint32
-	var _ = _out1249
-	var _out1250 uint64
-	var _ = _out1250
-	var _out1251 *dbytes.Bytes
+	var _877_ino uint64 = 0
+	var _ = _877_ino
+	var _878_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _878_ip
+	var _out1251 uint32
 	var _ = _out1251
-	_out1249, _out1250, _out1251 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1249
-	_875_ino = _out1250
-	_876_ip = _out1251
+	var _out1252 uint64
+	var _ = _out1252
+	var _out1253 *dbytes.Bytes
+	var _ = _out1253
+	_out1251, _out1252, _out1253 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1251
+	_877_ino = _out1252
+	_878_ip = _out1253
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _877_ty uint32
-	var _ = _877_ty
-	var _out1252 uint32
-	var _ = _out1252
-	_out1252 = inodeformat.Companion_Default___.GetTy(_876_ip)
-	_877_ty = _out1252
-	if _877_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _879_ty uint32
+	var _ = _879_ty
+	var _out1254 uint32
+	var _ = _out1254
+	_out1254 = inodeformat.Companion_Default___.GetTy(_878_ip)
+	_879_ty = _out1254
+	if _879_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _877_ty != permissions.Companion_Default___.DIR() && sub {
+	if _879_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _878_e bool
-		var _ = _878_e
-		var _out1253 bool
-		var _ = _out1253
-		_out1253 = d.IsEmpty(txn, _875_ino)
-		_878_e = _out1253
-		if !_878_e {
+		var _880_e bool
+		var _ = _880_e
+		var _out1255 bool
+		var _ = _out1255
+		_out1255 = d.IsEmpty(txn, _877_ino)
+		_880_e = _out1255
+		if !_880_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1254 uint32
-	var _ = _out1254
-	var _out1255 *dbytes.Bytes
-	var _ = _out1255
-	var _out1256 bool
+	var _out1256 uint32
 	var _ = _out1256
-	_out1254, _out1255, _out1256 = Companion_Default___.TakeOut(txn, d, dino, name, _875_ino, sub, s, ns)
-	st = _out1254
-	after = _out1255
-	later = _out1256
+	var _out1257 *dbytes.Bytes
+	var _ = _out1257
+	var _out1258 bool
+	var _ = _out1258
+	_out1256, _out1257, _out1258 = Companion_Default___.TakeOut(txn, d, dino, name, _877_ino, sub, s, ns)
+	st = _out1256
+	after = _out1257
+	later = _out1258
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _879_ok bool
-	var _ = _879_ok
-	var _out1257 bool
-	var _ = _out1257
-	_out1257 = d.Remove(txn, dino, name)
-	_879_ok = _out1257
-	if !_879_ok {
+	var _881_ok bool
+	var _ = _881_ok
+	var _out1259 bool
+	var _ = _out1259
+	_out1259 = d.Remove(txn, dino, name)
+	_881_ok = _out1259
+	if !_881_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _880_freed bool = false
-	var _ = _880_freed
-	var _out1258 uint32
-	var _ = _out1258
-	var _out1259 bool
-	var _ = _out1259
-	var _out1260 bool
+	var _882_freed bool = false
+	var _ = _882_freed
+	var _out1260 uint32
 	var _ = _out1260
-	_out1258, _out1259, _out1260 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1258
-	_880_freed = _out1259
-	later = _out1260
+	var _out1261 bool
+	var _ = _out1261
+	var _out1262 bool
+	var _ = _out1262
+	_out1260, _out1261, _out1262 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1260
+	_882_freed = _out1261
+	later = _out1262
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1261 uint32
-		var _ = _out1261
-		_out1261 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1261
+		var _out1263 uint32
+		var _ = _out1263
+		_out1263 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1263
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1262 *dbytes.Bytes
-	var _ = _out1262
-	_out1262 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1262
+	var _out1264 *dbytes.Bytes
+	var _ = _out1264
+	_out1264 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1264
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _881_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _881_ip
-	var _out1263 uint32
-	var _ = _out1263
-	var _out1264 *dbytes.Bytes
-	var _ = _out1264
-	_out1263, _out1264 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1263
-	_881_ip = _out1264
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _881_ip
-	var _882_ty uint32
-	var _ = _882_ty
+	var _883_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _883_ip
 	var _out1265 uint32
 	var _ = _out1265
-	_out1265 = inodeformat.Companion_Default___.GetTy(_881_ip)
-	_882_ty = _out1265
-	var _883_dots uint32 = 0
-	var _ = _883_dots
-	var _out1266 uint32
+	var _out1266 *dbytes.Bytes
 	var _ = _out1266
-	var _out1267 *dbytes.Bytes
-	var _ = _out1267
-	var _out1268 uint32
-	var _ = _out1268
-	_out1266, _out1267, _out1268 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1266
-	before = _out1267
-	_883_dots = _out1268
+	_out1265, _out1266 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1265
+	_883_ip = _out1266
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _883_dots != uint32(0) {
+	node = _883_ip
+	var _884_ty uint32
+	var _ = _884_ty
+	var _out1267 uint32
+	var _ = _out1267
+	_out1267 = inodeformat.Companion_Default___.GetTy(_883_ip)
+	_884_ty = _out1267
+	var _885_dots uint32 = 0
+	var _ = _885_dots
+	var _out1268 uint32
+	var _ = _out1268
+	var _out1269 *dbytes.Bytes
+	var _ = _out1269
+	var _out1270 uint32
+	var _ = _out1270
+	_out1268, _out1269, _out1270 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1268
+	before = _out1269
+	_885_dots = _out1270
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _885_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _882_ty == permissions.Companion_Default___.DIR() {
+	if _884_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _884_x bool
-	var _ = _884_x
-	var _out1269 bool
-	var _ = _out1269
-	_out1269 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_884_x = _out1269
-	if !_884_x {
+	var _886_x bool
+	var _ = _886_x
+	var _out1271 bool
+	var _ = _out1271
+	_out1271 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_886_x = _out1271
+	if !_886_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _885_found bool
-	var _ = _885_found
-	var _886_other uint64
-	var _ = _886_other
-	var _887_hint uint64
-	var _ = _887_hint
-	var _out1270 bool
-	var _ = _out1270
-	var _out1271 uint64
-	var _ = _out1271
-	var _out1272 uint64
+	var _887_found bool
+	var _ = _887_found
+	var _888_other uint64
+	var _ = _888_other
+	var _889_hint uint64
+	var _ = _889_hint
+	var _out1272 bool
 	var _ = _out1272
-	_out1270, _out1271, _out1272 = d.LookupHint(txn, dino, name, true)
-	_885_found = _out1270
-	_886_other = _out1271
-	_887_hint = _out1272
-	if _885_found {
+	var _out1273 uint64
+	var _ = _out1273
+	var _out1274 uint64
+	var _ = _out1274
+	_out1272, _out1273, _out1274 = d.LookupHint(txn, dino, name, true)
+	_887_found = _out1272
+	_888_other = _out1273
+	_889_hint = _out1274
+	if _887_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _888_w bool
-	var _ = _888_w
-	var _out1273 bool
-	var _ = _out1273
-	_out1273 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_888_w = _out1273
-	if !_888_w {
+	var _890_w bool
+	var _ = _890_w
+	var _out1275 bool
+	var _ = _out1275
+	_out1275 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_890_w = _out1275
+	if !_890_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _889_nl uint32
-	var _ = _889_nl
-	var _out1274 uint32
-	var _ = _out1274
-	_out1274 = inodeformat.Companion_Default___.GetNlink(_881_ip)
-	_889_nl = _out1274
-	if _889_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _891_nl uint32
+	var _ = _891_nl
+	var _out1276 uint32
+	var _ = _out1276
+	_out1276 = inodeformat.Companion_Default___.GetNlink(_883_ip)
+	_891_nl = _out1276
+	if _891_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _890_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _890_np
-	var _out1275 uint32
-	var _ = _out1275
-	var _out1276 *dbytes.Bytes
-	var _ = _out1276
-	var _out1277 *dbytes.Bytes
+	var _892_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _892_np
+	var _out1277 uint32
 	var _ = _out1277
-	_out1275, _out1276, _out1277 = Companion_Default___.AddName(txn, d, ino, dino, name, _887_hint, _889_nl, s, ns)
-	st = _out1275
-	_890_np = _out1276
-	after = _out1277
+	var _out1278 *dbytes.Bytes
+	var _ = _out1278
+	var _out1279 *dbytes.Bytes
+	var _ = _out1279
+	_out1277, _out1278, _out1279 = Companion_Default___.AddName(txn, d, ino, dino, name, _889_hint, _891_nl, s, ns)
+	st = _out1277
+	_892_np = _out1278
+	after = _out1279
 	if st == uint32(0) {
-		node = _890_np
+		node = _892_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _891_ok bool
-	var _ = _891_ok
-	var _out1278 bool
-	var _ = _out1278
-	_out1278 = d.InsertAt(txn, dino, name, ino, hint)
-	_891_ok = _out1278
-	if !_891_ok {
+	var _893_ok bool
+	var _ = _893_ok
+	var _out1280 bool
+	var _ = _out1280
+	_out1280 = d.InsertAt(txn, dino, name, ino, hint)
+	_893_ok = _out1280
+	if !_893_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1279 *dbytes.Bytes
-	var _ = _out1279
-	_out1279 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1279
-	var _out1280 *dbytes.Bytes
-	var _ = _out1280
-	_out1280 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1280
+	var _out1281 *dbytes.Bytes
+	var _ = _out1281
+	_out1281 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1281
+	var _out1282 *dbytes.Bytes
+	var _ = _out1282
+	_out1282 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1282
 	return st, node, after
 }
 

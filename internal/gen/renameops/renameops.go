@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _892_at uint64
-	var _ = _892_at
-	_892_at = x
-	var _893_n uint64
-	var _ = _893_n
-	_893_n = uint64(0)
-	for _893_n < Companion_Default___.MAXDEPTH() {
-		if _892_at == top {
+	var _894_at uint64
+	var _ = _894_at
+	_894_at = x
+	var _895_n uint64
+	var _ = _895_n
+	_895_n = uint64(0)
+	for _895_n < Companion_Default___.MAXDEPTH() {
+		if _894_at == top {
 			below = true
 			return st, below
 		}
-		if _892_at == procedurebase.Companion_Default___.ROOT() {
+		if _894_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _894_ip *dbytes.Bytes
-		var _ = _894_ip
-		var _out1281 *dbytes.Bytes
-		var _ = _out1281
-		_out1281 = d.Fs.GetInode(txn, _892_at, false)
-		_894_ip = _out1281
-		var _out1282 uint64
-		var _ = _out1282
-		_out1282 = inodeformat.Companion_Default___.GetParent(_894_ip)
-		_892_at = _out1282
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _892_at) {
+		var _896_ip *dbytes.Bytes
+		var _ = _896_ip
+		var _out1283 *dbytes.Bytes
+		var _ = _out1283
+		_out1283 = d.Fs.GetInode(txn, _894_at, false)
+		_896_ip = _out1283
+		var _out1284 uint64
+		var _ = _out1284
+		_out1284 = inodeformat.Companion_Default___.GetParent(_896_ip)
+		_894_at = _out1284
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _894_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_893_n = _893_n + uint64(1)
+		_895_n = _895_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _895_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _895_ip
-	var _out1283 uint32
-	var _ = _out1283
-	var _out1284 *dbytes.Bytes
-	var _ = _out1284
-	_out1283, _out1284 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1283
-	_895_ip = _out1284
-	var _896_ty uint32
-	var _ = _896_ty
+	var _897_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _897_ip
 	var _out1285 uint32
 	var _ = _out1285
-	_out1285 = inodeformat.Companion_Default___.GetTy(_895_ip)
-	_896_ty = _out1285
-	var _897_no bool
-	var _ = _897_no
-	var _out1286 bool
+	var _out1286 *dbytes.Bytes
 	var _ = _out1286
-	_out1286 = permissions.Companion_Default___.Sticky(c, tdir, _895_ip)
-	_897_no = _out1286
-	if _897_no {
+	_out1285, _out1286 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1285
+	_897_ip = _out1286
+	var _898_ty uint32
+	var _ = _898_ty
+	var _out1287 uint32
+	var _ = _out1287
+	_out1287 = inodeformat.Companion_Default___.GetTy(_897_ip)
+	_898_ty = _out1287
+	var _899_no bool
+	var _ = _899_no
+	var _out1288 bool
+	var _ = _out1288
+	_out1288 = permissions.Companion_Default___.Sticky(c, tdir, _897_ip)
+	_899_no = _out1288
+	if _899_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _896_ty != permissions.Companion_Default___.DIR() {
+	if dir && _898_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _896_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _898_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _898_e bool
-		var _ = _898_e
-		var _out1287 bool
-		var _ = _out1287
-		_out1287 = d.IsEmpty(txn, dst)
-		_898_e = _out1287
-		if !_898_e {
+		var _900_e bool
+		var _ = _900_e
+		var _out1289 bool
+		var _ = _out1289
+		_out1289 = d.IsEmpty(txn, dst)
+		_900_e = _out1289
+		if !_900_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _899_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _899_ip
-	var _out1288 uint32
-	var _ = _out1288
-	var _out1289 *dbytes.Bytes
-	var _ = _out1289
-	_out1288, _out1289 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1288
-	_899_ip = _out1289
-	var _900_ty uint32
-	var _ = _900_ty
+	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _901_ip
 	var _out1290 uint32
 	var _ = _out1290
-	_out1290 = inodeformat.Companion_Default___.GetTy(_899_ip)
-	_900_ty = _out1290
-	var _901_no bool
-	var _ = _901_no
-	var _out1291 bool
+	var _out1291 *dbytes.Bytes
 	var _ = _out1291
-	_out1291 = permissions.Companion_Default___.Sticky(c, fdir, _899_ip)
-	_901_no = _out1291
-	if _901_no {
+	_out1290, _out1291 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1290
+	_901_ip = _out1291
+	var _902_ty uint32
+	var _ = _902_ty
+	var _out1292 uint32
+	var _ = _out1292
+	_out1292 = inodeformat.Companion_Default___.GetTy(_901_ip)
+	_902_ty = _out1292
+	var _903_no bool
+	var _ = _903_no
+	var _out1293 bool
+	var _ = _out1293
+	_out1293 = permissions.Companion_Default___.Sticky(c, fdir, _901_ip)
+	_903_no = _out1293
+	if _903_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _900_ty == permissions.Companion_Default___.DIR() {
+	if _902_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _902_below bool = false
-		var _ = _902_below
-		var _out1292 uint32
-		var _ = _out1292
-		var _out1293 bool
-		var _ = _out1293
-		_out1292, _out1293 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1292
-		_902_below = _out1293
+		var _904_below bool = false
+		var _ = _904_below
+		var _out1294 uint32
+		var _ = _out1294
+		var _out1295 bool
+		var _ = _out1295
+		_out1294, _out1295 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1294
+		_904_below = _out1295
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _902_below {
+		if _904_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _903_w bool
-		var _ = _903_w
-		var _out1294 bool
-		var _ = _out1294
-		_out1294 = permissions.Companion_Default___.May(c, _899_ip, permissions.Companion_Default___.MAYW())
-		_903_w = _out1294
-		if fino != tino && !_903_w {
+		var _905_w bool
+		var _ = _905_w
+		var _out1296 bool
+		var _ = _out1296
+		_out1296 = permissions.Companion_Default___.May(c, _901_ip, permissions.Companion_Default___.MAYW())
+		_905_w = _out1296
+		if fino != tino && !_905_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _904_wf bool
-	var _ = _904_wf
-	var _out1295 bool
-	var _ = _out1295
-	_out1295 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_904_wf = _out1295
-	var _905_wt bool
-	var _ = _905_wt
-	var _out1296 bool
-	var _ = _out1296
-	_out1296 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_905_wt = _out1296
-	if !_904_wf || !_905_wt {
+	var _906_wf bool
+	var _ = _906_wf
+	var _out1297 bool
+	var _ = _out1297
+	_out1297 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_906_wf = _out1297
+	var _907_wt bool
+	var _ = _907_wt
+	var _out1298 bool
+	var _ = _out1298
+	_out1298 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_907_wt = _out1298
+	if !_906_wf || !_907_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _906_there bool = false
-	var _ = _906_there
-	var _out1297 bool
-	var _ = _out1297
-	var _out1298 uint64
-	var _ = _out1298
-	_out1297, _out1298 = d.Lookup(txn, fino, fname, true)
-	_906_there = _out1297
-	src = _out1298
-	if !_906_there {
-		st = permissions.Companion_Default___.NOENT()
-		return st, done, src, dir, found, dst
-	}
+	var _908_there bool = false
+	var _ = _908_there
 	var _out1299 bool
 	var _ = _out1299
 	var _out1300 uint64
 	var _ = _out1300
-	_out1299, _out1300 = d.Lookup(txn, tino, tname, true)
-	found = _out1299
-	dst = _out1300
+	_out1299, _out1300 = d.Lookup(txn, fino, fname, true)
+	_908_there = _out1299
+	src = _out1300
+	if !_908_there {
+		st = permissions.Companion_Default___.NOENT()
+		return st, done, src, dir, found, dst
+	}
+	var _out1301 bool
+	var _ = _out1301
+	var _out1302 uint64
+	var _ = _out1302
+	_out1301, _out1302 = d.Lookup(txn, tino, tname, true)
+	found = _out1301
+	dst = _out1302
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1301 uint32
-	var _ = _out1301
-	var _out1302 bool
-	var _ = _out1302
-	_out1301, _out1302 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1301
-	dir = _out1302
+	var _out1303 uint32
+	var _ = _out1303
+	var _out1304 bool
+	var _ = _out1304
+	_out1303, _out1304 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1303
+	dir = _out1304
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1303 uint32
-	var _ = _out1303
-	_out1303 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1303
+	var _out1305 uint32
+	var _ = _out1305
+	_out1305 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1305
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _907_ok bool = false
-	var _ = _907_ok
+	var _909_ok bool = false
+	var _ = _909_ok
 	if found {
-		var _out1304 bool
-		var _ = _out1304
-		_out1304 = d.Replace(txn, tino, tname, src)
-		_907_ok = _out1304
+		var _out1306 bool
+		var _ = _out1306
+		_out1306 = d.Replace(txn, tino, tname, src)
+		_909_ok = _out1306
 	} else {
-		var _out1305 bool
-		var _ = _out1305
-		_out1305 = d.Insert(txn, tino, tname, src)
-		_907_ok = _out1305
+		var _out1307 bool
+		var _ = _out1307
+		_out1307 = d.Insert(txn, tino, tname, src)
+		_909_ok = _out1307
 	}
-	if !_907_ok {
+	if !_909_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1306 bool
-	var _ = _out1306
-	_out1306 = d.Remove(txn, fino, fname)
-	_907_ok = _out1306
-	if !_907_ok {
+	var _out1308 bool
+	var _ = _out1308
+	_out1308 = d.Remove(txn, fino, fname)
+	_909_ok = _out1308
+	if !_909_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1307 uint32
-		var _ = _out1307
-		var _out1308 bool
-		var _ = _out1308
-		var _out1309 bool
+		var _out1309 uint32
 		var _ = _out1309
-		_out1307, _out1308, _out1309 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1307
-		freed = _out1308
-		later = _out1309
+		var _out1310 bool
+		var _ = _out1310
+		var _out1311 bool
+		var _ = _out1311
+		_out1309, _out1310, _out1311 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1309
+		freed = _out1310
+		later = _out1311
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1310 *dbytes.Bytes
-	var _ = _out1310
-	_out1310 = dbytes.NewBytes(uint64(0))
-	fafter = _out1310
+	var _out1312 *dbytes.Bytes
+	var _ = _out1312
+	_out1312 = dbytes.NewBytes(uint64(0))
+	fafter = _out1312
 	tafter = fafter
-	var _out1311 uint32
-	var _ = _out1311
-	_out1311 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1311
+	var _out1313 uint32
+	var _ = _out1313
+	_out1313 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1313
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1312 *dbytes.Bytes
-	var _ = _out1312
-	var _out1313 *dbytes.Bytes
-	var _ = _out1313
-	_out1312, _out1313 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1312
-	tafter = _out1313
+	var _out1314 *dbytes.Bytes
+	var _ = _out1314
+	var _out1315 *dbytes.Bytes
+	var _ = _out1315
+	_out1314, _out1315 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1314
+	tafter = _out1315
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1314 uint32
-		var _ = _out1314
-		_out1314 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1314
+		var _out1316 uint32
+		var _ = _out1316
+		_out1316 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1316
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _908_ip *dbytes.Bytes
-		var _ = _908_ip
-		var _out1315 *dbytes.Bytes
-		var _ = _out1315
-		_out1315 = d.Fs.GetInode(txn, src, true)
-		_908_ip = _out1315
-		inodeformat.Companion_Default___.SetParent(_908_ip, tino)
-		d.PutInode(txn, src, _908_ip)
-		var _out1316 uint32
-		var _ = _out1316
-		_out1316 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1316
+		var _910_ip *dbytes.Bytes
+		var _ = _910_ip
+		var _out1317 *dbytes.Bytes
+		var _ = _out1317
+		_out1317 = d.Fs.GetInode(txn, src, true)
+		_910_ip = _out1317
+		inodeformat.Companion_Default___.SetParent(_910_ip, tino)
+		d.PutInode(txn, src, _910_ip)
+		var _out1318 uint32
+		var _ = _out1318
+		_out1318 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1318
 		if st != uint32(0) {
 			return st
 		}
-		var _out1317 uint32
-		var _ = _out1317
-		_out1317 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1317
+		var _out1319 uint32
+		var _ = _out1319
+		_out1319 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1319
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _909_ip *dbytes.Bytes
-	var _ = _909_ip
-	var _out1318 *dbytes.Bytes
-	var _ = _out1318
-	_out1318 = d.Fs.GetInode(txn, src, true)
-	_909_ip = _out1318
-	var _910_ts uint64
-	var _ = _910_ts
-	var _911_tns uint32
-	var _ = _911_tns
-	var _out1319 uint64
-	var _ = _out1319
-	var _out1320 uint32
+	var _911_ip *dbytes.Bytes
+	var _ = _911_ip
+	var _out1320 *dbytes.Bytes
 	var _ = _out1320
-	_out1319, _out1320 = attributechanges.Companion_Default___.Stamp(_909_ip, s, ns)
-	_910_ts = _out1319
-	_911_tns = _out1320
-	inodeformat.Companion_Default___.SetCtime(_909_ip, _910_ts, _911_tns)
-	d.PutInode(txn, src, _909_ip)
-	var _out1321 *dbytes.Bytes
+	_out1320 = d.Fs.GetInode(txn, src, true)
+	_911_ip = _out1320
+	var _912_ts uint64
+	var _ = _912_ts
+	var _913_tns uint32
+	var _ = _913_tns
+	var _out1321 uint64
 	var _ = _out1321
-	_out1321 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1321
+	var _out1322 uint32
+	var _ = _out1322
+	_out1321, _out1322 = attributechanges.Companion_Default___.Stamp(_911_ip, s, ns)
+	_912_ts = _out1321
+	_913_tns = _out1322
+	inodeformat.Companion_Default___.SetCtime(_911_ip, _912_ts, _913_tns)
+	d.PutInode(txn, src, _911_ip)
+	var _out1323 *dbytes.Bytes
+	var _ = _out1323
+	_out1323 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1323
 	tafter = fafter
 	if fino != tino {
-		var _out1322 *dbytes.Bytes
-		var _ = _out1322
-		_out1322 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1322
+		var _out1324 *dbytes.Bytes
+		var _ = _out1324
+		_out1324 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1324
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1323 uint32
-	var _ = _out1323
-	var _out1324 *dbytes.Bytes
-	var _ = _out1324
-	_out1323, _out1324 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1323
-	fdir = _out1324
-	var _912_tst uint32 = 0
-	var _ = _912_tst
 	var _out1325 uint32
 	var _ = _out1325
 	var _out1326 *dbytes.Bytes
 	var _ = _out1326
-	_out1325, _out1326 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_912_tst = _out1325
-	tdir = _out1326
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _912_tst != uint32(0) {
-		st = _912_tst
-		return st, fdir, tdir
-	}
-	var _913_fdots uint32 = 0
-	var _ = _913_fdots
-	var _914_tdots uint32 = 0
-	var _ = _914_tdots
+	_out1325, _out1326 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1325
+	fdir = _out1326
+	var _914_tst uint32 = 0
+	var _ = _914_tst
 	var _out1327 uint32
 	var _ = _out1327
-	var _out1328 uint32
+	var _out1328 *dbytes.Bytes
 	var _ = _out1328
-	_out1327, _out1328 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1327
-	_913_fdots = _out1328
+	_out1327, _out1328 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_914_tst = _out1327
+	tdir = _out1328
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
+	if _914_tst != uint32(0) {
+		st = _914_tst
+		return st, fdir, tdir
+	}
+	var _915_fdots uint32 = 0
+	var _ = _915_fdots
+	var _916_tdots uint32 = 0
+	var _ = _916_tdots
 	var _out1329 uint32
 	var _ = _out1329
 	var _out1330 uint32
 	var _ = _out1330
-	_out1329, _out1330 = permissions.Companion_Default___.NameStatus(tname)
+	_out1329, _out1330 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1329
-	_914_tdots = _out1330
-	if st == uint32(0) && (_913_fdots != uint32(0) || _914_tdots != uint32(0)) {
+	_915_fdots = _out1330
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1331 uint32
+	var _ = _out1331
+	var _out1332 uint32
+	var _ = _out1332
+	_out1331, _out1332 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1331
+	_916_tdots = _out1332
+	if st == uint32(0) && (_915_fdots != uint32(0) || _916_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1331 uint32
-	var _ = _out1331
-	var _out1332 *dbytes.Bytes
-	var _ = _out1332
-	var _out1333 *dbytes.Bytes
+	var _out1333 uint32
 	var _ = _out1333
-	_out1331, _out1332, _out1333 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1331
-	fbefore = _out1332
-	tbefore = _out1333
+	var _out1334 *dbytes.Bytes
+	var _ = _out1334
+	var _out1335 *dbytes.Bytes
+	var _ = _out1335
+	_out1333, _out1334, _out1335 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1333
+	fbefore = _out1334
+	tbefore = _out1335
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _915_done bool = false
-	var _ = _915_done
-	var _916_found bool = false
-	var _ = _916_found
-	var _917_src uint64 = 0
-	var _ = _917_src
-	var _918_dst uint64 = 0
-	var _ = _918_dst
-	var _919_dir bool = false
-	var _ = _919_dir
-	var _out1334 uint32
-	var _ = _out1334
-	var _out1335 bool
-	var _ = _out1335
-	var _out1336 uint64
+	var _917_done bool = false
+	var _ = _917_done
+	var _918_found bool = false
+	var _ = _918_found
+	var _919_src uint64 = 0
+	var _ = _919_src
+	var _920_dst uint64 = 0
+	var _ = _920_dst
+	var _921_dir bool = false
+	var _ = _921_dir
+	var _out1336 uint32
 	var _ = _out1336
 	var _out1337 bool
 	var _ = _out1337
-	var _out1338 bool
+	var _out1338 uint64
 	var _ = _out1338
-	var _out1339 uint64
+	var _out1339 bool
 	var _ = _out1339
-	_out1334, _out1335, _out1336, _out1337, _out1338, _out1339 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1334
-	_915_done = _out1335
-	_917_src = _out1336
-	_919_dir = _out1337
-	_916_found = _out1338
-	_918_dst = _out1339
+	var _out1340 bool
+	var _ = _out1340
+	var _out1341 uint64
+	var _ = _out1341
+	_out1336, _out1337, _out1338, _out1339, _out1340, _out1341 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1336
+	_917_done = _out1337
+	_919_src = _out1338
+	_921_dir = _out1339
+	_918_found = _out1340
+	_920_dst = _out1341
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _915_done {
+	if _917_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _920_fr bool = false
-	var _ = _920_fr
-	var _out1340 uint32
-	var _ = _out1340
-	var _out1341 bool
-	var _ = _out1341
-	var _out1342 bool
+	var _922_fr bool = false
+	var _ = _922_fr
+	var _out1342 uint32
 	var _ = _out1342
-	_out1340, _out1341, _out1342 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _917_src, _916_found, _918_dst, s, ns)
-	st = _out1340
-	_920_fr = _out1341
-	later = _out1342
+	var _out1343 bool
+	var _ = _out1343
+	var _out1344 bool
+	var _ = _out1344
+	_out1342, _out1343, _out1344 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _919_src, _918_found, _920_dst, s, ns)
+	st = _out1342
+	_922_fr = _out1343
+	later = _out1344
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1343 uint32
-	var _ = _out1343
-	var _out1344 *dbytes.Bytes
-	var _ = _out1344
-	var _out1345 *dbytes.Bytes
+	var _out1345 uint32
 	var _ = _out1345
-	_out1343, _out1344, _out1345 = Companion_Default___.Finish(txn, d, fino, tino, _917_src, _919_dir, _916_found && _919_dir, s, ns)
-	st = _out1343
-	fafter = _out1344
-	tafter = _out1345
+	var _out1346 *dbytes.Bytes
+	var _ = _out1346
+	var _out1347 *dbytes.Bytes
+	var _ = _out1347
+	_out1345, _out1346, _out1347 = Companion_Default___.Finish(txn, d, fino, tino, _919_src, _921_dir, _918_found && _921_dir, s, ns)
+	st = _out1345
+	fafter = _out1346
+	tafter = _out1347
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

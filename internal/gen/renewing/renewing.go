@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _928_g volumegeometry.Geo
-	var _ = _928_g
-	_928_g = d.Fs.Geo
-	var _929_s *blockstore.BlockFs
-	var _ = _929_s
-	_929_s = d.Fs.Fs.Fs
-	if _928_g.Dtor_ibm() <= a && a < _928_g.Dtor_itab() {
-		var _930_bit bool
-		var _ = _930_bit
-		var _out1355 bool
-		var _ = _out1355
-		_out1355 = txn.ReadBit(a, uint64(0), true)
-		_930_bit = _out1355
-		txn.WriteBit(a, uint64(0), _930_bit)
-	} else if _928_g.Dtor_itab() <= a && a < _928_g.Dtor_slot0() {
-		var _931_ino *dbytes.Bytes
-		var _ = _931_ino
-		var _out1356 *dbytes.Bytes
-		var _ = _out1356
-		_out1356 = txn.ReadInode(a, uint64(0), true)
-		_931_ino = _out1356
-		txn.WriteInode(a, uint64(0), _931_ino)
-	} else if _928_g.Dtor_data0() <= a && a < _928_g.Dtor_data1() {
-		var _932_unused bool
-		var _ = _932_unused
+	var _930_g volumegeometry.Geo
+	var _ = _930_g
+	_930_g = d.Fs.Geo
+	var _931_s *blockstore.BlockFs
+	var _ = _931_s
+	_931_s = d.Fs.Fs.Fs
+	if _930_g.Dtor_ibm() <= a && a < _930_g.Dtor_itab() {
+		var _932_bit bool
+		var _ = _932_bit
 		var _out1357 bool
 		var _ = _out1357
-		_out1357 = _929_s.FreeBit(txn, a)
-		_932_unused = _out1357
-		if _932_unused {
+		_out1357 = txn.ReadBit(a, uint64(0), true)
+		_932_bit = _out1357
+		txn.WriteBit(a, uint64(0), _932_bit)
+	} else if _930_g.Dtor_itab() <= a && a < _930_g.Dtor_slot0() {
+		var _933_ino *dbytes.Bytes
+		var _ = _933_ino
+		var _out1358 *dbytes.Bytes
+		var _ = _out1358
+		_out1358 = txn.ReadInode(a, uint64(0), true)
+		_933_ino = _out1358
+		txn.WriteInode(a, uint64(0), _933_ino)
+	} else if _930_g.Dtor_data0() <= a && a < _930_g.Dtor_data1() {
+		var _934_unused bool
+		var _ = _934_unused
+		var _out1359 bool
+		var _ = _out1359
+		_out1359 = _931_s.FreeBit(txn, a)
+		_934_unused = _out1359
+		if _934_unused {
 			wrote = false
 			return wrote
 		}
-		var _933_b *dbytes.Blk
-		var _ = _933_b
-		var _out1358 *dbytes.Blk
-		var _ = _out1358
-		_out1358 = txn.ReadBlock(a, true)
-		_933_b = _out1358
-		var _934_y *dbytes.Bytes
-		var _ = _934_y
-		var _out1359 *dbytes.Bytes
-		var _ = _out1359
-		_out1359 = _933_b.Thaw()
-		_934_y = _out1359
-		txn.WriteBlock(a, _934_y)
+		var _935_b *dbytes.Blk
+		var _ = _935_b
+		var _out1360 *dbytes.Blk
+		var _ = _out1360
+		_out1360 = txn.ReadBlock(a, true)
+		_935_b = _out1360
+		var _936_y *dbytes.Bytes
+		var _ = _936_y
+		var _out1361 *dbytes.Bytes
+		var _ = _out1361
+		_out1361 = _935_b.Thaw()
+		_936_y = _out1361
+		txn.WriteBlock(a, _936_y)
 	} else {
 		wrote = false
 		return wrote

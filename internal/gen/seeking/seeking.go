@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _432_left uint64
-	var _ = _432_left
-	_432_left = max
-	var _433_ck uint64
-	var _ = _433_ck
-	var _434_cj uint64
-	var _ = _434_cj
-	_433_ck, _434_cj = uint64(15), uint64(0)
-	var _435_pb *dbytes.Blk
-	var _ = _435_pb
-	var _out607 *dbytes.Blk
-	var _ = _out607
-	_out607 = dbytes.ZeroBlk()
-	_435_pb = _out607
-	for m < top && uint64(0) < _432_left {
-		var _436_k uint64
-		var _ = _436_k
-		var _437_j uint64
-		var _ = _437_j
-		_436_k, _437_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _438_bn uint64 = 0
-		var _ = _438_bn
-		var _out608 uint64
-		var _ = _out608
-		var _out609 uint64
-		var _ = _out609
+	var _434_left uint64
+	var _ = _434_left
+	_434_left = max
+	var _435_ck uint64
+	var _ = _435_ck
+	var _436_cj uint64
+	var _ = _436_cj
+	_435_ck, _436_cj = uint64(15), uint64(0)
+	var _437_pb *dbytes.Blk
+	var _ = _437_pb
+	var _out609 *dbytes.Blk
+	var _ = _out609
+	_out609 = dbytes.ZeroBlk()
+	_437_pb = _out609
+	for m < top && uint64(0) < _434_left {
+		var _438_k uint64
+		var _ = _438_k
+		var _439_j uint64
+		var _ = _439_j
+		_438_k, _439_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _440_bn uint64 = 0
+		var _ = _440_bn
 		var _out610 uint64
 		var _ = _out610
-		var _out611 *dbytes.Blk
+		var _out611 uint64
 		var _ = _out611
-		_out608, _out609, _out610, _out611 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _433_ck, _434_cj, _435_pb)
-		_438_bn = _out608
-		_433_ck = _out609
-		_434_cj = _out610
-		_435_pb = _out611
-		if _438_bn != uint64(0) != there {
+		var _out612 uint64
+		var _ = _out612
+		var _out613 *dbytes.Blk
+		var _ = _out613
+		_out610, _out611, _out612, _out613 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _435_ck, _436_cj, _437_pb)
+		_440_bn = _out610
+		_435_ck = _out611
+		_436_cj = _out612
+		_437_pb = _out613
+		if _440_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _439_next uint64
-		var _ = _439_next
-		_439_next = m + uint64(1)
-		if _438_bn == uint64(0) && uint64(12) <= _436_k && (_437_j%uint64(512) == uint64(0) || _432_left == max) {
-			var _440_d uint64
-			var _ = _440_d
-			var _out612 uint64
-			var _ = _out612
-			_out612 = shrinking.Companion_Default___.Missing(x, txn, ip, _436_k, _437_j, excl)
-			_440_d = _out612
-			_439_next = Companion_Default___.Behind(m, _440_d)
-			if top < _439_next {
-				_439_next = top
+		var _441_next uint64
+		var _ = _441_next
+		_441_next = m + uint64(1)
+		if _440_bn == uint64(0) && uint64(12) <= _438_k && (_439_j%uint64(512) == uint64(0) || _434_left == max) {
+			var _442_d uint64
+			var _ = _442_d
+			var _out614 uint64
+			var _ = _out614
+			_out614 = shrinking.Companion_Default___.Missing(x, txn, ip, _438_k, _439_j, excl)
+			_442_d = _out614
+			_441_next = Companion_Default___.Behind(m, _442_d)
+			if top < _441_next {
+				_441_next = top
 			}
 		}
-		m = _439_next
-		_432_left = _432_left - uint64(1)
+		m = _441_next
+		_434_left = _434_left - uint64(1)
 	}
 	return m, found
 }

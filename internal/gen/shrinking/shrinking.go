@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _415_bn uint64
-		var _ = _415_bn
-		var _out599 uint64
-		var _ = _out599
-		_out599 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_415_bn = _out599
-		if _415_bn == uint64(0) {
+		var _417_bn uint64
+		var _ = _417_bn
+		var _out601 uint64
+		var _ = _out601
+		_out601 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_417_bn = _out601
+		if _417_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _416_k uint64
-	var _ = _416_k
-	_416_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _417_lev uint64
-	var _ = _417_lev
-	_417_lev = positions.Companion_Default___.MaxLev(_416_k)
-	var _418_jp uint64
-	var _ = _418_jp
-	_418_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _419_pb *dbytes.Blk
-	var _ = _419_pb
-	var _out600 *dbytes.Blk
-	var _ = _out600
-	_out600 = x.Fs.ReadBlock(txn, pn, true)
-	_419_pb = _out600
-	var _420_t *dbytes.Bytes
-	var _ = _420_t
-	var _out601 *dbytes.Bytes
-	var _ = _out601
-	_out601 = _419_pb.Thaw()
-	_420_t = _out601
+	var _418_k uint64
+	var _ = _418_k
+	_418_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _419_lev uint64
+	var _ = _419_lev
+	_419_lev = positions.Companion_Default___.MaxLev(_418_k)
+	var _420_jp uint64
+	var _ = _420_jp
+	_420_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _421_pb *dbytes.Blk
+	var _ = _421_pb
+	var _out602 *dbytes.Blk
+	var _ = _out602
+	_out602 = x.Fs.ReadBlock(txn, pn, true)
+	_421_pb = _out602
+	var _422_t *dbytes.Bytes
+	var _ = _422_t
+	var _out603 *dbytes.Bytes
+	var _ = _out603
+	_out603 = _421_pb.Thaw()
+	_422_t = _out603
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _421_l uint64
-		var _ = _421_l
-		_421_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_421_l) != _416_k || positions.Companion_Default___.FlatJ(_421_l)/uint64(512) != _418_jp {
+		var _423_l uint64
+		var _ = _423_l
+		_423_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_423_l) != _418_k || positions.Companion_Default___.FlatJ(_423_l)/uint64(512) != _420_jp {
 			goto L6
 		}
-		var _422_j uint64
-		var _ = _422_j
-		_422_j = positions.Companion_Default___.FlatJ(_421_l)
-		var _423_bn uint64
-		var _ = _423_bn
-		_423_bn = _420_t.U64(uint64(8) * (_422_j % uint64(512)))
-		if _423_bn == uint64(0) {
+		var _424_j uint64
+		var _ = _424_j
+		_424_j = positions.Companion_Default___.FlatJ(_423_l)
+		var _425_bn uint64
+		var _ = _425_bn
+		_425_bn = _422_t.U64(uint64(8) * (_424_j % uint64(512)))
+		if _425_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _420_t, pn, _423_bn, _422_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _422_t, pn, _425_bn, _424_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _421_l
+		m = _423_l
 	}
 L6:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _420_t)
+		x.CloseParent(txn, pn, _422_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _424_bn uint64
-	var _ = _424_bn
-	var _out602 uint64
-	var _ = _out602
-	_out602 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_424_bn = _out602
-	if _424_bn == uint64(0) {
+	var _426_bn uint64
+	var _ = _426_bn
+	var _out604 uint64
+	var _ = _out604
+	_out604 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_426_bn = _out604
+	if _426_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _425_left uint64
-	var _ = _425_left
-	_425_left = max
-	for lo < m && uint64(0) < _425_left {
-		var _426_k uint64
-		var _ = _426_k
-		var _427_j uint64
-		var _ = _427_j
-		_426_k, _427_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _428_l uint64
-		var _ = _428_l
-		var _429_freed uint64
-		var _ = _429_freed
-		_428_l, _429_freed = uint64(0), uint64(1)
-		var _430_d uint64
-		var _ = _430_d
-		var _out603 uint64
-		var _ = _out603
-		_out603 = Companion_Default___.Missing(x, txn, ip, _426_k, _427_j, true)
-		_430_d = _out603
-		if uint64(0) < _430_d || _426_k < uint64(12) {
-			_428_l = allocatedrange.Companion_Default___.BaseOf(_426_k) + allocatedrange.Companion_Default___.First512(_427_j, _430_d)
-			if _428_l < lo {
-				_428_l = lo
+	var _427_left uint64
+	var _ = _427_left
+	_427_left = max
+	for lo < m && uint64(0) < _427_left {
+		var _428_k uint64
+		var _ = _428_k
+		var _429_j uint64
+		var _ = _429_j
+		_428_k, _429_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _430_l uint64
+		var _ = _430_l
+		var _431_freed uint64
+		var _ = _431_freed
+		_430_l, _431_freed = uint64(0), uint64(1)
+		var _432_d uint64
+		var _ = _432_d
+		var _out605 uint64
+		var _ = _out605
+		_out605 = Companion_Default___.Missing(x, txn, ip, _428_k, _429_j, true)
+		_432_d = _out605
+		if uint64(0) < _432_d || _428_k < uint64(12) {
+			_430_l = allocatedrange.Companion_Default___.BaseOf(_428_k) + allocatedrange.Companion_Default___.First512(_429_j, _432_d)
+			if _430_l < lo {
+				_430_l = lo
 			}
-			if _430_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _426_k)
+			if _432_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _428_k)
 			} else {
 			}
 		} else {
-			var _431_pn uint64
-			var _ = _431_pn
-			var _out604 uint64
-			var _ = _out604
-			_out604 = x.Resolve(txn, ip, _426_k, positions.Companion_Default___.MaxLev(_426_k)-uint64(1), _427_j/uint64(512), true)
-			_431_pn = _out604
-			var _out605 uint64
-			var _ = _out605
+			var _433_pn uint64
+			var _ = _433_pn
 			var _out606 uint64
 			var _ = _out606
-			_out605, _out606 = Companion_Default___.CutRun(x, txn, ip, _431_pn, ino, m, lo, _425_left)
-			_428_l = _out605
-			_429_freed = _out606
-			if _429_freed == uint64(0) {
-				_429_freed = uint64(1)
+			_out606 = x.Resolve(txn, ip, _428_k, positions.Companion_Default___.MaxLev(_428_k)-uint64(1), _429_j/uint64(512), true)
+			_433_pn = _out606
+			var _out607 uint64
+			var _ = _out607
+			var _out608 uint64
+			var _ = _out608
+			_out607, _out608 = Companion_Default___.CutRun(x, txn, ip, _433_pn, ino, m, lo, _427_left)
+			_430_l = _out607
+			_431_freed = _out608
+			if _431_freed == uint64(0) {
+				_431_freed = uint64(1)
 			}
 		}
-		if _430_d < positions.Companion_Default___.MaxLev(_426_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _426_k, positions.Companion_Default___.MaxLev(_426_k)-_430_d-uint64(1), allocatedrange.Companion_Default___.Up512(_427_j, _430_d+uint64(1)))
+		if _432_d < positions.Companion_Default___.MaxLev(_428_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _428_k, positions.Companion_Default___.MaxLev(_428_k)-_432_d-uint64(1), allocatedrange.Companion_Default___.Up512(_429_j, _432_d+uint64(1)))
 		}
-		_425_left = _425_left - _429_freed
-		m = _428_l
+		_427_left = _427_left - _431_freed
+		m = _430_l
 	}
 	return m
 }

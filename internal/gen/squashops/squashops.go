@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1502 *dbytes.Bytes
-		var _ = _out1502
-		_out1502 = dbytes.NewBytes(uint64(0))
-		gs = _out1502
+		var _out1504 *dbytes.Bytes
+		var _ = _out1504
+		_out1504 = dbytes.NewBytes(uint64(0))
+		gs = _out1504
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1040_n uint64
-	var _ = _1040_n
-	_1040_n = gids.Len() / uint64(4)
-	var _1041_out *dbytes.Bytes
-	var _ = _1041_out
-	var _out1503 *dbytes.Bytes
-	var _ = _out1503
-	_out1503 = dbytes.NewBytes(uint64(4) * _1040_n)
-	_1041_out = _out1503
-	var _1042_i uint64
-	var _ = _1042_i
-	_1042_i = uint64(0)
-	for _1042_i < _1040_n {
-		var _1043_x uint32
-		var _ = _1043_x
-		_1043_x = gids.U32(uint64(4) * _1042_i)
-		if _1043_x == uint32(0) {
-			_1043_x = anonGid
+	var _1042_n uint64
+	var _ = _1042_n
+	_1042_n = gids.Len() / uint64(4)
+	var _1043_out *dbytes.Bytes
+	var _ = _1043_out
+	var _out1505 *dbytes.Bytes
+	var _ = _out1505
+	_out1505 = dbytes.NewBytes(uint64(4) * _1042_n)
+	_1043_out = _out1505
+	var _1044_i uint64
+	var _ = _1044_i
+	_1044_i = uint64(0)
+	for _1044_i < _1042_n {
+		var _1045_x uint32
+		var _ = _1045_x
+		_1045_x = gids.U32(uint64(4) * _1044_i)
+		if _1045_x == uint32(0) {
+			_1045_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1041_out, uint64(4)*_1042_i, _1043_x)
-		_1042_i = _1042_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1043_out, uint64(4)*_1044_i, _1045_x)
+		_1044_i = _1044_i + uint64(1)
 	}
-	gs = _1041_out
+	gs = _1043_out
 	return u, g, gs
 }
 

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _564_n uint64
-	var _ = _564_n
-	var _out733 uint64
-	var _ = _out733
-	_out733 = d.Size()
-	_564_n = _out733
-	var _565_z *dbytes.Blk
-	var _ = _565_z
-	var _out734 *dbytes.Blk
-	var _ = _out734
-	_out734 = dbytes.ZeroBlk()
-	_565_z = _out734
-	var _out735 bool
+	var _566_n uint64
+	var _ = _566_n
+	var _out735 uint64
 	var _ = _out735
-	_out735 = d.Write(uint64(0), _565_z)
-	io = _out735
+	_out735 = d.Size()
+	_566_n = _out735
+	var _567_z *dbytes.Blk
+	var _ = _567_z
+	var _out736 *dbytes.Blk
+	var _ = _out736
+	_out736 = dbytes.ZeroBlk()
+	_567_z = _out736
+	var _out737 bool
+	var _ = _out737
+	_out737 = d.Write(uint64(0), _567_z)
+	io = _out737
 	if io {
-		var _out736 bool
-		var _ = _out736
-		_out736 = d.Write(_564_n-uint64(1), _565_z)
-		io = _out736
+		var _out738 bool
+		var _ = _out738
+		_out738 = d.Write(_566_n-uint64(1), _567_z)
+		io = _out738
 	}
 	if io {
-		var _out737 bool
-		var _ = _out737
-		_out737 = d.Barrier()
-		io = _out737
+		var _out739 bool
+		var _ = _out739
+		_out739 = d.Barrier()
+		io = _out739
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out738 bool
-	var _ = _out738
-	_out738 = d.Barrier()
-	io = _out738
+	var _out740 bool
+	var _ = _out740
+	_out740 = d.Barrier()
+	io = _out740
 	if io {
-		var _out739 bool
-		var _ = _out739
-		_out739 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out739
+		var _out741 bool
+		var _ = _out741
+		_out741 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out741
 		if io {
-			var _out740 bool
-			var _ = _out740
-			_out740 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out740
+			var _out742 bool
+			var _ = _out742
+			_out742 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out742
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out741 bool
-	var _ = _out741
-	_out741 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out741
+	var _out743 bool
+	var _ = _out743
+	_out743 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out743
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _566_e *dbytes.Bytes
-	var _ = _566_e
-	var _out742 *dbytes.Bytes
-	var _ = _out742
-	_out742 = superblockformat.Companion_Default___.Encode(s)
-	_566_e = _out742
-	var _567_b *dbytes.Blk
-	var _ = _567_b
-	var _out743 *dbytes.Blk
-	var _ = _out743
-	_out743 = dbytes.Freeze(_566_e)
-	_567_b = _out743
-	var _out744 bool
+	var _568_e *dbytes.Bytes
+	var _ = _568_e
+	var _out744 *dbytes.Bytes
 	var _ = _out744
-	_out744 = d.Write(a, _567_b)
-	io = _out744
+	_out744 = superblockformat.Companion_Default___.Encode(s)
+	_568_e = _out744
+	var _569_b *dbytes.Blk
+	var _ = _569_b
+	var _out745 *dbytes.Blk
+	var _ = _out745
+	_out745 = dbytes.Freeze(_568_e)
+	_569_b = _out745
+	var _out746 bool
+	var _ = _out746
+	_out746 = d.Write(a, _569_b)
+	io = _out746
 	if io {
-		var _out745 bool
-		var _ = _out745
-		_out745 = d.Barrier()
-		io = _out745
+		var _out747 bool
+		var _ = _out747
+		_out747 = d.Barrier()
+		io = _out747
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _568_io bool
-	var _ = _568_io
-	var _569_c *dbytes.Blk
-	var _ = _569_c
-	var _out746 bool
-	var _ = _out746
-	var _out747 *dbytes.Blk
-	var _ = _out747
-	_out746, _out747 = d.Read(a)
-	_568_io = _out746
-	_569_c = _out747
-	var _570_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _570_e
-	if _568_io {
-		var _out748 *dbytes.Bytes
-		var _ = _out748
-		_out748 = _569_c.Thaw()
-		_570_e = _out748
+	var _570_io bool
+	var _ = _570_io
+	var _571_c *dbytes.Blk
+	var _ = _571_c
+	var _out748 bool
+	var _ = _out748
+	var _out749 *dbytes.Blk
+	var _ = _out749
+	_out748, _out749 = d.Read(a)
+	_570_io = _out748
+	_571_c = _out749
+	var _572_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _572_e
+	if _570_io {
+		var _out750 *dbytes.Bytes
+		var _ = _out750
+		_out750 = _571_c.Thaw()
+		_572_e = _out750
 	} else {
-		var _out749 *dbytes.Bytes
-		var _ = _out749
-		_out749 = dbytes.NewBytes(uint64(4096))
-		_570_e = _out749
+		var _out751 *dbytes.Bytes
+		var _ = _out751
+		_out751 = dbytes.NewBytes(uint64(4096))
+		_572_e = _out751
 	}
-	var _out750 uint32
-	var _ = _out750
-	var _out751 superblockformat.Super
-	var _ = _out751
-	_out750, _out751 = superblockformat.Companion_Default___.Decode(_570_e)
-	why = _out750
-	s = _out751
-	if !_568_io {
+	var _out752 uint32
+	var _ = _out752
+	var _out753 superblockformat.Super
+	var _ = _out753
+	_out752, _out753 = superblockformat.Companion_Default___.Decode(_572_e)
+	why = _out752
+	s = _out753
+	if !_570_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _571_n uint64
-	var _ = _571_n
-	var _out752 uint64
-	var _ = _out752
-	_out752 = d.Size()
-	_571_n = _out752
-	var _out753 uint32
-	var _ = _out753
-	var _out754 superblockformat.Super
+	var _573_n uint64
+	var _ = _573_n
+	var _out754 uint64
 	var _ = _out754
-	_out753, _out754 = Companion_Default___.Look(d, uint64(0))
-	why = _out753
-	s = _out754
+	_out754 = d.Size()
+	_573_n = _out754
+	var _out755 uint32
+	var _ = _out755
+	var _out756 superblockformat.Super
+	var _ = _out756
+	_out755, _out756 = Companion_Default___.Look(d, uint64(0))
+	why = _out755
+	s = _out756
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _572_copy uint32 = 0
-		var _ = _572_copy
-		var _out755 uint32
-		var _ = _out755
-		var _out756 superblockformat.Super
-		var _ = _out756
-		_out755, _out756 = Companion_Default___.Look(d, _571_n-uint64(1))
-		_572_copy = _out755
-		s = _out756
+		var _574_copy uint32 = 0
+		var _ = _574_copy
+		var _out757 uint32
+		var _ = _out757
+		var _out758 superblockformat.Super
+		var _ = _out758
+		_out757, _out758 = Companion_Default___.Look(d, _573_n-uint64(1))
+		_574_copy = _out757
+		s = _out758
 		which = func() uint32 {
-			if _572_copy == uint32(0) {
+			if _574_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _571_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _573_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

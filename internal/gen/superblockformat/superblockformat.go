@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out728 *dbytes.Bytes
-	var _ = _out728
-	_out728 = dbytes.NewBytes(uint64(4096))
-	b = _out728
+	var _out730 *dbytes.Bytes
+	var _ = _out730
+	_out730 = dbytes.NewBytes(uint64(4096))
+	b = _out730
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _558_sum *dbytes.Bytes
-	var _ = _558_sum
-	var _out729 *dbytes.Bytes
-	var _ = _out729
-	_out729 = dsum.Sum(b, uint64(4064))
-	_558_sum = _out729
-	b.CopyFrom(uint64(4064), _558_sum, uint64(0), uint64(32))
+	var _560_sum *dbytes.Bytes
+	var _ = _560_sum
+	var _out731 *dbytes.Bytes
+	var _ = _out731
+	_out731 = dsum.Sum(b, uint64(4064))
+	_560_sum = _out731
+	b.CopyFrom(uint64(4064), _560_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _559_slot0 uint64
-	var _ = _559_slot0
-	var _560_data0 uint64
-	var _ = _560_data0
-	_559_slot0, _560_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _559_slot0 == uint64(0) {
-		_559_slot0 = _560_data0
+	var _561_slot0 uint64
+	var _ = _561_slot0
+	var _562_data0 uint64
+	var _ = _562_data0
+	_561_slot0, _562_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _561_slot0 == uint64(0) {
+		_561_slot0 = _562_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _559_slot0, _560_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _561_slot0, _562_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _561_sum *dbytes.Bytes
-	var _ = _561_sum
-	var _out730 *dbytes.Bytes
-	var _ = _out730
-	_out730 = dsum.Sum(b, uint64(4064))
-	_561_sum = _out730
-	var _562_sealed bool
-	var _ = _562_sealed
-	var _out731 bool
-	var _ = _out731
-	_out731 = b.EqualAt(uint64(4064), _561_sum)
-	_562_sealed = _out731
-	if !_562_sealed {
+	var _563_sum *dbytes.Bytes
+	var _ = _563_sum
+	var _out732 *dbytes.Bytes
+	var _ = _out732
+	_out732 = dsum.Sum(b, uint64(4064))
+	_563_sum = _out732
+	var _564_sealed bool
+	var _ = _564_sealed
+	var _out733 bool
+	var _ = _out733
+	_out733 = b.EqualAt(uint64(4064), _563_sum)
+	_564_sealed = _out733
+	if !_564_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _563_ok bool
-	var _ = _563_ok
-	var _out732 bool
-	var _ = _out732
-	_out732 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_563_ok = _out732
-	if !_563_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _565_ok bool
+	var _ = _565_ok
+	var _out734 bool
+	var _ = _out734
+	_out734 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_565_ok = _out734
+	if !_565_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _355_i uint64
-	var _ = _355_i
-	_355_i = uint64(0)
-	for _355_i < uint64(512) {
-		if b.U64(uint64(8)*_355_i) != uint64(0) {
+	var _357_i uint64
+	var _ = _357_i
+	_357_i = uint64(0)
+	for _357_i < uint64(512) {
+		if b.U64(uint64(8)*_357_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_355_i = _355_i + uint64(1)
+		_357_i = _357_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _356_bn uint64
-	var _ = _356_bn
-	var _out554 uint64
-	var _ = _out554
-	_out554 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_356_bn = _out554
+	var _358_bn uint64
+	var _ = _358_bn
+	var _out556 uint64
+	var _ = _out556
+	_out556 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_358_bn = _out556
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _356_bn, false)
+	x.Fs.SetUsedBit(txn, _358_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out555 bool
-	var _ = _out555
-	var _out556 uint64
-	var _ = _out556
-	_out555, _out556 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out555
-	nb = _out556
+	var _out557 bool
+	var _ = _out557
+	var _out558 uint64
+	var _ = _out558
+	_out557, _out558 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out557
+	nb = _out558
 	if !ok {
 		return ok, nb
 	}
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _357_pn uint64
-	var _ = _357_pn
-	var _out557 uint64
-	var _ = _out557
-	_out557 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_357_pn = _out557
-	var _358_pb *dbytes.Blk
-	var _ = _358_pb
-	var _out558 *dbytes.Blk
-	var _ = _out558
-	_out558 = x.Fs.ReadBlock(txn, _357_pn, true)
-	_358_pb = _out558
-	var _359_bn uint64
-	var _ = _359_bn
-	_359_bn = _358_pb.U64(uint64(8) * (j % uint64(512)))
-	var _360_t *dbytes.Bytes
-	var _ = _360_t
-	var _out559 *dbytes.Bytes
+	var _359_pn uint64
+	var _ = _359_pn
+	var _out559 uint64
 	var _ = _out559
-	_out559 = _358_pb.Thaw()
-	_360_t = _out559
-	Companion_Default___.CutChild(x, txn, ip, _360_t, _357_pn, _359_bn, j, false)
-	x.CloseParent(txn, _357_pn, _360_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	_out559 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_359_pn = _out559
+	var _360_pb *dbytes.Blk
+	var _ = _360_pb
+	var _out560 *dbytes.Blk
+	var _ = _out560
+	_out560 = x.Fs.ReadBlock(txn, _359_pn, true)
+	_360_pb = _out560
 	var _361_bn uint64
 	var _ = _361_bn
-	var _out560 uint64
-	var _ = _out560
-	_out560 = x.Resolve(txn, ip, k, lev, j, true)
-	_361_bn = _out560
-	var _362_b *dbytes.Blk
-	var _ = _362_b
-	var _out561 *dbytes.Blk
+	_361_bn = _360_pb.U64(uint64(8) * (j % uint64(512)))
+	var _362_t *dbytes.Bytes
+	var _ = _362_t
+	var _out561 *dbytes.Bytes
 	var _ = _out561
-	_out561 = x.Fs.ReadBlock(txn, _361_bn, true)
-	_362_b = _out561
-	var _363_e bool = false
-	var _ = _363_e
-	var _out562 bool
+	_out561 = _360_pb.Thaw()
+	_362_t = _out561
+	Companion_Default___.CutChild(x, txn, ip, _362_t, _359_pn, _361_bn, j, false)
+	x.CloseParent(txn, _359_pn, _362_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _363_bn uint64
+	var _ = _363_bn
+	var _out562 uint64
 	var _ = _out562
-	_out562 = Companion_Default___.NoEntries(_362_b)
-	_363_e = _out562
-	if !_363_e {
+	_out562 = x.Resolve(txn, ip, k, lev, j, true)
+	_363_bn = _out562
+	var _364_b *dbytes.Blk
+	var _ = _364_b
+	var _out563 *dbytes.Blk
+	var _ = _out563
+	_out563 = x.Fs.ReadBlock(txn, _363_bn, true)
+	_364_b = _out563
+	var _365_e bool = false
+	var _ = _365_e
+	var _out564 bool
+	var _ = _out564
+	_out564 = Companion_Default___.NoEntries(_364_b)
+	_365_e = _out564
+	if !_365_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

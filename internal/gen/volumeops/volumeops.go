@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1346 uint32
-	var _ = _out1346
-	var _out1347 *dbytes.Bytes
-	var _ = _out1347
-	_out1346, _out1347 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1346
-	after = _out1347
-	var _921_all uint64
-	var _ = _921_all
-	_921_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _922_files uint64
-	var _ = _922_files
-	_922_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _923_b uint64
-	var _ = _923_b
-	_923_b = Companion_Default___.Least(blocks, _921_all)
-	var _924_i uint64
-	var _ = _924_i
-	_924_i = Companion_Default___.Least(inodes, _922_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _921_all, uint64(4096) * _923_b, uint64(4096) * _923_b, _922_files, _924_i, _924_i, uint32(0)}}
+	var _out1348 uint32
+	var _ = _out1348
+	var _out1349 *dbytes.Bytes
+	var _ = _out1349
+	_out1348, _out1349 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1348
+	after = _out1349
+	var _923_all uint64
+	var _ = _923_all
+	_923_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _924_files uint64
+	var _ = _924_files
+	_924_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _925_b uint64
+	var _ = _925_b
+	_925_b = Companion_Default___.Least(blocks, _923_all)
+	var _926_i uint64
+	var _ = _926_i
+	_926_i = Companion_Default___.Least(inodes, _924_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _923_all, uint64(4096) * _925_b, uint64(4096) * _925_b, _924_files, _926_i, _926_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1348 uint32
-	var _ = _out1348
-	var _out1349 *dbytes.Bytes
-	var _ = _out1349
-	_out1348, _out1349 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1348
-	after = _out1349
+	var _out1350 uint32
+	var _ = _out1350
+	var _out1351 *dbytes.Bytes
+	var _ = _out1351
+	_out1350, _out1351 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1350
+	after = _out1351
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1350 uint32
-	var _ = _out1350
-	var _out1351 *dbytes.Bytes
-	var _ = _out1351
-	_out1350, _out1351 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1350
-	after = _out1351
+	var _out1352 uint32
+	var _ = _out1352
+	var _out1353 *dbytes.Bytes
+	var _ = _out1353
+	_out1352, _out1353 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1352
+	after = _out1353
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _925_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _925_ip
-	var _out1352 uint32
-	var _ = _out1352
-	var _out1353 *dbytes.Bytes
-	var _ = _out1353
-	_out1352, _out1353 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1352
-	_925_ip = _out1353
+	var _927_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _927_ip
+	var _out1354 uint32
+	var _ = _out1354
+	var _out1355 *dbytes.Bytes
+	var _ = _out1355
+	_out1354, _out1355 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1354
+	_927_ip = _out1355
 	if st != uint32(0) {
 		return st, after
 	}
-	var _926_ty uint32
-	var _ = _926_ty
-	var _out1354 uint32
-	var _ = _out1354
-	_out1354 = inodeformat.Companion_Default___.GetTy(_925_ip)
-	_926_ty = _out1354
-	if _926_ty != permissions.Companion_Default___.REG() {
+	var _928_ty uint32
+	var _ = _928_ty
+	var _out1356 uint32
+	var _ = _out1356
+	_out1356 = inodeformat.Companion_Default___.GetTy(_927_ip)
+	_928_ty = _out1356
+	if _928_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _925_ip
+	after = _927_ip
 	return st, after
 }
 

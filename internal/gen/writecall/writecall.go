@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out1066 uint32
-	var _ = _out1066
-	var _out1067 *dbytes.Bytes
-	var _ = _out1067
-	var _out1068 *dbytes.Bytes
+	var _out1068 uint32
 	var _ = _out1068
-	_out1066, _out1067, _out1068 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out1066
-	c.Before = _out1067
-	c.After = _out1068
+	var _out1069 *dbytes.Bytes
+	var _ = _out1069
+	var _out1070 *dbytes.Bytes
+	var _ = _out1070
+	_out1068, _out1069, _out1070 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out1068
+	c.Before = _out1069
+	c.After = _out1070
 	return st
 }
 

@@ -62,44 +62,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _364_bo uint64
-	var _ = _364_bo
-	_364_bo = pos % uint64(4096)
-	var _365_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _365_b
+	var _366_bo uint64
+	var _ = _366_bo
+	_366_bo = pos % uint64(4096)
+	var _367_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _367_b
 	if c == uint64(4096) {
-		var _out563 *dbytes.Bytes
-		var _ = _out563
-		_out563 = src.CopyOf(so)
-		_365_b = _out563
-	} else {
-		var _366_blk *dbytes.Blk
-		var _ = _366_blk
-		var _out564 *dbytes.Blk
-		var _ = _out564
-		_out564 = x.ReadAt(txn, bn, true)
-		_366_blk = _out564
 		var _out565 *dbytes.Bytes
 		var _ = _out565
-		_out565 = _366_blk.Thaw()
-		_365_b = _out565
-		_365_b.CopyFrom(_364_bo, src, so, c)
+		_out565 = src.CopyOf(so)
+		_367_b = _out565
+	} else {
+		var _368_blk *dbytes.Blk
+		var _ = _368_blk
+		var _out566 *dbytes.Blk
+		var _ = _out566
+		_out566 = x.ReadAt(txn, bn, true)
+		_368_blk = _out566
+		var _out567 *dbytes.Bytes
+		var _ = _out567
+		_out567 = _368_blk.Thaw()
+		_367_b = _out567
+		_367_b.CopyFrom(_366_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _365_b)
+	x.WriteData(txn, bn, _367_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out566 *dbytes.Bytes
-		var _ = _out566
-		_out566 = src.CopyOf(so)
-		b = _out566
+		var _out568 *dbytes.Bytes
+		var _ = _out568
+		_out568 = src.CopyOf(so)
+		b = _out568
 	} else {
-		var _out567 *dbytes.Bytes
-		var _ = _out567
-		_out567 = dbytes.NewBytes(uint64(4096))
-		b = _out567
+		var _out569 *dbytes.Bytes
+		var _ = _out569
+		_out569 = dbytes.NewBytes(uint64(4096))
+		b = _out569
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -116,35 +116,35 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _367_k uint64
-	var _ = _367_k
-	_367_k = pos / uint64(4096)
-	var _368_b *dbytes.Bytes
-	var _ = _368_b
-	var _out568 *dbytes.Bytes
-	var _ = _out568
-	_out568 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_368_b = _out568
-	var _369_near uint64
-	var _ = _369_near
-	_369_near = uint64(0)
-	if uint64(0) < _367_k {
-		var _out569 uint64
-		var _ = _out569
-		_out569 = inodeformat.Companion_Default___.GetSlot(ip, _367_k-uint64(1))
-		_369_near = _out569
-	}
-	var _370_bn uint64 = 0
-	var _ = _370_bn
-	var _out570 bool
+	var _369_k uint64
+	var _ = _369_k
+	_369_k = pos / uint64(4096)
+	var _370_b *dbytes.Bytes
+	var _ = _370_b
+	var _out570 *dbytes.Bytes
 	var _ = _out570
-	var _out571 uint64
-	var _ = _out571
-	_out570, _out571 = x.AllocRoot(txn, ip, ino, _367_k, _369_near, _368_b)
-	ok = _out570
-	_370_bn = _out571
+	_out570 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_370_b = _out570
+	var _371_near uint64
+	var _ = _371_near
+	_371_near = uint64(0)
+	if uint64(0) < _369_k {
+		var _out571 uint64
+		var _ = _out571
+		_out571 = inodeformat.Companion_Default___.GetSlot(ip, _369_k-uint64(1))
+		_371_near = _out571
+	}
+	var _372_bn uint64 = 0
+	var _ = _372_bn
+	var _out572 bool
+	var _ = _out572
+	var _out573 uint64
+	var _ = _out573
+	_out572, _out573 = x.AllocRoot(txn, ip, ino, _369_k, _371_near, _370_b)
+	ok = _out572
+	_372_bn = _out573
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_370_bn)
+		txn.Bulk(_372_bn)
 	}
 	return ok
 }
@@ -153,100 +153,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _371_k uint64
-	var _ = _371_k
-	_371_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _372_lev uint64
-	var _ = _372_lev
-	_372_lev = positions.Companion_Default___.MaxLev(_371_k)
-	var _373_jp uint64
-	var _ = _373_jp
-	_373_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _373_k uint64
+	var _ = _373_k
+	_373_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _374_lev uint64
+	var _ = _374_lev
+	_374_lev = positions.Companion_Default___.MaxLev(_373_k)
+	var _375_jp uint64
+	var _ = _375_jp
+	_375_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _374_pn uint64 = 0
-	var _ = _374_pn
-	var _out572 bool
-	var _ = _out572
-	var _out573 uint64
-	var _ = _out573
-	_out572, _out573 = x.ResolveAlloc(txn, ip, ino, _371_k, _372_lev-uint64(1), _373_jp)
-	ok = _out572
-	_374_pn = _out573
+	var _376_pn uint64 = 0
+	var _ = _376_pn
+	var _out574 bool
+	var _ = _out574
+	var _out575 uint64
+	var _ = _out575
+	_out574, _out575 = x.ResolveAlloc(txn, ip, ino, _373_k, _374_lev-uint64(1), _375_jp)
+	ok = _out574
+	_376_pn = _out575
 	if !ok {
 		return ok, m
 	}
-	var _375_blk *dbytes.Blk
-	var _ = _375_blk
-	var _out574 *dbytes.Blk
-	var _ = _out574
-	_out574 = x.Fs.ReadBlock(txn, _374_pn, true)
-	_375_blk = _out574
-	var _376_t *dbytes.Bytes
-	var _ = _376_t
-	var _out575 *dbytes.Bytes
-	var _ = _out575
-	_out575 = _375_blk.Thaw()
-	_376_t = _out575
-	var _377_near uint64
-	var _ = _377_near
-	_377_near = _374_pn
+	var _377_blk *dbytes.Blk
+	var _ = _377_blk
+	var _out576 *dbytes.Blk
+	var _ = _out576
+	_out576 = x.Fs.ReadBlock(txn, _376_pn, true)
+	_377_blk = _out576
+	var _378_t *dbytes.Bytes
+	var _ = _378_t
+	var _out577 *dbytes.Bytes
+	var _ = _out577
+	_out577 = _377_blk.Thaw()
+	_378_t = _out577
+	var _379_near uint64
+	var _ = _379_near
+	_379_near = _376_pn
 	for m < len_ {
-		var _378_at uint64
-		var _ = _378_at
-		_378_at = pos + m
-		var _379_n uint64
-		var _ = _379_n
-		_379_n = _378_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_379_n) != _371_k || positions.Companion_Default___.FlatJ(_379_n)/uint64(512) != _373_jp {
+		var _380_at uint64
+		var _ = _380_at
+		_380_at = pos + m
+		var _381_n uint64
+		var _ = _381_n
+		_381_n = _380_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_381_n) != _373_k || positions.Companion_Default___.FlatJ(_381_n)/uint64(512) != _375_jp {
 			goto L4
 		}
-		var _380_j uint64
-		var _ = _380_j
-		_380_j = positions.Companion_Default___.FlatJ(_379_n)
-		var _381_bn uint64
-		var _ = _381_bn
-		_381_bn = _376_t.U64(uint64(8) * (_380_j % uint64(512)))
-		if _381_bn != uint64(0) {
+		var _382_j uint64
+		var _ = _382_j
+		_382_j = positions.Companion_Default___.FlatJ(_381_n)
+		var _383_bn uint64
+		var _ = _383_bn
+		_383_bn = _378_t.U64(uint64(8) * (_382_j % uint64(512)))
+		if _383_bn != uint64(0) {
 			goto L4
 		}
-		var _382_c uint64
-		var _ = _382_c
-		var _out576 uint64
-		var _ = _out576
-		_out576 = reading.Companion_Default___.Min(uint64(4096)-_378_at%uint64(4096), len_-m)
-		_382_c = _out576
-		var _383_b *dbytes.Bytes
-		var _ = _383_b
-		var _out577 *dbytes.Bytes
-		var _ = _out577
-		_out577 = Companion_Default___.FirstBlock(_378_at, src, so+m, _382_c)
-		_383_b = _out577
-		if _380_j%uint64(512) != uint64(0) {
-			var _384_left uint64
-			var _ = _384_left
-			_384_left = _376_t.U64(uint64(8) * (_380_j%uint64(512) - uint64(1)))
-			if _384_left != uint64(0) {
-				_377_near = _384_left
+		var _384_c uint64
+		var _ = _384_c
+		var _out578 uint64
+		var _ = _out578
+		_out578 = reading.Companion_Default___.Min(uint64(4096)-_380_at%uint64(4096), len_-m)
+		_384_c = _out578
+		var _385_b *dbytes.Bytes
+		var _ = _385_b
+		var _out579 *dbytes.Bytes
+		var _ = _out579
+		_out579 = Companion_Default___.FirstBlock(_380_at, src, so+m, _384_c)
+		_385_b = _out579
+		if _382_j%uint64(512) != uint64(0) {
+			var _386_left uint64
+			var _ = _386_left
+			_386_left = _378_t.U64(uint64(8) * (_382_j%uint64(512) - uint64(1)))
+			if _386_left != uint64(0) {
+				_379_near = _386_left
 			}
 		}
-		var _out578 bool
-		var _ = _out578
-		var _out579 uint64
-		var _ = _out579
-		_out578, _out579 = x.AddChild(txn, ip, _376_t, _374_pn, _380_j, true, _377_near, _383_b)
-		ok = _out578
-		_381_bn = _out579
+		var _out580 bool
+		var _ = _out580
+		var _out581 uint64
+		var _ = _out581
+		_out580, _out581 = x.AddChild(txn, ip, _378_t, _376_pn, _382_j, true, _379_near, _385_b)
+		ok = _out580
+		_383_bn = _out581
 		if !ok {
 			return ok, m
 		}
-		if bulk && _382_c == uint64(4096) {
-			txn.Bulk(_381_bn)
+		if bulk && _384_c == uint64(4096) {
+			txn.Bulk(_383_bn)
 		}
-		_377_near = _381_bn
-		m = m + _382_c
+		_379_near = _383_bn
+		m = m + _384_c
 	}
 L4:
-	x.CloseParent(txn, _374_pn, _376_t)
+	x.CloseParent(txn, _376_pn, _378_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -255,179 +255,179 @@ L4:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _385_k uint64
-	var _ = _385_k
-	_385_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _386_lev uint64
-	var _ = _386_lev
-	_386_lev = positions.Companion_Default___.MaxLev(_385_k)
-	var _387_jp uint64
-	var _ = _387_jp
-	_387_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _388_pn uint64
-	var _ = _388_pn
-	var _out580 uint64
-	var _ = _out580
-	_out580 = x.Resolve(txn, ip, _385_k, _386_lev-uint64(1), _387_jp, true)
-	_388_pn = _out580
-	var _389_blk *dbytes.Blk
-	var _ = _389_blk
-	var _out581 *dbytes.Blk
-	var _ = _out581
-	_out581 = x.Fs.ReadBlock(txn, _388_pn, true)
-	_389_blk = _out581
-	var _390_t *dbytes.Bytes
-	var _ = _390_t
-	var _out582 *dbytes.Bytes
+	var _387_k uint64
+	var _ = _387_k
+	_387_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _388_lev uint64
+	var _ = _388_lev
+	_388_lev = positions.Companion_Default___.MaxLev(_387_k)
+	var _389_jp uint64
+	var _ = _389_jp
+	_389_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _390_pn uint64
+	var _ = _390_pn
+	var _out582 uint64
 	var _ = _out582
-	_out582 = _389_blk.Thaw()
-	_390_t = _out582
+	_out582 = x.Resolve(txn, ip, _387_k, _388_lev-uint64(1), _389_jp, true)
+	_390_pn = _out582
+	var _391_blk *dbytes.Blk
+	var _ = _391_blk
+	var _out583 *dbytes.Blk
+	var _ = _out583
+	_out583 = x.Fs.ReadBlock(txn, _390_pn, true)
+	_391_blk = _out583
+	var _392_t *dbytes.Bytes
+	var _ = _392_t
+	var _out584 *dbytes.Bytes
+	var _ = _out584
+	_out584 = _391_blk.Thaw()
+	_392_t = _out584
 	m = uint64(0)
-	var _391_near uint64
-	var _ = _391_near
-	_391_near = _388_pn
+	var _393_near uint64
+	var _ = _393_near
+	_393_near = _390_pn
 	for m+uint64(4096) <= len_ {
-		var _392_at uint64
-		var _ = _392_at
-		_392_at = pos + m
-		var _393_n uint64
-		var _ = _393_n
-		_393_n = _392_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_393_n) != _385_k || positions.Companion_Default___.FlatJ(_393_n)/uint64(512) != _387_jp {
+		var _394_at uint64
+		var _ = _394_at
+		_394_at = pos + m
+		var _395_n uint64
+		var _ = _395_n
+		_395_n = _394_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_395_n) != _387_k || positions.Companion_Default___.FlatJ(_395_n)/uint64(512) != _389_jp {
 			goto L5
 		}
-		var _394_j uint64
-		var _ = _394_j
-		_394_j = positions.Companion_Default___.FlatJ(_393_n)
-		var _395_bn uint64
-		var _ = _395_bn
-		_395_bn = _390_t.U64(uint64(8) * (_394_j % uint64(512)))
-		if _395_bn == uint64(0) {
+		var _396_j uint64
+		var _ = _396_j
+		_396_j = positions.Companion_Default___.FlatJ(_395_n)
+		var _397_bn uint64
+		var _ = _397_bn
+		_397_bn = _392_t.U64(uint64(8) * (_396_j % uint64(512)))
+		if _397_bn == uint64(0) {
 			goto L5
 		}
-		if m == uint64(0) && _394_j%uint64(512) != uint64(0) {
-			var _396_left uint64
-			var _ = _396_left
-			_396_left = _390_t.U64(uint64(8) * (_394_j%uint64(512) - uint64(1)))
-			if _396_left != uint64(0) {
-				_391_near = _396_left
+		if m == uint64(0) && _396_j%uint64(512) != uint64(0) {
+			var _398_left uint64
+			var _ = _398_left
+			_398_left = _392_t.U64(uint64(8) * (_396_j%uint64(512) - uint64(1)))
+			if _398_left != uint64(0) {
+				_393_near = _398_left
 			}
 		}
-		var _397_b *dbytes.Bytes
-		var _ = _397_b
-		var _out583 *dbytes.Bytes
-		var _ = _out583
-		_out583 = src.CopyOf(so + m)
-		_397_b = _out583
-		var _398_ok bool = false
-		var _ = _398_ok
-		var _out584 bool
-		var _ = _out584
-		var _out585 uint64
+		var _399_b *dbytes.Bytes
+		var _ = _399_b
+		var _out585 *dbytes.Bytes
 		var _ = _out585
-		_out584, _out585 = unmapping.Companion_Default___.SwapChild(x, txn, _390_t, _388_pn, _395_bn, _394_j, _391_near, _397_b)
-		_398_ok = _out584
-		_395_bn = _out585
-		if !_398_ok {
+		_out585 = src.CopyOf(so + m)
+		_399_b = _out585
+		var _400_ok bool = false
+		var _ = _400_ok
+		var _out586 bool
+		var _ = _out586
+		var _out587 uint64
+		var _ = _out587
+		_out586, _out587 = unmapping.Companion_Default___.SwapChild(x, txn, _392_t, _390_pn, _397_bn, _396_j, _393_near, _399_b)
+		_400_ok = _out586
+		_397_bn = _out587
+		if !_400_ok {
 			goto L5
 		}
-		txn.Bulk(_395_bn)
-		_391_near = _395_bn
+		txn.Bulk(_397_bn)
+		_393_near = _397_bn
 		m = m + uint64(4096)
 	}
 L5:
-	x.CloseParent(txn, _388_pn, _390_t)
+	x.CloseParent(txn, _390_pn, _392_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _399_done uint64
-	var _ = _399_done
-	_399_done = uint64(0)
-	var _400_ck uint64
-	var _ = _400_ck
-	var _401_cj uint64
-	var _ = _401_cj
-	_400_ck, _401_cj = uint64(15), uint64(0)
-	var _402_pb *dbytes.Blk
-	var _ = _402_pb
-	var _out586 *dbytes.Blk
-	var _ = _out586
-	_out586 = dbytes.ZeroBlk()
-	_402_pb = _out586
-	var _403_bulk bool
-	var _ = _403_bulk
-	_403_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _404_swap bool
-	var _ = _404_swap
-	_404_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _399_done < len_ {
-		var _405_pos uint64
-		var _ = _405_pos
-		_405_pos = off + _399_done
-		var _406_n uint64
-		var _ = _406_n
-		_406_n = _405_pos / uint64(4096)
-		var _407_c uint64
-		var _ = _407_c
-		var _out587 uint64
-		var _ = _out587
-		_out587 = reading.Companion_Default___.Min(uint64(4096)-_405_pos%uint64(4096), len_-_399_done)
-		_407_c = _out587
-		var _408_bn uint64 = 0
-		var _ = _408_bn
-		var _out588 uint64
-		var _ = _out588
+	var _401_done uint64
+	var _ = _401_done
+	_401_done = uint64(0)
+	var _402_ck uint64
+	var _ = _402_ck
+	var _403_cj uint64
+	var _ = _403_cj
+	_402_ck, _403_cj = uint64(15), uint64(0)
+	var _404_pb *dbytes.Blk
+	var _ = _404_pb
+	var _out588 *dbytes.Blk
+	var _ = _out588
+	_out588 = dbytes.ZeroBlk()
+	_404_pb = _out588
+	var _405_bulk bool
+	var _ = _405_bulk
+	_405_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _406_swap bool
+	var _ = _406_swap
+	_406_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _401_done < len_ {
+		var _407_pos uint64
+		var _ = _407_pos
+		_407_pos = off + _401_done
+		var _408_n uint64
+		var _ = _408_n
+		_408_n = _407_pos / uint64(4096)
+		var _409_c uint64
+		var _ = _409_c
 		var _out589 uint64
 		var _ = _out589
+		_out589 = reading.Companion_Default___.Min(uint64(4096)-_407_pos%uint64(4096), len_-_401_done)
+		_409_c = _out589
+		var _410_bn uint64 = 0
+		var _ = _410_bn
 		var _out590 uint64
 		var _ = _out590
-		var _out591 *dbytes.Blk
+		var _out591 uint64
 		var _ = _out591
-		_out588, _out589, _out590, _out591 = reading.Companion_Default___.Find(x, txn, ip, _406_n, true, _400_ck, _401_cj, _402_pb)
-		_408_bn = _out588
-		_400_ck = _out589
-		_401_cj = _out590
-		_402_pb = _out591
-		var _409_m uint64
-		var _ = _409_m
-		_409_m = uint64(0)
-		if _408_bn != uint64(0) && _404_swap && _407_c == uint64(4096) && uint64(12) <= _406_n {
-			_400_ck = uint64(15)
-			var _out592 uint64
-			var _ = _out592
-			_out592 = Companion_Default___.SwapRun(x, txn, ip, ino, _405_pos, src, so+_399_done, len_-_399_done)
-			_409_m = _out592
-			_404_swap = _409_m != uint64(0) /* dircomp */
+		var _out592 uint64
+		var _ = _out592
+		var _out593 *dbytes.Blk
+		var _ = _out593
+		_out590, _out591, _out592, _out593 = reading.Companion_Default___.Find(x, txn, ip, _408_n, true, _402_ck, _403_cj, _404_pb)
+		_410_bn = _out590
+		_402_ck = _out591
+		_403_cj = _out592
+		_404_pb = _out593
+		var _411_m uint64
+		var _ = _411_m
+		_411_m = uint64(0)
+		if _410_bn != uint64(0) && _406_swap && _409_c == uint64(4096) && uint64(12) <= _408_n {
+			_402_ck = uint64(15)
+			var _out594 uint64
+			var _ = _out594
+			_out594 = Companion_Default___.SwapRun(x, txn, ip, ino, _407_pos, src, so+_401_done, len_-_401_done)
+			_411_m = _out594
+			_406_swap = _411_m != uint64(0) /* dircomp */
 		}
-		if _409_m != uint64(0) {
-			_407_c = _409_m
-		} else if _408_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _408_bn, _405_pos, src, so+_399_done, _407_c)
-		} else if _406_n < uint64(12) {
-			_400_ck = uint64(15)
-			var _out593 bool
-			var _ = _out593
-			_out593 = Companion_Default___.FillDirect(x, txn, ip, ino, _405_pos, src, so+_399_done, _407_c, _403_bulk)
-			ok = _out593
+		if _411_m != uint64(0) {
+			_409_c = _411_m
+		} else if _410_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _410_bn, _407_pos, src, so+_401_done, _409_c)
+		} else if _408_n < uint64(12) {
+			_402_ck = uint64(15)
+			var _out595 bool
+			var _ = _out595
+			_out595 = Companion_Default___.FillDirect(x, txn, ip, ino, _407_pos, src, so+_401_done, _409_c, _405_bulk)
+			ok = _out595
 			if !ok {
 				return ok
 			}
 		} else {
-			_400_ck = uint64(15)
-			var _out594 bool
-			var _ = _out594
-			var _out595 uint64
-			var _ = _out595
-			_out594, _out595 = Companion_Default___.FillRun(x, txn, ip, ino, _405_pos, src, so+_399_done, len_-_399_done, _403_bulk)
-			ok = _out594
-			_407_c = _out595
+			_402_ck = uint64(15)
+			var _out596 bool
+			var _ = _out596
+			var _out597 uint64
+			var _ = _out597
+			_out596, _out597 = Companion_Default___.FillRun(x, txn, ip, ino, _407_pos, src, so+_401_done, len_-_401_done, _405_bulk)
+			ok = _out596
+			_409_c = _out597
 			if !ok {
 				return ok
 			}
 		}
-		_399_done = _399_done + _407_c
+		_401_done = _401_done + _409_c
 	}
 	ok = true
 	return ok
@@ -436,35 +436,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _410_n uint64
-	var _ = _410_n
-	_410_n = sz / uint64(4096)
-	var _411_k uint64
-	var _ = _411_k
-	_411_k = positions.Companion_Default___.FlatK(_410_n)
-	var _412_bn uint64
-	var _ = _412_bn
-	var _out596 uint64
-	var _ = _out596
-	_out596 = x.Resolve(txn, ip, _411_k, positions.Companion_Default___.MaxLev(_411_k), positions.Companion_Default___.FlatJ(_410_n), true)
-	_412_bn = _out596
-	if _412_bn == uint64(0) {
+	var _412_n uint64
+	var _ = _412_n
+	_412_n = sz / uint64(4096)
+	var _413_k uint64
+	var _ = _413_k
+	_413_k = positions.Companion_Default___.FlatK(_412_n)
+	var _414_bn uint64
+	var _ = _414_bn
+	var _out598 uint64
+	var _ = _out598
+	_out598 = x.Resolve(txn, ip, _413_k, positions.Companion_Default___.MaxLev(_413_k), positions.Companion_Default___.FlatJ(_412_n), true)
+	_414_bn = _out598
+	if _414_bn == uint64(0) {
 		return
 	}
-	var _413_blk *dbytes.Blk
-	var _ = _413_blk
-	var _out597 *dbytes.Blk
-	var _ = _out597
-	_out597 = x.ReadAt(txn, _412_bn, true)
-	_413_blk = _out597
-	var _414_b *dbytes.Bytes
-	var _ = _414_b
-	var _out598 *dbytes.Bytes
-	var _ = _out598
-	_out598 = dbytes.NewBytes(uint64(4096))
-	_414_b = _out598
-	_414_b.CopyBlk(uint64(0), _413_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _412_bn, _414_b)
+	var _415_blk *dbytes.Blk
+	var _ = _415_blk
+	var _out599 *dbytes.Blk
+	var _ = _out599
+	_out599 = x.ReadAt(txn, _414_bn, true)
+	_415_blk = _out599
+	var _416_b *dbytes.Bytes
+	var _ = _416_b
+	var _out600 *dbytes.Bytes
+	var _ = _out600
+	_out600 = dbytes.NewBytes(uint64(4096))
+	_416_b = _out600
+	_416_b.CopyBlk(uint64(0), _415_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _414_bn, _416_b)
 }
 
 // End of class Default__

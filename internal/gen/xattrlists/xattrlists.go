@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _705_x uint64
-	var _ = _705_x
-	_705_x = uint64(b.U32(o))
-	n, v = _705_x%uint64(256), _705_x/uint64(256)
+	var _707_x uint64
+	var _ = _707_x
+	_707_x = uint64(b.U32(o))
+	n, v = _707_x%uint64(256), _707_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _706_l uint64
-	var _ = _706_l
-	_706_l = name.Len()
-	if _706_l != n {
+	var _708_l uint64
+	var _ = _708_l
+	_708_l = name.Len()
+	if _708_l != n {
 		r = false
 		return r
 	}
-	var _out956 bool
-	var _ = _out956
-	_out956 = b.EqualAt(o+uint64(4), name)
-	r = _out956
+	var _out958 bool
+	var _ = _out958
+	_out958 = b.EqualAt(o+uint64(4), name)
+	r = _out958
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _707_o uint64
-	var _ = _707_o
-	_707_o = from
+	var _709_o uint64
+	var _ = _709_o
+	_709_o = from
 	for true {
-		var _708_ok bool
-		var _ = _708_ok
-		var _709_n uint64
-		var _ = _709_n
-		var _710_v uint64
-		var _ = _710_v
-		var _out957 bool
-		var _ = _out957
-		var _out958 uint64
-		var _ = _out958
-		var _out959 uint64
+		var _710_ok bool
+		var _ = _710_ok
+		var _711_n uint64
+		var _ = _711_n
+		var _712_v uint64
+		var _ = _712_v
+		var _out959 bool
 		var _ = _out959
-		_out957, _out958, _out959 = Companion_Default___.Look(b, _707_o)
-		_708_ok = _out957
-		_709_n = _out958
-		_710_v = _out959
-		if !_708_ok {
-			return found, at, len_
-		}
-		var _711_same bool
-		var _ = _711_same
-		var _out960 bool
+		var _out960 uint64
 		var _ = _out960
-		_out960 = Companion_Default___.Is(b, _707_o, _709_n, name)
-		_711_same = _out960
-		if _711_same {
-			found, at, len_ = true, _707_o+uint64(4)+_709_n, _710_v
+		var _out961 uint64
+		var _ = _out961
+		_out959, _out960, _out961 = Companion_Default___.Look(b, _709_o)
+		_710_ok = _out959
+		_711_n = _out960
+		_712_v = _out961
+		if !_710_ok {
 			return found, at, len_
 		}
-		_707_o = _707_o + uint64(4) + _709_n + _710_v
+		var _713_same bool
+		var _ = _713_same
+		var _out962 bool
+		var _ = _out962
+		_out962 = Companion_Default___.Is(b, _709_o, _711_n, name)
+		_713_same = _out962
+		if _713_same {
+			found, at, len_ = true, _709_o+uint64(4)+_711_n, _712_v
+			return found, at, len_
+		}
+		_709_o = _709_o + uint64(4) + _711_n + _712_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _712_is bool
-	var _ = _712_is
-	var _713_k uint64
-	var _ = _713_k
-	var _714_v uint64
-	var _ = _714_v
-	var _out961 bool
-	var _ = _out961
-	var _out962 uint64
-	var _ = _out962
-	var _out963 uint64
+	var _714_is bool
+	var _ = _714_is
+	var _715_k uint64
+	var _ = _715_k
+	var _716_v uint64
+	var _ = _716_v
+	var _out963 bool
 	var _ = _out963
-	_out961, _out962, _out963 = Companion_Default___.Look(b, o)
-	_712_is = _out961
-	_713_k = _out962
-	_714_v = _out963
-	if !_712_is {
-		return ok, end
-	}
-	var _715_l uint64
-	var _ = _715_l
-	_715_l = uint64(4) + _713_k + _714_v
-	var _716_same bool
-	var _ = _716_same
-	var _out964 bool
+	var _out964 uint64
 	var _ = _out964
-	_out964 = Companion_Default___.Is(b, o, _713_k, name)
-	_716_same = _out964
-	if _716_same {
-		var _out965 bool
-		var _ = _out965
-		var _out966 uint64
-		var _ = _out966
-		_out965, _out966 = Companion_Default___.Copy(b, o+_715_l, name, n, p)
-		ok = _out965
-		end = _out966
+	var _out965 uint64
+	var _ = _out965
+	_out963, _out964, _out965 = Companion_Default___.Look(b, o)
+	_714_is = _out963
+	_715_k = _out964
+	_716_v = _out965
+	if !_714_is {
 		return ok, end
 	}
-	if p+_715_l > uint64(4096) {
+	var _717_l uint64
+	var _ = _717_l
+	_717_l = uint64(4) + _715_k + _716_v
+	var _718_same bool
+	var _ = _718_same
+	var _out966 bool
+	var _ = _out966
+	_out966 = Companion_Default___.Is(b, o, _715_k, name)
+	_718_same = _out966
+	if _718_same {
+		var _out967 bool
+		var _ = _out967
+		var _out968 uint64
+		var _ = _out968
+		_out967, _out968 = Companion_Default___.Copy(b, o+_717_l, name, n, p)
+		ok = _out967
+		end = _out968
+		return ok, end
+	}
+	if p+_717_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _715_l)
-	var _out967 bool
-	var _ = _out967
-	var _out968 uint64
-	var _ = _out968
-	_out967, _out968 = Companion_Default___.Copy(b, o+_715_l, name, n, p+_715_l)
-	ok = _out967
-	end = _out968
+	n.CopyFrom(p, b, o, _717_l)
+	var _out969 bool
+	var _ = _out969
+	var _out970 uint64
+	var _ = _out970
+	_out969, _out970 = Companion_Default___.Copy(b, o+_717_l, name, n, p+_717_l)
+	ok = _out969
+	end = _out970
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out969 *dbytes.Bytes
-	var _ = _out969
-	_out969 = dbytes.NewBytes(uint64(4096))
-	n = _out969
-	var _717_k uint64
-	var _ = _717_k
-	var _718_v uint64
-	var _ = _718_v
-	_717_k, _718_v = name.Len(), value.Len()
+	var _out971 *dbytes.Bytes
+	var _ = _out971
+	_out971 = dbytes.NewBytes(uint64(4096))
+	n = _out971
+	var _719_k uint64
+	var _ = _719_k
+	var _720_v uint64
+	var _ = _720_v
+	_719_k, _720_v = name.Len(), value.Len()
 	ok = false
-	if _718_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_717_k+_718_v > uint64(4096) {
+	if _720_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_719_k+_720_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _719_l uint64
-	var _ = _719_l
-	_719_l = uint64(4) + _717_k + _718_v
-	n.PutU32(uint64(8), uint32(_717_k+uint64(256)*_718_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _717_k)
-	n.CopyFrom(uint64(12)+_717_k, value, uint64(0), _718_v)
-	var _720_end uint64 = 0
-	var _ = _720_end
-	var _out970 bool
-	var _ = _out970
-	var _out971 uint64
-	var _ = _out971
-	_out970, _out971 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_719_l)
-	ok = _out970
-	_720_end = _out971
+	var _721_l uint64
+	var _ = _721_l
+	_721_l = uint64(4) + _719_k + _720_v
+	n.PutU32(uint64(8), uint32(_719_k+uint64(256)*_720_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _719_k)
+	n.CopyFrom(uint64(12)+_719_k, value, uint64(0), _720_v)
+	var _722_end uint64 = 0
+	var _ = _722_end
+	var _out972 bool
+	var _ = _out972
+	var _out973 uint64
+	var _ = _out973
+	_out972, _out973 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_721_l)
+	ok = _out972
+	_722_end = _out973
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out972 *dbytes.Bytes
-	var _ = _out972
-	_out972 = dbytes.NewBytes(uint64(4096))
-	n = _out972
-	n.PutU64(uint64(0), gen)
-	var _721_ok bool
-	var _ = _721_ok
-	var _722_end uint64
-	var _ = _722_end
-	var _out973 bool
-	var _ = _out973
-	var _out974 uint64
+	var _out974 *dbytes.Bytes
 	var _ = _out974
-	_out973, _out974 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_721_ok = _out973
-	_722_end = _out974
-	empty = _722_end == Companion_Default___.FIRST()
+	_out974 = dbytes.NewBytes(uint64(4096))
+	n = _out974
+	n.PutU64(uint64(0), gen)
+	var _723_ok bool
+	var _ = _723_ok
+	var _724_end uint64
+	var _ = _724_end
+	var _out975 bool
+	var _ = _out975
+	var _out976 uint64
+	var _ = _out976
+	_out975, _out976 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_723_ok = _out975
+	_724_end = _out976
+	empty = _724_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _723_z *dbytes.Bytes
-	var _ = _723_z
-	var _out975 *dbytes.Bytes
-	var _ = _out975
-	_out975 = dbytes.NewBytes(uint64(4096))
-	_723_z = _out975
-	var _724_o uint64
-	var _ = _724_o
-	var _725_q uint64
-	var _ = _725_q
-	_724_o, _725_q = Companion_Default___.FIRST(), uint64(0)
+	var _725_z *dbytes.Bytes
+	var _ = _725_z
+	var _out977 *dbytes.Bytes
+	var _ = _out977
+	_out977 = dbytes.NewBytes(uint64(4096))
+	_725_z = _out977
+	var _726_o uint64
+	var _ = _726_o
+	var _727_q uint64
+	var _ = _727_q
+	_726_o, _727_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _726_ok bool
-		var _ = _726_ok
-		var _727_n uint64
-		var _ = _727_n
-		var _728_v uint64
-		var _ = _728_v
-		var _out976 bool
-		var _ = _out976
-		var _out977 uint64
-		var _ = _out977
-		var _out978 uint64
+		var _728_ok bool
+		var _ = _728_ok
+		var _729_n uint64
+		var _ = _729_n
+		var _730_v uint64
+		var _ = _730_v
+		var _out978 bool
 		var _ = _out978
-		_out976, _out977, _out978 = Companion_Default___.Look(b, _724_o)
-		_726_ok = _out976
-		_727_n = _out977
-		_728_v = _out978
-		if !_726_ok {
+		var _out979 uint64
+		var _ = _out979
+		var _out980 uint64
+		var _ = _out980
+		_out978, _out979, _out980 = Companion_Default___.Look(b, _726_o)
+		_728_ok = _out978
+		_729_n = _out979
+		_730_v = _out980
+		if !_728_ok {
 			goto L8
 		}
-		var _729_name *dbytes.Bytes
-		var _ = _729_name
-		var _out979 *dbytes.Bytes
-		var _ = _out979
-		_out979 = dbytes.NewBytes(_727_n)
-		_729_name = _out979
-		_729_name.CopyFrom(uint64(0), b, _724_o+uint64(4), _727_n)
-		var _730_again bool
-		var _ = _730_again
-		var _731_at uint64
-		var _ = _731_at
-		var _732_len uint64
-		var _ = _732_len
-		var _out980 bool
-		var _ = _out980
-		var _out981 uint64
+		var _731_name *dbytes.Bytes
+		var _ = _731_name
+		var _out981 *dbytes.Bytes
 		var _ = _out981
-		var _out982 uint64
+		_out981 = dbytes.NewBytes(_729_n)
+		_731_name = _out981
+		_731_name.CopyFrom(uint64(0), b, _726_o+uint64(4), _729_n)
+		var _732_again bool
+		var _ = _732_again
+		var _733_at uint64
+		var _ = _733_at
+		var _734_len uint64
+		var _ = _734_len
+		var _out982 bool
 		var _ = _out982
-		_out980, _out981, _out982 = Companion_Default___.Find(b, _724_o+uint64(4)+_727_n+_728_v, _729_name)
-		_730_again = _out980
-		_731_at = _out981
-		_732_len = _out982
-		if !_730_again {
-			_723_z.CopyFrom(_725_q, _729_name, uint64(0), _727_n)
-			_723_z.Set(_725_q+_727_n, uint8(0))
-			_725_q = _725_q + _727_n + uint64(1)
+		var _out983 uint64
+		var _ = _out983
+		var _out984 uint64
+		var _ = _out984
+		_out982, _out983, _out984 = Companion_Default___.Find(b, _726_o+uint64(4)+_729_n+_730_v, _731_name)
+		_732_again = _out982
+		_733_at = _out983
+		_734_len = _out984
+		if !_732_again {
+			_725_z.CopyFrom(_727_q, _731_name, uint64(0), _729_n)
+			_725_z.Set(_727_q+_729_n, uint8(0))
+			_727_q = _727_q + _729_n + uint64(1)
 		}
-		_724_o = _724_o + uint64(4) + _727_n + _728_v
+		_726_o = _726_o + uint64(4) + _729_n + _730_v
 	}
 L8:
-	var _out983 *dbytes.Bytes
-	var _ = _out983
-	_out983 = dbytes.NewBytes(_725_q)
-	r = _out983
-	r.CopyFrom(uint64(0), _723_z, uint64(0), _725_q)
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	_out985 = dbytes.NewBytes(_727_q)
+	r = _out985
+	r.CopyFrom(uint64(0), _725_z, uint64(0), _727_q)
 	return r
 }
 

@@ -69,24 +69,24 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1454 *dbytes.Bytes
-		var _ = _out1454
-		_out1454 = dbytes.NewBytes(uint64(4096))
-		b = _out1454
-		return b
-	}
-	var _out1455 *dbytes.Bytes
-	var _ = _out1455
-	_out1455 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	b = _out1455
-	var _999_n uint64
-	var _ = _999_n
-	_999_n = b.Len()
-	if _999_n != uint64(4096) {
 		var _out1456 *dbytes.Bytes
 		var _ = _out1456
 		_out1456 = dbytes.NewBytes(uint64(4096))
 		b = _out1456
+		return b
+	}
+	var _out1457 *dbytes.Bytes
+	var _ = _out1457
+	_out1457 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	b = _out1457
+	var _1001_n uint64
+	var _ = _1001_n
+	_1001_n = b.Len()
+	if _1001_n != uint64(4096) {
+		var _out1458 *dbytes.Bytes
+		var _ = _out1458
+		_out1458 = dbytes.NewBytes(uint64(4096))
+		b = _out1458
 		return b
 	}
 	return b
@@ -94,18 +94,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1457 *dbytes.Bytes
-	var _ = _out1457
-	_out1457 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1457
-	var _1000_g uint64
-	var _ = _1000_g
-	_1000_g = b.U64(uint64(0))
-	if _1000_g != gen || _1000_g == uint64(0) {
-		var _out1458 *dbytes.Bytes
-		var _ = _out1458
-		_out1458 = dbytes.NewBytes(uint64(4096))
-		b = _out1458
+	var _out1459 *dbytes.Bytes
+	var _ = _out1459
+	_out1459 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1459
+	var _1002_g uint64
+	var _ = _1002_g
+	_1002_g = b.U64(uint64(0))
+	if _1002_g != gen || _1002_g == uint64(0) {
+		var _out1460 *dbytes.Bytes
+		var _ = _out1460
+		_out1460 = dbytes.NewBytes(uint64(4096))
+		b = _out1460
 	}
 	return b
 }
@@ -116,58 +116,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1459 bool
-	var _ = _out1459
-	_out1459 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1459
+	var _out1461 bool
+	var _ = _out1461
+	_out1461 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1461
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1001_hp *dbytes.Bytes
-	var _ = _1001_hp
-	var _out1460 *dbytes.Bytes
-	var _ = _out1460
-	_out1460 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1001_hp = _out1460
-	var _1002_size uint64
-	var _ = _1002_size
-	var _out1461 uint64
-	var _ = _out1461
-	_out1461 = inodeformat.Companion_Default___.GetSize(_1001_hp)
-	_1002_size = _out1461
-	if _1002_size/uint64(4096) <= ino {
+	var _1003_hp *dbytes.Bytes
+	var _ = _1003_hp
+	var _out1462 *dbytes.Bytes
+	var _ = _out1462
+	_out1462 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1003_hp = _out1462
+	var _1004_size uint64
+	var _ = _1004_size
+	var _out1463 uint64
+	var _ = _out1463
+	_out1463 = inodeformat.Companion_Default___.GetSize(_1003_hp)
+	_1004_size = _out1463
+	if _1004_size/uint64(4096) <= ino {
 		return
 	}
-	var _1003_m uint64
-	var _ = _1003_m
-	var _out1462 uint64
-	var _ = _out1462
-	_out1462 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1003_m = _out1462
-}
-func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1004_ip *dbytes.Bytes
-	var _ = _1004_ip
-	var _out1463 *dbytes.Bytes
-	var _ = _out1463
-	_out1463 = d.Fs.GetInode(txn, ino, true)
-	_1004_ip = _out1463
-	var _1005_ts uint64
-	var _ = _1005_ts
-	var _1006_tns uint32
-	var _ = _1006_tns
+	var _1005_m uint64
+	var _ = _1005_m
 	var _out1464 uint64
 	var _ = _out1464
-	var _out1465 uint32
+	_out1464 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1005_m = _out1464
+}
+func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
+	var _1006_ip *dbytes.Bytes
+	var _ = _1006_ip
+	var _out1465 *dbytes.Bytes
 	var _ = _out1465
-	_out1464, _out1465 = attributechanges.Companion_Default___.Stamp(_1004_ip, s, ns)
-	_1005_ts = _out1464
-	_1006_tns = _out1465
-	inodeformat.Companion_Default___.SetCtime(_1004_ip, _1005_ts, _1006_tns)
-	d.PutInode(txn, ino, _1004_ip)
+	_out1465 = d.Fs.GetInode(txn, ino, true)
+	_1006_ip = _out1465
+	var _1007_ts uint64
+	var _ = _1007_ts
+	var _1008_tns uint32
+	var _ = _1008_tns
+	var _out1466 uint64
+	var _ = _out1466
+	var _out1467 uint32
+	var _ = _out1467
+	_out1466, _out1467 = attributechanges.Companion_Default___.Stamp(_1006_ip, s, ns)
+	_1007_ts = _out1466
+	_1008_tns = _out1467
+	inodeformat.Companion_Default___.SetCtime(_1006_ip, _1007_ts, _1008_tns)
+	d.PutInode(txn, ino, _1006_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -175,52 +175,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1007_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1007_ip
-	var _out1466 uint32
-	var _ = _out1466
-	var _out1467 *dbytes.Bytes
-	var _ = _out1467
-	_out1466, _out1467 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1466
-	_1007_ip = _out1467
+	var _1009_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1009_ip
+	var _out1468 uint32
+	var _ = _out1468
+	var _out1469 *dbytes.Bytes
+	var _ = _out1469
+	_out1468, _out1469 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1468
+	_1009_ip = _out1469
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1008_b *dbytes.Bytes
-	var _ = _1008_b
-	var _out1468 *dbytes.Bytes
-	var _ = _out1468
-	_out1468 = Companion_Default___.Current(txn, d, ino, gen)
-	_1008_b = _out1468
-	var _1009_found bool
-	var _ = _1009_found
-	var _1010_at uint64
-	var _ = _1010_at
-	var _1011_len uint64
-	var _ = _1011_len
-	var _out1469 bool
-	var _ = _out1469
-	var _out1470 uint64
+	var _1010_b *dbytes.Bytes
+	var _ = _1010_b
+	var _out1470 *dbytes.Bytes
 	var _ = _out1470
-	var _out1471 uint64
+	_out1470 = Companion_Default___.Current(txn, d, ino, gen)
+	_1010_b = _out1470
+	var _1011_found bool
+	var _ = _1011_found
+	var _1012_at uint64
+	var _ = _1012_at
+	var _1013_len uint64
+	var _ = _1013_len
+	var _out1471 bool
 	var _ = _out1471
-	_out1469, _out1470, _out1471 = xattrlists.Companion_Default___.Find(_1008_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1009_found = _out1469
-	_1010_at = _out1470
-	_1011_len = _out1471
-	if !_1009_found {
+	var _out1472 uint64
+	var _ = _out1472
+	var _out1473 uint64
+	var _ = _out1473
+	_out1471, _out1472, _out1473 = xattrlists.Companion_Default___.Find(_1010_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1011_found = _out1471
+	_1012_at = _out1472
+	_1013_len = _out1473
+	if !_1011_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1012_v *dbytes.Bytes
-	var _ = _1012_v
-	var _out1472 *dbytes.Bytes
-	var _ = _out1472
-	_out1472 = dbytes.NewBytes(_1011_len)
-	_1012_v = _out1472
-	_1012_v.CopyFrom(uint64(0), _1008_b, _1010_at, _1011_len)
-	value = _1012_v
+	var _1014_v *dbytes.Bytes
+	var _ = _1014_v
+	var _out1474 *dbytes.Bytes
+	var _ = _out1474
+	_out1474 = dbytes.NewBytes(_1013_len)
+	_1014_v = _out1474
+	_1014_v.CopyFrom(uint64(0), _1010_b, _1012_at, _1013_len)
+	value = _1014_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -229,48 +229,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1013_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1013_ip
-	var _out1473 uint32
-	var _ = _out1473
-	var _out1474 *dbytes.Bytes
-	var _ = _out1474
-	_out1473, _out1474 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1473
-	_1013_ip = _out1474
+	var _1015_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1015_ip
+	var _out1475 uint32
+	var _ = _out1475
+	var _out1476 *dbytes.Bytes
+	var _ = _out1476
+	_out1475, _out1476 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1475
+	_1015_ip = _out1476
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1014_b *dbytes.Bytes
-	var _ = _1014_b
-	var _out1475 *dbytes.Bytes
-	var _ = _out1475
-	_out1475 = Companion_Default___.Current(txn, d, ino, gen)
-	_1014_b = _out1475
-	var _out1476 *dbytes.Bytes
-	var _ = _out1476
-	_out1476 = xattrlists.Companion_Default___.Names(_1014_b)
-	names = _out1476
+	var _1016_b *dbytes.Bytes
+	var _ = _1016_b
+	var _out1477 *dbytes.Bytes
+	var _ = _out1477
+	_out1477 = Companion_Default___.Current(txn, d, ino, gen)
+	_1016_b = _out1477
+	var _out1478 *dbytes.Bytes
+	var _ = _out1478
+	_out1478 = xattrlists.Companion_Default___.Names(_1016_b)
+	names = _out1478
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1015_n uint64
-	var _ = _1015_n
-	var _1016_i uint64
-	var _ = _1016_i
-	_1015_n, _1016_i = name.Len(), uint64(0)
-	if _1015_n == uint64(0) || _1015_n > uint64(255) {
+	var _1017_n uint64
+	var _ = _1017_n
+	var _1018_i uint64
+	var _ = _1018_i
+	_1017_n, _1018_i = name.Len(), uint64(0)
+	if _1017_n == uint64(0) || _1017_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1016_i < _1015_n {
-		if name.Get(_1016_i) == uint8(0) {
+	for _1018_i < _1017_n {
+		if name.Get(_1018_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1016_i = _1016_i + uint64(1)
+		_1018_i = _1018_i + uint64(1)
 	}
 	r = true
 	return r
@@ -279,61 +279,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1017_named bool
-	var _ = _1017_named
-	var _out1477 bool
-	var _ = _out1477
-	_out1477 = Companion_Default___.IsNamed(name)
-	_1017_named = _out1477
-	if !_1017_named {
+	var _1019_named bool
+	var _ = _1019_named
+	var _out1479 bool
+	var _ = _out1479
+	_out1479 = Companion_Default___.IsNamed(name)
+	_1019_named = _out1479
+	if !_1019_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1018_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1018_ip
-	var _out1478 uint32
-	var _ = _out1478
-	var _out1479 *dbytes.Bytes
-	var _ = _out1479
-	_out1478, _out1479 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1478
-	_1018_ip = _out1479
+	var _1020_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1020_ip
+	var _out1480 uint32
+	var _ = _out1480
+	var _out1481 *dbytes.Bytes
+	var _ = _out1481
+	_out1480, _out1481 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1480
+	_1020_ip = _out1481
 	if st != uint32(0) {
 		return st
 	}
-	var _1019_hp *dbytes.Bytes
-	var _ = _1019_hp
-	var _out1480 *dbytes.Bytes
-	var _ = _out1480
-	_out1480 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1019_hp = _out1480
-	var _1020_b *dbytes.Bytes
-	var _ = _1020_b
-	var _out1481 *dbytes.Bytes
-	var _ = _out1481
-	_out1481 = Companion_Default___.Current(txn, d, ino, gen)
-	_1020_b = _out1481
-	var _1021_found bool
-	var _ = _1021_found
-	var _1022_at uint64
-	var _ = _1022_at
-	var _1023_len uint64
-	var _ = _1023_len
-	var _out1482 bool
+	var _1021_hp *dbytes.Bytes
+	var _ = _1021_hp
+	var _out1482 *dbytes.Bytes
 	var _ = _out1482
-	var _out1483 uint64
+	_out1482 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1021_hp = _out1482
+	var _1022_b *dbytes.Bytes
+	var _ = _1022_b
+	var _out1483 *dbytes.Bytes
 	var _ = _out1483
-	var _out1484 uint64
+	_out1483 = Companion_Default___.Current(txn, d, ino, gen)
+	_1022_b = _out1483
+	var _1023_found bool
+	var _ = _1023_found
+	var _1024_at uint64
+	var _ = _1024_at
+	var _1025_len uint64
+	var _ = _1025_len
+	var _out1484 bool
 	var _ = _out1484
-	_out1482, _out1483, _out1484 = xattrlists.Companion_Default___.Find(_1020_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1021_found = _out1482
-	_1022_at = _out1483
-	_1023_len = _out1484
-	if _1021_found && create {
+	var _out1485 uint64
+	var _ = _out1485
+	var _out1486 uint64
+	var _ = _out1486
+	_out1484, _out1485, _out1486 = xattrlists.Companion_Default___.Find(_1022_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1023_found = _out1484
+	_1024_at = _out1485
+	_1025_len = _out1486
+	if _1023_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1021_found && replace {
+	if !_1023_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1024_ok bool
-	var _ = _1024_ok
-	var _1025_n *dbytes.Bytes
-	var _ = _1025_n
-	var _out1485 bool
-	var _ = _out1485
-	var _out1486 *dbytes.Bytes
-	var _ = _out1486
-	_out1485, _out1486 = xattrlists.Companion_Default___.Build(_1020_b, gen, name, value)
-	_1024_ok = _out1485
-	_1025_n = _out1486
-	if !_1024_ok {
+	var _1026_ok bool
+	var _ = _1026_ok
+	var _1027_n *dbytes.Bytes
+	var _ = _1027_n
+	var _out1487 bool
+	var _ = _out1487
+	var _out1488 *dbytes.Bytes
+	var _ = _out1488
+	_out1487, _out1488 = xattrlists.Companion_Default___.Build(_1022_b, gen, name, value)
+	_1026_ok = _out1487
+	_1027_n = _out1488
+	if !_1026_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1487 bool
-	var _ = _out1487
-	_out1487 = Companion_Default___.Store(txn, d, ino, _1025_n)
-	_1024_ok = _out1487
-	if !_1024_ok {
+	var _out1489 bool
+	var _ = _out1489
+	_out1489 = Companion_Default___.Store(txn, d, ino, _1027_n)
+	_1026_ok = _out1489
+	if !_1026_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -370,70 +370,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1026_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1026_ip
-	var _out1488 uint32
-	var _ = _out1488
-	var _out1489 *dbytes.Bytes
-	var _ = _out1489
-	_out1488, _out1489 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1488
-	_1026_ip = _out1489
+	var _1028_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1028_ip
+	var _out1490 uint32
+	var _ = _out1490
+	var _out1491 *dbytes.Bytes
+	var _ = _out1491
+	_out1490, _out1491 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1490
+	_1028_ip = _out1491
 	if st != uint32(0) {
 		return st
 	}
-	var _1027_hp *dbytes.Bytes
-	var _ = _1027_hp
-	var _out1490 *dbytes.Bytes
-	var _ = _out1490
-	_out1490 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1027_hp = _out1490
-	var _1028_b *dbytes.Bytes
-	var _ = _1028_b
-	var _out1491 *dbytes.Bytes
-	var _ = _out1491
-	_out1491 = Companion_Default___.Current(txn, d, ino, gen)
-	_1028_b = _out1491
-	var _1029_found bool
-	var _ = _1029_found
-	var _1030_at uint64
-	var _ = _1030_at
-	var _1031_len uint64
-	var _ = _1031_len
-	var _out1492 bool
+	var _1029_hp *dbytes.Bytes
+	var _ = _1029_hp
+	var _out1492 *dbytes.Bytes
 	var _ = _out1492
-	var _out1493 uint64
+	_out1492 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1029_hp = _out1492
+	var _1030_b *dbytes.Bytes
+	var _ = _1030_b
+	var _out1493 *dbytes.Bytes
 	var _ = _out1493
-	var _out1494 uint64
+	_out1493 = Companion_Default___.Current(txn, d, ino, gen)
+	_1030_b = _out1493
+	var _1031_found bool
+	var _ = _1031_found
+	var _1032_at uint64
+	var _ = _1032_at
+	var _1033_len uint64
+	var _ = _1033_len
+	var _out1494 bool
 	var _ = _out1494
-	_out1492, _out1493, _out1494 = xattrlists.Companion_Default___.Find(_1028_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1029_found = _out1492
-	_1030_at = _out1493
-	_1031_len = _out1494
-	if !_1029_found {
+	var _out1495 uint64
+	var _ = _out1495
+	var _out1496 uint64
+	var _ = _out1496
+	_out1494, _out1495, _out1496 = xattrlists.Companion_Default___.Find(_1030_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1031_found = _out1494
+	_1032_at = _out1495
+	_1033_len = _out1496
+	if !_1031_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1032_n *dbytes.Bytes
-	var _ = _1032_n
-	var _1033_empty bool
-	var _ = _1033_empty
-	var _out1495 *dbytes.Bytes
-	var _ = _out1495
-	var _out1496 bool
-	var _ = _out1496
-	_out1495, _out1496 = xattrlists.Companion_Default___.Drop(_1028_b, gen, name)
-	_1032_n = _out1495
-	_1033_empty = _out1496
-	if _1033_empty {
+	var _1034_n *dbytes.Bytes
+	var _ = _1034_n
+	var _1035_empty bool
+	var _ = _1035_empty
+	var _out1497 *dbytes.Bytes
+	var _ = _out1497
+	var _out1498 bool
+	var _ = _out1498
+	_out1497, _out1498 = xattrlists.Companion_Default___.Drop(_1030_b, gen, name)
+	_1034_n = _out1497
+	_1035_empty = _out1498
+	if _1035_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1034_ok bool
-		var _ = _1034_ok
-		var _out1497 bool
-		var _ = _out1497
-		_out1497 = Companion_Default___.Store(txn, d, ino, _1032_n)
-		_1034_ok = _out1497
+		var _1036_ok bool
+		var _ = _1036_ok
+		var _out1499 bool
+		var _ = _out1499
+		_out1499 = Companion_Default___.Store(txn, d, ino, _1034_n)
+		_1036_ok = _out1499
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -442,34 +442,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1035_hp *dbytes.Bytes
-	var _ = _1035_hp
-	var _out1498 *dbytes.Bytes
-	var _ = _out1498
-	_out1498 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1035_hp = _out1498
-	var _1036_b *dbytes.Bytes
-	var _ = _1036_b
-	var _out1499 *dbytes.Bytes
-	var _ = _out1499
-	_out1499 = Companion_Default___.Fetch(txn, d, ino)
-	_1036_b = _out1499
-	var _1037_gen uint64
-	var _ = _1037_gen
-	_1037_gen = _1036_b.U64(uint64(0))
-	if _1037_gen != uint64(0) {
-		var _1038_live uint32
-		var _ = _1038_live
-		var _1039_ip *dbytes.Bytes
-		var _ = _1039_ip
-		var _out1500 uint32
-		var _ = _out1500
-		var _out1501 *dbytes.Bytes
-		var _ = _out1501
-		_out1500, _out1501 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1037_gen, false)
-		_1038_live = _out1500
-		_1039_ip = _out1501
-		if _1038_live == uint32(0) {
+	var _1037_hp *dbytes.Bytes
+	var _ = _1037_hp
+	var _out1500 *dbytes.Bytes
+	var _ = _out1500
+	_out1500 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1037_hp = _out1500
+	var _1038_b *dbytes.Bytes
+	var _ = _1038_b
+	var _out1501 *dbytes.Bytes
+	var _ = _out1501
+	_out1501 = Companion_Default___.Fetch(txn, d, ino)
+	_1038_b = _out1501
+	var _1039_gen uint64
+	var _ = _1039_gen
+	_1039_gen = _1038_b.U64(uint64(0))
+	if _1039_gen != uint64(0) {
+		var _1040_live uint32
+		var _ = _1040_live
+		var _1041_ip *dbytes.Bytes
+		var _ = _1041_ip
+		var _out1502 uint32
+		var _ = _out1502
+		var _out1503 *dbytes.Bytes
+		var _ = _out1503
+		_out1502, _out1503 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1039_gen, false)
+		_1040_live = _out1502
+		_1041_ip = _out1503
+		if _1040_live == uint32(0) {
 			return st
 		}
 	}
