@@ -74,3 +74,26 @@ func Forget(d Disk, a, n uint64) {
 		}
 	}
 }
+
+// A Pusher is a Disk below which there is a cache that collects what is written.
+type Pusher interface {
+	// Push begins to write to the medium what the cache has of n blocks from address a on;
+	// wait: it returns when what was begun there before is written. It promises nothing: that
+	// a Barrier does, with less to do then. If it fails, so do all later barriers.
+	Push(a, n uint64, wait bool)
+}
+
+// Push does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Pusher.
+func Push(d Disk, a, n uint64, wait bool) {
+	for {
+		switch x := d.(type) {
+		case Pusher:
+			x.Push(a, n, wait)
+			return
+		case interface{ Unwrap() Disk }:
+			d = x.Unwrap()
+		default:
+			return
+		}
+	}
+}

@@ -49,6 +49,7 @@ type File struct {
 	preadv  func(fd int, iovs [][]byte, off int64) (int, error)
 	pwritev func(fd int, iovs [][]byte, off int64) (int, error)
 	flush   func(fd int) error
+	push    func(fd int, off, n int64, wait bool) error
 
 	fallocate func(fd int, off, length int64) error
 	punch     func(fd int, off, length int64) error
@@ -238,7 +239,7 @@ func syncDir(path string) error {
 // newFile locks f and makes a File of it. It closes f on failure.
 func newFile(f *os.File, path string, readOnly bool) (*File, error) {
 	d := &File{path: path, readOnly: readOnly, f: f,
-		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD, fallocate: fallocate, punch: punch}
+		preadv: unix.Preadv, pwritev: unix.Pwritev, flush: flushFD, push: push, fallocate: fallocate, punch: punch}
 	op, err := "open", error(nil)
 	if d.conn, err = f.SyscallConn(); err == nil {
 		op, err = "lock", d.lock()
@@ -430,6 +431,16 @@ func (d *File) failed(err error) error {
 // Forget implements Forgetter. On failure it does nothing.
 func (d *File) Forget(a, n uint64) {
 	_ = withFD(d.conn, func(fd int) error { return forget(fd, int64(a)*BlockSize, int64(n)*BlockSize) })
+}
+
+// Push implements Pusher. The system tells of a write that failed once, here or at a barrier; so it is kept for those.
+func (d *File) Push(a, n uint64, wait bool) {
+	err := withFD(d.conn, func(fd int) error {
+		return retry(func() error { return d.push(fd, int64(a)*BlockSize, int64(n)*BlockSize, wait) })
+	})
+	if err != nil {
+		_ = d.failed(&Error{Op: "write", Path: d.path, Block: a, Err: noRoom(err)})
+	}
 }
 
 // NextData implements Holes, by the file system that the image lies on. Devices, and

@@ -21,6 +21,20 @@ func dropCache(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
 // forget is dropCache for n bytes from off on.
 func forget(fd int, off, n int64) error { return unix.Fadvise(fd, off, n, unix.FADV_DONTNEED) }
 
+// push begins to write what the page cache has of n bytes from off on, or waits until what was begun is written.
+func push(fd int, off, n int64, wait bool) error {
+	how := unix.SYNC_FILE_RANGE_WRITE
+	if wait {
+		how = unix.SYNC_FILE_RANGE_WAIT_BEFORE
+	}
+	switch err := unix.SyncFileRange(fd, off, n, how); err {
+	case unix.ENOSYS, unix.ESPIPE, unix.EPERM: // no such call here: the barrier does it all
+		return nil
+	default:
+		return err
+	}
+}
+
 // deviceSize is the size of a block device in bytes.
 func deviceSize(f *os.File) (uint64, error) {
 	n, err := f.Seek(0, io.SeekEnd) // as BLKGETSIZE64, but of the same width everywhere

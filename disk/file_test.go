@@ -159,6 +159,61 @@ func TestFailedBarrierIsFinal(t *testing.T) {
 	}
 }
 
+// What is pushed, and how often, changes nothing of the contents.
+func TestPush(t *testing.T) {
+	d := create(t, 64)
+	r := rand.New(rand.NewPCG(1, 0))
+	want, got := blocksOf(64, nil), blocksOf(64, nil)
+	for range 200 {
+		a := r.Uint64N(60)
+		bufs := blocksOf(1+r.IntN(4), r)
+		copy(want[a:], bufs)
+		if err := d.WriteAt(a, bufs); err != nil {
+			t.Fatal(err)
+		}
+		Push(NewStats(d), r.Uint64N(60), 1+r.Uint64N(4), r.IntN(2) == 0)
+	}
+	if err := errors.Join(d.Barrier(), d.ReadAt(0, got)); err != nil {
+		t.Fatal(err)
+	}
+	if !same(want, got) {
+		t.Error("the contents differ")
+	}
+	Push(NewMem(4), 0, 4, true) // has no cache
+}
+
+// The system tells of a failed write once. If it told the one who pushed, no barrier succeeds any more.
+func TestFailedPushIsFinal(t *testing.T) {
+	for _, wait := range []bool{false, true} {
+		d := create(t, 16)
+		push := d.push
+		d.push = func(int, int64, int64, bool) error { return syscall.EIO }
+		d.Push(3, 2, wait)
+		d.push = push
+		for range 2 {
+			var e *Error
+			if err := d.Barrier(); !errors.Is(err, syscall.EIO) || !errors.As(err, &e) || e.Block != 3 {
+				t.Errorf("error %v of a barrier, want EIO at block 3", err)
+			}
+		}
+	}
+}
+
+// Where nothing can be pushed the barrier does it all.
+func TestPushWhereThereIsNoCache(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for _, wait := range []bool{false, true} {
+		if err := push(int(w.Fd()), 0, BlockSize, wait); err != nil {
+			t.Errorf("a pipe: %v", err)
+		}
+	}
+}
+
 // Who cannot write what is in the cache does not open, unless nothing can be there.
 func TestOpenFailsToWriteTheCache(t *testing.T) {
 	d := create(t, 16)

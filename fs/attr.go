@@ -3,18 +3,24 @@ package fs
 import (
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/conversions"
-	"tansy/internal/gen/permissions"
 )
 
 // inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
 const inodeSize = 256
 
-// decode returns the attributes in a serialized inode, nil for nil.
+// decode returns the attributes in a serialized inode, nil for nil. It is small, to be inlined: who copies the attributes takes
+// nothing of the heap then.
 func decode(ino uint64, ip *buf) *Attr {
 	if ip == nil || len(ip.Data) != inodeSize {
 		return nil
 	}
-	a, ty := &Attr{Ino: ino}, uint32(0)
+	a := attributes(ino, ip)
+	return &a
+}
+
+// attributes are those in a serialized inode.
+func attributes(ino uint64, ip *buf) Attr {
+	a, ty := Attr{Ino: ino}, uint32(0)
 	ty, a.Mode, a.Nlink, a.UID, a.GID, a.Major, a.Minor, a.Size, a.Used, a.Gen, a.Atime.Sec, a.Atime.Nsec, a.Mtime.Sec, a.Mtime.Nsec, a.Ctime.Sec, a.Ctime.Nsec = converted.Attributes(ip)
 	a.Type = Type(ty)
 	return a
@@ -34,9 +40,8 @@ func wcc(ino uint64, before, after *buf) WCC {
 	return w
 }
 
-// cred converts the caller.
-func cred(c *Cred) *vcred {
-	r := permissions.New_Cred_()
+// cred makes r the caller c. Who gives a new one has it on the stack, if the verified code does not keep it.
+func cred(r *vcred, c *Cred) *vcred {
 	r.Make(c.UID, c.GID, groupsOf(c.GIDs))
 	return r
 }

@@ -18,7 +18,7 @@ func node(c *call, dir Handle, err error) (Node, error) {
 
 // Lookup implements FileSystem.
 func (v *FS) Lookup(who *Cred, dir Handle, name []byte) (Node, error) {
-	vc, vn := cred(who), bytesOf(name)
+	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	err := v.run(&c, procLookup, func(t *txn) (st uint32) {
 		st, c.Ino, c.File, c.Before = lookupops.Companion_Default___.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
@@ -34,7 +34,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	if how == Exclusive {
 		s, id = nil, nil // the verifier tells whether it comes again
 	}
-	vc, vn, a := cred(who), bytesOf(name), sattr(s)
+	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
 	err := v.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Ino, c.File, c.Before, c.After, c.Later = recorded.Create(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
@@ -48,7 +48,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 
 // Mkdir implements FileSystem.
 func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error) {
-	vc, vn, a := cred(who), bytesOf(name), sattr(s)
+	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Ino, c.File, c.Before, c.After = recorded.Mkdir(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
@@ -59,7 +59,7 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 
 // Symlink implements FileSystem.
 func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []byte) (Node, error) {
-	vc, vn, a, vt := cred(who), bytesOf(name), sattr(s), bytesOf(target)
+	vc, vn, a, vt := cred(new(vcred), who), bytesOf(name), sattr(s), bytesOf(target)
 	var c call
 	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Ino, c.File, c.Before, c.After = recorded.Symlink(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
@@ -70,7 +70,7 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 
 // Mknod implements FileSystem.
 func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, major, minor uint32) (Node, error) {
-	vc, vn, a := cred(who), bytesOf(name), sattr(s)
+	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMknod, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Ino, c.File, c.Before, c.After = recorded.Mknod(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
@@ -94,7 +94,7 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	if sub {
 		p = procRmdir
 	}
-	vc, vn := cred(who), bytesOf(name)
+	vc, vn := cred(new(vcred), who), bytesOf(name)
 	file := v.losing(dir, name)
 	var c call
 	err := v.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
@@ -107,7 +107,7 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 
 // Rename implements FileSystem.
 func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
-	vc, fn, tn := cred(who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	file := v.losing(to, toName)
 	var c call
 	err := v.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
@@ -120,7 +120,7 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 
 // Link implements FileSystem.
 func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) {
-	vc, vn := cred(who), bytesOf(name)
+	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	err := v.once(&c, procLink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.File, c.Before, c.After = recorded.Link(t, v.dirs, p.index, p.record(), p.look, p.since, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
@@ -131,7 +131,7 @@ func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) 
 
 // Readdir implements FileSystem.
 func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error) {
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	var c call
 	var l *ddir.List
 	var eof bool

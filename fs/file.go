@@ -24,7 +24,7 @@ func (v *FS) Getattr(h Handle) (Attr, error) {
 
 // Access implements FileSystem.
 func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, *Attr, error) {
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	var c call
 	var bits uint32
 	err := v.run(&c, procAccess, func(t *txn) (st uint32) {
@@ -42,7 +42,7 @@ const accessChange = 0x04 | 0x08 | 0x10
 
 // Setattr implements FileSystem.
 func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err error) {
-	vc, a := cred(who), sattr(s)
+	vc, a := cred(new(vcred), who), sattr(s)
 	var g Time
 	var id *CallID // else it may be done twice
 	if guard != nil {
@@ -79,7 +79,7 @@ func (v *FS) Readlink(_ *Cred, h Handle) ([]byte, *Attr, error) {
 
 // Read implements FileSystem. It returns at most MaxIO bytes.
 func (v *FS) Read(who *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *Attr, error) {
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	var c call
 	var data *buf
 	var eof bool
@@ -101,7 +101,7 @@ func Recycle(data []byte) { dbytes.Recycle(data) }
 // they do not fit one transaction of the journal; data is copied once, into the
 // blocks that go to the device.
 func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) (uint32, Stability, WCC, error) {
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	src := dbytes.Source(data)
 	defer src.LetGo()
 	c := call{Ino: h.Ino}

@@ -87,7 +87,7 @@ func (v *FS) letGo(h Handle, from uint64) error {
 
 // RemoveOpen is Keep of file open, and Remove, in one transaction.
 func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, error) {
-	vc, vn := cred(who), bytesOf(name)
+	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	var first uint64
 	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
@@ -101,7 +101,7 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 
 // RenameOpen is Keep of file open, and Rename, in one transaction.
 func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toName []byte, open Handle) (WCC, WCC, error) {
-	vc, fn, tn := cred(who), bytesOf(fromName), bytesOf(toName)
+	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	var first uint64
 	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
@@ -115,7 +115,7 @@ func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toNa
 
 // Tmpfile makes a regular file without a name, kept. Directory dir says where on the volume, and of which group if it is setgid.
 func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
-	vc, a := cred(who), sattr(s)
+	vc, a := cred(new(vcred), who), sattr(s)
 	var c call
 	var first uint64
 	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {

@@ -9,7 +9,7 @@ var local = localops.Companion_Default___
 // Seek is SEEK_DATA of lseek(2), or (hole) SEEK_HOLE: the offset of the first byte from off on that lies in a block
 // which the file has, or in a hole. The end of the file is one. It is ErrNoEnt if off is not before the end, or there are no more data.
 func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	for {
 		var c call
 		at, found := off, false
@@ -30,7 +30,7 @@ func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
 	if tooLong(off, n) {
 		return ErrFBig
 	}
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	since := v.changing(who, h)
 	defer func() { v.changed(h, since, err) }()
 	for {
@@ -74,7 +74,7 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 
 // punch makes holes of the blocks lo to hi - 1 of a file.
 func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
-	vc := cred(who)
+	vc := cred(new(vcred), who)
 	since := v.changing(who, h)
 	defer func() { v.changed(h, since, err) }()
 	for lo < hi {

@@ -35,8 +35,13 @@ func (s *Squash) Caller(c *Cred) *Cred {
 	return r
 }
 
-// groupsOf is a list of groups as the verified code has it.
+var noGroups buf
+
+// groupsOf is a list of groups as the verified code has it, which changes nothing of it.
 func groupsOf(gids []uint32) *buf {
+	if len(gids) == 0 {
+		return &noGroups
+	}
 	g := &buf{Data: make([]byte, 4*len(gids))}
 	for i, x := range gids {
 		binary.LittleEndian.PutUint32(g.Data[4*i:], x)

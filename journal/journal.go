@@ -161,8 +161,8 @@ const pageShare = 16
 
 // DefaultPinnedBytes and MinPinnedBytes are of Options.PinnedBytes.
 const (
-	DefaultPinnedBytes = 16 << 20
-	MinPinnedBytes     = 4 << 20 // each half has to have room for a group
+	DefaultPinnedBytes = 64 << 20 // the more are installed at once, the fewer pages of the tree are written for each
+	MinPinnedBytes     = 4 << 20  // each half has to have room for a group
 )
 
 // pinned is how many blocks that are in the log may wait for the installer, and at how many it starts. As many
@@ -300,6 +300,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 		p.Pages = 0
 	}
 	dd := ddisk.New(ablation.Disk(d))
+	dd.Pace(p.Start, p.Home())
 	stop := reportProgress(dd, o.Log)
 	defer stop()
 	blocks, pages := split(o.CacheBytes)

@@ -126,8 +126,8 @@ module JournalPolicy {
     var groups := j.notes.Get(NGroups);
     if groups < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NGroups, groups + 1); }
     var even := parity % 2 == 0;
-    var k := j.lgm.Len(); var h := j.lho.Len();
-    if k >= j.instAt || h >= HoldMax { j.mu.WakeOne(CInstaller); }
+    var full := FillsUp(j);
+    if full { j.mu.WakeOne(CInstaller); }
     var more := WantCommit(j);
     if more {
       if w == 0 { j.mu.WakeOne(CLogger); }
@@ -137,13 +137,22 @@ module JournalPolicy {
     // after the one that goes on with the next group: the device should not wait
     if even { j.mu.WakeAll(3); } else { j.mu.WakeAll(2); }
   }
+  // [L] is so much logged that an installation should begin? Then there is room in the log for what comes while it runs: if it began
+  // when something is full, all commits would wait for the whole of it.
+  method FillsUp(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.Inside()
+  {
+    var k := j.lgm.Len(); var h := j.lho.Len();
+    b := k >= j.instAt || h >= HoldMax || (j.hq <= j.eq && j.eq - j.hq >= j.nd / 2) || (j.lo <= j.wp && j.wp - j.lo >= j.nr / 2);
+  }
   // [L] are there logged groups that should be installed?
   method WantInstall(j: Journal) returns (b: bool)
     requires j.Inv() && j.mu.Inside() && j.hq <= j.eq && j.lo <= j.wp
   {
     var k := j.lgm.Len(); var h := j.lho.Len();
     var urge := j.notes.Get(NUrge);
-    b := !j.failed && (k > 0 || h > 0) && (urge != 0 || k >= j.instAt || h >= HoldMax || j.eq - j.hq >= j.nd / 2 || j.wp - j.lo >= j.nr / 2);
+    var full := FillsUp(j);
+    b := !j.failed && (k > 0 || h > 0) && (urge != 0 || full);
     if b { j.notes.Set(NUrge, 0); }
   }
   // [L] an installation is over

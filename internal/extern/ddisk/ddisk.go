@@ -55,6 +55,7 @@ type Disk struct {
 	read    atomic.Pointer[error]              // last failed read
 	barrier lockorder.Mutex[lockorder.Barrier] // one barrier at a time, so that an error of one is seen by the next
 	spare   spare
+	pace    pace
 
 	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
 }
@@ -178,6 +179,7 @@ func (d *Disk) put(a uint64, bufs [][]byte) bool {
 	if err := d.d.WriteAt(a, bufs); err != nil {
 		return d.fail(err)
 	}
+	d.push(a, uint64(len(bufs)))
 	return true
 }
 

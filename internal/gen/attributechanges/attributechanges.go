@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _475_cs uint64
-	var _ = _475_cs
-	var _476_cns uint32
-	var _ = _476_cns
-	var _out784 uint64
-	var _ = _out784
-	var _out785 uint32
-	var _ = _out785
-	_out784, _out785 = inodeformat.Companion_Default___.GetCtime(ip)
-	_475_cs = _out784
-	_476_cns = _out785
-	if _475_cs < s || _475_cs == s && _476_cns < ns {
+	var _477_cs uint64
+	var _ = _477_cs
+	var _478_cns uint32
+	var _ = _478_cns
+	var _out786 uint64
+	var _ = _out786
+	var _out787 uint32
+	var _ = _out787
+	_out786, _out787 = inodeformat.Companion_Default___.GetCtime(ip)
+	_477_cs = _out786
+	_478_cns = _out787
+	if _477_cs < s || _477_cs == s && _478_cns < ns {
 		return ts, tns
 	}
-	if _476_cns < uint32(999999999) {
-		ts, tns = _475_cs, _476_cns+uint32(1)
-	} else if _475_cs < uint64(18446744073709551615) {
-		ts, tns = _475_cs+uint64(1), uint32(0)
+	if _478_cns < uint32(999999999) {
+		ts, tns = _477_cs, _478_cns+uint32(1)
+	} else if _477_cs < uint64(18446744073709551615) {
+		ts, tns = _477_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _475_cs, _476_cns
+		ts, tns = _477_cs, _478_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _477_size uint64
-	var _ = _477_size
-	var _out786 uint64
-	var _ = _out786
-	_out786 = inodeformat.Companion_Default___.GetSize(ip)
-	_477_size = _out786
-	var _478_n uint64
-	var _ = _478_n
-	var _out787 uint64
-	var _ = _out787
-	_out787 = inodeformat.Companion_Default___.GetUsed(ip)
-	_478_n = _out787
-	if uint64(549755813888) < _477_size {
+	var _479_size uint64
+	var _ = _479_size
+	var _out788 uint64
+	var _ = _out788
+	_out788 = inodeformat.Companion_Default___.GetSize(ip)
+	_479_size = _out788
+	var _480_n uint64
+	var _ = _480_n
+	var _out789 uint64
+	var _ = _out789
+	_out789 = inodeformat.Companion_Default___.GetUsed(ip)
+	_480_n = _out789
+	if uint64(549755813888) < _479_size {
 		x = uint64(0)
 		return x
 	}
-	var _479_all uint64
-	var _ = _479_all
-	_479_all = (_477_size + uint64(4095)) / uint64(4096)
-	if _479_all < _478_n {
-		_478_n = _479_all
+	var _481_all uint64
+	var _ = _481_all
+	_481_all = (_479_size + uint64(4095)) / uint64(4096)
+	if _481_all < _480_n {
+		_480_n = _481_all
 	}
-	x = uint64(4096) * _478_n
+	x = uint64(4096) * _480_n
 	return x
 }
 

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _796_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _796_ip
-	var _out1097 uint32
-	var _ = _out1097
-	var _out1098 *dbytes.Bytes
-	var _ = _out1098
-	_out1097, _out1098 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1097
-	_796_ip = _out1098
+	var _798_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _798_ip
+	var _out1099 uint32
+	var _ = _out1099
+	var _out1100 *dbytes.Bytes
+	var _ = _out1100
+	_out1099, _out1100 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1099
+	_798_ip = _out1100
 	if st == uint32(0) {
-		after = _796_ip
+		after = _798_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _797_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _797_ip
-	var _out1099 uint32
-	var _ = _out1099
-	var _out1100 *dbytes.Bytes
-	var _ = _out1100
-	_out1099, _out1100 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1099
-	_797_ip = _out1100
+	var _799_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _799_ip
+	var _out1101 uint32
+	var _ = _out1101
+	var _out1102 *dbytes.Bytes
+	var _ = _out1102
+	_out1101, _out1102 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1101
+	_799_ip = _out1102
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _797_ip
-	var _out1101 uint32
-	var _ = _out1101
-	_out1101 = permissions.Companion_Default___.AccessBits(c, _797_ip)
-	bits = _out1101
+	after = _799_ip
+	var _out1103 uint32
+	var _ = _out1103
+	_out1103 = permissions.Companion_Default___.AccessBits(c, _799_ip)
+	bits = _out1103
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _798_own bool
-	var _ = _798_own
-	var _out1102 bool
-	var _ = _out1102
-	_out1102 = permissions.Companion_Default___.IsOwner(c, ip)
-	_798_own = _out1102
-	if a.HasMode && !_798_own {
+	var _800_own bool
+	var _ = _800_own
+	var _out1104 bool
+	var _ = _out1104
+	_out1104 = permissions.Companion_Default___.IsOwner(c, ip)
+	_800_own = _out1104
+	if a.HasMode && !_800_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _799_u uint32
-		var _ = _799_u
-		var _out1103 uint32
-		var _ = _out1103
-		_out1103 = inodeformat.Companion_Default___.GetUid(ip)
-		_799_u = _out1103
-		if !_798_own || a.Uid != _799_u {
+		var _801_u uint32
+		var _ = _801_u
+		var _out1105 uint32
+		var _ = _out1105
+		_out1105 = inodeformat.Companion_Default___.GetUid(ip)
+		_801_u = _out1105
+		if !_800_own || a.Uid != _801_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _800_g uint32
-		var _ = _800_g
-		var _out1104 uint32
-		var _ = _out1104
-		_out1104 = inodeformat.Companion_Default___.GetGid(ip)
-		_800_g = _out1104
-		var _801_mine bool
-		var _ = _801_mine
-		var _out1105 bool
-		var _ = _out1105
-		_out1105 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_801_mine = _out1105
-		if !_798_own || a.Gid != _800_g && !_801_mine {
+		var _802_g uint32
+		var _ = _802_g
+		var _out1106 uint32
+		var _ = _out1106
+		_out1106 = inodeformat.Companion_Default___.GetGid(ip)
+		_802_g = _out1106
+		var _803_mine bool
+		var _ = _803_mine
+		var _out1107 bool
+		var _ = _out1107
+		_out1107 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_803_mine = _out1107
+		if !_800_own || a.Gid != _802_g && !_803_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_798_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_800_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _802_w bool
-		var _ = _802_w
-		var _out1106 bool
-		var _ = _out1106
-		_out1106 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_802_w = _out1106
-		if !_802_w {
+		var _804_w bool
+		var _ = _804_w
+		var _out1108 bool
+		var _ = _out1108
+		_out1108 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_804_w = _out1108
+		if !_804_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _803_mode uint32
-	var _ = _803_mode
-	var _out1107 uint32
-	var _ = _out1107
-	_out1107 = inodeformat.Companion_Default___.GetMode(ip)
-	_803_mode = _out1107
+	var _805_mode uint32
+	var _ = _805_mode
+	var _out1109 uint32
+	var _ = _out1109
+	_out1109 = inodeformat.Companion_Default___.GetMode(ip)
+	_805_mode = _out1109
 	if a.HasMode {
-		_803_mode = a.Mode % uint32(4096)
-		var _804_gid uint32
-		var _ = _804_gid
-		var _out1108 uint32
-		var _ = _out1108
-		_out1108 = inodeformat.Companion_Default___.GetGid(ip)
-		_804_gid = _out1108
-		var _805_mine bool
-		var _ = _805_mine
-		var _out1109 bool
-		var _ = _out1109
-		_out1109 = permissions.Companion_Default___.InGroup(c, _804_gid)
-		_805_mine = _out1109
-		if c.Uid != uint32(0) && !_805_mine {
-			_803_mode = permissions.Companion_Default___.DropSetgid(_803_mode)
+		_805_mode = a.Mode % uint32(4096)
+		var _806_gid uint32
+		var _ = _806_gid
+		var _out1110 uint32
+		var _ = _out1110
+		_out1110 = inodeformat.Companion_Default___.GetGid(ip)
+		_806_gid = _out1110
+		var _807_mine bool
+		var _ = _807_mine
+		var _out1111 bool
+		var _ = _out1111
+		_out1111 = permissions.Companion_Default___.InGroup(c, _806_gid)
+		_807_mine = _out1111
+		if c.Uid != uint32(0) && !_807_mine {
+			_805_mode = permissions.Companion_Default___.DropSetgid(_805_mode)
 		}
 	}
-	var _806_ty uint32
-	var _ = _806_ty
-	var _out1110 uint32
-	var _ = _out1110
-	_out1110 = inodeformat.Companion_Default___.GetTy(ip)
-	_806_ty = _out1110
-	if _806_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_803_mode = permissions.Companion_Default___.KillPriv(_803_mode)
+	var _808_ty uint32
+	var _ = _808_ty
+	var _out1112 uint32
+	var _ = _out1112
+	_out1112 = inodeformat.Companion_Default___.GetTy(ip)
+	_808_ty = _out1112
+	if _808_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_805_mode = permissions.Companion_Default___.KillPriv(_805_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _803_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _805_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _807_ip *dbytes.Bytes
-	var _ = _807_ip
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1111 = d.Fs.GetInode(txn, ino, true)
-	_807_ip = _out1111
-	var _808_was uint64
-	var _ = _808_was
-	var _out1112 uint64
-	var _ = _out1112
-	_out1112 = inodeformat.Companion_Default___.GetSize(_807_ip)
-	_808_was = _out1112
-	var _809_shrink uint64
-	var _ = _809_shrink
-	var _out1113 uint64
+	var _809_ip *dbytes.Bytes
+	var _ = _809_ip
+	var _out1113 *dbytes.Bytes
 	var _ = _out1113
-	_out1113 = inodeformat.Companion_Default___.GetShrink(_807_ip)
-	_809_shrink = _out1113
-	if size > _808_was && _809_shrink != uint64(0) {
+	_out1113 = d.Fs.GetInode(txn, ino, true)
+	_809_ip = _out1113
+	var _810_was uint64
+	var _ = _810_was
+	var _out1114 uint64
+	var _ = _out1114
+	_out1114 = inodeformat.Companion_Default___.GetSize(_809_ip)
+	_810_was = _out1114
+	var _811_shrink uint64
+	var _ = _811_shrink
+	var _out1115 uint64
+	var _ = _out1115
+	_out1115 = inodeformat.Companion_Default___.GetShrink(_809_ip)
+	_811_shrink = _out1115
+	if size > _810_was && _811_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _810_ok bool
-	var _ = _810_ok
-	var _out1114 bool
-	var _ = _out1114
-	_out1114 = d.SetSize(txn, ino, size)
-	_810_ok = _out1114
-	if !_810_ok {
+	var _812_ok bool
+	var _ = _812_ok
+	var _out1116 bool
+	var _ = _out1116
+	_out1116 = d.SetSize(txn, ino, size)
+	_812_ok = _out1116
+	if !_812_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _808_was {
-		var _811_done bool
-		var _ = _811_done
-		var _out1115 bool
-		var _ = _out1115
-		_out1115 = procedurebase.Companion_Default___.Release(txn, d, ino, _808_was-size)
-		_811_done = _out1115
-		later = !_811_done
+	if size < _810_was {
+		var _813_done bool
+		var _ = _813_done
+		var _out1117 bool
+		var _ = _out1117
+		_out1117 = procedurebase.Companion_Default___.Release(txn, d, ino, _810_was-size)
+		_813_done = _out1117
+		later = !_813_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _812_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _812_p
-	var _out1116 uint32
-	var _ = _out1116
-	var _out1117 *dbytes.Bytes
-	var _ = _out1117
-	_out1116, _out1117 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1116
-	_812_p = _out1117
+	var _814_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _814_p
+	var _out1118 uint32
+	var _ = _out1118
+	var _out1119 *dbytes.Bytes
+	var _ = _out1119
+	_out1118, _out1119 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1118
+	_814_p = _out1119
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _812_p
+	ip = _814_p
 	if guard {
-		var _813_cs uint64
-		var _ = _813_cs
-		var _814_cns uint32
-		var _ = _814_cns
-		var _out1118 uint64
-		var _ = _out1118
-		var _out1119 uint32
-		var _ = _out1119
-		_out1118, _out1119 = inodeformat.Companion_Default___.GetCtime(_812_p)
-		_813_cs = _out1118
-		_814_cns = _out1119
-		if _813_cs != gs || _814_cns != gns {
+		var _815_cs uint64
+		var _ = _815_cs
+		var _816_cns uint32
+		var _ = _816_cns
+		var _out1120 uint64
+		var _ = _out1120
+		var _out1121 uint32
+		var _ = _out1121
+		_out1120, _out1121 = inodeformat.Companion_Default___.GetCtime(_814_p)
+		_815_cs = _out1120
+		_816_cns = _out1121
+		if _815_cs != gs || _816_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _815_ty uint32
-	var _ = _815_ty
-	var _out1120 uint32
-	var _ = _out1120
-	_out1120 = inodeformat.Companion_Default___.GetTy(_812_p)
-	_815_ty = _out1120
-	if a.HasSize && _815_ty != permissions.Companion_Default___.REG() {
+	var _817_ty uint32
+	var _ = _817_ty
+	var _out1122 uint32
+	var _ = _out1122
+	_out1122 = inodeformat.Companion_Default___.GetTy(_814_p)
+	_817_ty = _out1122
+	if a.HasSize && _817_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1121 uint32
-	var _ = _out1121
-	_out1121 = Companion_Default___.ArgStatus(a)
-	st = _out1121
+	var _out1123 uint32
+	var _ = _out1123
+	_out1123 = Companion_Default___.ArgStatus(a)
+	st = _out1123
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1122 uint32
-	var _ = _out1122
-	_out1122 = Companion_Default___.MaySetattr(c, _812_p, a)
-	st = _out1122
+	var _out1124 uint32
+	var _ = _out1124
+	_out1124 = Companion_Default___.MaySetattr(c, _814_p, a)
+	st = _out1124
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1123 uint32
-		var _ = _out1123
-		var _out1124 bool
-		var _ = _out1124
-		_out1123, _out1124 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1123
-		later = _out1124
+		var _out1125 uint32
+		var _ = _out1125
+		var _out1126 bool
+		var _ = _out1126
+		_out1125, _out1126 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1125
+		later = _out1126
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _816_np *dbytes.Bytes
-	var _ = _816_np
-	var _out1125 *dbytes.Bytes
-	var _ = _out1125
-	_out1125 = d.Fs.GetInode(txn, ino, true)
-	_816_np = _out1125
-	var _817_ts uint64
-	var _ = _817_ts
-	var _818_tns uint32
-	var _ = _818_tns
-	var _out1126 uint64
-	var _ = _out1126
-	var _out1127 uint32
+	var _818_np *dbytes.Bytes
+	var _ = _818_np
+	var _out1127 *dbytes.Bytes
 	var _ = _out1127
-	_out1126, _out1127 = attributechanges.Companion_Default___.Stamp(_816_np, s, ns)
-	_817_ts = _out1126
-	_818_tns = _out1127
-	Companion_Default___.Apply(c, _816_np, a, _817_ts, _818_tns)
-	inodeformat.Companion_Default___.SetVerf(_816_np, uint64(0))
-	d.PutInode(txn, ino, _816_np)
-	after = _816_np
+	_out1127 = d.Fs.GetInode(txn, ino, true)
+	_818_np = _out1127
+	var _819_ts uint64
+	var _ = _819_ts
+	var _820_tns uint32
+	var _ = _820_tns
+	var _out1128 uint64
+	var _ = _out1128
+	var _out1129 uint32
+	var _ = _out1129
+	_out1128, _out1129 = attributechanges.Companion_Default___.Stamp(_818_np, s, ns)
+	_819_ts = _out1128
+	_820_tns = _out1129
+	Companion_Default___.Apply(c, _818_np, a, _819_ts, _820_tns)
+	inodeformat.Companion_Default___.SetVerf(_818_np, uint64(0))
+	d.PutInode(txn, ino, _818_np)
+	after = _818_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1128 uint32
-	var _ = _out1128
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	_out1128, _out1129 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1128
-	before = _out1129
+	var _out1130 uint32
+	var _ = _out1130
+	var _out1131 *dbytes.Bytes
+	var _ = _out1131
+	_out1130, _out1131 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1130
+	before = _out1131
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1130 uint32
-	var _ = _out1130
-	var _out1131 *dbytes.Bytes
-	var _ = _out1131
-	var _out1132 bool
+	var _out1132 uint32
 	var _ = _out1132
-	_out1130, _out1131, _out1132 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1130
-	after = _out1131
-	later = _out1132
+	var _out1133 *dbytes.Bytes
+	var _ = _out1133
+	var _out1134 bool
+	var _ = _out1134
+	_out1132, _out1133, _out1134 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1132
+	after = _out1133
+	later = _out1134
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _819_ty uint32
-	var _ = _819_ty
-	var _out1133 uint32
-	var _ = _out1133
-	_out1133 = inodeformat.Companion_Default___.GetTy(ip)
-	_819_ty = _out1133
-	var _820_dmode uint32
-	var _ = _820_dmode
-	var _out1134 uint32
-	var _ = _out1134
-	_out1134 = inodeformat.Companion_Default___.GetMode(dp)
-	_820_dmode = _out1134
-	var _821_dgid uint32
-	var _ = _821_dgid
+	var _821_ty uint32
+	var _ = _821_ty
 	var _out1135 uint32
 	var _ = _out1135
-	_out1135 = inodeformat.Companion_Default___.GetGid(dp)
-	_821_dgid = _out1135
+	_out1135 = inodeformat.Companion_Default___.GetTy(ip)
+	_821_ty = _out1135
+	var _822_dmode uint32
+	var _ = _822_dmode
+	var _out1136 uint32
+	var _ = _out1136
+	_out1136 = inodeformat.Companion_Default___.GetMode(dp)
+	_822_dmode = _out1136
+	var _823_dgid uint32
+	var _ = _823_dgid
+	var _out1137 uint32
+	var _ = _out1137
+	_out1137 = inodeformat.Companion_Default___.GetGid(dp)
+	_823_dgid = _out1137
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _820_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _821_dgid
+		if _822_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _823_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _819_ty == permissions.Companion_Default___.DIR() {
+		if _821_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _822_dmode uint32
-	var _ = _822_dmode
-	var _out1136 uint32
-	var _ = _out1136
-	_out1136 = inodeformat.Companion_Default___.GetMode(dp)
-	_822_dmode = _out1136
-	var _823_m uint32
-	var _ = _823_m
-	var _out1137 uint32
-	var _ = _out1137
-	_out1137 = inodeformat.Companion_Default___.GetMode(ip)
-	_823_m = _out1137
-	if _822_dmode/uint32(1024)%uint32(2) == uint32(1) && _823_m/uint32(1024)%uint32(2) == uint32(0) && _823_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _823_m+uint32(1024))
+	var _824_dmode uint32
+	var _ = _824_dmode
+	var _out1138 uint32
+	var _ = _out1138
+	_out1138 = inodeformat.Companion_Default___.GetMode(dp)
+	_824_dmode = _out1138
+	var _825_m uint32
+	var _ = _825_m
+	var _out1139 uint32
+	var _ = _out1139
+	_out1139 = inodeformat.Companion_Default___.GetMode(ip)
+	_825_m = _out1139
+	if _824_dmode/uint32(1024)%uint32(2) == uint32(1) && _825_m/uint32(1024)%uint32(2) == uint32(0) && _825_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _825_m+uint32(1024))
 	}
 }
 

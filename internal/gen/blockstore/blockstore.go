@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out688 *dbytes.Bytes
-	var _ = _out688
-	_out688 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out688
+	var _out690 *dbytes.Bytes
+	var _ = _out690
+	_out690 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out690
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _421_tries uint64
-	var _ = _421_tries
-	_421_tries = uint64(0)
-	for _421_tries < uint64(16) {
-		var _422_got bool = false
-		var _ = _422_got
-		var _out689 bool
-		var _ = _out689
-		var _out690 uint64
-		var _ = _out690
-		_out689, _out690 = txn.AllocHint(uint64(1), near)
-		_422_got = _out689
-		ino = _out690
-		if !_422_got {
+	var _423_tries uint64
+	var _ = _423_tries
+	_423_tries = uint64(0)
+	for _423_tries < uint64(16) {
+		var _424_got bool = false
+		var _ = _424_got
+		var _out691 bool
+		var _ = _out691
+		var _out692 uint64
+		var _ = _out692
+		_out691, _out692 = txn.AllocHint(uint64(1), near)
+		_424_got = _out691
+		ino = _out692
+		if !_424_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _423_u bool
-			var _ = _423_u
-			var _out691 bool
-			var _ = _out691
-			_out691 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_423_u = _out691
-			if !_423_u {
+			var _425_u bool
+			var _ = _425_u
+			var _out693 bool
+			var _ = _out693
+			_out693 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_425_u = _out693
+			if !_425_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_421_tries = _421_tries + uint64(1)
+		_423_tries = _423_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out692 *dbytes.Blk
-	var _ = _out692
-	_out692 = txn.ReadBlock(bn, excl)
-	b = _out692
+	var _out694 *dbytes.Blk
+	var _ = _out694
+	_out694 = txn.ReadBlock(bn, excl)
+	b = _out694
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,41 +140,41 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _424_tries uint64
-	var _ = _424_tries
-	_424_tries = uint64(0)
-	for _424_tries < uint64(16) {
-		var _425_got bool = false
-		var _ = _425_got
-		var _out693 bool
-		var _ = _out693
-		var _out694 uint64
-		var _ = _out694
-		_out693, _out694 = txn.AllocHint(func() uint64 {
+	var _426_tries uint64
+	var _ = _426_tries
+	_426_tries = uint64(0)
+	for _426_tries < uint64(16) {
+		var _427_got bool = false
+		var _ = _427_got
+		var _out695 bool
+		var _ = _out695
+		var _out696 uint64
+		var _ = _out696
+		_out695, _out696 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_425_got = _out693
-		bn = _out694
-		if !_425_got {
+		_427_got = _out695
+		bn = _out696
+		if !_427_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _426_u bool
-			var _ = _426_u
-			var _out695 bool
-			var _ = _out695
-			_out695 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_426_u = _out695
-			if !_426_u {
+			var _428_u bool
+			var _ = _428_u
+			var _out697 bool
+			var _ = _out697
+			_out697 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_428_u = _out697
+			if !_428_u {
 				ok = true
 				goto L4
 			}
 		}
-		_424_tries = _424_tries + uint64(1)
+		_426_tries = _426_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -184,49 +184,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _427_b uint64
-	var _ = _427_b
-	_427_b = lo
-	for _427_b < lo+n {
-		var _428___v0 bool
-		var _ = _428___v0
-		var _out696 bool
-		var _ = _out696
-		_out696 = _this.FreeBit(txn, _427_b)
-		_428___v0 = _out696
-		_427_b = _427_b + uint64(1)
+	var _429_b uint64
+	var _ = _429_b
+	_429_b = lo
+	for _429_b < lo+n {
+		var _430___v0 bool
+		var _ = _430___v0
+		var _out698 bool
+		var _ = _out698
+		_out698 = _this.FreeBit(txn, _429_b)
+		_430___v0 = _out698
+		_429_b = _429_b + uint64(1)
 	}
-	_427_b = lo
-	for _427_b < lo+n {
-		var _429_is bool
-		var _ = _429_is
-		var _out697 bool
-		var _ = _out697
-		_out697 = _this.FreeBit(txn, _427_b)
-		_429_is = _out697
-		if _429_is {
-			txn.Bulk(_427_b)
-			var _430_z *dbytes.Bytes
-			var _ = _430_z
-			var _out698 *dbytes.Bytes
-			var _ = _out698
-			_out698 = dbytes.NewBytes(uint64(4096))
-			_430_z = _out698
-			_this.WriteBlock(txn, _427_b, _430_z)
+	_429_b = lo
+	for _429_b < lo+n {
+		var _431_is bool
+		var _ = _431_is
+		var _out699 bool
+		var _ = _out699
+		_out699 = _this.FreeBit(txn, _429_b)
+		_431_is = _out699
+		if _431_is {
+			txn.Bulk(_429_b)
+			var _432_z *dbytes.Bytes
+			var _ = _432_z
+			var _out700 *dbytes.Bytes
+			var _ = _out700
+			_out700 = dbytes.NewBytes(uint64(4096))
+			_432_z = _out700
+			_this.WriteBlock(txn, _429_b, _432_z)
 		}
-		_427_b = _427_b + uint64(1)
+		_429_b = _429_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _431_u bool
-	var _ = _431_u
-	var _out699 bool
-	var _ = _out699
-	_out699 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_431_u = _out699
-	is = !_431_u
+	var _433_u bool
+	var _ = _433_u
+	var _out701 bool
+	var _ = _out701
+	_out701 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_433_u = _out701
+	is = !_433_u
 	return is
 }
 

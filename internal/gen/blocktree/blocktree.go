@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out759 uint64
-		var _ = _out759
-		_out759 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out759
+		var _out761 uint64
+		var _ = _out761
+		_out761 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out761
 		return bn
 	}
-	var _465_pb *dbytes.Blk
-	var _ = _465_pb
-	var _out760 *dbytes.Blk
-	var _ = _out760
-	_out760 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_465_pb = _out760
-	bn = _465_pb.U64(uint64(8) * (j % uint64(512)))
+	var _467_pb *dbytes.Blk
+	var _ = _467_pb
+	var _out762 *dbytes.Blk
+	var _ = _out762
+	_out762 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_467_pb = _out762
+	bn = _467_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _466_pn uint64
-	var _ = _466_pn
-	var _out761 uint64
-	var _ = _out761
-	_out761 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_466_pn = _out761
-	if _466_pn == uint64(0) {
-		var _out762 *dbytes.Blk
-		var _ = _out762
-		_out762 = dbytes.ZeroBlk()
-		pb = _out762
+	var _468_pn uint64
+	var _ = _468_pn
+	var _out763 uint64
+	var _ = _out763
+	_out763 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_468_pn = _out763
+	if _468_pn == uint64(0) {
+		var _out764 *dbytes.Blk
+		var _ = _out764
+		_out764 = dbytes.ZeroBlk()
+		pb = _out764
 	} else {
-		var _out763 *dbytes.Blk
-		var _ = _out763
-		_out763 = _this.Fs.ReadBlock(txn, _466_pn, excl)
-		pb = _out763
+		var _out765 *dbytes.Blk
+		var _ = _out765
+		_out765 = _this.Fs.ReadBlock(txn, _468_pn, excl)
+		pb = _out765
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out764 bool
-	var _ = _out764
-	var _out765 uint64
-	var _ = _out765
-	_out764, _out765 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out764
-	bn = _out765
+	var _out766 bool
+	var _ = _out766
+	var _out767 uint64
+	var _ = _out767
+	_out766, _out767 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out766
+	bn = _out767
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out766 bool
-	var _ = _out766
-	var _out767 uint64
-	var _ = _out767
-	_out766, _out767 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out766
-	bn = _out767
+	var _out768 bool
+	var _ = _out768
+	var _out769 uint64
+	var _ = _out769
+	_out768, _out769 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out768
+	bn = _out769
 	if !ok {
 		return ok, bn
 	}
@@ -158,76 +158,76 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out768 uint64
-		var _ = _out768
-		_out768 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out768
+		var _out770 uint64
+		var _ = _out770
+		_out770 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out770
 		if bn == uint64(0) {
-			var _467_near uint64
-			var _ = _467_near
-			var _out769 uint64
-			var _ = _out769
-			_out769 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_467_near = _out769
-			var _468_z *dbytes.Bytes
-			var _ = _468_z
-			var _out770 *dbytes.Bytes
-			var _ = _out770
-			_out770 = dbytes.NewBytes(uint64(4096))
-			_468_z = _out770
-			var _out771 bool
+			var _469_near uint64
+			var _ = _469_near
+			var _out771 uint64
 			var _ = _out771
-			var _out772 uint64
+			_out771 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_469_near = _out771
+			var _470_z *dbytes.Bytes
+			var _ = _470_z
+			var _out772 *dbytes.Bytes
 			var _ = _out772
-			_out771, _out772 = _this.AllocRoot(txn, ip, ino, k, _467_near, _468_z)
-			ok = _out771
-			bn = _out772
+			_out772 = dbytes.NewBytes(uint64(4096))
+			_470_z = _out772
+			var _out773 bool
+			var _ = _out773
+			var _out774 uint64
+			var _ = _out774
+			_out773, _out774 = _this.AllocRoot(txn, ip, ino, k, _469_near, _470_z)
+			ok = _out773
+			bn = _out774
 		}
 		return ok, bn
 	}
-	var _469_pn uint64 = 0
-	var _ = _469_pn
-	var _out773 bool
-	var _ = _out773
-	var _out774 uint64
-	var _ = _out774
-	_out773, _out774 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out773
-	_469_pn = _out774
+	var _471_pn uint64 = 0
+	var _ = _471_pn
+	var _out775 bool
+	var _ = _out775
+	var _out776 uint64
+	var _ = _out776
+	_out775, _out776 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out775
+	_471_pn = _out776
 	if !ok {
 		return ok, bn
 	}
-	var _470_pb *dbytes.Blk
-	var _ = _470_pb
-	var _out775 *dbytes.Blk
-	var _ = _out775
-	_out775 = _this.Fs.ReadBlock(txn, _469_pn, true)
-	_470_pb = _out775
-	bn = _470_pb.U64(uint64(8) * (j % uint64(512)))
+	var _472_pb *dbytes.Blk
+	var _ = _472_pb
+	var _out777 *dbytes.Blk
+	var _ = _out777
+	_out777 = _this.Fs.ReadBlock(txn, _471_pn, true)
+	_472_pb = _out777
+	bn = _472_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _471_t *dbytes.Bytes
-		var _ = _471_t
-		var _out776 *dbytes.Bytes
-		var _ = _out776
-		_out776 = _470_pb.Thaw()
-		_471_t = _out776
-		var _472_z *dbytes.Bytes
-		var _ = _472_z
-		var _out777 *dbytes.Bytes
-		var _ = _out777
-		_out777 = dbytes.NewBytes(uint64(4096))
-		_472_z = _out777
-		var _out778 bool
+		var _473_t *dbytes.Bytes
+		var _ = _473_t
+		var _out778 *dbytes.Bytes
 		var _ = _out778
-		var _out779 uint64
+		_out778 = _472_pb.Thaw()
+		_473_t = _out778
+		var _474_z *dbytes.Bytes
+		var _ = _474_z
+		var _out779 *dbytes.Bytes
 		var _ = _out779
-		_out778, _out779 = _this.AddChild(txn, ip, _471_t, _469_pn, j, false, _469_pn, _472_z)
-		ok = _out778
-		bn = _out779
+		_out779 = dbytes.NewBytes(uint64(4096))
+		_474_z = _out779
+		var _out780 bool
+		var _ = _out780
+		var _out781 uint64
+		var _ = _out781
+		_out780, _out781 = _this.AddChild(txn, ip, _473_t, _471_pn, j, false, _471_pn, _474_z)
+		ok = _out780
+		bn = _out781
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _469_pn, _471_t)
+		_this.CloseParent(txn, _471_pn, _473_t)
 	}
 	return ok, bn
 }
@@ -244,34 +244,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out780 *dbytes.Blk
-		var _ = _out780
-		_out780 = dbytes.ZeroBlk()
-		b = _out780
+		var _out782 *dbytes.Blk
+		var _ = _out782
+		_out782 = dbytes.ZeroBlk()
+		b = _out782
 	} else {
-		var _out781 *dbytes.Blk
-		var _ = _out781
-		_out781 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out781
+		var _out783 *dbytes.Blk
+		var _ = _out783
+		_out783 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out783
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _473_k uint64
-	var _ = _473_k
-	_473_k = positions.Companion_Default___.FlatK(n)
-	var _474_bn uint64
-	var _ = _474_bn
-	var _out782 uint64
-	var _ = _out782
-	_out782 = _this.Resolve(txn, ip, _473_k, positions.Companion_Default___.MaxLev(_473_k), positions.Companion_Default___.FlatJ(n), excl)
-	_474_bn = _out782
-	var _out783 *dbytes.Blk
-	var _ = _out783
-	_out783 = _this.ReadAt(txn, _474_bn, excl)
-	b = _out783
+	var _475_k uint64
+	var _ = _475_k
+	_475_k = positions.Companion_Default___.FlatK(n)
+	var _476_bn uint64
+	var _ = _476_bn
+	var _out784 uint64
+	var _ = _out784
+	_out784 = _this.Resolve(txn, ip, _475_k, positions.Companion_Default___.MaxLev(_475_k), positions.Companion_Default___.FlatJ(n), excl)
+	_476_bn = _out784
+	var _out785 *dbytes.Blk
+	var _ = _out785
+	_out785 = _this.ReadAt(txn, _476_bn, excl)
+	b = _out785
 	return b
 }
 

@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out866 *dbytes.Bytes
-	var _ = _out866
-	_out866 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out866
+	var _out868 *dbytes.Bytes
+	var _ = _out868
+	_out868 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out868
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,44 +89,44 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _592_ip *dbytes.Bytes
-	var _ = _592_ip
-	var _out867 *dbytes.Bytes
-	var _ = _out867
-	_out867 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_592_ip = _out867
-	var _593_size uint64
-	var _ = _593_size
-	var _out868 uint64
-	var _ = _out868
-	_out868 = inodeformat.Companion_Default___.GetSize(_592_ip)
-	_593_size = _out868
-	if off >= _593_size {
-		var _out869 *dbytes.Bytes
-		var _ = _out869
-		_out869 = dbytes.NewBytes(uint64(0))
-		b = _out869
-		return b
-	}
-	var _594_n uint64
-	var _ = _594_n
+	var _594_ip *dbytes.Bytes
+	var _ = _594_ip
+	var _out869 *dbytes.Bytes
+	var _ = _out869
+	_out869 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_594_ip = _out869
+	var _595_size uint64
+	var _ = _595_size
 	var _out870 uint64
 	var _ = _out870
-	_out870 = reading.Companion_Default___.Min(len_, _593_size-off)
-	_594_n = _out870
-	var _out871 *dbytes.Bytes
-	var _ = _out871
-	_out871 = reading.Companion_Default___.Fetch(_this.Fs, txn, _592_ip, off, _594_n)
-	b = _out871
+	_out870 = inodeformat.Companion_Default___.GetSize(_594_ip)
+	_595_size = _out870
+	if off >= _595_size {
+		var _out871 *dbytes.Bytes
+		var _ = _out871
+		_out871 = dbytes.NewBytes(uint64(0))
+		b = _out871
+		return b
+	}
+	var _596_n uint64
+	var _ = _596_n
+	var _out872 uint64
+	var _ = _out872
+	_out872 = reading.Companion_Default___.Min(len_, _595_size-off)
+	_596_n = _out872
+	var _out873 *dbytes.Bytes
+	var _ = _out873
+	_out873 = reading.Companion_Default___.Fetch(_this.Fs, txn, _594_ip, off, _596_n)
+	b = _out873
 	return b
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out872 *dbytes.Blk
-	var _ = _out872
-	_out872 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out872
+	var _out874 *dbytes.Blk
+	var _ = _out874
+	_out874 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out874
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,40 +140,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _595_ip *dbytes.Bytes
-	var _ = _595_ip
-	var _out873 *dbytes.Bytes
-	var _ = _out873
-	_out873 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_595_ip = _out873
-	var _596_size uint64
-	var _ = _596_size
-	var _out874 uint64
-	var _ = _out874
-	_out874 = inodeformat.Companion_Default___.GetSize(_595_ip)
-	_596_size = _out874
-	var _597_shrink uint64
-	var _ = _597_shrink
-	var _out875 uint64
+	var _597_ip *dbytes.Bytes
+	var _ = _597_ip
+	var _out875 *dbytes.Bytes
 	var _ = _out875
-	_out875 = inodeformat.Companion_Default___.GetShrink(_595_ip)
-	_597_shrink = _out875
-	if _597_shrink != uint64(0) && off+len_ > _596_size {
+	_out875 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_597_ip = _out875
+	var _598_size uint64
+	var _ = _598_size
+	var _out876 uint64
+	var _ = _out876
+	_out876 = inodeformat.Companion_Default___.GetSize(_597_ip)
+	_598_size = _out876
+	var _599_shrink uint64
+	var _ = _599_shrink
+	var _out877 uint64
+	var _ = _out877
+	_out877 = inodeformat.Companion_Default___.GetShrink(_597_ip)
+	_599_shrink = _out877
+	if _599_shrink != uint64(0) && off+len_ > _598_size {
 		ok = false
 		return ok
 	}
-	var _out876 bool
-	var _ = _out876
-	_out876 = writing.Companion_Default___.Store(_this.Fs, txn, _595_ip, ino, off, src, so, len_)
-	ok = _out876
+	var _out878 bool
+	var _ = _out878
+	_out878 = writing.Companion_Default___.Store(_this.Fs, txn, _597_ip, ino, off, src, so, len_)
+	ok = _out878
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _596_size {
-		inodeformat.Companion_Default___.SetFileSize(_595_ip, off+len_)
+	if off+len_ > _598_size {
+		inodeformat.Companion_Default___.SetFileSize(_597_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _595_ip, ino)
+	_this.Fs.SetMeta(txn, _597_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -183,60 +183,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _598_ip *dbytes.Bytes
-	var _ = _598_ip
-	var _out877 *dbytes.Bytes
-	var _ = _out877
-	_out877 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_598_ip = _out877
-	var _599_size uint64
-	var _ = _599_size
-	var _out878 uint64
-	var _ = _out878
-	_out878 = inodeformat.Companion_Default___.GetSize(_598_ip)
-	_599_size = _out878
-	var _600_shrink uint64
-	var _ = _600_shrink
-	var _out879 uint64
+	var _600_ip *dbytes.Bytes
+	var _ = _600_ip
+	var _out879 *dbytes.Bytes
 	var _ = _out879
-	_out879 = inodeformat.Companion_Default___.GetShrink(_598_ip)
-	_600_shrink = _out879
+	_out879 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_600_ip = _out879
+	var _601_size uint64
+	var _ = _601_size
+	var _out880 uint64
+	var _ = _out880
+	_out880 = inodeformat.Companion_Default___.GetSize(_600_ip)
+	_601_size = _out880
+	var _602_shrink uint64
+	var _ = _602_shrink
+	var _out881 uint64
+	var _ = _out881
+	_out881 = inodeformat.Companion_Default___.GetShrink(_600_ip)
+	_602_shrink = _out881
 	ok = true
-	if sz > _599_size {
-		if _600_shrink != uint64(0) {
+	if sz > _601_size {
+		if _602_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _599_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _598_ip, sz)
-		var _601_shrink_k uint64
-		var _ = _601_shrink_k
-		_601_shrink_k = _600_shrink
-		if _600_shrink < _599_size && (_600_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_599_size+uint64(4095))/uint64(4096)) {
-			_601_shrink_k = _599_size
+	} else if sz < _601_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _600_ip, sz)
+		var _603_shrink_k uint64
+		var _ = _603_shrink_k
+		_603_shrink_k = _602_shrink
+		if _602_shrink < _601_size && (_602_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_601_size+uint64(4095))/uint64(4096)) {
+			_603_shrink_k = _601_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_598_ip, _601_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_600_ip, _603_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_598_ip, sz)
-	_this.Fs.SetMeta(txn, _598_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_600_ip, sz)
+	_this.Fs.SetMeta(txn, _600_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _602_ip *dbytes.Bytes
-	var _ = _602_ip
-	var _out880 *dbytes.Bytes
-	var _ = _out880
-	_out880 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_602_ip = _out880
-	var _out881 uint64
-	var _ = _out881
-	_out881 = punching.Companion_Default___.Punch(_this.Fs, txn, _602_ip, ino, n, lo, max)
-	m = _out881
-	_this.Fs.SetMeta(txn, _602_ip, ino)
+	var _604_ip *dbytes.Bytes
+	var _ = _604_ip
+	var _out882 *dbytes.Bytes
+	var _ = _out882
+	_out882 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_604_ip = _out882
+	var _out883 uint64
+	var _ = _out883
+	_out883 = punching.Companion_Default___.Punch(_this.Fs, txn, _604_ip, ino, n, lo, max)
+	m = _out883
+	_this.Fs.SetMeta(txn, _604_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -244,70 +244,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _603_ip *dbytes.Bytes
-	var _ = _603_ip
-	var _out882 *dbytes.Bytes
-	var _ = _out882
-	_out882 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_603_ip = _out882
-	var _out883 uint64
-	var _ = _out883
-	var _out884 bool
+	var _605_ip *dbytes.Bytes
+	var _ = _605_ip
+	var _out884 *dbytes.Bytes
 	var _ = _out884
-	_out883, _out884 = seeking.Companion_Default___.Pass(_this.Fs, txn, _603_ip, ino, n, top, there, max, excl)
-	m = _out883
-	found = _out884
+	_out884 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_605_ip = _out884
+	var _out885 uint64
+	var _ = _out885
+	var _out886 bool
+	var _ = _out886
+	_out885, _out886 = seeking.Companion_Default___.Pass(_this.Fs, txn, _605_ip, ino, n, top, there, max, excl)
+	m = _out885
+	found = _out886
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _604_ip *dbytes.Bytes
-	var _ = _604_ip
-	var _out885 *dbytes.Bytes
-	var _ = _out885
-	_out885 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_604_ip = _out885
-	var _605_size uint64
-	var _ = _605_size
-	var _out886 uint64
-	var _ = _out886
-	_out886 = inodeformat.Companion_Default___.GetSize(_604_ip)
-	_605_size = _out886
-	var _606_shrink uint64
-	var _ = _606_shrink
-	var _out887 uint64
+	var _606_ip *dbytes.Bytes
+	var _ = _606_ip
+	var _out887 *dbytes.Bytes
 	var _ = _out887
-	_out887 = inodeformat.Companion_Default___.GetShrink(_604_ip)
-	_606_shrink = _out887
-	if _606_shrink == uint64(0) {
+	_out887 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_606_ip = _out887
+	var _607_size uint64
+	var _ = _607_size
+	var _out888 uint64
+	var _ = _out888
+	_out888 = inodeformat.Companion_Default___.GetSize(_606_ip)
+	_607_size = _out888
+	var _608_shrink uint64
+	var _ = _608_shrink
+	var _out889 uint64
+	var _ = _out889
+	_out889 = inodeformat.Companion_Default___.GetShrink(_606_ip)
+	_608_shrink = _out889
+	if _608_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _607_lo uint64
-	var _ = _607_lo
-	_607_lo = (_605_size + uint64(4095)) / uint64(4096)
-	var _608_n uint64
-	var _ = _608_n
-	_608_n = (_606_shrink + uint64(4095)) / uint64(4096)
-	if _608_n < _607_lo {
-		_608_n = _607_lo
+	var _609_lo uint64
+	var _ = _609_lo
+	_609_lo = (_607_size + uint64(4095)) / uint64(4096)
+	var _610_n uint64
+	var _ = _610_n
+	_610_n = (_608_shrink + uint64(4095)) / uint64(4096)
+	if _610_n < _609_lo {
+		_610_n = _609_lo
 	}
-	var _609_m uint64
-	var _ = _609_m
-	var _out888 uint64
-	var _ = _out888
-	_out888 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _604_ip, ino, _608_n, _607_lo, max)
-	_609_m = _out888
-	var _610_shrink_k uint64
-	var _ = _610_shrink_k
-	_610_shrink_k = uint64(4096) * _609_m
-	if _609_m == _607_lo {
-		_610_shrink_k = uint64(0)
+	var _611_m uint64
+	var _ = _611_m
+	var _out890 uint64
+	var _ = _out890
+	_out890 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _606_ip, ino, _610_n, _609_lo, max)
+	_611_m = _out890
+	var _612_shrink_k uint64
+	var _ = _612_shrink_k
+	_612_shrink_k = uint64(4096) * _611_m
+	if _611_m == _609_lo {
+		_612_shrink_k = uint64(0)
 	}
-	done = _610_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_604_ip, _610_shrink_k)
-	_this.Fs.SetMeta(txn, _604_ip, ino)
+	done = _612_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_606_ip, _612_shrink_k)
+	_this.Fs.SetMeta(txn, _606_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -315,104 +315,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out889 bool
-	var _ = _out889
-	var _out890 uint64
-	var _ = _out890
-	_out889, _out890 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out889
-	ino = _out890
+	var _out891 bool
+	var _ = _out891
+	var _out892 uint64
+	var _ = _out892
+	_out891, _out892 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out891
+	ino = _out892
 	if !ok {
 		return ok, ino
 	}
-	var _611_ip *dbytes.Bytes
-	var _ = _611_ip
-	var _out891 *dbytes.Bytes
-	var _ = _out891
-	_out891 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_611_ip = _out891
-	var _612_size uint64
-	var _ = _612_size
-	var _out892 uint64
-	var _ = _out892
-	_out892 = inodeformat.Companion_Default___.GetSize(_611_ip)
-	_612_size = _out892
-	var _613_shrink uint64
-	var _ = _613_shrink
-	var _out893 uint64
+	var _613_ip *dbytes.Bytes
+	var _ = _613_ip
+	var _out893 *dbytes.Bytes
 	var _ = _out893
-	_out893 = inodeformat.Companion_Default___.GetShrink(_611_ip)
-	_613_shrink = _out893
-	var _614_gen uint64
-	var _ = _614_gen
+	_out893 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_613_ip = _out893
+	var _614_size uint64
+	var _ = _614_size
 	var _out894 uint64
 	var _ = _out894
-	_out894 = inodeformat.Companion_Default___.GetGen(_611_ip)
-	_614_gen = _out894
-	var _615_bare bool
-	var _ = _615_bare
-	var _out895 bool
+	_out894 = inodeformat.Companion_Default___.GetSize(_613_ip)
+	_614_size = _out894
+	var _615_shrink uint64
+	var _ = _615_shrink
+	var _out895 uint64
 	var _ = _out895
-	_out895 = inodeformat.Companion_Default___.NoSlots(_611_ip)
-	_615_bare = _out895
-	if _612_size != uint64(0) || _613_shrink != uint64(0) || !_615_bare || _614_gen == uint64(18446744073709551615) {
+	_out895 = inodeformat.Companion_Default___.GetShrink(_613_ip)
+	_615_shrink = _out895
+	var _616_gen uint64
+	var _ = _616_gen
+	var _out896 uint64
+	var _ = _out896
+	_out896 = inodeformat.Companion_Default___.GetGen(_613_ip)
+	_616_gen = _out896
+	var _617_bare bool
+	var _ = _617_bare
+	var _out897 bool
+	var _ = _out897
+	_out897 = inodeformat.Companion_Default___.NoSlots(_613_ip)
+	_617_bare = _out897
+	if _614_size != uint64(0) || _615_shrink != uint64(0) || !_617_bare || _616_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _611_ip, ino, ty, _614_gen+uint64(1))
+	_this.Blank(txn, _613_ip, ino, ty, _616_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _616_ip *dbytes.Bytes
-	var _ = _616_ip
-	var _out896 *dbytes.Bytes
-	var _ = _out896
-	_out896 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_616_ip = _out896
-	var _617_size uint64
-	var _ = _617_size
-	var _out897 uint64
-	var _ = _out897
-	_out897 = inodeformat.Companion_Default___.GetSize(_616_ip)
-	_617_size = _out897
-	var _618_shrink uint64
-	var _ = _618_shrink
-	var _out898 uint64
+	var _618_ip *dbytes.Bytes
+	var _ = _618_ip
+	var _out898 *dbytes.Bytes
 	var _ = _out898
-	_out898 = inodeformat.Companion_Default___.GetShrink(_616_ip)
-	_618_shrink = _out898
-	var _619_gen uint64
-	var _ = _619_gen
+	_out898 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_618_ip = _out898
+	var _619_size uint64
+	var _ = _619_size
 	var _out899 uint64
 	var _ = _out899
-	_out899 = inodeformat.Companion_Default___.GetGen(_616_ip)
-	_619_gen = _out899
-	var _620_bare bool
-	var _ = _620_bare
-	var _out900 bool
+	_out899 = inodeformat.Companion_Default___.GetSize(_618_ip)
+	_619_size = _out899
+	var _620_shrink uint64
+	var _ = _620_shrink
+	var _out900 uint64
 	var _ = _out900
-	_out900 = inodeformat.Companion_Default___.NoSlots(_616_ip)
-	_620_bare = _out900
-	if _617_size != uint64(0) || _618_shrink != uint64(0) || !_620_bare {
+	_out900 = inodeformat.Companion_Default___.GetShrink(_618_ip)
+	_620_shrink = _out900
+	var _621_gen uint64
+	var _ = _621_gen
+	var _out901 uint64
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetGen(_618_ip)
+	_621_gen = _out901
+	var _622_bare bool
+	var _ = _622_bare
+	var _out902 bool
+	var _ = _out902
+	_out902 = inodeformat.Companion_Default___.NoSlots(_618_ip)
+	_622_bare = _out902
+	if _619_size != uint64(0) || _620_shrink != uint64(0) || !_622_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _616_ip, ino, uint32(0), _619_gen)
+	_this.Blank(txn, _618_ip, ino, uint32(0), _621_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _621_z *dbytes.Bytes
-	var _ = _621_z
-	var _out901 *dbytes.Bytes
-	var _ = _out901
-	_out901 = dbytes.NewBytes(uint64(256))
-	_621_z = _out901
-	inodeformat.Companion_Default___.SetTy(_621_z, ty)
-	inodeformat.Companion_Default___.SetGen(_621_z, gen)
-	_this.Fs.SetInode(txn, _621_z, ino, ty != uint32(0))
+	var _623_z *dbytes.Bytes
+	var _ = _623_z
+	var _out903 *dbytes.Bytes
+	var _ = _out903
+	_out903 = dbytes.NewBytes(uint64(256))
+	_623_z = _out903
+	inodeformat.Companion_Default___.SetTy(_623_z, ty)
+	inodeformat.Companion_Default___.SetGen(_623_z, gen)
+	_this.Fs.SetInode(txn, _623_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _776_status uint32 = 0
-	var _ = _776_status
-	var _out1067 uint32
-	var _ = _out1067
-	var _out1068 uint32
-	var _ = _out1068
-	_out1067, _out1068 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_776_status = _out1067
-	st = _out1068
+	var _778_status uint32 = 0
+	var _ = _778_status
+	var _out1069 uint32
+	var _ = _out1069
+	var _out1070 uint32
+	var _ = _out1070
+	_out1069, _out1070 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_778_status = _out1069
+	st = _out1070
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _776_status == exec.Companion_Default___.TOOBIG() {
-		var _777_fewer uint64
-		var _ = _777_fewer
-		_777_fewer = func() uint64 {
+	} else if _778_status == exec.Companion_Default___.TOOBIG() {
+		var _779_fewer uint64
+		var _ = _779_fewer
+		_779_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _777_fewer == uint64(0) {
-			_776_status = Companion_Default___.SERVERFAULT()
+		if _779_fewer == uint64(0) {
+			_778_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _777_fewer
+			c.N = _779_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _776_status == Companion_Default___.SHRINKFIRST() {
+	} else if _778_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _776_status == Companion_Default___.NOSPC() {
+	} else if _778_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _776_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _778_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_776_status = nfsdurable.Companion_Default___.IO()
+		_778_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_776_status)
+	c.Answer(_778_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

@@ -62,24 +62,24 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _out756 bool
-	var _ = _out756
-	_out756 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out756
-	if !io {
-		return io
-	}
-	var _out757 bool
-	var _ = _out757
-	_out757 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
-	io = _out757
-	if !io {
-		return io
-	}
 	var _out758 bool
 	var _ = _out758
-	_out758 = superblockcopies.Companion_Default___.Commission(d, s)
+	_out758 = superblockcopies.Companion_Default___.Blank(d)
 	io = _out758
+	if !io {
+		return io
+	}
+	var _out759 bool
+	var _ = _out759
+	_out759 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
+	io = _out759
+	if !io {
+		return io
+	}
+	var _out760 bool
+	var _ = _out760
+	_out760 = superblockcopies.Companion_Default___.Commission(d, s)
+	io = _out760
 	return io
 }
 

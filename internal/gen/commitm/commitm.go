@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _273_n uint64
-	var _ = _273_n
-	var _out457 uint64
-	var _ = _out457
-	_out457 = t.Buf.Len()
-	_273_n = _out457
+	var _275_n uint64
+	var _ = _275_n
+	var _out459 uint64
+	var _ = _out459
+	_out459 = t.Buf.Len()
+	_275_n = _out459
 	i = i0
-	var _274_go bool
-	var _ = _274_go
-	_274_go = true
-	for _274_go {
-		var _275_k uint64
-		var _ = _275_k
-		var _out458 uint64
-		var _ = _out458
-		_out458 = t.Buf.KeyAt(i)
-		_275_k = _out458
-		var _276_off uint64
-		var _ = _276_off
-		_276_off = objectsm.Companion_Default___.KeyOff(_275_k)
-		var _277_is bool
-		var _ = _277_is
-		var _278_v bool
-		var _ = _278_v
-		var _out459 bool
-		var _ = _out459
-		var _out460 bool
+	var _276_go bool
+	var _ = _276_go
+	_276_go = true
+	for _276_go {
+		var _277_k uint64
+		var _ = _277_k
+		var _out460 uint64
 		var _ = _out460
-		_out459, _out460 = t.Buf.BitAt(i)
-		_277_is = _out459
-		_278_v = _out460
-		if _277_is {
-			objectsm.Companion_Default___.PutBit(w, _276_off, _278_v)
+		_out460 = t.Buf.KeyAt(i)
+		_277_k = _out460
+		var _278_off uint64
+		var _ = _278_off
+		_278_off = objectsm.Companion_Default___.KeyOff(_277_k)
+		var _279_is bool
+		var _ = _279_is
+		var _280_v bool
+		var _ = _280_v
+		var _out461 bool
+		var _ = _out461
+		var _out462 bool
+		var _ = _out462
+		_out461, _out462 = t.Buf.BitAt(i)
+		_279_is = _out461
+		_280_v = _out462
+		if _279_is {
+			objectsm.Companion_Default___.PutBit(w, _278_off, _280_v)
 		} else {
-			t.Buf.CopyAt(i, w, _276_off/uint64(8))
+			t.Buf.CopyAt(i, w, _278_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _273_n {
-			_274_go = false
+		if i == _275_n {
+			_276_go = false
 		} else {
-			var _279_k2 uint64
-			var _ = _279_k2
-			var _out461 uint64
-			var _ = _out461
-			_out461 = t.Buf.KeyAt(i)
-			_279_k2 = _out461
-			_274_go = objectsm.Companion_Default___.KeyBlk(_279_k2) == a
+			var _281_k2 uint64
+			var _ = _281_k2
+			var _out463 uint64
+			var _ = _out463
+			_out463 = t.Buf.KeyAt(i)
+			_281_k2 = _out463
+			_276_go = objectsm.Companion_Default___.KeyBlk(_281_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _280_n uint64
-	var _ = _280_n
-	var _out462 uint64
-	var _ = _out462
-	_out462 = t.Buf.Len()
-	_280_n = _out462
-	var _281_i uint64
-	var _ = _281_i
-	_281_i = uint64(0)
+	var _282_n uint64
+	var _ = _282_n
+	var _out464 uint64
+	var _ = _out464
+	_out464 = t.Buf.Len()
+	_282_n = _out464
+	var _283_i uint64
+	var _ = _283_i
+	_283_i = uint64(0)
 	miss = uint64(0)
-	for _281_i < _280_n {
-		var _282_k uint64
-		var _ = _282_k
-		var _out463 uint64
-		var _ = _out463
-		_out463 = t.Buf.KeyAt(_281_i)
-		_282_k = _out463
-		var _283_a uint64
-		var _ = _283_a
-		_283_a = objectsm.Companion_Default___.KeyBlk(_282_k)
-		var _284_b *dbytes.Blk
-		var _ = _284_b
-		var _out464 *dbytes.Blk
-		var _ = _out464
-		_out464 = t.Buf.BlkAt(_281_i)
-		_284_b = _out464
-		if _284_b != (*dbytes.Blk)(nil) {
-			tx.Put(_283_a, _284_b)
-			_281_i = _281_i + uint64(1)
+	for _283_i < _282_n {
+		var _284_k uint64
+		var _ = _284_k
+		var _out465 uint64
+		var _ = _out465
+		_out465 = t.Buf.KeyAt(_283_i)
+		_284_k = _out465
+		var _285_a uint64
+		var _ = _285_a
+		_285_a = objectsm.Companion_Default___.KeyBlk(_284_k)
+		var _286_b *dbytes.Blk
+		var _ = _286_b
+		var _out466 *dbytes.Blk
+		var _ = _out466
+		_out466 = t.Buf.BlkAt(_283_i)
+		_286_b = _out466
+		if _286_b != (*dbytes.Blk)(nil) {
+			tx.Put(_285_a, _286_b)
+			_283_i = _283_i + uint64(1)
 		} else {
-			var _285_c *dbytes.Blk
-			var _ = _285_c
-			var _286___v0 uint64
-			var _ = _286___v0
-			var _out465 *dbytes.Blk
-			var _ = _out465
-			var _out466 uint64
-			var _ = _out466
-			_out465, _out466 = journalreader.Companion_Default___.Lookup(t.S.J, _283_a)
-			_285_c = _out465
-			_286___v0 = _out466
-			if _285_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _283_a
-				return ok, miss
-			}
-			var _287_w *dbytes.Bytes
-			var _ = _287_w
-			var _out467 *dbytes.Bytes
+			var _287_c *dbytes.Blk
+			var _ = _287_c
+			var _288___v0 uint64
+			var _ = _288___v0
+			var _out467 *dbytes.Blk
 			var _ = _out467
-			_out467 = _285_c.Thaw()
-			_287_w = _out467
 			var _out468 uint64
 			var _ = _out468
-			_out468 = Companion_Default___.Splice1(t, _281_i, _283_a, _287_w)
-			_281_i = _out468
-			var _288_f *dbytes.Blk
-			var _ = _288_f
-			var _out469 *dbytes.Blk
+			_out467, _out468 = journalreader.Companion_Default___.Lookup(t.S.J, _285_a)
+			_287_c = _out467
+			_288___v0 = _out468
+			if _287_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _285_a
+				return ok, miss
+			}
+			var _289_w *dbytes.Bytes
+			var _ = _289_w
+			var _out469 *dbytes.Bytes
 			var _ = _out469
-			_out469 = dbytes.Freeze(_287_w)
-			_288_f = _out469
-			tx.Put(_283_a, _288_f)
+			_out469 = _287_c.Thaw()
+			_289_w = _out469
+			var _out470 uint64
+			var _ = _out470
+			_out470 = Companion_Default___.Splice1(t, _283_i, _285_a, _289_w)
+			_283_i = _out470
+			var _290_f *dbytes.Blk
+			var _ = _290_f
+			var _out471 *dbytes.Blk
+			var _ = _out471
+			_out471 = dbytes.Freeze(_289_w)
+			_290_f = _out471
+			tx.Put(_285_a, _290_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,28 +218,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _289_j *journalm.Journal
-	var _ = _289_j
-	_289_j = t.S.J
-	_289_j.Mu.Lock()
+	var _291_j *journalm.Journal
+	var _ = _291_j
+	_291_j = t.S.J
+	_291_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out470 uint32
-	var _ = _out470
-	var _out471 uint64
-	var _ = _out471
-	var _out472 bool
+	var _out472 uint32
 	var _ = _out472
 	var _out473 uint64
 	var _ = _out473
-	_out470, _out471, _out472, _out473 = Companion_Default___.Point(t)
-	st = _out470
-	n = _out471
-	get = _out472
-	miss = _out473
+	var _out474 bool
+	var _ = _out474
+	var _out475 uint64
+	var _ = _out475
+	_out472, _out473, _out474, _out475 = Companion_Default___.Point(t)
+	st = _out472
+	n = _out473
+	get = _out474
+	miss = _out475
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_289_j.Mu.Unlock()
+	_291_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,31 +256,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _290_j *journalm.Journal
-	var _ = _290_j
-	_290_j = t.S.J
+	var _292_j *journalm.Journal
+	var _ = _292_j
+	_292_j = t.S.J
 	n = uint64(0)
-	var _291_ok bool = false
-	var _ = _291_ok
-	var _out474 bool
-	var _ = _out474
-	var _out475 uint64
-	var _ = _out475
-	_out474, _out475 = Companion_Default___.Build(t, t.Tx)
-	_291_ok = _out474
-	miss = _out475
-	get = !_291_ok
-	if !_291_ok {
-		st = journalcommit.Companion_Default___.AFull()
-		return st, n, get, miss
-	}
-	var _out476 uint32
+	var _293_ok bool = false
+	var _ = _293_ok
+	var _out476 bool
 	var _ = _out476
 	var _out477 uint64
 	var _ = _out477
-	_out476, _out477 = journalcommit.Companion_Default___.Append(_290_j, t.Tx)
-	st = _out476
-	n = _out477
+	_out476, _out477 = Companion_Default___.Build(t, t.Tx)
+	_293_ok = _out476
+	miss = _out477
+	get = !_293_ok
+	if !_293_ok {
+		st = journalcommit.Companion_Default___.AFull()
+		return st, n, get, miss
+	}
+	var _out478 uint32
+	var _ = _out478
+	var _out479 uint64
+	var _ = _out479
+	_out478, _out479 = journalcommit.Companion_Default___.Append(_292_j, t.Tx)
+	st = _out478
+	n = _out479
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -288,37 +288,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _292_j *journalm.Journal
-	var _ = _292_j
-	_292_j = t.S.J
-	var _293_get bool = false
-	var _ = _293_get
-	var _294_miss uint64 = 0
-	var _ = _294_miss
+	var _294_j *journalm.Journal
+	var _ = _294_j
+	_294_j = t.S.J
+	var _295_get bool = false
+	var _ = _295_get
+	var _296_miss uint64 = 0
+	var _ = _296_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out478 uint32
-		var _ = _out478
-		var _out479 uint64
-		var _ = _out479
-		var _out480 bool
+		var _out480 uint32
 		var _ = _out480
 		var _out481 uint64
 		var _ = _out481
-		_out478, _out479, _out480, _out481 = Companion_Default___.TryAppend(t)
-		st = _out478
-		n = _out479
-		_293_get = _out480
-		_294_miss = _out481
-		if _293_get {
-			var _295_b *dbytes.Blk
-			var _ = _295_b
-			var _out482 *dbytes.Blk
-			var _ = _out482
-			_out482 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _294_miss)
-			_295_b = _out482
-			if _295_b == (*dbytes.Blk)(nil) {
+		var _out482 bool
+		var _ = _out482
+		var _out483 uint64
+		var _ = _out483
+		_out480, _out481, _out482, _out483 = Companion_Default___.TryAppend(t)
+		st = _out480
+		n = _out481
+		_295_get = _out482
+		_296_miss = _out483
+		if _295_get {
+			var _297_b *dbytes.Blk
+			var _ = _297_b
+			var _out484 *dbytes.Blk
+			var _ = _out484
+			_out484 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _296_miss)
+			_297_b = _out484
+			if _297_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -342,39 +342,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _296_w uint64
-	var _ = _296_w
-	var _out483 uint64
-	var _ = _out483
-	_out483 = t.Buf.Len()
-	_296_w = _out483
-	var _297_n uint64
-	var _ = _297_n
-	_297_n = uint64(0)
-	if _296_w > uint64(0) {
+	var _298_w uint64
+	var _ = _298_w
+	var _out485 uint64
+	var _ = _out485
+	_out485 = t.Buf.Len()
+	_298_w = _out485
+	var _299_n uint64
+	var _ = _299_n
+	_299_n = uint64(0)
+	if _298_w > uint64(0) {
 		t.Buf.Sort()
-		var _out484 uint32
-		var _ = _out484
-		var _out485 uint64
-		var _ = _out485
-		_out484, _out485 = Companion_Default___.AppendAll(t)
-		st = _out484
-		_297_n = _out485
+		var _out486 uint32
+		var _ = _out486
+		var _out487 uint64
+		var _ = _out487
+		_out486, _out487 = Companion_Default___.AppendAll(t)
+		st = _out486
+		_299_n = _out487
 		if st != txnm.Companion_Default___.OK() {
-			var _out486 uint64
-			var _ = _out486
-			_out486 = Companion_Default___.Abort(t)
-			need = _out486
+			var _out488 uint64
+			var _ = _out488
+			_out488 = Companion_Default___.Abort(t)
+			need = _out488
 			return st, need
 		}
 		if !stable {
-			_297_n = uint64(0)
+			_299_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _297_n)
-	if _297_n > need {
-		need = _297_n
+	Companion_Default___.Drop(t, _299_n)
+	if _299_n > need {
+		need = _299_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

@@ -93,39 +93,39 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 	var _ = ctime
 	var ctimens uint32 = 0
 	var _ = ctimens
-	var _out1671 uint32
-	var _ = _out1671
-	_out1671 = inodeformat.Companion_Default___.GetTy(b)
-	ty = _out1671
-	var _out1672 uint32
-	var _ = _out1672
-	_out1672 = inodeformat.Companion_Default___.GetMode(b)
-	mode = _out1672
 	var _out1673 uint32
 	var _ = _out1673
-	_out1673 = inodeformat.Companion_Default___.GetNlink(b)
-	nlink = _out1673
+	_out1673 = inodeformat.Companion_Default___.GetTy(b)
+	ty = _out1673
 	var _out1674 uint32
 	var _ = _out1674
-	_out1674 = inodeformat.Companion_Default___.GetUid(b)
-	uid = _out1674
+	_out1674 = inodeformat.Companion_Default___.GetMode(b)
+	mode = _out1674
 	var _out1675 uint32
 	var _ = _out1675
-	_out1675 = inodeformat.Companion_Default___.GetGid(b)
-	gid = _out1675
-	var _out1676 uint64
+	_out1675 = inodeformat.Companion_Default___.GetNlink(b)
+	nlink = _out1675
+	var _out1676 uint32
 	var _ = _out1676
-	_out1676 = inodeformat.Companion_Default___.GetSize(b)
-	size = _out1676
-	var _out1677 uint64
+	_out1676 = inodeformat.Companion_Default___.GetUid(b)
+	uid = _out1676
+	var _out1677 uint32
 	var _ = _out1677
-	_out1677 = inodeformat.Companion_Default___.GetGen(b)
-	gen = _out1677
-	mode = mode % uint32(4096)
+	_out1677 = inodeformat.Companion_Default___.GetGid(b)
+	gid = _out1677
 	var _out1678 uint64
 	var _ = _out1678
-	_out1678 = attributechanges.Companion_Default___.Used(b)
-	used = _out1678
+	_out1678 = inodeformat.Companion_Default___.GetSize(b)
+	size = _out1678
+	var _out1679 uint64
+	var _ = _out1679
+	_out1679 = inodeformat.Companion_Default___.GetGen(b)
+	gen = _out1679
+	mode = mode % uint32(4096)
+	var _out1680 uint64
+	var _ = _out1680
+	_out1680 = attributechanges.Companion_Default___.Used(b)
+	used = _out1680
 	major, minor = b.U32(uint64(20)), b.U32(uint64(24))
 	atime, atimens, mtime, mtimens, ctime, ctimens = b.U64(uint64(56)), b.U32(uint64(80)), b.U64(uint64(64)), b.U32(uint64(84)), b.U64(uint64(72)), b.U32(uint64(88))
 	return ty, mode, nlink, uid, gid, major, minor, size, used, gen, atime, atimens, mtime, mtimens, ctime, ctimens
@@ -133,28 +133,28 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1123_size uint64
-	var _ = _1123_size
-	var _out1679 uint64
-	var _ = _out1679
-	_out1679 = inodeformat.Companion_Default___.GetSize(b)
-	_1123_size = _out1679
-	var _1124_shrink uint64
-	var _ = _1124_shrink
-	var _out1680 uint64
-	var _ = _out1680
-	_out1680 = inodeformat.Companion_Default___.GetShrink(b)
-	_1124_shrink = _out1680
-	ok = _1123_size <= Companion_Default___.MAXFILE() && _1124_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	var _1125_size uint64
+	var _ = _1125_size
+	var _out1681 uint64
+	var _ = _out1681
+	_out1681 = inodeformat.Companion_Default___.GetSize(b)
+	_1125_size = _out1681
+	var _1126_shrink uint64
+	var _ = _1126_shrink
+	var _out1682 uint64
+	var _ = _out1682
+	_out1682 = inodeformat.Companion_Default___.GetShrink(b)
+	_1126_shrink = _out1682
+	ok = _1125_size <= Companion_Default___.MAXFILE() && _1126_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _out1681 *dbytes.Bytes
-	var _ = _out1681
-	_out1681 = dbytes.NewBytes(uint64(256))
-	r = _out1681
+	var _out1683 *dbytes.Bytes
+	var _ = _out1683
+	_out1683 = dbytes.NewBytes(uint64(256))
+	r = _out1683
 	r.CopyFrom(uint64(16), key, uint64(0), uint64(32))
 	r.CopyFrom(uint64(80), client, uint64(0), uint64(16))
 	r.PutU32(uint64(4), nsec)
@@ -172,20 +172,20 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1125_u uint32
-	var _ = _1125_u
-	_1125_u = r.U32(uint64(0))
-	full = _1125_u == uint32(1)
+	var _1127_u uint32
+	var _ = _1127_u
+	_1127_u = r.U32(uint64(0))
+	full = _1127_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
-	var _out1682 *dbytes.Bytes
-	var _ = _out1682
-	_out1682 = dbytes.NewBytes(uint64(32))
-	key = _out1682
+	var _out1684 *dbytes.Bytes
+	var _ = _out1684
+	_out1684 = dbytes.NewBytes(uint64(32))
+	key = _out1684
 	key.CopyFrom(uint64(0), r, uint64(16), uint64(32))
-	var _out1683 *dbytes.Bytes
-	var _ = _out1683
-	_out1683 = dbytes.NewBytes(uint64(16))
-	client = _out1683
+	var _out1685 *dbytes.Bytes
+	var _ = _out1685
+	_out1685 = dbytes.NewBytes(uint64(16))
+	client = _out1685
 	client.CopyFrom(uint64(0), r, uint64(80), uint64(16))
 	return full, sec, nsec, key, client
 }

@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _840_dots uint32 = 0
-	var _ = _840_dots
-	var _out1169 uint32
-	var _ = _out1169
-	var _out1170 *dbytes.Bytes
-	var _ = _out1170
+	var _842_dots uint32 = 0
+	var _ = _842_dots
 	var _out1171 uint32
 	var _ = _out1171
-	_out1169, _out1170, _out1171 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1169
-	dir = _out1170
-	_840_dots = _out1171
+	var _out1172 *dbytes.Bytes
+	var _ = _out1172
+	var _out1173 uint32
+	var _ = _out1173
+	_out1171, _out1172, _out1173 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1171
+	dir = _out1172
+	_842_dots = _out1173
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _840_dots != uint32(0) {
+	if _842_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1172 uint32
-	var _ = _out1172
-	_out1172 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1172
+	var _out1174 uint32
+	var _ = _out1174
+	_out1174 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1174
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _841_x bool
-	var _ = _841_x
-	var _out1173 bool
-	var _ = _out1173
-	_out1173 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_841_x = _out1173
-	if !_841_x {
+	var _843_x bool
+	var _ = _843_x
+	var _out1175 bool
+	var _ = _out1175
+	_out1175 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_843_x = _out1175
+	if !_843_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1174 bool
-	var _ = _out1174
-	var _out1175 uint64
-	var _ = _out1175
-	var _out1176 uint64
+	var _out1176 bool
 	var _ = _out1176
-	_out1174, _out1175, _out1176 = d.LookupHint(txn, dino, name, true)
-	found = _out1174
-	ino = _out1175
-	hint = _out1176
+	var _out1177 uint64
+	var _ = _out1177
+	var _out1178 uint64
+	var _ = _out1178
+	_out1176, _out1177, _out1178 = d.LookupHint(txn, dino, name, true)
+	found = _out1176
+	ino = _out1177
+	hint = _out1178
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _842_w bool
-	var _ = _842_w
-	var _out1177 bool
-	var _ = _out1177
-	_out1177 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_842_w = _out1177
-	if !_842_w {
+	var _844_w bool
+	var _ = _844_w
+	var _out1179 bool
+	var _ = _out1179
+	_out1179 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_844_w = _out1179
+	if !_844_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _843_ok bool = false
-	var _ = _843_ok
+	var _845_ok bool = false
+	var _ = _845_ok
 	st = uint32(0)
-	var _out1178 bool
-	var _ = _out1178
-	var _out1179 uint64
-	var _ = _out1179
-	_out1178, _out1179 = d.AllocInode(txn, dino, ty)
-	_843_ok = _out1178
-	ino = _out1179
-	if !_843_ok {
+	var _out1180 bool
+	var _ = _out1180
+	var _out1181 uint64
+	var _ = _out1181
+	_out1180, _out1181 = d.AllocInode(txn, dino, ty)
+	_845_ok = _out1180
+	ino = _out1181
+	if !_845_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _844_ip *dbytes.Bytes
-	var _ = _844_ip
-	var _out1180 *dbytes.Bytes
-	var _ = _out1180
-	_out1180 = d.Fs.GetInode(txn, ino, true)
-	_844_ip = _out1180
-	Companion_Default___.FirstAttrs(c, dino, dir, _844_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _844_ip)
+	var _846_ip *dbytes.Bytes
+	var _ = _846_ip
+	var _out1182 *dbytes.Bytes
+	var _ = _out1182
+	_out1182 = d.Fs.GetInode(txn, ino, true)
+	_846_ip = _out1182
+	Companion_Default___.FirstAttrs(c, dino, dir, _846_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _846_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _845_t *attributeops.Sattr
-	var _ = _845_t
-	var _out1181 *attributeops.Sattr
-	var _ = _out1181
-	_out1181 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_845_t = _out1181
+	var _847_t *attributeops.Sattr
+	var _ = _847_t
+	var _out1183 *attributeops.Sattr
+	var _ = _out1183
+	_out1183 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_847_t = _out1183
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _845_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _847_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _846_ok bool
-	var _ = _846_ok
-	var _out1182 bool
-	var _ = _out1182
-	_out1182 = d.InsertAt(txn, dino, name, ino, hint)
-	_846_ok = _out1182
-	var _out1183 *dbytes.Bytes
-	var _ = _out1183
-	_out1183 = dbytes.NewBytes(uint64(0))
-	node = _out1183
+	var _848_ok bool
+	var _ = _848_ok
+	var _out1184 bool
+	var _ = _out1184
+	_out1184 = d.InsertAt(txn, dino, name, ino, hint)
+	_848_ok = _out1184
+	var _out1185 *dbytes.Bytes
+	var _ = _out1185
+	_out1185 = dbytes.NewBytes(uint64(0))
+	node = _out1185
 	after = node
-	if !_846_ok {
+	if !_848_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1184 uint32
-		var _ = _out1184
-		_out1184 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1184
+		var _out1186 uint32
+		var _ = _out1186
+		_out1186 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1186
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1185 *dbytes.Bytes
-	var _ = _out1185
-	_out1185 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1185
-	var _out1186 *dbytes.Bytes
-	var _ = _out1186
-	_out1186 = d.Fs.GetInode(txn, ino, false)
-	node = _out1186
+	var _out1187 *dbytes.Bytes
+	var _ = _out1187
+	_out1187 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1187
+	var _out1188 *dbytes.Bytes
+	var _ = _out1188
+	_out1188 = d.Fs.GetInode(txn, ino, false)
+	node = _out1188
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _847_found bool = false
-	var _ = _847_found
-	var _848_hint uint64 = 0
-	var _ = _848_hint
-	var _out1187 uint32
-	var _ = _out1187
-	var _out1188 *dbytes.Bytes
-	var _ = _out1188
-	var _out1189 bool
+	var _849_found bool = false
+	var _ = _849_found
+	var _850_hint uint64 = 0
+	var _ = _850_hint
+	var _out1189 uint32
 	var _ = _out1189
-	var _out1190 uint64
+	var _out1190 *dbytes.Bytes
 	var _ = _out1190
-	var _out1191 uint64
+	var _out1191 bool
 	var _ = _out1191
-	_out1187, _out1188, _out1189, _out1190, _out1191 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1192 uint64
+	var _ = _out1192
+	var _out1193 uint64
+	var _ = _out1193
+	_out1189, _out1190, _out1191, _out1192, _out1193 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1187
-	before = _out1188
-	_847_found = _out1189
-	ino = _out1190
-	_848_hint = _out1191
+	st = _out1189
+	before = _out1190
+	_849_found = _out1191
+	ino = _out1192
+	_850_hint = _out1193
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _847_found {
-		var _849_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _849_p
-		var _out1192 uint32
-		var _ = _out1192
-		var _out1193 *dbytes.Bytes
-		var _ = _out1193
-		var _out1194 bool
+	if _849_found {
+		var _851_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _851_p
+		var _out1194 uint32
 		var _ = _out1194
-		_out1192, _out1193, _out1194 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1192
-		_849_p = _out1193
-		later = _out1194
+		var _out1195 *dbytes.Bytes
+		var _ = _out1195
+		var _out1196 bool
+		var _ = _out1196
+		_out1194, _out1195, _out1196 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1194
+		_851_p = _out1195
+		later = _out1196
 		if st == uint32(0) {
-			node, after = _849_p, before
+			node, after = _851_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1195 uint32
-	var _ = _out1195
-	var _out1196 uint64
-	var _ = _out1196
-	var _out1197 *dbytes.Bytes
+	var _out1197 uint32
 	var _ = _out1197
-	var _out1198 *dbytes.Bytes
+	var _out1198 uint64
 	var _ = _out1198
-	_out1195, _out1196, _out1197, _out1198 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _848_hint, a, how, verf, s, ns)
-	st = _out1195
-	ino = _out1196
-	node = _out1197
-	after = _out1198
+	var _out1199 *dbytes.Bytes
+	var _ = _out1199
+	var _out1200 *dbytes.Bytes
+	var _ = _out1200
+	_out1197, _out1198, _out1199, _out1200 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _850_hint, a, how, verf, s, ns)
+	st = _out1197
+	ino = _out1198
+	node = _out1199
+	after = _out1200
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _850_mode uint32
-	var _ = _850_mode
-	_850_mode = func() uint32 {
+	var _852_mode uint32
+	var _ = _852_mode
+	_852_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1199 uint32
-	var _ = _out1199
-	var _out1200 uint64
-	var _ = _out1200
-	_out1199, _out1200 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _850_mode, s, ns)
-	st = _out1199
-	ino = _out1200
+	var _out1201 uint32
+	var _ = _out1201
+	var _out1202 uint64
+	var _ = _out1202
+	_out1201, _out1202 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _852_mode, s, ns)
+	st = _out1201
+	ino = _out1202
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _851_ip *dbytes.Bytes
-		var _ = _851_ip
-		var _out1201 *dbytes.Bytes
-		var _ = _out1201
-		_out1201 = d.Fs.GetInode(txn, ino, true)
-		_851_ip = _out1201
-		inodeformat.Companion_Default___.SetVerf(_851_ip, verf)
-		d.PutInode(txn, ino, _851_ip)
-	} else if a.HasSize {
-		var _852_later bool = false
-		var _ = _852_later
-		var _out1202 uint32
-		var _ = _out1202
-		var _out1203 bool
+		var _853_ip *dbytes.Bytes
+		var _ = _853_ip
+		var _out1203 *dbytes.Bytes
 		var _ = _out1203
-		_out1202, _out1203 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1202
-		_852_later = _out1203
+		_out1203 = d.Fs.GetInode(txn, ino, true)
+		_853_ip = _out1203
+		inodeformat.Companion_Default___.SetVerf(_853_ip, verf)
+		d.PutInode(txn, ino, _853_ip)
+	} else if a.HasSize {
+		var _854_later bool = false
+		var _ = _854_later
+		var _out1204 uint32
+		var _ = _out1204
+		var _out1205 bool
+		var _ = _out1205
+		_out1204, _out1205 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1204
+		_854_later = _out1205
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _853_mode uint32
-	var _ = _853_mode
-	_853_mode = func() uint32 {
+	var _855_mode uint32
+	var _ = _855_mode
+	_855_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1204 uint32
-	var _ = _out1204
-	var _out1205 uint64
-	var _ = _out1205
-	_out1204, _out1205 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1204
-	ino = _out1205
+	var _out1206 uint32
+	var _ = _out1206
+	var _out1207 uint64
+	var _ = _out1207
+	_out1206, _out1207 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1206
+	ino = _out1207
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1206 uint32
-	var _ = _out1206
-	var _out1207 *dbytes.Bytes
-	var _ = _out1207
-	var _out1208 *dbytes.Bytes
+	var _out1208 uint32
 	var _ = _out1208
-	_out1206, _out1207, _out1208 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1206
-	node = _out1207
-	after = _out1208
+	var _out1209 *dbytes.Bytes
+	var _ = _out1209
+	var _out1210 *dbytes.Bytes
+	var _ = _out1210
+	_out1208, _out1209, _out1210 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1208
+	node = _out1209
+	after = _out1210
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1209 uint32
-	var _ = _out1209
-	var _out1210 *dbytes.Bytes
-	var _ = _out1210
-	_out1209, _out1210 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1209
-	node = _out1210
+	var _out1211 uint32
+	var _ = _out1211
+	var _out1212 *dbytes.Bytes
+	var _ = _out1212
+	_out1211, _out1212 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1211
+	node = _out1212
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _854_ty uint32
-	var _ = _854_ty
-	var _out1211 uint32
-	var _ = _out1211
-	_out1211 = inodeformat.Companion_Default___.GetTy(node)
-	_854_ty = _out1211
-	if _854_ty != permissions.Companion_Default___.REG() {
+	var _856_ty uint32
+	var _ = _856_ty
+	var _out1213 uint32
+	var _ = _out1213
+	_out1213 = inodeformat.Companion_Default___.GetTy(node)
+	_856_ty = _out1213
+	if _856_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _855_v uint64
-		var _ = _855_v
-		var _out1212 uint64
-		var _ = _out1212
-		_out1212 = inodeformat.Companion_Default___.GetVerf(node)
-		_855_v = _out1212
-		if _855_v != verf || _855_v == uint64(0) {
+		var _857_v uint64
+		var _ = _857_v
+		var _out1214 uint64
+		var _ = _out1214
+		_out1214 = inodeformat.Companion_Default___.GetVerf(node)
+		_857_v = _out1214
+		if _857_v != verf || _857_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _856_may bool
-	var _ = _856_may
-	var _out1213 bool
-	var _ = _out1213
-	_out1213 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_856_may = _out1213
-	if !_856_may {
+	var _858_may bool
+	var _ = _858_may
+	var _out1215 bool
+	var _ = _out1215
+	_out1215 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_858_may = _out1215
+	if !_858_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1214 uint32
-	var _ = _out1214
-	var _out1215 bool
-	var _ = _out1215
-	_out1214, _out1215 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1214
-	later = _out1215
+	var _out1216 uint32
+	var _ = _out1216
+	var _out1217 bool
+	var _ = _out1217
+	_out1216, _out1217 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1216
+	later = _out1217
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1216 *dbytes.Bytes
-	var _ = _out1216
-	_out1216 = d.Fs.GetInode(txn, ino, true)
-	node = _out1216
-	var _857_ts uint64
-	var _ = _857_ts
-	var _858_tns uint32
-	var _ = _858_tns
-	var _out1217 uint64
-	var _ = _out1217
-	var _out1218 uint32
+	var _out1218 *dbytes.Bytes
 	var _ = _out1218
-	_out1217, _out1218 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_857_ts = _out1217
-	_858_tns = _out1218
-	inodeformat.Companion_Default___.SetMtime(node, _857_ts, _858_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _857_ts, _858_tns)
+	_out1218 = d.Fs.GetInode(txn, ino, true)
+	node = _out1218
+	var _859_ts uint64
+	var _ = _859_ts
+	var _860_tns uint32
+	var _ = _860_tns
+	var _out1219 uint64
+	var _ = _out1219
+	var _out1220 uint32
+	var _ = _out1220
+	_out1219, _out1220 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_859_ts = _out1219
+	_860_tns = _out1220
+	inodeformat.Companion_Default___.SetMtime(node, _859_ts, _860_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _859_ts, _860_tns)
 	if c.Uid != uint32(0) {
-		var _859_mode uint32
-		var _ = _859_mode
-		var _out1219 uint32
-		var _ = _out1219
-		_out1219 = inodeformat.Companion_Default___.GetMode(node)
-		_859_mode = _out1219
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_859_mode))
+		var _861_mode uint32
+		var _ = _861_mode
+		var _out1221 uint32
+		var _ = _out1221
+		_out1221 = inodeformat.Companion_Default___.GetMode(node)
+		_861_mode = _out1221
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_861_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _860_t *attributeops.Sattr
-	var _ = _860_t
-	var _out1220 *attributeops.Sattr
-	var _ = _out1220
-	_out1220 = attributeops.Companion_Default___.Without(a, false, false)
-	_860_t = _out1220
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _861_found bool = false
-	var _ = _861_found
-	var _862_x uint64 = 0
-	var _ = _862_x
-	var _863_hint uint64 = 0
-	var _ = _863_hint
-	var _out1221 uint32
-	var _ = _out1221
-	var _out1222 *dbytes.Bytes
+	var _862_t *attributeops.Sattr
+	var _ = _862_t
+	var _out1222 *attributeops.Sattr
 	var _ = _out1222
-	var _out1223 bool
+	_out1222 = attributeops.Companion_Default___.Without(a, false, false)
+	_862_t = _out1222
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _863_found bool = false
+	var _ = _863_found
+	var _864_x uint64 = 0
+	var _ = _864_x
+	var _865_hint uint64 = 0
+	var _ = _865_hint
+	var _out1223 uint32
 	var _ = _out1223
-	var _out1224 uint64
+	var _out1224 *dbytes.Bytes
 	var _ = _out1224
-	var _out1225 uint64
+	var _out1225 bool
 	var _ = _out1225
-	_out1221, _out1222, _out1223, _out1224, _out1225 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _860_t, false)
-	st = _out1221
-	before = _out1222
-	_861_found = _out1223
-	_862_x = _out1224
-	_863_hint = _out1225
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1226 uint32
+	var _out1226 uint64
 	var _ = _out1226
 	var _out1227 uint64
 	var _ = _out1227
-	var _out1228 *dbytes.Bytes
+	_out1223, _out1224, _out1225, _out1226, _out1227 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _862_t, false)
+	st = _out1223
+	before = _out1224
+	_863_found = _out1225
+	_864_x = _out1226
+	_865_hint = _out1227
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1228 uint32
 	var _ = _out1228
-	var _out1229 *dbytes.Bytes
+	var _out1229 uint64
 	var _ = _out1229
-	_out1226, _out1227, _out1228, _out1229 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _863_hint, _860_t, s, ns)
-	st = _out1226
-	ino = _out1227
-	node = _out1228
-	after = _out1229
+	var _out1230 *dbytes.Bytes
+	var _ = _out1230
+	var _out1231 *dbytes.Bytes
+	var _ = _out1231
+	_out1228, _out1229, _out1230, _out1231 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _865_hint, _862_t, s, ns)
+	st = _out1228
+	ino = _out1229
+	node = _out1230
+	after = _out1231
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _864_t *attributeops.Sattr
-	var _ = _864_t
-	var _out1230 *attributeops.Sattr
-	var _ = _out1230
-	_out1230 = attributeops.Companion_Default___.Without(a, true, false)
-	_864_t = _out1230
+	var _866_t *attributeops.Sattr
+	var _ = _866_t
+	var _out1232 *attributeops.Sattr
+	var _ = _out1232
+	_out1232 = attributeops.Companion_Default___.Without(a, true, false)
+	_866_t = _out1232
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _865_found bool = false
-	var _ = _865_found
-	var _866_x uint64 = 0
-	var _ = _866_x
-	var _867_hint uint64 = 0
-	var _ = _867_hint
-	var _868_len uint64
-	var _ = _868_len
-	_868_len = target.Len()
-	var _869_bad uint32
-	var _ = _869_bad
-	_869_bad = func() uint32 {
-		if _868_len == uint64(0) {
+	var _867_found bool = false
+	var _ = _867_found
+	var _868_x uint64 = 0
+	var _ = _868_x
+	var _869_hint uint64 = 0
+	var _ = _869_hint
+	var _870_len uint64
+	var _ = _870_len
+	_870_len = target.Len()
+	var _871_bad uint32
+	var _ = _871_bad
+	_871_bad = func() uint32 {
+		if _870_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _868_len > uint64(4095) {
+			if _870_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1231 uint32
-	var _ = _out1231
-	var _out1232 *dbytes.Bytes
-	var _ = _out1232
-	var _out1233 bool
+	var _out1233 uint32
 	var _ = _out1233
-	var _out1234 uint64
+	var _out1234 *dbytes.Bytes
 	var _ = _out1234
-	var _out1235 uint64
+	var _out1235 bool
 	var _ = _out1235
-	_out1231, _out1232, _out1233, _out1234, _out1235 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _869_bad, _864_t, false)
-	st = _out1231
-	before = _out1232
-	_865_found = _out1233
-	_866_x = _out1234
-	_867_hint = _out1235
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1236 uint32
+	var _out1236 uint64
 	var _ = _out1236
 	var _out1237 uint64
 	var _ = _out1237
-	var _out1238 *dbytes.Bytes
+	_out1233, _out1234, _out1235, _out1236, _out1237 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _871_bad, _866_t, false)
+	st = _out1233
+	before = _out1234
+	_867_found = _out1235
+	_868_x = _out1236
+	_869_hint = _out1237
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1238 uint32
 	var _ = _out1238
-	var _out1239 *dbytes.Bytes
+	var _out1239 uint64
 	var _ = _out1239
-	_out1236, _out1237, _out1238, _out1239 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _867_hint, _864_t, target, s, ns)
-	st = _out1236
-	ino = _out1237
-	node = _out1238
-	after = _out1239
+	var _out1240 *dbytes.Bytes
+	var _ = _out1240
+	var _out1241 *dbytes.Bytes
+	var _ = _out1241
+	_out1238, _out1239, _out1240, _out1241 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _869_hint, _866_t, target, s, ns)
+	st = _out1238
+	ino = _out1239
+	node = _out1240
+	after = _out1241
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _870_t *attributeops.Sattr
-	var _ = _870_t
-	var _out1240 *attributeops.Sattr
-	var _ = _out1240
-	_out1240 = attributeops.Companion_Default___.Without(a, false, false)
-	_870_t = _out1240
+	var _872_t *attributeops.Sattr
+	var _ = _872_t
+	var _out1242 *attributeops.Sattr
+	var _ = _out1242
+	_out1242 = attributeops.Companion_Default___.Without(a, false, false)
+	_872_t = _out1242
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _871_found bool = false
-	var _ = _871_found
-	var _872_x uint64 = 0
-	var _ = _872_x
-	var _873_hint uint64 = 0
-	var _ = _873_hint
-	var _874_dev bool
-	var _ = _874_dev
-	_874_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _875_bad uint32
-	var _ = _875_bad
-	_875_bad = func() uint32 {
-		if !_874_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _873_found bool = false
+	var _ = _873_found
+	var _874_x uint64 = 0
+	var _ = _874_x
+	var _875_hint uint64 = 0
+	var _ = _875_hint
+	var _876_dev bool
+	var _ = _876_dev
+	_876_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _877_bad uint32
+	var _ = _877_bad
+	_877_bad = func() uint32 {
+		if !_876_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _874_dev && c.Uid != uint32(0) {
+			if _876_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1241 uint32
-	var _ = _out1241
-	var _out1242 *dbytes.Bytes
-	var _ = _out1242
-	var _out1243 bool
+	var _out1243 uint32
 	var _ = _out1243
-	var _out1244 uint64
+	var _out1244 *dbytes.Bytes
 	var _ = _out1244
-	var _out1245 uint64
+	var _out1245 bool
 	var _ = _out1245
-	_out1241, _out1242, _out1243, _out1244, _out1245 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _875_bad, _870_t, false)
-	st = _out1241
-	before = _out1242
-	_871_found = _out1243
-	_872_x = _out1244
-	_873_hint = _out1245
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1246 uint32
+	var _out1246 uint64
 	var _ = _out1246
 	var _out1247 uint64
 	var _ = _out1247
-	var _out1248 *dbytes.Bytes
+	_out1243, _out1244, _out1245, _out1246, _out1247 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _877_bad, _872_t, false)
+	st = _out1243
+	before = _out1244
+	_873_found = _out1245
+	_874_x = _out1246
+	_875_hint = _out1247
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1248 uint32
 	var _ = _out1248
-	var _out1249 *dbytes.Bytes
+	var _out1249 uint64
 	var _ = _out1249
-	_out1246, _out1247, _out1248, _out1249 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _873_hint, _870_t, ty, maj, min, s, ns)
-	st = _out1246
-	ino = _out1247
-	node = _out1248
-	after = _out1249
+	var _out1250 *dbytes.Bytes
+	var _ = _out1250
+	var _out1251 *dbytes.Bytes
+	var _ = _out1251
+	_out1248, _out1249, _out1250, _out1251 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _875_hint, _872_t, ty, maj, min, s, ns)
+	st = _out1248
+	ino = _out1249
+	node = _out1250
+	after = _out1251
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1250 uint32
-	var _ = _out1250
-	var _out1251 uint64
-	var _ = _out1251
-	_out1250, _out1251 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1250
-	ino = _out1251
+	var _out1252 uint32
+	var _ = _out1252
+	var _out1253 uint64
+	var _ = _out1253
+	_out1252, _out1253 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1252
+	ino = _out1253
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1252 uint32
-	var _ = _out1252
-	var _out1253 *dbytes.Bytes
-	var _ = _out1253
-	var _out1254 *dbytes.Bytes
+	var _out1254 uint32
 	var _ = _out1254
-	_out1252, _out1253, _out1254 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1252
-	node = _out1253
-	after = _out1254
+	var _out1255 *dbytes.Bytes
+	var _ = _out1255
+	var _out1256 *dbytes.Bytes
+	var _ = _out1256
+	_out1254, _out1255, _out1256 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1254
+	node = _out1255
+	after = _out1256
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1255 uint32
-	var _ = _out1255
-	var _out1256 uint64
-	var _ = _out1256
-	_out1255, _out1256 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1255
-	ino = _out1256
+	var _out1257 uint32
+	var _ = _out1257
+	var _out1258 uint64
+	var _ = _out1258
+	_out1257, _out1258 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1257
+	ino = _out1258
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _876_len uint64
-	var _ = _876_len
-	_876_len = target.Len()
-	var _877_ok bool
-	var _ = _877_ok
-	var _out1257 bool
-	var _ = _out1257
-	_out1257 = d.Write(txn, ino, uint64(0), target, uint64(0), _876_len)
-	_877_ok = _out1257
-	if !_877_ok {
+	var _878_len uint64
+	var _ = _878_len
+	_878_len = target.Len()
+	var _879_ok bool
+	var _ = _879_ok
+	var _out1259 bool
+	var _ = _out1259
+	_out1259 = d.Write(txn, ino, uint64(0), target, uint64(0), _878_len)
+	_879_ok = _out1259
+	if !_879_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1258 uint32
-	var _ = _out1258
-	var _out1259 *dbytes.Bytes
-	var _ = _out1259
-	var _out1260 *dbytes.Bytes
+	var _out1260 uint32
 	var _ = _out1260
-	_out1258, _out1259, _out1260 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1258
-	node = _out1259
-	after = _out1260
+	var _out1261 *dbytes.Bytes
+	var _ = _out1261
+	var _out1262 *dbytes.Bytes
+	var _ = _out1262
+	_out1260, _out1261, _out1262 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1260
+	node = _out1261
+	after = _out1262
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1261 uint32
-	var _ = _out1261
-	var _out1262 uint64
-	var _ = _out1262
-	_out1261, _out1262 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1261
-	ino = _out1262
+	var _out1263 uint32
+	var _ = _out1263
+	var _out1264 uint64
+	var _ = _out1264
+	_out1263, _out1264 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1263
+	ino = _out1264
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _878_ip *dbytes.Bytes
-		var _ = _878_ip
-		var _out1263 *dbytes.Bytes
-		var _ = _out1263
-		_out1263 = d.Fs.GetInode(txn, ino, true)
-		_878_ip = _out1263
-		inodeformat.Companion_Default___.SetRdev(_878_ip, maj, min)
-		d.PutInode(txn, ino, _878_ip)
+		var _880_ip *dbytes.Bytes
+		var _ = _880_ip
+		var _out1265 *dbytes.Bytes
+		var _ = _out1265
+		_out1265 = d.Fs.GetInode(txn, ino, true)
+		_880_ip = _out1265
+		inodeformat.Companion_Default___.SetRdev(_880_ip, maj, min)
+		d.PutInode(txn, ino, _880_ip)
 	}
-	var _out1264 uint32
-	var _ = _out1264
-	var _out1265 *dbytes.Bytes
-	var _ = _out1265
-	var _out1266 *dbytes.Bytes
+	var _out1266 uint32
 	var _ = _out1266
-	_out1264, _out1265, _out1266 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1264
-	node = _out1265
-	after = _out1266
+	var _out1267 *dbytes.Bytes
+	var _ = _out1267
+	var _out1268 *dbytes.Bytes
+	var _ = _out1268
+	_out1266, _out1267, _out1268 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1266
+	node = _out1267
+	after = _out1268
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

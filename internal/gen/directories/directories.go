@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out905 *dbytes.Bytes
-	var _ = _out905
-	_out905 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out905
-	var _out906 uint64
-	var _ = _out906
-	_out906 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out906
+	var _out907 *dbytes.Bytes
+	var _ = _out907
+	_out907 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out907
+	var _out908 uint64
+	var _ = _out908
+	_out908 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out908
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _633_ip *dbytes.Bytes
-	var _ = _633_ip
-	var _634_nb uint64
-	var _ = _634_nb
-	var _out907 *dbytes.Bytes
-	var _ = _out907
-	var _out908 uint64
-	var _ = _out908
-	_out907, _out908 = _this.Open(txn, d, excl)
-	_633_ip = _out907
-	_634_nb = _out908
-	var _635_h uint64
-	var _ = _635_h
-	_635_h = dbytes.NameHash(name)
-	var _636_key uint64
-	var _ = _636_key
-	var _out909 uint64
+	var _635_ip *dbytes.Bytes
+	var _ = _635_ip
+	var _636_nb uint64
+	var _ = _636_nb
+	var _out909 *dbytes.Bytes
 	var _ = _out909
-	_out909 = dirlayout.Companion_Default___.KeyFor(name, _635_h)
-	_636_key = _out909
-	var _637_kind uint64
-	var _ = _637_kind
-	_637_kind = uint64(0)
-	var _638_l uint64
-	var _ = _638_l
-	_638_l = name.Len()
-	if _638_l > uint64(56) {
-		_637_kind = uint64(1)
+	var _out910 uint64
+	var _ = _out910
+	_out909, _out910 = _this.Open(txn, d, excl)
+	_635_ip = _out909
+	_636_nb = _out910
+	var _637_h uint64
+	var _ = _637_h
+	_637_h = dbytes.NameHash(name)
+	var _638_key uint64
+	var _ = _638_key
+	var _out911 uint64
+	var _ = _out911
+	_out911 = dirlayout.Companion_Default___.KeyFor(name, _637_h)
+	_638_key = _out911
+	var _639_kind uint64
+	var _ = _639_kind
+	_639_kind = uint64(0)
+	var _640_l uint64
+	var _ = _640_l
+	_640_l = name.Len()
+	if _640_l > uint64(56) {
+		_639_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _639_n uint64
-	var _ = _639_n
-	_639_n = uint64(9)
-	for _639_n > uint64(0) {
-		_639_n = _639_n - uint64(1)
-		var _640_blk uint64
-		var _ = _640_blk
-		var _out910 uint64
-		var _ = _out910
-		_out910 = dirlayout.Companion_Default___.BucketBlock(_635_h, _639_n, _637_kind)
-		_640_blk = _out910
-		var _641_fr uint64
-		var _ = _641_fr
-		_641_fr = uint64(0)
-		if _640_blk < _634_nb {
-			var _642_b *dbytes.Blk
-			var _ = _642_b
-			var _out911 *dbytes.Blk
-			var _ = _out911
-			_out911 = _this.Fs.ReadBlockOf(txn, _633_ip, d, _640_blk, excl)
-			_642_b = _out911
-			var _643_i uint64 = 0
-			var _ = _643_i
-			var _644_w uint64 = 0
-			var _ = _644_w
-			var _out912 bool
-			var _ = _out912
-			var _out913 uint64
+	var _641_n uint64
+	var _ = _641_n
+	_641_n = uint64(9)
+	for _641_n > uint64(0) {
+		_641_n = _641_n - uint64(1)
+		var _642_blk uint64
+		var _ = _642_blk
+		var _out912 uint64
+		var _ = _out912
+		_out912 = dirlayout.Companion_Default___.BucketBlock(_637_h, _641_n, _639_kind)
+		_642_blk = _out912
+		var _643_fr uint64
+		var _ = _643_fr
+		_643_fr = uint64(0)
+		if _642_blk < _636_nb {
+			var _644_b *dbytes.Blk
+			var _ = _644_b
+			var _out913 *dbytes.Blk
 			var _ = _out913
-			var _out914 uint64
+			_out913 = _this.Fs.ReadBlockOf(txn, _635_ip, d, _642_blk, excl)
+			_644_b = _out913
+			var _645_i uint64 = 0
+			var _ = _645_i
+			var _646_w uint64 = 0
+			var _ = _646_w
+			var _out914 bool
 			var _ = _out914
 			var _out915 uint64
 			var _ = _out915
-			_out912, _out913, _out914, _out915 = dirlayout.Companion_Default___.Search(_642_b, _640_blk, name, _636_key)
-			found = _out912
-			_643_i = _out913
-			_644_w = _out914
-			_641_fr = _out915
+			var _out916 uint64
+			var _ = _out916
+			var _out917 uint64
+			var _ = _out917
+			_out914, _out915, _out916, _out917 = dirlayout.Companion_Default___.Search(_644_b, _642_blk, name, _638_key)
+			found = _out914
+			_645_i = _out915
+			_646_w = _out916
+			_643_fr = _out917
 			if found {
-				ino, cell = _644_w%uint64(281474976710656), uint64(64)*_640_blk+_643_i
+				ino, cell = _646_w%uint64(281474976710656), uint64(64)*_642_blk+_645_i
 				return found, ino, cell, lev
 			}
 		}
-		if _641_fr < uint64(64) {
-			lev = _639_n
+		if _643_fr < uint64(64) {
+			lev = _641_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _645_cell uint64 = 0
-	var _ = _645_cell
-	var _646_lev uint64 = 0
-	var _ = _646_lev
-	var _out916 bool
-	var _ = _out916
-	var _out917 uint64
-	var _ = _out917
-	var _out918 uint64
+	var _647_cell uint64 = 0
+	var _ = _647_cell
+	var _648_lev uint64 = 0
+	var _ = _648_lev
+	var _out918 bool
 	var _ = _out918
 	var _out919 uint64
 	var _ = _out919
-	_out916, _out917, _out918, _out919 = _this.Find(txn, d, name, excl)
-	found = _out916
-	ino = _out917
-	_645_cell = _out918
-	_646_lev = _out919
+	var _out920 uint64
+	var _ = _out920
+	var _out921 uint64
+	var _ = _out921
+	_out918, _out919, _out920, _out921 = _this.Find(txn, d, name, excl)
+	found = _out918
+	ino = _out919
+	_647_cell = _out920
+	_648_lev = _out921
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _647_cell uint64 = 0
-	var _ = _647_cell
-	var _out920 bool
-	var _ = _out920
-	var _out921 uint64
-	var _ = _out921
-	var _out922 uint64
+	var _649_cell uint64 = 0
+	var _ = _649_cell
+	var _out922 bool
 	var _ = _out922
 	var _out923 uint64
 	var _ = _out923
-	_out920, _out921, _out922, _out923 = _this.Find(txn, d, name, excl)
-	found = _out920
-	ino = _out921
-	_647_cell = _out922
-	hint = _out923
+	var _out924 uint64
+	var _ = _out924
+	var _out925 uint64
+	var _ = _out925
+	_out922, _out923, _out924, _out925 = _this.Find(txn, d, name, excl)
+	found = _out922
+	ino = _out923
+	_649_cell = _out924
+	hint = _out925
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _648_ip *dbytes.Bytes
-	var _ = _648_ip
-	var _out924 *dbytes.Bytes
-	var _ = _out924
-	_out924 = _this.Fs.GetInode(txn, d, true)
-	_648_ip = _out924
-	var _649_n uint64
-	var _ = _649_n
-	var _out925 uint64
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetNent(_648_ip)
-	_649_n = _out925
-	if !down && _649_n == uint64(18446744073709551615) {
+	var _650_ip *dbytes.Bytes
+	var _ = _650_ip
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	_out926 = _this.Fs.GetInode(txn, d, true)
+	_650_ip = _out926
+	var _651_n uint64
+	var _ = _651_n
+	var _out927 uint64
+	var _ = _out927
+	_out927 = inodeformat.Companion_Default___.GetNent(_650_ip)
+	_651_n = _out927
+	if !down && _651_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_649_n = _649_n - uint64(1)
+		_651_n = _651_n - uint64(1)
 	} else {
-		_649_n = _649_n + uint64(1)
+		_651_n = _651_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_648_ip, _649_n)
-	_this.Fs.PutInode(txn, d, _648_ip)
+	inodeformat.Companion_Default___.SetNent(_650_ip, _651_n)
+	_this.Fs.PutInode(txn, d, _650_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _650_len uint64
-	var _ = _650_len
-	_650_len = s.Len()
-	var _out926 bool
-	var _ = _out926
-	_out926 = _this.Fs.Write(txn, d, off, s, uint64(0), _650_len)
-	ok = _out926
+	var _652_len uint64
+	var _ = _652_len
+	_652_len = s.Len()
+	var _out928 bool
+	var _ = _out928
+	_out928 = _this.Fs.Write(txn, d, off, s, uint64(0), _652_len)
+	ok = _out928
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out927 bool
-		var _ = _out927
-		_out927 = _this.Count(txn, d, down)
-		ok = _out927
+		var _out929 bool
+		var _ = _out929
+		_out929 = _this.Count(txn, d, down)
+		ok = _out929
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out928 bool
-	var _ = _out928
-	_out928 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out928
+	var _out930 bool
+	var _ = _out930
+	_out930 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out930
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _651_h uint64
-	var _ = _651_h
-	_651_h = dbytes.NameHash(name)
-	var _652_key uint64
-	var _ = _652_key
-	var _out929 uint64
-	var _ = _out929
-	_out929 = dirlayout.Companion_Default___.KeyFor(name, _651_h)
-	_652_key = _out929
-	var _653_cell uint64 = 0
-	var _ = _653_cell
-	var _654_size uint64 = 0
-	var _ = _654_size
-	var _out930 bool
-	var _ = _out930
+	var _653_h uint64
+	var _ = _653_h
+	_653_h = dbytes.NameHash(name)
+	var _654_key uint64
+	var _ = _654_key
 	var _out931 uint64
 	var _ = _out931
-	var _out932 uint64
+	_out931 = dirlayout.Companion_Default___.KeyFor(name, _653_h)
+	_654_key = _out931
+	var _655_cell uint64 = 0
+	var _ = _655_cell
+	var _656_size uint64 = 0
+	var _ = _656_size
+	var _out932 bool
 	var _ = _out932
-	_out930, _out931, _out932 = _this.Room(txn, d, name, _651_h, hint)
-	ok = _out930
-	_653_cell = _out931
-	_654_size = _out932
+	var _out933 uint64
+	var _ = _out933
+	var _out934 uint64
+	var _ = _out934
+	_out932, _out933, _out934 = _this.Room(txn, d, name, _653_h, hint)
+	ok = _out932
+	_655_cell = _out933
+	_656_size = _out934
 	if !ok {
 		return ok
 	}
-	var _655_s *dbytes.Bytes
-	var _ = _655_s
-	var _out933 *dbytes.Bytes
-	var _ = _out933
-	_out933 = dirlayout.Companion_Default___.MakeSlot(_654_size, ino, name, _652_key)
-	_655_s = _out933
-	var _out934 bool
-	var _ = _out934
-	_out934 = _this.Store(txn, d, uint64(64)*_653_cell, _655_s, true, false)
-	ok = _out934
+	var _657_s *dbytes.Bytes
+	var _ = _657_s
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	_out935 = dirlayout.Companion_Default___.MakeSlot(_656_size, ino, name, _654_key)
+	_657_s = _out935
+	var _out936 bool
+	var _ = _out936
+	_out936 = _this.Store(txn, d, uint64(64)*_655_cell, _657_s, true, false)
+	ok = _out936
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _656_ip *dbytes.Bytes
-	var _ = _656_ip
-	var _657_nb uint64
-	var _ = _657_nb
-	var _out935 *dbytes.Bytes
-	var _ = _out935
-	var _out936 uint64
-	var _ = _out936
-	_out935, _out936 = _this.Open(txn, d, true)
-	_656_ip = _out935
-	_657_nb = _out936
-	var _658_l uint64
-	var _ = _658_l
-	_658_l = name.Len()
-	var _659_kind uint64
-	var _ = _659_kind
-	_659_kind = uint64(0)
+	var _658_ip *dbytes.Bytes
+	var _ = _658_ip
+	var _659_nb uint64
+	var _ = _659_nb
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	var _out938 uint64
+	var _ = _out938
+	_out937, _out938 = _this.Open(txn, d, true)
+	_658_ip = _out937
+	_659_nb = _out938
+	var _660_l uint64
+	var _ = _660_l
+	_660_l = name.Len()
+	var _661_kind uint64
+	var _ = _661_kind
+	_661_kind = uint64(0)
 	size = uint64(64)
-	if _658_l > uint64(56) {
-		_659_kind, size = uint64(1), uint64(512)
+	if _660_l > uint64(56) {
+		_661_kind, size = uint64(1), uint64(512)
 	}
-	var _660_n uint64
-	var _ = _660_n
-	_660_n = from
-	for _660_n < uint64(9) {
-		var _661_blk uint64
-		var _ = _661_blk
-		var _out937 uint64
-		var _ = _out937
-		_out937 = dirlayout.Companion_Default___.BucketBlock(h, _660_n, _659_kind)
-		_661_blk = _out937
-		if _661_blk >= _657_nb {
-			ok, cell, size = true, uint64(64)*_661_blk, uint64(4096)
-			return ok, cell, size
-		}
-		var _662_b *dbytes.Blk
-		var _ = _662_b
-		var _out938 *dbytes.Blk
-		var _ = _out938
-		_out938 = _this.Fs.ReadBlockOf(txn, _656_ip, d, _661_blk, true)
-		_662_b = _out938
-		var _663_i uint64
-		var _ = _663_i
+	var _662_n uint64
+	var _ = _662_n
+	_662_n = from
+	for _662_n < uint64(9) {
+		var _663_blk uint64
+		var _ = _663_blk
 		var _out939 uint64
 		var _ = _out939
-		_out939 = dirlayout.Companion_Default___.SearchFree(_662_b, _661_blk)
-		_663_i = _out939
-		if _663_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_661_blk+_663_i, size
+		_out939 = dirlayout.Companion_Default___.BucketBlock(h, _662_n, _661_kind)
+		_663_blk = _out939
+		if _663_blk >= _659_nb {
+			ok, cell, size = true, uint64(64)*_663_blk, uint64(4096)
 			return ok, cell, size
 		}
-		_660_n = _660_n + uint64(1)
+		var _664_b *dbytes.Blk
+		var _ = _664_b
+		var _out940 *dbytes.Blk
+		var _ = _out940
+		_out940 = _this.Fs.ReadBlockOf(txn, _658_ip, d, _663_blk, true)
+		_664_b = _out940
+		var _665_i uint64
+		var _ = _665_i
+		var _out941 uint64
+		var _ = _out941
+		_out941 = dirlayout.Companion_Default___.SearchFree(_664_b, _663_blk)
+		_665_i = _out941
+		if _665_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_663_blk+_665_i, size
+			return ok, cell, size
+		}
+		_662_n = _662_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,166 +387,166 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _664_found bool
-	var _ = _664_found
-	var _665_ino0 uint64
-	var _ = _665_ino0
-	var _666_cell uint64
-	var _ = _666_cell
-	var _667_lev uint64
-	var _ = _667_lev
-	var _out940 bool
-	var _ = _out940
-	var _out941 uint64
-	var _ = _out941
-	var _out942 uint64
+	var _666_found bool
+	var _ = _666_found
+	var _667_ino0 uint64
+	var _ = _667_ino0
+	var _668_cell uint64
+	var _ = _668_cell
+	var _669_lev uint64
+	var _ = _669_lev
+	var _out942 bool
 	var _ = _out942
 	var _out943 uint64
 	var _ = _out943
-	_out940, _out941, _out942, _out943 = _this.Find(txn, d, name, true)
-	_664_found = _out940
-	_665_ino0 = _out941
-	_666_cell = _out942
-	_667_lev = _out943
-	var _668_h uint64
-	var _ = _668_h
-	_668_h = dbytes.NameHash(name)
-	var _669_key uint64
-	var _ = _669_key
 	var _out944 uint64
 	var _ = _out944
-	_out944 = dirlayout.Companion_Default___.KeyFor(name, _668_h)
-	_669_key = _out944
-	var _670_size uint64
-	var _ = _670_size
-	_670_size = uint64(64)
-	if _666_cell/uint64(64)%uint64(2) == uint64(1) {
-		_670_size = uint64(512)
-	}
-	var _671_s *dbytes.Bytes
-	var _ = _671_s
-	var _out945 *dbytes.Bytes
+	var _out945 uint64
 	var _ = _out945
-	_out945 = dirlayout.Companion_Default___.MakeSlot(_670_size, ino, name, _669_key)
-	_671_s = _out945
-	var _out946 bool
+	_out942, _out943, _out944, _out945 = _this.Find(txn, d, name, true)
+	_666_found = _out942
+	_667_ino0 = _out943
+	_668_cell = _out944
+	_669_lev = _out945
+	var _670_h uint64
+	var _ = _670_h
+	_670_h = dbytes.NameHash(name)
+	var _671_key uint64
+	var _ = _671_key
+	var _out946 uint64
 	var _ = _out946
-	_out946 = _this.Store(txn, d, uint64(64)*_666_cell, _671_s, false, false)
-	ok = _out946
+	_out946 = dirlayout.Companion_Default___.KeyFor(name, _670_h)
+	_671_key = _out946
+	var _672_size uint64
+	var _ = _672_size
+	_672_size = uint64(64)
+	if _668_cell/uint64(64)%uint64(2) == uint64(1) {
+		_672_size = uint64(512)
+	}
+	var _673_s *dbytes.Bytes
+	var _ = _673_s
+	var _out947 *dbytes.Bytes
+	var _ = _out947
+	_out947 = dirlayout.Companion_Default___.MakeSlot(_672_size, ino, name, _671_key)
+	_673_s = _out947
+	var _out948 bool
+	var _ = _out948
+	_out948 = _this.Store(txn, d, uint64(64)*_668_cell, _673_s, false, false)
+	ok = _out948
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _672_found bool
-	var _ = _672_found
-	var _673_ino0 uint64
-	var _ = _673_ino0
-	var _674_cell uint64
-	var _ = _674_cell
-	var _675_lev uint64
-	var _ = _675_lev
-	var _out947 bool
-	var _ = _out947
-	var _out948 uint64
-	var _ = _out948
-	var _out949 uint64
+	var _674_found bool
+	var _ = _674_found
+	var _675_ino0 uint64
+	var _ = _675_ino0
+	var _676_cell uint64
+	var _ = _676_cell
+	var _677_lev uint64
+	var _ = _677_lev
+	var _out949 bool
 	var _ = _out949
 	var _out950 uint64
 	var _ = _out950
-	_out947, _out948, _out949, _out950 = _this.Find(txn, d, name, true)
-	_672_found = _out947
-	_673_ino0 = _out948
-	_674_cell = _out949
-	_675_lev = _out950
-	var _676_size uint64
-	var _ = _676_size
-	_676_size = uint64(64)
-	if _674_cell/uint64(64)%uint64(2) == uint64(1) {
-		_676_size = uint64(512)
-	}
-	var _677_s *dbytes.Bytes
-	var _ = _677_s
-	var _out951 *dbytes.Bytes
+	var _out951 uint64
 	var _ = _out951
-	_out951 = dbytes.NewBytes(_676_size)
-	_677_s = _out951
-	var _out952 bool
+	var _out952 uint64
 	var _ = _out952
-	_out952 = _this.Store(txn, d, uint64(64)*_674_cell, _677_s, true, true)
-	ok = _out952
+	_out949, _out950, _out951, _out952 = _this.Find(txn, d, name, true)
+	_674_found = _out949
+	_675_ino0 = _out950
+	_676_cell = _out951
+	_677_lev = _out952
+	var _678_size uint64
+	var _ = _678_size
+	_678_size = uint64(64)
+	if _676_cell/uint64(64)%uint64(2) == uint64(1) {
+		_678_size = uint64(512)
+	}
+	var _679_s *dbytes.Bytes
+	var _ = _679_s
+	var _out953 *dbytes.Bytes
+	var _ = _out953
+	_out953 = dbytes.NewBytes(_678_size)
+	_679_s = _out953
+	var _out954 bool
+	var _ = _out954
+	_out954 = _this.Store(txn, d, uint64(64)*_676_cell, _679_s, true, true)
+	ok = _out954
 	return ok
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _678_ip *dbytes.Bytes
-	var _ = _678_ip
-	var _out953 *dbytes.Bytes
-	var _ = _out953
-	_out953 = _this.Fs.GetInode(txn, d, false)
-	_678_ip = _out953
-	var _679_n uint64
-	var _ = _679_n
-	var _out954 uint64
-	var _ = _out954
-	_out954 = inodeformat.Companion_Default___.GetNent(_678_ip)
-	_679_n = _out954
-	e = _679_n == uint64(0)
+	var _680_ip *dbytes.Bytes
+	var _ = _680_ip
+	var _out955 *dbytes.Bytes
+	var _ = _out955
+	_out955 = _this.Fs.GetInode(txn, d, false)
+	_680_ip = _out955
+	var _681_n uint64
+	var _ = _681_n
+	var _out956 uint64
+	var _ = _out956
+	_out956 = inodeformat.Companion_Default___.GetNent(_680_ip)
+	_681_n = _out956
+	e = _681_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _680_ip *dbytes.Bytes
-	var _ = _680_ip
-	var _681_nb uint64
-	var _ = _681_nb
-	var _out955 *dbytes.Bytes
-	var _ = _out955
-	var _out956 uint64
-	var _ = _out956
-	_out955, _out956 = _this.Open(txn, d, false)
-	_680_ip = _out955
-	_681_nb = _out956
-	var _682_c uint64
-	var _ = _682_c
-	_682_c = uint64(0)
+	var _682_ip *dbytes.Bytes
+	var _ = _682_ip
+	var _683_nb uint64
+	var _ = _683_nb
+	var _out957 *dbytes.Bytes
+	var _ = _out957
+	var _out958 uint64
+	var _ = _out958
+	_out957, _out958 = _this.Open(txn, d, false)
+	_682_ip = _out957
+	_683_nb = _out958
+	var _684_c uint64
+	var _ = _684_c
+	_684_c = uint64(0)
 	if cookie >= uint64(3) {
-		_682_c = cookie - uint64(2)
+		_684_c = cookie - uint64(2)
 	}
-	var _683_blk uint64
-	var _ = _683_blk
-	var _684_i uint64
-	var _ = _684_i
-	_683_blk, _684_i = _682_c/uint64(64), _682_c%uint64(64)
-	for _683_blk < _681_nb {
-		var _685_next uint64
-		var _ = _685_next
-		var _out957 uint64
-		var _ = _out957
-		_out957 = _this.SkipHoles(txn, _680_ip, d, _683_blk, _681_nb)
-		_685_next = _out957
-		if _685_next != _683_blk {
-			_683_blk, _684_i = _685_next, uint64(0)
+	var _685_blk uint64
+	var _ = _685_blk
+	var _686_i uint64
+	var _ = _686_i
+	_685_blk, _686_i = _684_c/uint64(64), _684_c%uint64(64)
+	for _685_blk < _683_nb {
+		var _687_next uint64
+		var _ = _687_next
+		var _out959 uint64
+		var _ = _out959
+		_out959 = _this.SkipHoles(txn, _682_ip, d, _685_blk, _683_nb)
+		_687_next = _out959
+		if _687_next != _685_blk {
+			_685_blk, _686_i = _687_next, uint64(0)
 		} else {
-			var _686_b *dbytes.Blk
-			var _ = _686_b
-			var _out958 *dbytes.Blk
-			var _ = _out958
-			_out958 = _this.Fs.ReadBlockOf(txn, _680_ip, d, _683_blk, false)
-			_686_b = _out958
-			var _687_fits bool = false
-			var _ = _687_fits
-			var _out959 bool
-			var _ = _out959
-			_out959 = dirpages.Companion_Default___.ListBlock(_686_b, _683_blk, _684_i, out)
-			_687_fits = _out959
-			if !_687_fits {
+			var _688_b *dbytes.Blk
+			var _ = _688_b
+			var _out960 *dbytes.Blk
+			var _ = _out960
+			_out960 = _this.Fs.ReadBlockOf(txn, _682_ip, d, _685_blk, false)
+			_688_b = _out960
+			var _689_fits bool = false
+			var _ = _689_fits
+			var _out961 bool
+			var _ = _out961
+			_out961 = dirpages.Companion_Default___.ListBlock(_688_b, _685_blk, _686_i, out)
+			_689_fits = _out961
+			if !_689_fits {
 				eof = false
 				return eof
 			}
-			_683_blk, _684_i = _683_blk+uint64(1), uint64(0)
+			_685_blk, _686_i = _685_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +556,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _688_k uint64
-	var _ = _688_k
-	_688_k = positions.Companion_Default___.FlatK(n)
-	if _688_k < uint64(12) {
+	var _690_k uint64
+	var _ = _690_k
+	_690_k = positions.Companion_Default___.FlatK(n)
+	if _690_k < uint64(12) {
 		return m
 	}
-	var _689_pb *dbytes.Blk
-	var _ = _689_pb
-	var _out960 *dbytes.Blk
-	var _ = _out960
-	_out960 = _this.Fs.Fs.ReadParent(txn, ip, _688_k, positions.Companion_Default___.MaxLev(_688_k), positions.Companion_Default___.FlatJ(n), false)
-	_689_pb = _out960
-	var _690_i uint64
-	var _ = _690_i
-	_690_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _690_i < uint64(512) {
-		var _691_bn uint64
-		var _ = _691_bn
-		_691_bn = _689_pb.U64(uint64(8) * _690_i)
-		if _691_bn != uint64(0) {
+	var _691_pb *dbytes.Blk
+	var _ = _691_pb
+	var _out962 *dbytes.Blk
+	var _ = _out962
+	_out962 = _this.Fs.Fs.ReadParent(txn, ip, _690_k, positions.Companion_Default___.MaxLev(_690_k), positions.Companion_Default___.FlatJ(n), false)
+	_691_pb = _out962
+	var _692_i uint64
+	var _ = _692_i
+	_692_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _692_i < uint64(512) {
+		var _693_bn uint64
+		var _ = _693_bn
+		_693_bn = _691_pb.U64(uint64(8) * _692_i)
+		if _693_bn != uint64(0) {
 			return m
 		}
-		m, _690_i = m+uint64(1), _690_i+uint64(1)
+		m, _692_i = m+uint64(1), _692_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +587,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out961 bool
-	var _ = _out961
-	var _out962 uint64
-	var _ = _out962
-	_out961, _out962 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out961
-	ino = _out962
+	var _out963 bool
+	var _ = _out963
+	var _out964 uint64
+	var _ = _out964
+	_out963, _out964 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out963
+	ino = _out964
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out963 bool
-	var _ = _out963
-	_out963 = _this.Fs.FreeInode(txn, ino)
-	ok = _out963
+	var _out965 bool
+	var _ = _out965
+	_out965 = _this.Fs.FreeInode(txn, ino)
+	ok = _out965
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,37 +611,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out964 bool
-	var _ = _out964
-	_out964 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out964
+	var _out966 bool
+	var _ = _out966
+	_out966 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out966
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out965 uint64
-	var _ = _out965
-	_out965 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out965
+	var _out967 uint64
+	var _ = _out967
+	_out967 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out967
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out966 bool
-	var _ = _out966
-	_out966 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out966
+	var _out968 bool
+	var _ = _out968
+	_out968 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out968
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out967 bool
-	var _ = _out967
-	_out967 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out967
+	var _out969 bool
+	var _ = _out969
+	_out969 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out969
 	return done
 }
 

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _622_b uint64 = 0
-	var _ = _622_b
+	var _624_b uint64 = 0
+	var _ = _624_b
 	if lev == uint64(0) {
-		_622_b = uint64(0)
+		_624_b = uint64(0)
 	} else if lev == uint64(1) {
-		_622_b = uint64(1) + h%uint64(8)
+		_624_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_622_b = uint64(9) + h%uint64(64)
+		_624_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_622_b = uint64(73) + h%uint64(512)
+		_624_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_622_b = uint64(585) + h%uint64(4096)
+		_624_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_622_b = uint64(4681) + h%uint64(32768)
+		_624_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_622_b = uint64(37449) + h%uint64(262144)
+		_624_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_622_b = uint64(299593) + h%uint64(2097152)
+		_624_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_622_b = uint64(2396745) + h%uint64(16777216)
+		_624_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_622_b + kind
+	blk = uint64(2)*_624_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _623_l uint64
-	var _ = _623_l
-	_623_l = name.Len()
-	key = _623_l + uint64(256)*(h/uint64(72057594037927936))
+	var _625_l uint64
+	var _ = _625_l
+	_625_l = name.Len()
+	key = _625_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _624_step uint64
-	var _ = _624_step
-	_624_step = uint64(1)
+	var _626_step uint64
+	var _ = _626_step
+	_626_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_624_step = uint64(8)
+		_626_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out902 bool
-			var _ = _out902
-			_out902 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out902
+			var _out904 bool
+			var _ = _out904
+			_out904 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out904
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _624_step
+		i = i + _626_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _625_step uint64
-	var _ = _625_step
-	_625_step = uint64(1)
+	var _627_step uint64
+	var _ = _627_step
+	_627_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_625_step = uint64(8)
+		_627_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _626_w uint64
-		var _ = _626_w
-		_626_w = b.U64(uint64(64) * i)
-		if _626_w == uint64(0) {
+		var _628_w uint64
+		var _ = _628_w
+		_628_w = b.U64(uint64(64) * i)
+		if _628_w == uint64(0) {
 			return i
 		}
-		i = i + _625_step
+		i = i + _627_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out903 *dbytes.Bytes
-	var _ = _out903
-	_out903 = dbytes.NewBytes(size)
-	s = _out903
-	var _627_l uint64
-	var _ = _627_l
-	_627_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _627_l)
+	var _out905 *dbytes.Bytes
+	var _ = _out905
+	_out905 = dbytes.NewBytes(size)
+	s = _out905
+	var _629_l uint64
+	var _ = _629_l
+	_629_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _629_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _628_step uint64
-	var _ = _628_step
-	var _629_cap uint64
-	var _ = _629_cap
-	_628_step, _629_cap = uint64(1), uint64(56)
-	var _630_i uint64
-	var _ = _630_i
-	_630_i = from
+	var _630_step uint64
+	var _ = _630_step
+	var _631_cap uint64
+	var _ = _631_cap
+	_630_step, _631_cap = uint64(1), uint64(56)
+	var _632_i uint64
+	var _ = _632_i
+	_632_i = from
 	if blk%uint64(2) == uint64(1) {
-		_628_step, _629_cap = uint64(8), uint64(255)
-		_630_i = (_630_i + uint64(7)) / uint64(8) * uint64(8)
+		_630_step, _631_cap = uint64(8), uint64(255)
+		_632_i = (_632_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _630_i < uint64(64) {
-		var _631_w uint64
-		var _ = _631_w
-		_631_w = b.U64(uint64(64) * _630_i)
-		if _631_w != uint64(0) {
-			var _632_l uint64
-			var _ = _632_l
-			_632_l = _631_w / uint64(281474976710656) % uint64(256)
-			if _632_l > _629_cap {
-				_632_l = _629_cap
+	for _632_i < uint64(64) {
+		var _633_w uint64
+		var _ = _633_w
+		_633_w = b.U64(uint64(64) * _632_i)
+		if _633_w != uint64(0) {
+			var _634_l uint64
+			var _ = _634_l
+			_634_l = _633_w / uint64(281474976710656) % uint64(256)
+			if _634_l > _631_cap {
+				_634_l = _631_cap
 			}
-			var _out904 bool
-			var _ = _out904
-			_out904 = out.Offer(_631_w%uint64(281474976710656), b, uint64(64)*_630_i+uint64(8), _632_l, uint64(64)*blk+_630_i+uint64(3))
-			fits = _out904
+			var _out906 bool
+			var _ = _out906
+			_out906 = out.Offer(_633_w%uint64(281474976710656), b, uint64(64)*_632_i+uint64(8), _634_l, uint64(64)*blk+_632_i+uint64(3))
+			fits = _out906
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_630_i = _630_i + _628_step
+		_632_i = _632_i + _630_step
 	}
 	fits = true
 	return fits

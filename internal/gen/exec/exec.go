@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _774_ok bool
-	var _ = _774_ok
-	var _775_n uint64
-	var _ = _775_n
-	var _out1063 bool
-	var _ = _out1063
-	var _out1064 uint64
-	var _ = _out1064
-	_out1063, _out1064 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_774_ok = _out1063
-	_775_n = _out1064
+	var _776_ok bool
+	var _ = _776_ok
+	var _777_n uint64
+	var _ = _777_n
+	var _out1065 bool
+	var _ = _out1065
+	var _out1066 uint64
+	var _ = _out1066
+	_out1065, _out1066 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_776_ok = _out1065
+	_777_n = _out1066
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _774_ok {
+		if _776_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1065 uint32
-	var _ = _out1065
-	_out1065 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1065
+	var _out1067 uint32
+	var _ = _out1067
+	_out1067 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1067
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1066 uint32
-		var _ = _out1066
-		_out1066 = Companion_Default___.Sync(t)
-		st = _out1066
+		var _out1068 uint32
+		var _ = _out1068
+		_out1068 = Companion_Default___.Sync(t)
+		st = _out1068
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

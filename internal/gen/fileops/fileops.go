@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
-	var _778_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _778_ip
-	var _out1069 uint32
-	var _ = _out1069
-	var _out1070 *dbytes.Bytes
-	var _ = _out1070
-	_out1069, _out1070 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1069
-	_778_ip = _out1070
+	var _780_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _780_ip
+	var _out1071 uint32
+	var _ = _out1071
+	var _out1072 *dbytes.Bytes
+	var _ = _out1072
+	_out1071, _out1072 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1071
+	_780_ip = _out1072
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _778_ip
-	var _779_ty uint32
-	var _ = _779_ty
-	var _out1071 uint32
-	var _ = _out1071
-	_out1071 = inodeformat.Companion_Default___.GetTy(_778_ip)
-	_779_ty = _out1071
-	if _779_ty != permissions.Companion_Default___.REG() {
+	after = _780_ip
+	var _781_ty uint32
+	var _ = _781_ty
+	var _out1073 uint32
+	var _ = _out1073
+	_out1073 = inodeformat.Companion_Default___.GetTy(_780_ip)
+	_781_ty = _out1073
+	if _781_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _780_r bool
-	var _ = _780_r
-	var _out1072 bool
-	var _ = _out1072
-	_out1072 = permissions.Companion_Default___.MayData(c, _778_ip, permissions.Companion_Default___.MAYR())
-	_780_r = _out1072
-	var _781_x bool
-	var _ = _781_x
-	var _out1073 bool
-	var _ = _out1073
-	_out1073 = permissions.Companion_Default___.May(c, _778_ip, permissions.Companion_Default___.MAYX())
-	_781_x = _out1073
-	if !_780_r && !_781_x {
+	var _782_r bool
+	var _ = _782_r
+	var _out1074 bool
+	var _ = _out1074
+	_out1074 = permissions.Companion_Default___.MayData(c, _780_ip, permissions.Companion_Default___.MAYR())
+	_782_r = _out1074
+	var _783_x bool
+	var _ = _783_x
+	var _out1075 bool
+	var _ = _out1075
+	_out1075 = permissions.Companion_Default___.May(c, _780_ip, permissions.Companion_Default___.MAYX())
+	_783_x = _out1075
+	if !_782_r && !_783_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _782_size uint64
-	var _ = _782_size
-	var _out1074 uint64
-	var _ = _out1074
-	_out1074 = inodeformat.Companion_Default___.GetSize(_778_ip)
-	_782_size = _out1074
-	eof = off >= _782_size || len_ >= _782_size-off
-	var _out1075 *dbytes.Bytes
-	var _ = _out1075
-	_out1075 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1075
+	var _784_size uint64
+	var _ = _784_size
+	var _out1076 uint64
+	var _ = _out1076
+	_out1076 = inodeformat.Companion_Default___.GetSize(_780_ip)
+	_784_size = _out1076
+	eof = off >= _784_size || len_ >= _784_size-off
+	var _out1077 *dbytes.Bytes
+	var _ = _out1077
+	_out1077 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1077
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _783_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _783_ip
-	var _out1076 uint32
-	var _ = _out1076
-	var _out1077 *dbytes.Bytes
-	var _ = _out1077
-	_out1076, _out1077 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1076
-	_783_ip = _out1077
+	var _785_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _785_ip
+	var _out1078 uint32
+	var _ = _out1078
+	var _out1079 *dbytes.Bytes
+	var _ = _out1079
+	_out1078, _out1079 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1078
+	_785_ip = _out1079
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _783_ip
-	var _784_ty uint32
-	var _ = _784_ty
-	var _out1078 uint32
-	var _ = _out1078
-	_out1078 = inodeformat.Companion_Default___.GetTy(_783_ip)
-	_784_ty = _out1078
-	if _784_ty != permissions.Companion_Default___.REG() {
+	before = _785_ip
+	var _786_ty uint32
+	var _ = _786_ty
+	var _out1080 uint32
+	var _ = _out1080
+	_out1080 = inodeformat.Companion_Default___.GetTy(_785_ip)
+	_786_ty = _out1080
+	if _786_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _785_w bool
-	var _ = _785_w
-	var _out1079 bool
-	var _ = _out1079
-	_out1079 = permissions.Companion_Default___.MayData(c, _783_ip, permissions.Companion_Default___.MAYW())
-	_785_w = _out1079
-	if !_785_w {
+	var _787_w bool
+	var _ = _787_w
+	var _out1081 bool
+	var _ = _out1081
+	_out1081 = permissions.Companion_Default___.MayData(c, _785_ip, permissions.Companion_Default___.MAYW())
+	_787_w = _out1081
+	if !_787_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _783_ip
+		after = _785_ip
 		return st, before, after
 	}
-	var _786_size uint64
-	var _ = _786_size
-	var _out1080 uint64
-	var _ = _out1080
-	_out1080 = inodeformat.Companion_Default___.GetSize(_783_ip)
-	_786_size = _out1080
-	var _787_shrink uint64
-	var _ = _787_shrink
-	var _out1081 uint64
-	var _ = _out1081
-	_out1081 = inodeformat.Companion_Default___.GetShrink(_783_ip)
-	_787_shrink = _out1081
-	if _787_shrink != uint64(0) && off+len_ > _786_size {
+	var _788_size uint64
+	var _ = _788_size
+	var _out1082 uint64
+	var _ = _out1082
+	_out1082 = inodeformat.Companion_Default___.GetSize(_785_ip)
+	_788_size = _out1082
+	var _789_shrink uint64
+	var _ = _789_shrink
+	var _out1083 uint64
+	var _ = _out1083
+	_out1083 = inodeformat.Companion_Default___.GetShrink(_785_ip)
+	_789_shrink = _out1083
+	if _789_shrink != uint64(0) && off+len_ > _788_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1082 uint32
-	var _ = _out1082
-	var _out1083 *dbytes.Bytes
-	var _ = _out1083
-	_out1082, _out1083 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1082
-	after = _out1083
+	var _out1084 uint32
+	var _ = _out1084
+	var _out1085 *dbytes.Bytes
+	var _ = _out1085
+	_out1084, _out1085 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1084
+	after = _out1085
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _788_ok bool
-	var _ = _788_ok
-	var _out1084 bool
-	var _ = _out1084
-	_out1084 = d.Write(txn, ino, off, src, so, len_)
-	_788_ok = _out1084
-	if !_788_ok {
+	var _790_ok bool
+	var _ = _790_ok
+	var _out1086 bool
+	var _ = _out1086
+	_out1086 = d.Write(txn, ino, off, src, so, len_)
+	_790_ok = _out1086
+	if !_790_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _789_np *dbytes.Bytes
-	var _ = _789_np
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	_out1085 = d.Fs.GetInode(txn, ino, true)
-	_789_np = _out1085
-	var _790_ts uint64
-	var _ = _790_ts
-	var _791_tns uint32
-	var _ = _791_tns
-	var _out1086 uint64
-	var _ = _out1086
-	var _out1087 uint32
+	var _791_np *dbytes.Bytes
+	var _ = _791_np
+	var _out1087 *dbytes.Bytes
 	var _ = _out1087
-	_out1086, _out1087 = attributechanges.Companion_Default___.Stamp(_789_np, s, ns)
-	_790_ts = _out1086
-	_791_tns = _out1087
-	inodeformat.Companion_Default___.SetMtime(_789_np, _790_ts, _791_tns)
-	inodeformat.Companion_Default___.SetCtime(_789_np, _790_ts, _791_tns)
+	_out1087 = d.Fs.GetInode(txn, ino, true)
+	_791_np = _out1087
+	var _792_ts uint64
+	var _ = _792_ts
+	var _793_tns uint32
+	var _ = _793_tns
+	var _out1088 uint64
+	var _ = _out1088
+	var _out1089 uint32
+	var _ = _out1089
+	_out1088, _out1089 = attributechanges.Companion_Default___.Stamp(_791_np, s, ns)
+	_792_ts = _out1088
+	_793_tns = _out1089
+	inodeformat.Companion_Default___.SetMtime(_791_np, _792_ts, _793_tns)
+	inodeformat.Companion_Default___.SetCtime(_791_np, _792_ts, _793_tns)
 	if c.Uid != uint32(0) {
-		var _792_mode uint32
-		var _ = _792_mode
-		var _out1088 uint32
-		var _ = _out1088
-		_out1088 = inodeformat.Companion_Default___.GetMode(_789_np)
-		_792_mode = _out1088
-		inodeformat.Companion_Default___.SetMode(_789_np, permissions.Companion_Default___.KillPriv(_792_mode))
+		var _794_mode uint32
+		var _ = _794_mode
+		var _out1090 uint32
+		var _ = _out1090
+		_out1090 = inodeformat.Companion_Default___.GetMode(_791_np)
+		_794_mode = _out1090
+		inodeformat.Companion_Default___.SetMode(_791_np, permissions.Companion_Default___.KillPriv(_794_mode))
 	}
-	d.PutInode(txn, ino, _789_np)
-	after = _789_np
+	d.PutInode(txn, ino, _791_np)
+	after = _791_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,43 +253,43 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _793_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _793_ip
-	var _out1089 uint32
-	var _ = _out1089
-	var _out1090 *dbytes.Bytes
-	var _ = _out1090
-	_out1089, _out1090 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1089
-	_793_ip = _out1090
+	var _795_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _795_ip
+	var _out1091 uint32
+	var _ = _out1091
+	var _out1092 *dbytes.Bytes
+	var _ = _out1092
+	_out1091, _out1092 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1091
+	_795_ip = _out1092
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _793_ip
-	var _794_ty uint32
-	var _ = _794_ty
-	var _out1091 uint32
-	var _ = _out1091
-	_out1091 = inodeformat.Companion_Default___.GetTy(_793_ip)
-	_794_ty = _out1091
-	if _794_ty != permissions.Companion_Default___.LNK() {
+	after = _795_ip
+	var _796_ty uint32
+	var _ = _796_ty
+	var _out1093 uint32
+	var _ = _out1093
+	_out1093 = inodeformat.Companion_Default___.GetTy(_795_ip)
+	_796_ty = _out1093
+	if _796_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _795_size uint64
-	var _ = _795_size
-	var _out1092 uint64
-	var _ = _out1092
-	_out1092 = inodeformat.Companion_Default___.GetSize(_793_ip)
-	_795_size = _out1092
-	if _795_size > uint64(4096) {
+	var _797_size uint64
+	var _ = _797_size
+	var _out1094 uint64
+	var _ = _out1094
+	_out1094 = inodeformat.Companion_Default___.GetSize(_795_ip)
+	_797_size = _out1094
+	if _797_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out1093 *dbytes.Bytes
-	var _ = _out1093
-	_out1093 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out1093
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1095 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	target = _out1095
 	return st, target, after
 }
 

@@ -59,10 +59,10 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out727 *dbytes.Bytes
-	var _ = _out727
-	_out727 = dbytes.NewBytes(uint64(256))
-	ip = _out727
+	var _out729 *dbytes.Bytes
+	var _ = _out729
+	_out729 = dbytes.NewBytes(uint64(256))
+	ip = _out729
 	inodeformat.Companion_Default___.SetTy(ip, uint32(2))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	inodeformat.Companion_Default___.SetMode(ip, mode)
@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint3
 func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out728 *dbytes.Bytes
-	var _ = _out728
-	_out728 = dbytes.NewBytes(uint64(256))
-	ip = _out728
+	var _out730 *dbytes.Bytes
+	var _ = _out730
+	_out730 = dbytes.NewBytes(uint64(256))
+	ip = _out730
 	inodeformat.Companion_Default___.SetTy(ip, uint32(8))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	return ip
@@ -89,46 +89,46 @@ func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _445_r *dbytes.Bytes
-	var _ = _445_r
-	var _out729 *dbytes.Bytes
-	var _ = _out729
-	_out729 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_445_r = _out729
-	var _446_x *dbytes.Bytes
-	var _ = _446_x
-	var _out730 *dbytes.Bytes
-	var _ = _out730
-	_out730 = Companion_Default___.Reserved()
-	_446_x = _out730
-	var _447_y *dbytes.Bytes
-	var _ = _447_y
+	var _447_r *dbytes.Bytes
+	var _ = _447_r
 	var _out731 *dbytes.Bytes
 	var _ = _out731
-	_out731 = dbytes.NewBytes(uint64(4096))
-	_447_y = _out731
-	_447_y.CopyFrom(uint64(256), _445_r, uint64(0), uint64(256))
-	_447_y.CopyFrom(uint64(512), _446_x, uint64(0), uint64(256))
-	var _out732 *dbytes.Blk
+	_out731 = Companion_Default___.Root(mode, uid, gid, s, ns)
+	_447_r = _out731
+	var _448_x *dbytes.Bytes
+	var _ = _448_x
+	var _out732 *dbytes.Bytes
 	var _ = _out732
-	_out732 = dbytes.Freeze(_447_y)
-	b = _out732
+	_out732 = Companion_Default___.Reserved()
+	_448_x = _out732
+	var _449_y *dbytes.Bytes
+	var _ = _449_y
+	var _out733 *dbytes.Bytes
+	var _ = _out733
+	_out733 = dbytes.NewBytes(uint64(4096))
+	_449_y = _out733
+	_449_y.CopyFrom(uint64(256), _447_r, uint64(0), uint64(256))
+	_449_y.CopyFrom(uint64(512), _448_x, uint64(0), uint64(256))
+	var _out734 *dbytes.Blk
+	var _ = _out734
+	_out734 = dbytes.Freeze(_449_y)
+	b = _out734
 	return b
 }
 func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _448_y *dbytes.Bytes
-	var _ = _448_y
-	var _out733 *dbytes.Bytes
-	var _ = _out733
-	_out733 = dbytes.NewBytes(uint64(4096))
-	_448_y = _out733
-	_448_y.Set(uint64(0), uint8(6))
-	var _out734 *dbytes.Blk
-	var _ = _out734
-	_out734 = dbytes.Freeze(_448_y)
-	b = _out734
+	var _450_y *dbytes.Bytes
+	var _ = _450_y
+	var _out735 *dbytes.Bytes
+	var _ = _out735
+	_out735 = dbytes.NewBytes(uint64(4096))
+	_450_y = _out735
+	_450_y.Set(uint64(0), uint8(6))
+	var _out736 *dbytes.Blk
+	var _ = _out736
+	_out736 = dbytes.Freeze(_450_y)
+	b = _out736
 	return b
 }
 

@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _326_k uint64
-	var _ = _326_k
-	_326_k = uint64(0)
-	for _326_k < uint64(15) {
-		var _327_x uint64
-		var _ = _327_x
-		var _out528 uint64
-		var _ = _out528
-		_out528 = Companion_Default___.GetSlot(b, _326_k)
-		_327_x = _out528
-		if _327_x != uint64(0) {
+	var _328_k uint64
+	var _ = _328_k
+	_328_k = uint64(0)
+	for _328_k < uint64(15) {
+		var _329_x uint64
+		var _ = _329_x
+		var _out530 uint64
+		var _ = _out530
+		_out530 = Companion_Default___.GetSlot(b, _328_k)
+		_329_x = _out530
+		if _329_x != uint64(0) {
 			r = false
 			return r
 		}
-		_326_k = _326_k + uint64(1)
+		_328_k = _328_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _328_u uint64
-	var _ = _328_u
-	var _out529 uint64
-	var _ = _out529
-	_out529 = Companion_Default___.GetUsed(b)
-	_328_u = _out529
-	Companion_Default___.SetUsed(b, _328_u+uint64(1))
+	var _330_u uint64
+	var _ = _330_u
+	var _out531 uint64
+	var _ = _out531
+	_out531 = Companion_Default___.GetUsed(b)
+	_330_u = _out531
+	Companion_Default___.SetUsed(b, _330_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _329_u uint64
-	var _ = _329_u
-	var _out530 uint64
-	var _ = _out530
-	_out530 = Companion_Default___.GetUsed(b)
-	_329_u = _out530
-	Companion_Default___.SetUsed(b, _329_u-uint64(1))
+	var _331_u uint64
+	var _ = _331_u
+	var _out532 uint64
+	var _ = _out532
+	_out532 = Companion_Default___.GetUsed(b)
+	_331_u = _out532
+	Companion_Default___.SetUsed(b, _331_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

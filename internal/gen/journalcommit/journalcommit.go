@@ -78,32 +78,32 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _84_k uint64
-	var _ = _84_k
-	var _out122 uint64
-	var _ = _out122
-	_out122 = j.Running.Len()
-	_84_k = _out122
-	var _85_l uint64
-	var _ = _85_l
-	var _out123 uint64
-	var _ = _out123
-	_out123 = tx.Len()
-	_85_l = _out123
+	var _86_k uint64
+	var _ = _86_k
+	var _out124 uint64
+	var _ = _out124
+	_out124 = j.Running.Len()
+	_86_k = _out124
+	var _87_l uint64
+	var _ = _87_l
+	var _out125 uint64
+	var _ = _out125
+	_out125 = tx.Len()
+	_87_l = _out125
 	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _85_l > uint64(500) {
+	if _87_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _84_k+_85_l > uint64(500) {
+	if _86_k+_87_l > uint64(500) {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _84_k < uint64(250) && _84_k+_85_l >= uint64(250) && !j.Busy {
+	if _86_k < uint64(250) && _86_k+_87_l >= uint64(250) && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -129,67 +129,67 @@ func (_this *CompanionStruct_Default___) Newest(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _86_w bool
-	var _ = _86_w
-	var _out124 bool
-	var _ = _out124
-	_out124 = journalpolicy.Companion_Default___.WantCommit(j)
-	_86_w = _out124
-	if j.Busy || j.Failed || !_86_w {
-		ok = false
-		return ok
-	}
-	var _87_k uint64
-	var _ = _87_k
-	var _out125 uint64
-	var _ = _out125
-	_out125 = j.Running.Len()
-	_87_k = _out125
-	var _88_pinned uint64
-	var _ = _88_pinned
-	var _out126 uint64
+	var _88_w bool
+	var _ = _88_w
+	var _out126 bool
 	var _ = _out126
-	_out126 = j.Lgm.Len()
-	_88_pinned = _out126
-	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_87_k > j.Lo+j.Nr || _88_pinned+_87_k > j.MaxPin {
-		journalpolicy.Companion_Default___.Urge(j)
+	_out126 = journalpolicy.Companion_Default___.WantCommit(j)
+	_88_w = _out126
+	if j.Busy || j.Failed || !_88_w {
 		ok = false
 		return ok
 	}
-	var _89_clash bool
-	var _ = _89_clash
-	var _out127 bool
+	var _89_k uint64
+	var _ = _89_k
+	var _out127 uint64
 	var _ = _out127
-	_out127 = Companion_Default___.Clash(j)
-	_89_clash = _out127
-	if _89_clash {
+	_out127 = j.Running.Len()
+	_89_k = _out127
+	var _90_pinned uint64
+	var _ = _90_pinned
+	var _out128 uint64
+	var _ = _out128
+	_out128 = j.Lgm.Len()
+	_90_pinned = _out128
+	if j.Eq >= uint64(2305843009213628416) || j.Wp >= uint64(2305843009213628416) || j.Eq-j.Hq >= j.Nd || j.Wp+_89_k > j.Lo+j.Nr || _90_pinned+_89_k > j.MaxPin {
 		journalpolicy.Companion_Default___.Urge(j)
 		ok = false
 		return ok
 	}
-	var _90_ring *dlog.BMap
-	var _ = _90_ring
-	var _91_dir *dlog.BMap
-	var _ = _91_dir
-	var _out128 *dlog.BMap
-	var _ = _out128
-	var _out129 *dlog.BMap
+	var _91_clash bool
+	var _ = _91_clash
+	var _out129 bool
 	var _ = _out129
-	_out128, _out129 = Companion_Default___.Split(j)
-	_90_ring = _out128
-	_91_dir = _out129
-	var _92_r *dlog.BMap
-	var _ = _92_r
+	_out129 = Companion_Default___.Clash(j)
+	_91_clash = _out129
+	if _91_clash {
+		journalpolicy.Companion_Default___.Urge(j)
+		ok = false
+		return ok
+	}
+	var _92_ring *dlog.BMap
+	var _ = _92_ring
+	var _93_dir *dlog.BMap
+	var _ = _93_dir
 	var _out130 *dlog.BMap
 	var _ = _out130
-	_out130 = dlog.NewBMap()
-	_92_r = _out130
-	var _93_was *dlog.BMap
-	var _ = _93_was
-	_93_was = j.Running
-	Companion_Default___.StartFields(j, _92_r, _90_ring, _91_dir)
+	var _out131 *dlog.BMap
+	var _ = _out131
+	_out130, _out131 = Companion_Default___.Split(j)
+	_92_ring = _out130
+	_93_dir = _out131
+	var _94_r *dlog.BMap
+	var _ = _94_r
+	var _out132 *dlog.BMap
+	var _ = _out132
+	_out132 = dlog.NewBMap()
+	_94_r = _out132
+	var _95_was *dlog.BMap
+	var _ = _95_was
+	_95_was = j.Running
+	Companion_Default___.StartFields(j, _94_r, _92_ring, _93_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
-	_93_was.Clear()
+	_95_was.Clear()
 	ok = true
 	return ok
 	return ok
@@ -197,41 +197,41 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _94_n uint64
-	var _ = _94_n
-	var _out131 uint64
-	var _ = _out131
-	_out131 = j.Running.Len()
-	_94_n = _out131
-	var _95_i uint64
-	var _ = _95_i
-	_95_i = uint64(0)
-	for _95_i < _94_n {
-		var _96_a uint64
-		var _ = _96_a
-		var _out132 uint64
-		var _ = _out132
-		_out132 = j.Running.AddrAt(_95_i)
-		_96_a = _out132
-		var _97_x *dbytes.Blk
-		var _ = _97_x
-		var _out133 *dbytes.Blk
-		var _ = _out133
-		_out133 = j.Lho.Get(_96_a)
-		_97_x = _out133
-		if _97_x != (*dbytes.Blk)(nil) {
-			b = true
-			return b
-		}
-		var _out134 *dbytes.Blk
+	var _96_n uint64
+	var _ = _96_n
+	var _out133 uint64
+	var _ = _out133
+	_out133 = j.Running.Len()
+	_96_n = _out133
+	var _97_i uint64
+	var _ = _97_i
+	_97_i = uint64(0)
+	for _97_i < _96_n {
+		var _98_a uint64
+		var _ = _98_a
+		var _out134 uint64
 		var _ = _out134
-		_out134 = j.Iho.Get(_96_a)
-		_97_x = _out134
-		if _97_x != (*dbytes.Blk)(nil) {
+		_out134 = j.Running.AddrAt(_97_i)
+		_98_a = _out134
+		var _99_x *dbytes.Blk
+		var _ = _99_x
+		var _out135 *dbytes.Blk
+		var _ = _out135
+		_out135 = j.Lho.Get(_98_a)
+		_99_x = _out135
+		if _99_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_95_i = _95_i + uint64(1)
+		var _out136 *dbytes.Blk
+		var _ = _out136
+		_out136 = j.Iho.Get(_98_a)
+		_99_x = _out136
+		if _99_x != (*dbytes.Blk)(nil) {
+			b = true
+			return b
+		}
+		_97_i = _97_i + uint64(1)
 	}
 	b = false
 	return b
@@ -240,50 +240,50 @@ func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64) bool {
 	var b bool = false
 	var _ = b
-	var _98_w bool
-	var _ = _98_w
-	var _out135 bool
-	var _ = _out135
-	_out135 = j.Notes.Bulk(a)
-	_98_w = _out135
-	b = false
-	if !_98_w || a < j.Flo || j.Fhi <= a {
-		return b
-	}
-	var _99_x *dbytes.Blk
-	var _ = _99_x
-	var _out136 *dbytes.Blk
-	var _ = _out136
-	_out136 = j.Lgm.Get(a)
-	_99_x = _out136
-	if _99_x != (*dbytes.Blk)(nil) {
-		return b
-	}
-	var _out137 *dbytes.Blk
+	var _100_w bool
+	var _ = _100_w
+	var _out137 bool
 	var _ = _out137
-	_out137 = j.Inm.Get(a)
-	_99_x = _out137
-	if _99_x != (*dbytes.Blk)(nil) {
+	_out137 = j.Notes.Bulk(a)
+	_100_w = _out137
+	b = false
+	if !_100_w || a < j.Flo || j.Fhi <= a {
 		return b
 	}
-	var _100_known bool
-	var _ = _100_known
-	var _101_v *dbytes.Blk
-	var _ = _101_v
-	var _out138 bool
+	var _101_x *dbytes.Blk
+	var _ = _101_x
+	var _out138 *dbytes.Blk
 	var _ = _out138
+	_out138 = j.Lgm.Get(a)
+	_101_x = _out138
+	if _101_x != (*dbytes.Blk)(nil) {
+		return b
+	}
 	var _out139 *dbytes.Blk
 	var _ = _out139
-	_out138, _out139 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
-	_100_known = _out138
-	_101_v = _out139
-	if !_100_known {
+	_out139 = j.Inm.Get(a)
+	_101_x = _out139
+	if _101_x != (*dbytes.Blk)(nil) {
 		return b
 	}
-	var _102_set__ bool
-	var _ = _102_set__
-	_102_set__ = bits.Companion_Default___.BitOf(_101_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
-	if _102_set__ {
+	var _102_known bool
+	var _ = _102_known
+	var _103_v *dbytes.Blk
+	var _ = _103_v
+	var _out140 bool
+	var _ = _out140
+	var _out141 *dbytes.Blk
+	var _ = _out141
+	_out140, _out141 = Companion_Default___.Durably(j, j.Bit+a/uint64(32768))
+	_102_known = _out140
+	_103_v = _out141
+	if !_102_known {
+		return b
+	}
+	var _104_set__ bool
+	var _ = _104_set__
+	_104_set__ = bits.Companion_Default___.BitOf(_103_v.Get(a%uint64(32768)/uint64(8)), a%uint64(8))
+	if _104_set__ {
 		return b
 	}
 	b = true
@@ -294,32 +294,32 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _103_x *dbytes.Blk
-	var _ = _103_x
-	var _out140 *dbytes.Blk
-	var _ = _out140
-	_out140 = j.Lgm.Get(a)
-	_103_x = _out140
-	if _103_x == (*dbytes.Blk)(nil) {
-		var _out141 *dbytes.Blk
-		var _ = _out141
-		_out141 = j.Inm.Get(a)
-		_103_x = _out141
-	}
-	if _103_x == (*dbytes.Blk)(nil) {
-		var _out142 *dbytes.Blk
-		var _ = _out142
-		_out142 = j.Cache.Get(a)
-		_103_x = _out142
-	}
-	known = _103_x != (*dbytes.Blk)(nil) /* dircomp */
-	if known {
-		b = _103_x
-	} else {
+	var _105_x *dbytes.Blk
+	var _ = _105_x
+	var _out142 *dbytes.Blk
+	var _ = _out142
+	_out142 = j.Lgm.Get(a)
+	_105_x = _out142
+	if _105_x == (*dbytes.Blk)(nil) {
 		var _out143 *dbytes.Blk
 		var _ = _out143
-		_out143 = dbytes.ZeroBlk()
-		b = _out143
+		_out143 = j.Inm.Get(a)
+		_105_x = _out143
+	}
+	if _105_x == (*dbytes.Blk)(nil) {
+		var _out144 *dbytes.Blk
+		var _ = _out144
+		_out144 = j.Cache.Get(a)
+		_105_x = _out144
+	}
+	known = _105_x != (*dbytes.Blk)(nil) /* dircomp */
+	if known {
+		b = _105_x
+	} else {
+		var _out145 *dbytes.Blk
+		var _ = _out145
+		_out145 = dbytes.ZeroBlk()
+		b = _out145
 	}
 	return known, b
 }
@@ -328,70 +328,70 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out144 *dlog.BMap
-	var _ = _out144
-	_out144 = dlog.NewBMap()
-	dir = _out144
-	var _out145 *dlog.BMap
-	var _ = _out145
-	_out145 = dlog.NewBMap()
-	ring = _out145
-	var _104_n uint64
-	var _ = _104_n
-	var _out146 uint64
+	var _out146 *dlog.BMap
 	var _ = _out146
-	_out146 = j.Running.Len()
-	_104_n = _out146
-	var _105_i uint64
-	var _ = _105_i
-	_105_i = uint64(0)
-	for _105_i < _104_n {
-		var _106_a uint64
-		var _ = _106_a
-		var _out147 uint64
-		var _ = _out147
-		_out147 = j.Running.AddrAt(_105_i)
-		_106_a = _out147
-		var _107_b *dbytes.Blk
-		var _ = _107_b
-		var _out148 *dbytes.Blk
-		var _ = _out148
-		_out148 = j.Running.BlkAt(_105_i)
-		_107_b = _out148
-		var _108_s bool
-		var _ = _108_s
-		var _out149 bool
+	_out146 = dlog.NewBMap()
+	dir = _out146
+	var _out147 *dlog.BMap
+	var _ = _out147
+	_out147 = dlog.NewBMap()
+	ring = _out147
+	var _106_n uint64
+	var _ = _106_n
+	var _out148 uint64
+	var _ = _out148
+	_out148 = j.Running.Len()
+	_106_n = _out148
+	var _107_i uint64
+	var _ = _107_i
+	_107_i = uint64(0)
+	for _107_i < _106_n {
+		var _108_a uint64
+		var _ = _108_a
+		var _out149 uint64
 		var _ = _out149
-		_out149 = Companion_Default___.Straight(j, _106_a)
-		_108_s = _out149
-		if _108_s {
-			dir.Put(_106_a, _107_b)
+		_out149 = j.Running.AddrAt(_107_i)
+		_108_a = _out149
+		var _109_b *dbytes.Blk
+		var _ = _109_b
+		var _out150 *dbytes.Blk
+		var _ = _out150
+		_out150 = j.Running.BlkAt(_107_i)
+		_109_b = _out150
+		var _110_s bool
+		var _ = _110_s
+		var _out151 bool
+		var _ = _out151
+		_out151 = Companion_Default___.Straight(j, _108_a)
+		_110_s = _out151
+		if _110_s {
+			dir.Put(_108_a, _109_b)
 		} else {
-			ring.Put(_106_a, _107_b)
+			ring.Put(_108_a, _109_b)
 		}
-		_105_i = _105_i + uint64(1)
+		_107_i = _107_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _109_n uint64
-	var _ = _109_n
-	var _out150 uint64
-	var _ = _out150
-	_out150 = dir.Len()
-	_109_n = _out150
-	var _110_i uint64
-	var _ = _110_i
-	_110_i = uint64(0)
-	for _110_i < _109_n {
-		var _111_a uint64
-		var _ = _111_a
-		var _out151 uint64
-		var _ = _out151
-		_out151 = dir.AddrAt(_110_i)
-		_111_a = _out151
-		j.Cache.Forget(_111_a)
-		_110_i = _110_i + uint64(1)
+	var _111_n uint64
+	var _ = _111_n
+	var _out152 uint64
+	var _ = _out152
+	_out152 = dir.Len()
+	_111_n = _out152
+	var _112_i uint64
+	var _ = _112_i
+	_112_i = uint64(0)
+	for _112_i < _111_n {
+		var _113_a uint64
+		var _ = _113_a
+		var _out153 uint64
+		var _ = _out153
+		_out153 = dir.AddrAt(_112_i)
+		_113_a = _out153
+		j.Cache.Forget(_113_a)
+		_112_i = _112_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -404,30 +404,30 @@ func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlo
 	j.Ncl = j.Nvs
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _112_n uint64
-	var _ = _112_n
-	var _out152 uint64
-	var _ = _out152
-	_out152 = j.Cdm.Len()
-	_112_n = _out152
-	var _113_i uint64
-	var _ = _113_i
-	_113_i = uint64(0)
-	var _114_z *dbytes.Blk
-	var _ = _114_z
-	var _out153 *dbytes.Blk
-	var _ = _out153
-	_out153 = dbytes.ZeroBlk()
-	_114_z = _out153
-	for _113_i < _112_n {
-		var _115_a uint64
-		var _ = _115_a
-		var _out154 uint64
-		var _ = _out154
-		_out154 = j.Cdm.AddrAt(_113_i)
-		_115_a = _out154
-		j.Lho.Put(_115_a, _114_z)
-		_113_i = _113_i + uint64(1)
+	var _114_n uint64
+	var _ = _114_n
+	var _out154 uint64
+	var _ = _out154
+	_out154 = j.Cdm.Len()
+	_114_n = _out154
+	var _115_i uint64
+	var _ = _115_i
+	_115_i = uint64(0)
+	var _116_z *dbytes.Blk
+	var _ = _116_z
+	var _out155 *dbytes.Blk
+	var _ = _out155
+	_out155 = dbytes.ZeroBlk()
+	_116_z = _out155
+	for _115_i < _114_n {
+		var _117_a uint64
+		var _ = _117_a
+		var _out156 uint64
+		var _ = _out156
+		_out156 = j.Cdm.AddrAt(_115_i)
+		_117_a = _out156
+		j.Lho.Put(_117_a, _116_z)
+		_115_i = _115_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -435,45 +435,45 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal, c *dlog.Codes) {
-	var _116_n uint64
-	var _ = _116_n
-	var _out155 uint64
-	var _ = _out155
-	_out155 = j.Cgm.Len()
-	_116_n = _out155
-	var _117_e *dlog.BMap
-	var _ = _117_e
-	var _out156 *dlog.BMap
-	var _ = _out156
-	_out156 = dlog.NewBMap()
-	_117_e = _out156
-	var _118_f *dlog.BMap
-	var _ = _118_f
-	var _out157 *dlog.BMap
+	var _118_n uint64
+	var _ = _118_n
+	var _out157 uint64
 	var _ = _out157
-	_out157 = dlog.NewBMap()
-	_118_f = _out157
-	var _119_ring *dlog.BMap
-	var _ = _119_ring
-	var _120_dir *dlog.BMap
-	var _ = _120_dir
-	_119_ring, _120_dir = j.Cgm, j.Cdm
-	var _121_l *dlog.BMap
-	var _ = _121_l
-	var _122_h uint64
-	var _ = _122_h
+	_out157 = j.Cgm.Len()
+	_118_n = _out157
+	var _119_e *dlog.BMap
+	var _ = _119_e
 	var _out158 *dlog.BMap
 	var _ = _out158
-	var _out159 uint64
+	_out158 = dlog.NewBMap()
+	_119_e = _out158
+	var _120_f *dlog.BMap
+	var _ = _120_f
+	var _out159 *dlog.BMap
 	var _ = _out159
-	_out158, _out159 = Companion_Default___.FinishMaps(j, c)
-	_121_l = _out158
-	_122_h = _out159
-	Companion_Default___.FinishFields(j, _117_e, _118_f, _121_l, _116_n, _122_h)
+	_out159 = dlog.NewBMap()
+	_120_f = _out159
+	var _121_ring *dlog.BMap
+	var _ = _121_ring
+	var _122_dir *dlog.BMap
+	var _ = _122_dir
+	_121_ring, _122_dir = j.Cgm, j.Cdm
+	var _123_l *dlog.BMap
+	var _ = _123_l
+	var _124_h uint64
+	var _ = _124_h
+	var _out160 *dlog.BMap
+	var _ = _out160
+	var _out161 uint64
+	var _ = _out161
+	_out160, _out161 = Companion_Default___.FinishMaps(j, c)
+	_123_l = _out160
+	_124_h = _out161
+	Companion_Default___.FinishFields(j, _119_e, _120_f, _123_l, _118_n, _124_h)
 	journalpolicy.Companion_Default___.NoteFinish(j)
-	_120_dir.Clear()
-	if _121_l != _119_ring {
-		_119_ring.Clear()
+	_122_dir.Clear()
+	if _123_l != _121_ring {
+		_121_ring.Clear()
 	}
 }
 func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
@@ -482,14 +482,14 @@ func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog
 	var h uint64 = 0
 	var _ = h
 	Companion_Default___.HoldDirect(j, c)
-	var _out160 *dlog.BMap
-	var _ = _out160
-	_out160 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	l = _out160
-	var _out161 uint64
-	var _ = _out161
-	_out161 = j.Cdm.Len()
-	h = _out161
+	var _out162 *dlog.BMap
+	var _ = _out162
+	_out162 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out162
+	var _out163 uint64
+	var _ = _out163
+	_out163 = j.Cdm.Len()
+	h = _out163
 	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, n uint64, h uint64) {

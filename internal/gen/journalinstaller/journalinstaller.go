@@ -64,29 +64,29 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out190 bool
-	var _ = _out190
-	_out190 = journalpolicy.Companion_Default___.WantInstall(j)
-	ok = _out190
+	var _out192 bool
+	var _ = _out192
+	_out192 = journalpolicy.Companion_Default___.WantInstall(j)
+	ok = _out192
 	if ok {
 		Companion_Default___.FreezeLogged(j)
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
-	var _137_r *dlog.BMap
-	var _ = _137_r
-	var _out191 *dlog.BMap
-	var _ = _out191
-	_out191 = dlog.NewBMap()
-	_137_r = _out191
-	var _138_f *dlog.BMap
-	var _ = _138_f
-	var _out192 *dlog.BMap
-	var _ = _out192
-	_out192 = dlog.NewBMap()
-	_138_f = _out192
-	Companion_Default___.StartInstallFields(j, _137_r, _138_f)
+	var _139_r *dlog.BMap
+	var _ = _139_r
+	var _out193 *dlog.BMap
+	var _ = _out193
+	_out193 = dlog.NewBMap()
+	_139_r = _out193
+	var _140_f *dlog.BMap
+	var _ = _140_f
+	var _out194 *dlog.BMap
+	var _ = _out194
+	_out194 = dlog.NewBMap()
+	_140_f = _out194
+	Companion_Default___.StartInstallFields(j, _139_r, _140_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
 	j.Inm = j.Lgm
@@ -101,10 +101,10 @@ func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal,
 func (_this *CompanionStruct_Default___) InstSort(j *journalm.Journal) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out193 *ddisk.BList
-	var _ = _out193
-	_out193 = j.Inm.Sorted()
-	l = _out193
+	var _out195 *ddisk.BList
+	var _ = _out195
+	_out195 = j.Inm.Sorted()
+	l = _out195
 	j.Ins.List = l
 	return l
 }
@@ -113,19 +113,19 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _139_a uint64 = 0
-	var _ = _139_a
-	var _out194 uint64
-	var _ = _out194
-	var _out195 uint64
-	var _ = _out195
-	_out194, _out195 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_139_a = _out194
-	n = _out195
-	var _out196 bool
+	var _141_a uint64 = 0
+	var _ = _141_a
+	var _out196 uint64
 	var _ = _out196
-	_out196 = j.D.WriteRun(_139_a, j.Ins.List, i, n)
-	ok = _out196
+	var _out197 uint64
+	var _ = _out197
+	_out196, _out197 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
+	_141_a = _out196
+	n = _out197
+	var _out198 bool
+	var _ = _out198
+	_out198 = j.D.WriteRun(_141_a, j.Ins.List, i, n)
+	ok = _out198
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
@@ -139,22 +139,22 @@ func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.C
 	var _ = b
 	var i1 uint64 = 0
 	var _ = i1
-	var _out197 bool
-	var _ = _out197
-	var _out198 uint64
-	var _ = _out198
-	var _out199 uint64
+	var _out199 bool
 	var _ = _out199
-	var _out200 *dbytes.Blk
+	var _out200 uint64
 	var _ = _out200
 	var _out201 uint64
 	var _ = _out201
-	_out197, _out198, _out199, _out200, _out201 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
-	ok = _out197
-	p = _out198
-	a = _out199
-	b = _out200
-	i1 = _out201
+	var _out202 *dbytes.Blk
+	var _ = _out202
+	var _out203 uint64
+	var _ = _out203
+	_out199, _out200, _out201, _out202, _out203 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
+	ok = _out199
+	p = _out200
+	a = _out201
+	b = _out202
+	i1 = _out203
 	if !ok {
 		j.Notes.Damaged(a)
 	}
@@ -167,16 +167,16 @@ func (_this *CompanionStruct_Default___) PageUp(j *journalm.Journal, c *dlog.Cod
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out202 bool
-	var _ = _out202
-	var _out203 uint64
-	var _ = _out203
-	var _out204 uint64
+	var _out204 bool
 	var _ = _out204
-	_out202, _out203, _out204 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
-	root = _out202
-	c0 = _out203
-	c1 = _out204
+	var _out205 uint64
+	var _ = _out205
+	var _out206 uint64
+	var _ = _out206
+	_out204, _out205, _out206 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
+	root = _out204
+	c0 = _out205
+	c1 = _out206
 	return root, c0, c1
 }
 func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, uint64) {
@@ -184,36 +184,36 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _140_version uint64 = 0
-	var _ = _140_version
-	var _out205 uint64
-	var _ = _out205
-	var _out206 uint64
-	var _ = _out206
+	var _142_version uint64 = 0
+	var _ = _142_version
 	var _out207 uint64
 	var _ = _out207
-	_out205, _out206, _out207 = j.Tree.Pages.Root()
-	_140_version = _out205
-	r0 = _out206
-	r1 = _out207
+	var _out208 uint64
+	var _ = _out208
+	var _out209 uint64
+	var _ = _out209
+	_out207, _out208, _out209 = j.Tree.Pages.Root()
+	_142_version = _out207
+	r0 = _out208
+	r1 = _out209
 	return r0, r1
 }
 func (_this *CompanionStruct_Default___) PageWrite(j *journalm.Journal, p uint64, a uint64, b *dbytes.Blk) bool {
 	var ok bool = false
 	var _ = ok
-	var _out208 bool
-	var _ = _out208
-	_out208 = j.D.Write(a, b)
-	ok = _out208
+	var _out210 bool
+	var _ = _out210
+	_out210 = j.D.Write(a, b)
+	ok = _out210
 	return ok
 }
 func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out209 *dlog.Codes
-	var _ = _out209
-	_out209 = dlog.NewCodes()
-	c = _out209
+	var _out211 *dlog.Codes
+	var _ = _out211
+	_out211 = dlog.NewCodes()
+	c = _out211
 	if j.Tree.Np == uint64(0) {
 		return c
 	}
@@ -223,39 +223,35 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog
 	return c
 }
 func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.Codes) {
-	var _141_n uint64
-	var _ = _141_n
-	var _out210 uint64
-	var _ = _out210
-	_out210 = j.Iho.Len()
-	_141_n = _out210
-	var _142_i uint64
-	var _ = _142_i
-	_142_i = uint64(0)
-	for _142_i < _141_n {
-		var _143_a uint64
-		var _ = _143_a
-		var _out211 uint64
-		var _ = _out211
-		_out211 = j.Iho.AddrAt(_142_i)
-		_143_a = _out211
-		var _144_has bool
-		var _ = _144_has
-		var _145_c0 uint64
-		var _ = _145_c0
-		var _146_c1 uint64
-		var _ = _146_c1
-		var _147_v uint64
-		var _ = _147_v
-		var _148_r0 uint64
-		var _ = _148_r0
-		var _149_r1 uint64
-		var _ = _149_r1
-		var _out212 bool
-		var _ = _out212
+	var _143_n uint64
+	var _ = _143_n
+	var _out212 uint64
+	var _ = _out212
+	_out212 = j.Iho.Len()
+	_143_n = _out212
+	var _144_i uint64
+	var _ = _144_i
+	_144_i = uint64(0)
+	for _144_i < _143_n {
+		var _145_a uint64
+		var _ = _145_a
 		var _out213 uint64
 		var _ = _out213
-		var _out214 uint64
+		_out213 = j.Iho.AddrAt(_144_i)
+		_145_a = _out213
+		var _146_has bool
+		var _ = _146_has
+		var _147_c0 uint64
+		var _ = _147_c0
+		var _148_c1 uint64
+		var _ = _148_c1
+		var _149_v uint64
+		var _ = _149_v
+		var _150_r0 uint64
+		var _ = _150_r0
+		var _151_r1 uint64
+		var _ = _151_r1
+		var _out214 bool
 		var _ = _out214
 		var _out215 uint64
 		var _ = _out215
@@ -263,65 +259,69 @@ func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.
 		var _ = _out216
 		var _out217 uint64
 		var _ = _out217
-		_out212, _out213, _out214, _out215, _out216, _out217 = j.Tree.Pages.Look(_143_a - j.Home)
-		_144_has = _out212
-		_145_c0 = _out213
-		_146_c1 = _out214
-		_147_v = _out215
-		_148_r0 = _out216
-		_149_r1 = _out217
-		c.Add(_143_a-j.Home, _145_c0, _146_c1)
-		_142_i = _142_i + uint64(1)
+		var _out218 uint64
+		var _ = _out218
+		var _out219 uint64
+		var _ = _out219
+		_out214, _out215, _out216, _out217, _out218, _out219 = j.Tree.Pages.Look(_145_a - j.Home)
+		_146_has = _out214
+		_147_c0 = _out215
+		_148_c1 = _out216
+		_149_v = _out217
+		_150_r0 = _out218
+		_151_r1 = _out219
+		c.Add(_145_a-j.Home, _147_c0, _148_c1)
+		_144_i = _144_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out218 bool
-	var _ = _out218
-	_out218 = j.D.Barrier()
-	ok = _out218
+	var _out220 bool
+	var _ = _out220
+	_out220 = j.D.Barrier()
+	ok = _out220
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _150_b *dbytes.Blk
-	var _ = _150_b
-	var _out219 *dbytes.Blk
-	var _ = _out219
-	_out219 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_150_b = _out219
-	var _151_a uint64
-	var _ = _151_a
-	_151_a = func() uint64 {
+	var _152_b *dbytes.Blk
+	var _ = _152_b
+	var _out221 *dbytes.Blk
+	var _ = _out221
+	_out221 = j.Seal.EncHdr(j.Ieq, r0, r1)
+	_152_b = _out221
+	var _153_a uint64
+	var _ = _153_a
+	_153_a = func() uint64 {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
 		return j.At
 	}()
-	var _out220 bool
-	var _ = _out220
-	_out220 = j.D.WriteSector(_151_a, _150_b)
-	ok = _out220
+	var _out222 bool
+	var _ = _out222
+	_out222 = j.D.WriteSector(_153_a, _152_b)
+	ok = _out222
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out221 bool
-	var _ = _out221
-	_out221 = j.D.Barrier()
-	ok = _out221
+	var _out223 bool
+	var _ = _out223
+	_out223 = j.D.Barrier()
+	ok = _out223
 	return ok
 }
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out222 bool
-	var _ = _out222
-	_out222 = Companion_Default___.BearsOurs(j)
-	ok = _out222
+	var _out224 bool
+	var _ = _out224
+	_out224 = Companion_Default___.BearsOurs(j)
+	ok = _out224
 	if !ok {
 		Companion_Default___.Halt(j)
 	}
@@ -330,46 +330,46 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 func (_this *CompanionStruct_Default___) BearsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _152_io bool = false
-	var _ = _152_io
-	var _153_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _153_b
-	var _out223 bool
-	var _ = _out223
-	var _out224 *dbytes.Blk
-	var _ = _out224
-	_out223, _out224 = j.D.Read(j.At)
-	_152_io = _out223
-	_153_b = _out224
-	var _154_is bool
-	var _ = _154_is
-	_154_is = false
-	if _152_io {
-		var _155_q uint64 = 0
-		var _ = _155_q
-		var _out225 bool
-		var _ = _out225
-		var _out226 uint64
-		var _ = _out226
-		_out225, _out226 = j.Seal.DecHdr(_153_b)
-		_154_is = _out225
-		_155_q = _out226
-	}
-	if !_154_is {
+	var _154_io bool = false
+	var _ = _154_io
+	var _155_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _155_b
+	var _out225 bool
+	var _ = _out225
+	var _out226 *dbytes.Blk
+	var _ = _out226
+	_out225, _out226 = j.D.Read(j.At)
+	_154_io = _out225
+	_155_b = _out226
+	var _156_is bool
+	var _ = _156_is
+	_156_is = false
+	if _154_io {
+		var _157_q uint64 = 0
+		var _ = _157_q
 		var _out227 bool
 		var _ = _out227
-		var _out228 *dbytes.Blk
+		var _out228 uint64
 		var _ = _out228
-		_out227, _out228 = j.D.Read(j.Home - uint64(1))
-		_152_io = _out227
-		_153_b = _out228
+		_out227, _out228 = j.Seal.DecHdr(_155_b)
+		_156_is = _out227
+		_157_q = _out228
 	}
-	ok = true
-	if _152_io {
+	if !_156_is {
 		var _out229 bool
 		var _ = _out229
-		_out229 = j.Seal.Ours(_153_b)
-		ok = _out229
+		var _out230 *dbytes.Blk
+		var _ = _out230
+		_out229, _out230 = j.D.Read(j.Home - uint64(1))
+		_154_io = _out229
+		_155_b = _out230
+	}
+	ok = true
+	if _154_io {
+		var _out231 bool
+		var _ = _out231
+		_out231 = j.Seal.Ours(_155_b)
+		ok = _out231
 	}
 	return ok
 }
@@ -377,46 +377,46 @@ func (_this *CompanionStruct_Default___) Halt(j *journalm.Journal) {
 	j.D.Stop()
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
-	var _156_i uint64
-	var _ = _156_i
-	_156_i = j.Icnr
-	var _157_a uint64
-	var _ = _157_a
-	var _out230 uint64
-	var _ = _out230
-	_out230 = j.Ins.List.AddrAt(_156_i)
-	_157_a = _out230
-	var _158_b *dbytes.Blk
-	var _ = _158_b
-	var _out231 *dbytes.Blk
-	var _ = _out231
-	_out231 = j.Ins.List.BlkAt(_156_i)
-	_158_b = _out231
-	j.Cache.Put(_157_a, _158_b)
+	var _158_i uint64
+	var _ = _158_i
+	_158_i = j.Icnr
+	var _159_a uint64
+	var _ = _159_a
+	var _out232 uint64
+	var _ = _out232
+	_out232 = j.Ins.List.AddrAt(_158_i)
+	_159_a = _out232
+	var _160_b *dbytes.Blk
+	var _ = _160_b
+	var _out233 *dbytes.Blk
+	var _ = _out233
+	_out233 = j.Ins.List.BlkAt(_158_i)
+	_160_b = _out233
+	j.Cache.Put(_159_a, _160_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _159_was *dlog.BMap
-	var _ = _159_was
-	_159_was = j.Inm
+	var _161_was *dlog.BMap
+	var _ = _161_was
+	_161_was = j.Inm
 	Companion_Default___.Installed(j, c, r0, r1)
-	_159_was.Clear()
+	_161_was.Clear()
 }
 func (_this *CompanionStruct_Default___) Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _160_e *dlog.BMap
-	var _ = _160_e
-	var _out232 *dlog.BMap
-	var _ = _out232
-	_out232 = dlog.NewBMap()
-	_160_e = _out232
-	var _161_f *dlog.BMap
-	var _ = _161_f
-	var _out233 *dlog.BMap
-	var _ = _out233
-	_out233 = dlog.NewBMap()
-	_161_f = _out233
+	var _162_e *dlog.BMap
+	var _ = _162_e
+	var _out234 *dlog.BMap
+	var _ = _out234
+	_out234 = dlog.NewBMap()
+	_162_e = _out234
+	var _163_f *dlog.BMap
+	var _ = _163_f
+	var _out235 *dlog.BMap
+	var _ = _out235
+	_out235 = dlog.NewBMap()
+	_163_f = _out235
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
-	Companion_Default___.FinishInstallFields(j, _160_e, _161_f)
+	Companion_Default___.FinishInstallFields(j, _162_e, _163_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
 }
 func (_this *CompanionStruct_Default___) FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {

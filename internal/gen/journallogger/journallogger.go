@@ -63,26 +63,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _123_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _123_b
-	var _124_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _124_l
-	var _125_dl *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _125_dl
-	var _out162 *dbytes.Blk
-	var _ = _out162
-	var _out163 *ddisk.BList
-	var _ = _out163
-	var _out164 *ddisk.BList
+	var _125_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _125_b
+	var _126_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _126_l
+	var _127_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _127_dl
+	var _out164 *dbytes.Blk
 	var _ = _out164
-	var _out165 *dlog.Codes
+	var _out165 *ddisk.BList
 	var _ = _out165
-	_out162, _out163, _out164, _out165 = Companion_Default___.Encode(j)
-	_123_b = _out162
-	_124_l = _out163
-	_125_dl = _out164
-	c = _out165
-	Companion_Default___.LogEncFields(j.Lg, _123_b, _124_l, _125_dl)
+	var _out166 *ddisk.BList
+	var _ = _out166
+	var _out167 *dlog.Codes
+	var _ = _out167
+	_out164, _out165, _out166, _out167 = Companion_Default___.Encode(j)
+	_125_b = _out164
+	_126_l = _out165
+	_127_dl = _out166
+	c = _out167
+	Companion_Default___.LogEncFields(j.Lg, _125_b, _126_l, _127_dl)
 	return c
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
@@ -94,21 +94,21 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal) (*dbytes.Bl
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out166 *dbytes.Blk
-	var _ = _out166
-	var _out167 *dlog.Codes
-	var _ = _out167
-	_out166, _out167 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
-	b = _out166
-	c = _out167
-	var _out168 *ddisk.BList
+	var _out168 *dbytes.Blk
 	var _ = _out168
-	_out168 = j.Cgm.List()
-	l = _out168
-	var _out169 *ddisk.BList
+	var _out169 *dlog.Codes
 	var _ = _out169
-	_out169 = j.Cdm.Sorted()
-	dl = _out169
+	_out168, _out169 = j.Seal.Sign(j.Eq, j.Wp, j.Cgm, j.Cdm)
+	b = _out168
+	c = _out169
+	var _out170 *ddisk.BList
+	var _ = _out170
+	_out170 = j.Cgm.List()
+	l = _out170
+	var _out171 *ddisk.BList
+	var _ = _out171
+	_out171 = j.Cdm.Sorted()
+	dl = _out171
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList) {
@@ -119,10 +119,10 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, b *db
 func (_this *CompanionStruct_Default___) LogLen(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
-	var _out170 uint64
-	var _ = _out170
-	_out170 = j.Lg.Body.Len()
-	n = _out170
+	var _out172 uint64
+	var _ = _out172
+	_out172 = j.Lg.Body.Len()
+	n = _out172
 	return n
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -130,61 +130,61 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out171 uint64
-	var _ = _out171
-	_out171 = j.Lg.Body.Len()
-	n = _out171
-	var _126_m *dlog.BMap
-	var _ = _126_m
-	var _out172 *dlog.BMap
-	var _ = _out172
-	_out172 = dlog.NewBMap()
-	_126_m = _out172
-	_126_m.Put(uint64(0), j.Lg.Desc)
-	var _127_i uint64
-	var _ = _127_i
-	_127_i = uint64(0)
-	for _127_i < n {
-		var _128_b *dbytes.Blk
-		var _ = _128_b
-		var _out173 *dbytes.Blk
-		var _ = _out173
-		_out173 = j.Lg.Body.BlkAt(_127_i)
-		_128_b = _out173
-		_126_m.Put(_127_i+uint64(1), _128_b)
-		_127_i = _127_i + uint64(1)
-	}
-	var _out174 *ddisk.BList
+	var _out173 uint64
+	var _ = _out173
+	_out173 = j.Lg.Body.Len()
+	n = _out173
+	var _128_m *dlog.BMap
+	var _ = _128_m
+	var _out174 *dlog.BMap
 	var _ = _out174
-	_out174 = _126_m.List()
-	l = _out174
-	_126_m.Clear()
+	_out174 = dlog.NewBMap()
+	_128_m = _out174
+	_128_m.Put(uint64(0), j.Lg.Desc)
+	var _129_i uint64
+	var _ = _129_i
+	_129_i = uint64(0)
+	for _129_i < n {
+		var _130_b *dbytes.Blk
+		var _ = _130_b
+		var _out175 *dbytes.Blk
+		var _ = _out175
+		_out175 = j.Lg.Body.BlkAt(_129_i)
+		_130_b = _out175
+		_128_m.Put(_129_i+uint64(1), _130_b)
+		_129_i = _129_i + uint64(1)
+	}
+	var _out176 *ddisk.BList
+	var _ = _out176
+	_out176 = _128_m.List()
+	l = _out176
+	_128_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _129_l *ddisk.BList
-	var _ = _129_l
-	var _130_n uint64
-	var _ = _130_n
-	var _out175 *ddisk.BList
-	var _ = _out175
-	var _out176 uint64
-	var _ = _out176
-	_out175, _out176 = Companion_Default___.UnitList(j)
-	_129_l = _out175
-	_130_n = _out176
-	var _131_s uint64
-	var _ = _131_s
-	var _out177 uint64
+	var _131_l *ddisk.BList
+	var _ = _131_l
+	var _132_n uint64
+	var _ = _132_n
+	var _out177 *ddisk.BList
 	var _ = _out177
-	_out177 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_131_s = _out177
-	var _out178 bool
+	var _out178 uint64
 	var _ = _out178
-	_out178 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_131_s, _129_l, uint64(0), uint64(1)+_130_n)
-	ok = _out178
+	_out177, _out178 = Companion_Default___.UnitList(j)
+	_131_l = _out177
+	_132_n = _out178
+	var _133_s uint64
+	var _ = _133_s
+	var _out179 uint64
+	var _ = _out179
+	_out179 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_133_s = _out179
+	var _out180 bool
+	var _ = _out180
+	_out180 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_133_s, _131_l, uint64(0), uint64(1)+_132_n)
+	ok = _out180
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -192,23 +192,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _132_len uint64
-	var _ = _132_len
-	var _out179 uint64
-	var _ = _out179
-	_out179 = j.Lg.Body.Len()
-	_132_len = _out179
-	n = _132_len - i
-	var _133_s uint64
-	var _ = _133_s
-	var _out180 uint64
-	var _ = _out180
-	_out180 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
-	_133_s = _out180
-	if n > j.Nr-_133_s {
-		n = j.Nr - _133_s
+	var _134_len uint64
+	var _ = _134_len
+	var _out181 uint64
+	var _ = _out181
+	_out181 = j.Lg.Body.Len()
+	_134_len = _out181
+	n = _134_len - i
+	var _135_s uint64
+	var _ = _135_s
+	var _out182 uint64
+	var _ = _out182
+	_out182 = ring.Companion_Default___.SlotOf(j.Wp+i, j.Nr)
+	_135_s = _out182
+	if n > j.Nr-_135_s {
+		n = j.Nr - _135_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _133_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _135_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -216,19 +216,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _134_a uint64 = 0
-	var _ = _134_a
-	var _out181 uint64
-	var _ = _out181
-	var _out182 uint64
-	var _ = _out182
-	_out181, _out182 = Companion_Default___.DataRun(j, i)
-	_134_a = _out181
-	n = _out182
-	var _out183 bool
+	var _136_a uint64 = 0
+	var _ = _136_a
+	var _out183 uint64
 	var _ = _out183
-	_out183 = j.D.WriteRun(_134_a, j.Lg.Body, i, n)
-	ok = _out183
+	var _out184 uint64
+	var _ = _out184
+	_out183, _out184 = Companion_Default___.DataRun(j, i)
+	_136_a = _out183
+	n = _out184
+	var _out185 bool
+	var _ = _out185
+	_out185 = j.D.WriteRun(_136_a, j.Lg.Body, i, n)
+	ok = _out185
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -236,43 +236,43 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _135_a uint64 = 0
-	var _ = _135_a
-	var _out184 uint64
-	var _ = _out184
-	var _out185 uint64
-	var _ = _out185
-	_out184, _out185 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	_135_a = _out184
-	n = _out185
-	var _out186 bool
+	var _137_a uint64 = 0
+	var _ = _137_a
+	var _out186 uint64
 	var _ = _out186
-	_out186 = j.D.WriteRun(_135_a, j.Lg.Dirs, i, n)
-	ok = _out186
+	var _out187 uint64
+	var _ = _out187
+	_out186, _out187 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	_137_a = _out186
+	n = _out187
+	var _out188 bool
+	var _ = _out188
+	_out188 = j.D.WriteRun(_137_a, j.Lg.Dirs, i, n)
+	ok = _out188
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _136_s uint64
-	var _ = _136_s
-	var _out187 uint64
-	var _ = _out187
-	_out187 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
-	_136_s = _out187
-	var _out188 bool
-	var _ = _out188
-	_out188 = j.D.Write(j.At+uint64(1)+uint64(16)*_136_s, j.Lg.Desc)
-	ok = _out188
+	var _138_s uint64
+	var _ = _138_s
+	var _out189 uint64
+	var _ = _out189
+	_out189 = ring.Companion_Default___.SlotOf(j.Eq, j.Nd)
+	_138_s = _out189
+	var _out190 bool
+	var _ = _out190
+	_out190 = j.D.Write(j.At+uint64(1)+uint64(16)*_138_s, j.Lg.Desc)
+	ok = _out190
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out189 bool
-	var _ = _out189
-	_out189 = j.D.Barrier()
-	ok = _out189
+	var _out191 bool
+	var _ = _out191
+	_out191 = j.D.Barrier()
+	ok = _out191
 	return ok
 }
 

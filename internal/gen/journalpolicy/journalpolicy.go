@@ -251,28 +251,22 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 	var _71_even bool
 	var _ = _71_even
 	_71_even = _68_parity%uint64(2) == uint64(0)
-	var _72_k uint64
-	var _ = _72_k
-	var _out110 uint64
+	var _72_full bool
+	var _ = _72_full
+	var _out110 bool
 	var _ = _out110
-	_out110 = j.Lgm.Len()
-	_72_k = _out110
-	var _73_h uint64
-	var _ = _73_h
-	var _out111 uint64
-	var _ = _out111
-	_out111 = j.Lho.Len()
-	_73_h = _out111
-	if _72_k >= j.InstAt || _73_h >= Companion_Default___.HoldMax() {
+	_out110 = Companion_Default___.FillsUp(j)
+	_72_full = _out110
+	if _72_full {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
-	var _74_more bool
-	var _ = _74_more
-	var _out112 bool
-	var _ = _out112
-	_out112 = Companion_Default___.WantCommit(j)
-	_74_more = _out112
-	if _74_more {
+	var _73_more bool
+	var _ = _73_more
+	var _out111 bool
+	var _ = _out111
+	_out111 = Companion_Default___.WantCommit(j)
+	_73_more = _out111
+	if _73_more {
 		if _69_w == uint64(0) {
 			j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 		} else if _71_even {
@@ -287,42 +281,66 @@ func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
 		j.Mu.WakeAll(uint32(2))
 	}
 }
+func (_this *CompanionStruct_Default___) FillsUp(j *journalm.Journal) bool {
+	var b bool = false
+	var _ = b
+	var _74_k uint64
+	var _ = _74_k
+	var _out112 uint64
+	var _ = _out112
+	_out112 = j.Lgm.Len()
+	_74_k = _out112
+	var _75_h uint64
+	var _ = _75_h
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Lho.Len()
+	_75_h = _out113
+	b = _74_k >= j.InstAt || _75_h >= Companion_Default___.HoldMax() || j.Hq <= j.Eq && j.Eq-j.Hq >= j.Nd/uint64(2) || j.Lo <= j.Wp && j.Wp-j.Lo >= j.Nr/uint64(2)
+	return b
+}
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _75_k uint64
-	var _ = _75_k
-	var _out113 uint64
-	var _ = _out113
-	_out113 = j.Lgm.Len()
-	_75_k = _out113
-	var _76_h uint64
-	var _ = _76_h
+	var _76_k uint64
+	var _ = _76_k
 	var _out114 uint64
 	var _ = _out114
-	_out114 = j.Lho.Len()
-	_76_h = _out114
-	var _77_urge uint64
-	var _ = _77_urge
+	_out114 = j.Lgm.Len()
+	_76_k = _out114
+	var _77_h uint64
+	var _ = _77_h
 	var _out115 uint64
 	var _ = _out115
-	_out115 = j.Notes.Get(Companion_Default___.NUrge())
-	_77_urge = _out115
-	b = !j.Failed && (_75_k > uint64(0) || _76_h > uint64(0)) && (_77_urge != uint64(0) || _75_k >= j.InstAt || _76_h >= Companion_Default___.HoldMax() || j.Eq-j.Hq >= j.Nd/uint64(2) || j.Wp-j.Lo >= j.Nr/uint64(2))
+	_out115 = j.Lho.Len()
+	_77_h = _out115
+	var _78_urge uint64
+	var _ = _78_urge
+	var _out116 uint64
+	var _ = _out116
+	_out116 = j.Notes.Get(Companion_Default___.NUrge())
+	_78_urge = _out116
+	var _79_full bool
+	var _ = _79_full
+	var _out117 bool
+	var _ = _out117
+	_out117 = Companion_Default___.FillsUp(j)
+	_79_full = _out117
+	b = !j.Failed && (_76_k > uint64(0) || _77_h > uint64(0)) && (_78_urge != uint64(0) || _79_full)
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _78_n uint64
-	var _ = _78_n
-	var _out116 uint64
-	var _ = _out116
-	_out116 = j.Notes.Get(Companion_Default___.NInstalls())
-	_78_n = _out116
-	if _78_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _78_n+uint64(1))
+	var _80_n uint64
+	var _ = _80_n
+	var _out118 uint64
+	var _ = _out118
+	_out118 = j.Notes.Get(Companion_Default___.NInstalls())
+	_80_n = _out118
+	if _80_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _80_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -330,37 +348,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _79_r uint64
-	var _ = _79_r
-	var _out117 uint64
-	var _ = _out117
-	_out117 = j.Running.Len()
-	_79_r = _out117
-	var _80_c uint64
-	var _ = _80_c
-	var _out118 uint64
-	var _ = _out118
-	_out118 = j.Cgm.Len()
-	_80_c = _out118
-	var _81_h uint64
-	var _ = _81_h
+	var _81_r uint64
+	var _ = _81_r
 	var _out119 uint64
 	var _ = _out119
-	_out119 = j.Cdm.Len()
-	_81_h = _out119
-	var _82_l uint64
-	var _ = _82_l
+	_out119 = j.Running.Len()
+	_81_r = _out119
+	var _82_c uint64
+	var _ = _82_c
 	var _out120 uint64
 	var _ = _out120
-	_out120 = j.Lgm.Len()
-	_82_l = _out120
-	var _83_i uint64
-	var _ = _83_i
+	_out120 = j.Cgm.Len()
+	_82_c = _out120
+	var _83_h uint64
+	var _ = _83_h
 	var _out121 uint64
 	var _ = _out121
-	_out121 = j.Inm.Len()
-	_83_i = _out121
-	b = _79_r == uint64(0) && _80_c == uint64(0) && _81_h == uint64(0) && _82_l == uint64(0) && _83_i == uint64(0)
+	_out121 = j.Cdm.Len()
+	_83_h = _out121
+	var _84_l uint64
+	var _ = _84_l
+	var _out122 uint64
+	var _ = _out122
+	_out122 = j.Lgm.Len()
+	_84_l = _out122
+	var _85_i uint64
+	var _ = _85_i
+	var _out123 uint64
+	var _ = _out123
+	_out123 = j.Inm.Len()
+	_85_i = _out123
+	b = _81_r == uint64(0) && _82_c == uint64(0) && _83_h == uint64(0) && _84_l == uint64(0) && _85_i == uint64(0)
 	return b
 }
 

@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out234 *dbytes.Blk
-	var _ = _out234
-	_out234 = j.Running.Get(a)
-	b = _out234
-	if b == (*dbytes.Blk)(nil) {
-		var _out235 *dbytes.Blk
-		var _ = _out235
-		_out235 = j.Cgm.Get(a)
-		b = _out235
-	}
-	if b == (*dbytes.Blk)(nil) {
-		var _out236 *dbytes.Blk
-		var _ = _out236
-		_out236 = j.Cdm.Get(a)
-		b = _out236
-	}
+	var _out236 *dbytes.Blk
+	var _ = _out236
+	_out236 = j.Running.Get(a)
+	b = _out236
 	if b == (*dbytes.Blk)(nil) {
 		var _out237 *dbytes.Blk
 		var _ = _out237
-		_out237 = j.Lgm.Get(a)
+		_out237 = j.Cgm.Get(a)
 		b = _out237
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out238 *dbytes.Blk
 		var _ = _out238
-		_out238 = j.Inm.Get(a)
+		_out238 = j.Cdm.Get(a)
 		b = _out238
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var _out239 *dbytes.Blk
 		var _ = _out239
-		_out239 = j.Cache.Get(a)
+		_out239 = j.Lgm.Get(a)
 		b = _out239
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out240 *dbytes.Blk
+		var _ = _out240
+		_out240 = j.Inm.Get(a)
+		b = _out240
+	}
+	if b == (*dbytes.Blk)(nil) {
+		var _out241 *dbytes.Blk
+		var _ = _out241
+		_out241 = j.Cache.Get(a)
+		b = _out241
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out240 bool
-		var _ = _out240
-		var _out241 *ddisk.BList
-		var _ = _out241
-		_out240, _out241 = j.D.ReadAny(a, n)
-		ok = _out240
-		l = _out241
+		var _out242 bool
+		var _ = _out242
+		var _out243 *ddisk.BList
+		var _ = _out243
+		_out242, _out243 = j.D.ReadAny(a, n)
+		ok = _out242
+		l = _out243
 		return ok, l
 	}
-	var _out242 bool
-	var _ = _out242
-	var _out243 *ddisk.BList
-	var _ = _out243
-	_out242, _out243 = j.D.ReadRun(a, n)
-	ok = _out242
-	l = _out243
+	var _out244 bool
+	var _ = _out244
+	var _out245 *ddisk.BList
+	var _ = _out245
+	_out244, _out245 = j.D.ReadRun(a, n)
+	ok = _out244
+	l = _out245
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _162_n uint64
-	var _ = _162_n
-	var _out244 uint64
-	var _ = _out244
-	_out244 = l.Len()
-	_162_n = _out244
+	var _164_n uint64
+	var _ = _164_n
+	var _out246 uint64
+	var _ = _out246
+	_out246 = l.Len()
+	_164_n = _out246
 	m = i
 	bad = a
-	for m < _162_n {
-		var _163_b *dbytes.Blk
-		var _ = _163_b
-		var _out245 *dbytes.Blk
-		var _ = _out245
-		_out245 = l.BlkAt(m)
-		_163_b = _out245
-		var _164_ok bool = false
-		var _ = _164_ok
-		var _out246 bool
-		var _ = _out246
-		var _out247 uint64
+	for m < _164_n {
+		var _165_b *dbytes.Blk
+		var _ = _165_b
+		var _out247 *dbytes.Blk
 		var _ = _out247
-		_out246, _out247 = Companion_Default___.CheckOne(j, a+m, _163_b, t)
-		_164_ok = _out246
-		bad = _out247
-		if !_164_ok {
+		_out247 = l.BlkAt(m)
+		_165_b = _out247
+		var _166_ok bool = false
+		var _ = _166_ok
+		var _out248 bool
+		var _ = _out248
+		var _out249 uint64
+		var _ = _out249
+		_out248, _out249 = Companion_Default___.CheckOne(j, a+m, _165_b, t)
+		_166_ok = _out248
+		bad = _out249
+		if !_166_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out248 bool
-	var _ = _out248
-	var _out249 uint64
-	var _ = _out249
-	_out248, _out249 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out248
-	bad = _out249
+	var _out250 bool
+	var _ = _out250
+	var _out251 uint64
+	var _ = _out251
+	_out250, _out251 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out250
+	bad = _out251
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _165_b *dbytes.Blk
-	var _ = _165_b
-	var _166_t2 uint64
-	var _ = _166_t2
-	var _out250 *dbytes.Blk
-	var _ = _out250
-	var _out251 uint64
-	var _ = _out251
-	_out250, _out251 = Companion_Default___.Lookup(j, a)
-	_165_b = _out250
-	_166_t2 = _out251
-	damaged = _165_b == (*dbytes.Blk)(nil) && t == _166_t2
+	var _167_b *dbytes.Blk
+	var _ = _167_b
+	var _168_t2 uint64
+	var _ = _168_t2
+	var _out252 *dbytes.Blk
+	var _ = _out252
+	var _out253 uint64
+	var _ = _out253
+	_out252, _out253 = Companion_Default___.Lookup(j, a)
+	_167_b = _out252
+	_168_t2 = _out253
+	damaged = _167_b == (*dbytes.Blk)(nil) && t == _168_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _167_t2 uint64 = 0
-	var _ = _167_t2
-	var _out252 *dbytes.Blk
-	var _ = _out252
-	var _out253 uint64
-	var _ = _out253
-	_out252, _out253 = Companion_Default___.Lookup(j, a)
-	b = _out252
-	_167_t2 = _out253
-	if b == (*dbytes.Blk)(nil) && t == _167_t2 {
+	var _169_t2 uint64 = 0
+	var _ = _169_t2
+	var _out254 *dbytes.Blk
+	var _ = _out254
+	var _out255 uint64
+	var _ = _out255
+	_out254, _out255 = Companion_Default___.Lookup(j, a)
+	b = _out254
+	_169_t2 = _out255
+	if b == (*dbytes.Blk)(nil) && t == _169_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _212_b *dbytes.Blk
-	var _ = _212_b
-	var _out360 *dbytes.Blk
-	var _ = _out360
-	_out360 = j.Running.Get(a)
-	_212_b = _out360
-	if _212_b == (*dbytes.Blk)(nil) {
-		var _out361 *dbytes.Blk
-		var _ = _out361
-		_out361 = j.Cgm.Get(a)
-		_212_b = _out361
-	}
-	if _212_b == (*dbytes.Blk)(nil) {
-		var _out362 *dbytes.Blk
-		var _ = _out362
-		_out362 = j.Cdm.Get(a)
-		_212_b = _out362
-	}
-	if _212_b == (*dbytes.Blk)(nil) {
+	var _214_b *dbytes.Blk
+	var _ = _214_b
+	var _out362 *dbytes.Blk
+	var _ = _out362
+	_out362 = j.Running.Get(a)
+	_214_b = _out362
+	if _214_b == (*dbytes.Blk)(nil) {
 		var _out363 *dbytes.Blk
 		var _ = _out363
-		_out363 = j.Lgm.Get(a)
-		_212_b = _out363
+		_out363 = j.Cgm.Get(a)
+		_214_b = _out363
 	}
-	if _212_b == (*dbytes.Blk)(nil) {
+	if _214_b == (*dbytes.Blk)(nil) {
 		var _out364 *dbytes.Blk
 		var _ = _out364
-		_out364 = j.Inm.Get(a)
-		_212_b = _out364
+		_out364 = j.Cdm.Get(a)
+		_214_b = _out364
 	}
-	is = _212_b != (*dbytes.Blk)(nil) /* dircomp */
+	if _214_b == (*dbytes.Blk)(nil) {
+		var _out365 *dbytes.Blk
+		var _ = _out365
+		_out365 = j.Lgm.Get(a)
+		_214_b = _out365
+	}
+	if _214_b == (*dbytes.Blk)(nil) {
+		var _out366 *dbytes.Blk
+		var _ = _out366
+		_out366 = j.Inm.Get(a)
+		_214_b = _out366
+	}
+	is = _214_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _213_pending bool
-	var _ = _213_pending
-	var _out365 bool
-	var _ = _out365
-	_out365 = Companion_Default___.IsPending(j, a)
-	_213_pending = _out365
-	if _213_pending {
+	var _215_pending bool
+	var _ = _215_pending
+	var _out367 bool
+	var _ = _out367
+	_out367 = Companion_Default___.IsPending(j, a)
+	_215_pending = _out367
+	if _215_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _214_b *dbytes.Blk
-	var _ = _214_b
-	var _out366 *dbytes.Blk
-	var _ = _out366
-	_out366 = j.Cache.Get(a)
-	_214_b = _out366
+	var _216_b *dbytes.Blk
+	var _ = _216_b
+	var _out368 *dbytes.Blk
+	var _ = _out368
+	_out368 = j.Cache.Get(a)
+	_216_b = _out368
 	st = func() uint32 {
-		if _214_b != (*dbytes.Blk)(nil) && bad == a {
+		if _216_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out367 bool
-	var _ = _out367
-	var _out368 *dbytes.Blk
-	var _ = _out368
 	var _out369 bool
 	var _ = _out369
-	var _out370 bool
+	var _out370 *dbytes.Blk
 	var _ = _out370
-	var _out371 uint64
+	var _out371 bool
 	var _ = _out371
-	_out367, _out368, _out369, _out370, _out371 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out367
-	b = _out368
-	mem = _out369
-	blank = _out370
-	bad = _out371
+	var _out372 bool
+	var _ = _out372
+	var _out373 uint64
+	var _ = _out373
+	_out369, _out370, _out371, _out372, _out373 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out369
+	b = _out370
+	mem = _out371
+	blank = _out372
+	bad = _out373
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _215_version uint64
-	var _ = _215_version
-	var _216_r0 uint64
-	var _ = _216_r0
-	var _217_r1 uint64
-	var _ = _217_r1
-	var _out372 uint64
-	var _ = _out372
-	var _out373 uint64
-	var _ = _out373
+	var _217_version uint64
+	var _ = _217_version
+	var _218_r0 uint64
+	var _ = _218_r0
+	var _219_r1 uint64
+	var _ = _219_r1
 	var _out374 uint64
 	var _ = _out374
-	_out372, _out373, _out374 = t.Pages.Root()
-	_215_version = _out372
-	_216_r0 = _out373
-	_217_r1 = _out374
-	var _218_place uint64 = 0
-	var _ = _218_place
-	var _219_c0 uint64
-	var _ = _219_c0
-	var _220_c1 uint64
-	var _ = _220_c1
-	_219_c0, _220_c1 = _216_r0, _217_r1
+	var _out375 uint64
+	var _ = _out375
+	var _out376 uint64
+	var _ = _out376
+	_out374, _out375, _out376 = t.Pages.Root()
+	_217_version = _out374
+	_218_r0 = _out375
+	_219_r1 = _out376
+	var _220_place uint64 = 0
+	var _ = _220_place
+	var _221_c0 uint64
+	var _ = _221_c0
+	var _222_c1 uint64
+	var _ = _222_c1
+	_221_c0, _222_c1 = _218_r0, _219_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _221_q uint64
-		var _ = _221_q
-		_221_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out375 bool
-		var _ = _out375
-		var _out376 *dbytes.Blk
-		var _ = _out376
-		var _out377 uint64
+		var _223_q uint64
+		var _ = _223_q
+		_223_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out377 bool
 		var _ = _out377
-		var _out378 uint64
+		var _out378 *dbytes.Blk
 		var _ = _out378
-		_out375, _out376, _out377, _out378 = treeofcodes.Companion_Default___.Page(t, _221_q, _215_version, _216_r0, _217_r1)
-		ok = _out375
-		b = _out376
-		_218_place = _out377
-		bad = _out378
-		if !ok {
-			return ok, b, mem, blank, bad
-		}
 		var _out379 uint64
 		var _ = _out379
 		var _out380 uint64
 		var _ = _out380
-		_out379, _out380 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_219_c0 = _out379
-		_220_c1 = _out380
+		_out377, _out378, _out379, _out380 = treeofcodes.Companion_Default___.Page(t, _223_q, _217_version, _218_r0, _219_r1)
+		ok = _out377
+		b = _out378
+		_220_place = _out379
+		bad = _out380
+		if !ok {
+			return ok, b, mem, blank, bad
+		}
+		var _out381 uint64
+		var _ = _out381
+		var _out382 uint64
+		var _ = _out382
+		_out381, _out382 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_221_c0 = _out381
+		_222_c1 = _out382
 	}
 	bad = p
-	blank = _219_c0 == uint64(0) && _220_c1 == uint64(0)
-	var _out381 bool
-	var _ = _out381
-	var _out382 *dbytes.Blk
-	var _ = _out382
-	var _out383 uint64
+	blank = _221_c0 == uint64(0) && _222_c1 == uint64(0)
+	var _out383 bool
 	var _ = _out383
-	_out381, _out382, _out383 = treeofcodes.Companion_Default___.Load(t, p, _219_c0, _220_c1)
-	ok = _out381
-	b = _out382
-	_218_place = _out383
+	var _out384 *dbytes.Blk
+	var _ = _out384
+	var _out385 uint64
+	var _ = _out385
+	_out383, _out384, _out385 = treeofcodes.Companion_Default___.Load(t, p, _221_c0, _222_c1)
+	ok = _out383
+	b = _out384
+	_220_place = _out385
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _222_c *dbytes.Blk
-	var _ = _222_c
-	var _out384 *dbytes.Blk
-	var _ = _out384
-	_out384 = t.Pages.Get(_215_version, p)
-	_222_c = _out384
-	mem = _222_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _224_c *dbytes.Blk
+	var _ = _224_c
+	var _out386 *dbytes.Blk
+	var _ = _out386
+	_out386 = t.Pages.Get(_217_version, p)
+	_224_c = _out386
+	mem = _224_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

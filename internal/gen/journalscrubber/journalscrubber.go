@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _223_t uint64
-	var _ = _223_t
-	var _out385 uint64
-	var _ = _out385
-	_out385 = journalscrub.Companion_Default___.Ticket(j)
-	_223_t = _out385
+	var _225_t uint64
+	var _ = _225_t
+	var _out387 uint64
+	var _ = _out387
+	_out387 = journalscrub.Companion_Default___.Ticket(j)
+	_225_t = _out387
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _224_ok bool
-	var _ = _224_ok
-	var _225_l *ddisk.BList
-	var _ = _225_l
-	var _out386 bool
-	var _ = _out386
-	var _out387 *ddisk.BList
-	var _ = _out387
-	_out386, _out387 = journalreader.Companion_Default___.ReadHome(j, a, n, _223_t)
-	_224_ok = _out386
-	_225_l = _out387
-	if !_224_ok {
-		var _out388 uint32
-		var _ = _out388
-		_out388 = Companion_Default___.Judge(j, a, _223_t, a, true)
-		st = _out388
+	var _226_ok bool
+	var _ = _226_ok
+	var _227_l *ddisk.BList
+	var _ = _227_l
+	var _out388 bool
+	var _ = _out388
+	var _out389 *ddisk.BList
+	var _ = _out389
+	_out388, _out389 = journalreader.Companion_Default___.ReadHome(j, a, n, _225_t)
+	_226_ok = _out388
+	_227_l = _out389
+	if !_226_ok {
+		var _out390 uint32
+		var _ = _out390
+		_out390 = Companion_Default___.Judge(j, a, _225_t, a, true)
+		st = _out390
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _226_k uint64 = 0
-		var _ = _226_k
-		var _out389 uint32
-		var _ = _out389
-		var _out390 uint64
-		var _ = _out390
-		var _out391 uint64
+		var _228_k uint64 = 0
+		var _ = _228_k
+		var _out391 uint32
 		var _ = _out391
-		_out389, _out390, _out391 = Companion_Default___.ScrubOn(j, a, _225_l, m, _223_t)
-		st = _out389
-		_226_k = _out390
-		bad = _out391
-		good = good + (_226_k - m)
-		m = _226_k
+		var _out392 uint64
+		var _ = _out392
+		var _out393 uint64
+		var _ = _out393
+		_out391, _out392, _out393 = Companion_Default___.ScrubOn(j, a, _227_l, m, _225_t)
+		st = _out391
+		_228_k = _out392
+		bad = _out393
+		good = good + (_228_k - m)
+		m = _228_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out392 uint64
-	var _ = _out392
-	var _out393 uint64
-	var _ = _out393
-	_out392, _out393 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out392
-	bad = _out393
-	st = journalscrub.Companion_Default___.SGood()
-	var _227_n uint64
-	var _ = _227_n
 	var _out394 uint64
 	var _ = _out394
-	_out394 = l.Len()
-	_227_n = _out394
-	if m < _227_n {
-		var _out395 uint32
-		var _ = _out395
-		_out395 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out395
+	var _out395 uint64
+	var _ = _out395
+	_out394, _out395 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out394
+	bad = _out395
+	st = journalscrub.Companion_Default___.SGood()
+	var _229_n uint64
+	var _ = _229_n
+	var _out396 uint64
+	var _ = _out396
+	_out396 = l.Len()
+	_229_n = _out396
+	if m < _229_n {
+		var _out397 uint32
+		var _ = _out397
+		_out397 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out397
 	}
 	return st, m, bad
 }
@@ -170,16 +170,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	var _ = st
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out396 uint32
-	var _ = _out396
-	_out396 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out396
+	var _out398 uint32
+	var _ = _out398
+	_out398 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out398
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out397 uint32
-		var _ = _out397
-		_out397 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out397
+		var _out399 uint32
+		var _ = _out399
+		_out399 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out399
 	}
 	return st
 }
@@ -187,22 +187,22 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _228_ours bool
-	var _ = _228_ours
-	var _out398 bool
-	var _ = _out398
-	_out398 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_228_ours = _out398
+	var _230_ours bool
+	var _ = _230_ours
+	var _out400 bool
+	var _ = _out400
+	_out400 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_230_ours = _out400
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out399 uint32
-	var _ = _out399
-	_out399 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out399
-	var _out400 uint32
-	var _ = _out400
-	_out400 = journalscrub.Companion_Default___.Tell(j, st, _228_ours, unread, bad)
-	st = _out400
+	var _out401 uint32
+	var _ = _out401
+	_out401 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out401
+	var _out402 uint32
+	var _ = _out402
+	_out402 = journalscrub.Companion_Default___.Tell(j, st, _230_ours, unread, bad)
+	st = _out402
 	j.Mu.Unlock()
 	return st
 }
@@ -215,42 +215,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _229_t uint64
-	var _ = _229_t
-	var _out401 uint64
-	var _ = _out401
-	_out401 = journalscrub.Companion_Default___.Ticket(j)
-	_229_t = _out401
+	var _231_t uint64
+	var _ = _231_t
+	var _out403 uint64
+	var _ = _out403
+	_out403 = journalscrub.Companion_Default___.Ticket(j)
+	_231_t = _out403
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _230_ok bool = false
-	var _ = _230_ok
-	var _231_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _231_b
-	var _232_mem bool = false
-	var _ = _232_mem
-	var _out402 bool
-	var _ = _out402
-	var _out403 *dbytes.Blk
-	var _ = _out403
+	var _232_ok bool = false
+	var _ = _232_ok
+	var _233_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _233_b
+	var _234_mem bool = false
+	var _ = _234_mem
 	var _out404 bool
 	var _ = _out404
-	var _out405 bool
+	var _out405 *dbytes.Blk
 	var _ = _out405
-	var _out406 uint64
+	var _out406 bool
 	var _ = _out406
-	_out402, _out403, _out404, _out405, _out406 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_230_ok = _out402
-	_231_b = _out403
-	_232_mem = _out404
-	blank = _out405
-	bad = _out406
+	var _out407 bool
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	_out404, _out405, _out406, _out407, _out408 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_232_ok = _out404
+	_233_b = _out405
+	_234_mem = _out406
+	blank = _out407
+	bad = _out408
 	st = journalscrub.Companion_Default___.SGood()
-	if !_230_ok {
-		var _out407 uint32
-		var _ = _out407
-		_out407 = Companion_Default___.SentencePage(j, _229_t, _232_mem, bad)
-		st = _out407
+	if !_232_ok {
+		var _out409 uint32
+		var _ = _out409
+		_out409 = Companion_Default___.SentencePage(j, _231_t, _234_mem, bad)
+		st = _out409
 	}
 	return st, blank, bad
 }
@@ -258,22 +258,22 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _233_ours bool
-	var _ = _233_ours
-	var _out408 bool
-	var _ = _out408
-	_out408 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_233_ours = _out408
+	var _235_ours bool
+	var _ = _235_ours
+	var _out410 bool
+	var _ = _out410
+	_out410 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_235_ours = _out410
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out409 uint32
-	var _ = _out409
-	_out409 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out409
-	var _out410 uint32
-	var _ = _out410
-	_out410 = journalscrub.Companion_Default___.Tell(j, st, _233_ours, false, bad)
-	st = _out410
+	var _out411 uint32
+	var _ = _out411
+	_out411 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out411
+	var _out412 uint32
+	var _ = _out412
+	_out412 = journalscrub.Companion_Default___.Tell(j, st, _235_ours, false, bad)
+	st = _out412
 	j.Mu.Unlock()
 	return st
 }

@@ -72,51 +72,27 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _168_l *ddisk.BList
-	var _ = _168_l
-	_168_l = j.Lg.Dirs
-	var _169_n uint64
-	var _ = _169_n
-	var _out254 uint64
-	var _ = _out254
-	_out254 = _168_l.Len()
-	_169_n = _out254
-	var _170_i uint64
-	var _ = _170_i
-	_170_i = uint64(0)
-	ok = true
-	if look {
-		Companion_Default___.LYield(j)
-		var _out255 bool
-		var _ = _out255
-		_out255 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out255
-	}
-	for ok && _170_i < _169_n {
-		Companion_Default___.LYield(j)
-		var _171_m uint64 = 0
-		var _ = _171_m
-		var _out256 bool
-		var _ = _out256
-		var _out257 uint64
-		var _ = _out257
-		_out256, _out257 = journallogger.Companion_Default___.DirWrite(j, _170_i)
-		ok = _out256
-		_171_m = _out257
-		if ok {
-			_170_i = _170_i + _171_m
-		}
-	}
-	return ok
-}
-func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64) bool {
-	var ok bool = false
-	var _ = ok
+	var _170_l *ddisk.BList
+	var _ = _170_l
+	_170_l = j.Lg.Dirs
+	var _171_n uint64
+	var _ = _171_n
+	var _out256 uint64
+	var _ = _out256
+	_out256 = _170_l.Len()
+	_171_n = _out256
 	var _172_i uint64
 	var _ = _172_i
 	_172_i = uint64(0)
 	ok = true
-	for ok && _172_i < n {
+	if look {
+		Companion_Default___.LYield(j)
+		var _out257 bool
+		var _ = _out257
+		_out257 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out257
+	}
+	for ok && _172_i < _171_n {
 		Companion_Default___.LYield(j)
 		var _173_m uint64 = 0
 		var _ = _173_m
@@ -124,7 +100,7 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64
 		var _ = _out258
 		var _out259 uint64
 		var _ = _out259
-		_out258, _out259 = journallogger.Companion_Default___.LogWrite(j, _172_i)
+		_out258, _out259 = journallogger.Companion_Default___.DirWrite(j, _172_i)
 		ok = _out258
 		_173_m = _out259
 		if ok {
@@ -133,82 +109,106 @@ func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64
 	}
 	return ok
 }
+func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64) bool {
+	var ok bool = false
+	var _ = ok
+	var _174_i uint64
+	var _ = _174_i
+	_174_i = uint64(0)
+	ok = true
+	for ok && _174_i < n {
+		Companion_Default___.LYield(j)
+		var _175_m uint64 = 0
+		var _ = _175_m
+		var _out260 bool
+		var _ = _out260
+		var _out261 uint64
+		var _ = _out261
+		_out260, _out261 = journallogger.Companion_Default___.LogWrite(j, _174_i)
+		ok = _out260
+		_175_m = _out261
+		if ok {
+			_174_i = _174_i + _175_m
+		}
+	}
+	return ok
+}
 func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _174_n uint64
-	var _ = _174_n
-	var _out260 uint64
-	var _ = _out260
-	_out260 = journallogger.Companion_Default___.LogLen(j)
-	_174_n = _out260
-	if _174_n <= uint64(15) {
-		var _out261 bool
-		var _ = _out261
-		_out261 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out261
+	var _176_n uint64
+	var _ = _176_n
+	var _out262 uint64
+	var _ = _out262
+	_out262 = journallogger.Companion_Default___.LogLen(j)
+	_176_n = _out262
+	if _176_n <= uint64(15) {
+		var _out263 bool
+		var _ = _out263
+		_out263 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out263
 		return ok
 	}
-	var _out262 bool
-	var _ = _out262
-	_out262 = Companion_Default___.WriteRing(j, _174_n)
-	ok = _out262
+	var _out264 bool
+	var _ = _out264
+	_out264 = Companion_Default___.WriteRing(j, _176_n)
+	ok = _out264
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out263 bool
-	var _ = _out263
-	_out263 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out263
+	var _out265 bool
+	var _ = _out265
+	_out265 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out265
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out264 bool
-	var _ = _out264
-	_out264 = Companion_Default___.WriteRecord(j)
-	ok = _out264
+	var _out266 bool
+	var _ = _out266
+	_out266 = Companion_Default___.WriteRecord(j)
+	ok = _out266
 	if !ok {
 		return ok
 	}
-	var _out265 bool
-	var _ = _out265
-	_out265 = Companion_Default___.WriteDirect(j, look)
-	ok = _out265
+	var _out267 bool
+	var _ = _out267
+	_out267 = Companion_Default___.WriteDirect(j, look)
+	ok = _out267
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out266 bool
-	var _ = _out266
-	_out266 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out266
+	var _out268 bool
+	var _ = _out268
+	_out268 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out268
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _175_look bool
-	var _ = _175_look
-	var _out267 bool
-	var _ = _out267
-	_out267 = journalpolicy.Companion_Default___.LookDue(j)
-	_175_look = _out267
-	j.Mu.Unlock()
-	Companion_Default___.LYield(j)
-	var _176_cs *dlog.Codes
-	var _ = _176_cs
-	var _out268 *dlog.Codes
-	var _ = _out268
-	_out268 = journallogger.Companion_Default___.LogEnc(j)
-	_176_cs = _out268
+	var _177_look bool
+	var _ = _177_look
 	var _out269 bool
 	var _ = _out269
-	_out269 = Companion_Default___.WriteGroup(j, _175_look)
-	ok = _out269
+	_out269 = journalpolicy.Companion_Default___.LookDue(j)
+	_177_look = _out269
+	j.Mu.Unlock()
+	Companion_Default___.LYield(j)
+	var _178_cs *dlog.Codes
+	var _ = _178_cs
+	var _out270 *dlog.Codes
+	var _ = _out270
+	_out270 = journallogger.Companion_Default___.LogEnc(j)
+	_178_cs = _out270
+	var _out271 bool
+	var _ = _out271
+	_out271 = Companion_Default___.WriteGroup(j, _177_look)
+	ok = _out271
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok || j.Trims >= uint64(4611686018427322368) {
@@ -216,53 +216,53 @@ func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal) bool {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalcommit.Companion_Default___.FinishCommit(j, _176_cs)
+	journalcommit.Companion_Default___.FinishCommit(j, _178_cs)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _177_alive bool
-	var _ = _177_alive
-	var _out270 bool
-	var _ = _out270
-	_out270 = journalpolicy.Companion_Default___.Alive(j)
-	_177_alive = _out270
-	for _177_alive {
-		var _178_go bool
-		var _ = _178_go
-		var _out271 bool
-		var _ = _out271
-		_out271 = journalcommit.Companion_Default___.StartCommit(j)
-		_178_go = _out271
-		if _178_go {
-			var _179_ok bool
-			var _ = _179_ok
-			var _out272 bool
-			var _ = _out272
-			_out272 = Companion_Default___.LogGroup(j)
-			_179_ok = _out272
+	var _179_alive bool
+	var _ = _179_alive
+	var _out272 bool
+	var _ = _out272
+	_out272 = journalpolicy.Companion_Default___.Alive(j)
+	_179_alive = _out272
+	for _179_alive {
+		var _180_go bool
+		var _ = _180_go
+		var _out273 bool
+		var _ = _out273
+		_out273 = journalcommit.Companion_Default___.StartCommit(j)
+		_180_go = _out273
+		if _180_go {
+			var _181_ok bool
+			var _ = _181_ok
+			var _out274 bool
+			var _ = _out274
+			_out274 = Companion_Default___.LogGroup(j)
+			_181_ok = _out274
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out273 bool
-		var _ = _out273
-		_out273 = journalpolicy.Companion_Default___.Alive(j)
-		_177_alive = _out273
+		var _out275 bool
+		var _ = _out275
+		_out275 = journalpolicy.Companion_Default___.Alive(j)
+		_179_alive = _out275
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _180_i uint64
-	var _ = _180_i
-	_180_i = uint64(0)
-	for _180_i < n {
+	var _182_i uint64
+	var _ = _182_i
+	_182_i = uint64(0)
+	for _182_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_180_i = _180_i + uint64(1)
-		if _180_i%uint64(128) == uint64(0) {
+		_182_i = _182_i + uint64(1)
+		if _182_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			j.Mu.Lock()
 			Companion_Default___.IYield(j)
@@ -281,49 +281,49 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out274 *dlog.Codes
-	var _ = _out274
-	_out274 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	c = _out274
+	var _out276 *dlog.Codes
+	var _ = _out276
+	_out276 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	c = _out276
 	ok = true
 	Companion_Default___.IYield(j)
-	var _out275 uint64
-	var _ = _out275
-	var _out276 uint64
-	var _ = _out276
-	_out275, _out276 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out275
-	r1 = _out276
+	var _out277 uint64
+	var _ = _out277
+	var _out278 uint64
+	var _ = _out278
+	_out277, _out278 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out277
+	r1 = _out278
 	if j.Tree.Np == uint64(0) {
 		return ok, c, r0, r1
 	}
-	var _181_i uint64
-	var _ = _181_i
-	_181_i = uint64(0)
-	var _182_n uint64
-	var _ = _182_n
-	var _out277 uint64
-	var _ = _out277
-	_out277 = c.Len()
-	_182_n = _out277
-	for ok && _181_i < _182_n {
-		var _out278 bool
-		var _ = _out278
-		var _out279 uint64
-		var _ = _out279
-		var _out280 uint64
+	var _183_i uint64
+	var _ = _183_i
+	_183_i = uint64(0)
+	var _184_n uint64
+	var _ = _184_n
+	var _out279 uint64
+	var _ = _out279
+	_out279 = c.Len()
+	_184_n = _out279
+	for ok && _183_i < _184_n {
+		var _out280 bool
 		var _ = _out280
 		var _out281 uint64
 		var _ = _out281
-		_out278, _out279, _out280, _out281 = Companion_Default___.WritePage(j, c, _181_i, r0, r1)
-		ok = _out278
-		_181_i = _out279
-		r0 = _out280
-		r1 = _out281
 		var _out282 uint64
 		var _ = _out282
-		_out282 = c.Len()
-		_182_n = _out282
+		var _out283 uint64
+		var _ = _out283
+		_out280, _out281, _out282, _out283 = Companion_Default___.WritePage(j, c, _183_i, r0, r1)
+		ok = _out280
+		_183_i = _out281
+		r0 = _out282
+		r1 = _out283
+		var _out284 uint64
+		var _ = _out284
+		_out284 = c.Len()
+		_184_n = _out284
 	}
 	return ok, c, r0, r1
 }
@@ -338,58 +338,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _183_p uint64 = 0
-	var _ = _183_p
-	var _184_a uint64 = 0
-	var _ = _184_a
-	var _185_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _185_b
-	var _out283 bool
-	var _ = _out283
-	var _out284 uint64
-	var _ = _out284
-	var _out285 uint64
+	var _185_p uint64 = 0
+	var _ = _185_p
+	var _186_a uint64 = 0
+	var _ = _186_a
+	var _187_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _187_b
+	var _out285 bool
 	var _ = _out285
-	var _out286 *dbytes.Blk
+	var _out286 uint64
 	var _ = _out286
 	var _out287 uint64
 	var _ = _out287
-	_out283, _out284, _out285, _out286, _out287 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out283
-	_183_p = _out284
-	_184_a = _out285
-	_185_b = _out286
-	i1 = _out287
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out288 bool
+	var _out288 *dbytes.Blk
 	var _ = _out288
-	_out288 = journalinstaller.Companion_Default___.PageWrite(j, _183_p, _184_a, _185_b)
-	ok = _out288
+	var _out289 uint64
+	var _ = _out289
+	_out285, _out286, _out287, _out288, _out289 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out285
+	_185_p = _out286
+	_186_a = _out287
+	_187_b = _out288
+	i1 = _out289
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _186_root bool
-	var _ = _186_root
-	var _187_c0 uint64
-	var _ = _187_c0
-	var _188_c1 uint64
-	var _ = _188_c1
-	var _out289 bool
-	var _ = _out289
-	var _out290 uint64
+	var _out290 bool
 	var _ = _out290
-	var _out291 uint64
+	_out290 = journalinstaller.Companion_Default___.PageWrite(j, _185_p, _186_a, _187_b)
+	ok = _out290
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _188_root bool
+	var _ = _188_root
+	var _189_c0 uint64
+	var _ = _189_c0
+	var _190_c1 uint64
+	var _ = _190_c1
+	var _out291 bool
 	var _ = _out291
-	_out289, _out290, _out291 = journalinstaller.Companion_Default___.PageUp(j, c, _183_p, _185_b)
-	_186_root = _out289
-	_187_c0 = _out290
-	_188_c1 = _out291
-	if _186_root {
-		r0, r1 = _187_c0, _188_c1
+	var _out292 uint64
+	var _ = _out292
+	var _out293 uint64
+	var _ = _out293
+	_out291, _out292, _out293 = journalinstaller.Companion_Default___.PageUp(j, c, _185_p, _187_b)
+	_188_root = _out291
+	_189_c0 = _out292
+	_190_c1 = _out293
+	if _188_root {
+		r0, r1 = _189_c0, _190_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -406,66 +406,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out292 *dlog.Codes
-	var _ = _out292
-	_out292 = dlog.NewCodes()
-	c = _out292
+	var _out294 *dlog.Codes
+	var _ = _out294
+	_out294 = dlog.NewCodes()
+	c = _out294
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out293 *ddisk.BList
-	var _ = _out293
-	_out293 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out293
-	Companion_Default___.IYield(j)
-	var _out294 bool
-	var _ = _out294
-	_out294 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out294
-	var _out295 uint64
+	var _out295 *ddisk.BList
 	var _ = _out295
-	_out295 = l.Len()
-	n = _out295
-	var _189_i uint64
-	var _ = _189_i
-	_189_i = uint64(0)
-	for ok && _189_i < n {
+	_out295 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out295
+	Companion_Default___.IYield(j)
+	var _out296 bool
+	var _ = _out296
+	_out296 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out296
+	var _out297 uint64
+	var _ = _out297
+	_out297 = l.Len()
+	n = _out297
+	var _191_i uint64
+	var _ = _191_i
+	_191_i = uint64(0)
+	for ok && _191_i < n {
 		Companion_Default___.IYield(j)
-		var _190_m uint64 = 0
-		var _ = _190_m
-		var _out296 bool
-		var _ = _out296
-		var _out297 uint64
-		var _ = _out297
-		_out296, _out297 = journalinstaller.Companion_Default___.InstWrite(j, _189_i)
-		ok = _out296
-		_190_m = _out297
+		var _192_m uint64 = 0
+		var _ = _192_m
+		var _out298 bool
+		var _ = _out298
+		var _out299 uint64
+		var _ = _out299
+		_out298, _out299 = journalinstaller.Companion_Default___.InstWrite(j, _191_i)
+		ok = _out298
+		_192_m = _out299
 		if ok {
-			_189_i = _189_i + _190_m
+			_191_i = _191_i + _192_m
 		}
 	}
 	if ok {
-		var _out298 bool
-		var _ = _out298
-		var _out299 *dlog.Codes
-		var _ = _out299
-		var _out300 uint64
+		var _out300 bool
 		var _ = _out300
-		var _out301 uint64
+		var _out301 *dlog.Codes
 		var _ = _out301
-		_out298, _out299, _out300, _out301 = Companion_Default___.WritePages(j)
-		ok = _out298
-		c = _out299
-		r0 = _out300
-		r1 = _out301
+		var _out302 uint64
+		var _ = _out302
+		var _out303 uint64
+		var _ = _out303
+		_out300, _out301, _out302, _out303 = Companion_Default___.WritePages(j)
+		ok = _out300
+		c = _out301
+		r0 = _out302
+		r1 = _out303
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out302 bool
-		var _ = _out302
-		_out302 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out302
+		var _out304 bool
+		var _ = _out304
+		_out304 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out304
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -482,152 +482,152 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out303 bool
-	var _ = _out303
-	var _out304 *ddisk.BList
-	var _ = _out304
-	var _out305 uint64
+	var _out305 bool
 	var _ = _out305
-	var _out306 *dlog.Codes
+	var _out306 *ddisk.BList
 	var _ = _out306
 	var _out307 uint64
 	var _ = _out307
-	var _out308 uint64
+	var _out308 *dlog.Codes
 	var _ = _out308
-	_out303, _out304, _out305, _out306, _out307, _out308 = Companion_Default___.WriteHome(j)
-	ok = _out303
-	l = _out304
-	n = _out305
-	c = _out306
-	r0 = _out307
-	r1 = _out308
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out309 bool
+	var _out309 uint64
 	var _ = _out309
-	_out309 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out309
+	var _out310 uint64
+	var _ = _out310
+	_out305, _out306, _out307, _out308, _out309, _out310 = Companion_Default___.WriteHome(j)
+	ok = _out305
+	l = _out306
+	n = _out307
+	c = _out308
+	r0 = _out309
+	r1 = _out310
 	if !ok {
 		return ok, l, n, c, r0, r1
 	}
-	var _out310 bool
-	var _ = _out310
-	_out310 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out310
+	var _out311 bool
+	var _ = _out311
+	_out311 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out311
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out312 bool
+	var _ = _out312
+	_out312 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out312
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out311 bool
-	var _ = _out311
-	_out311 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out311
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out312 bool
-	var _ = _out312
-	_out312 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out312
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
 	var _out313 bool
 	var _ = _out313
-	_out313 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	_out313 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
 	ok = _out313
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out314 bool
+	var _ = _out314
+	_out314 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out314
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out315 bool
+	var _ = _out315
+	_out315 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out315
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _191_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _191_l
-	var _192_n uint64 = 0
-	var _ = _192_n
-	var _193_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _193_c
-	var _194_r0 uint64 = 0
-	var _ = _194_r0
-	var _195_r1 uint64 = 0
-	var _ = _195_r1
-	var _out314 bool
-	var _ = _out314
-	var _out315 *ddisk.BList
-	var _ = _out315
-	var _out316 uint64
+	var _193_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _193_l
+	var _194_n uint64 = 0
+	var _ = _194_n
+	var _195_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _195_c
+	var _196_r0 uint64 = 0
+	var _ = _196_r0
+	var _197_r1 uint64 = 0
+	var _ = _197_r1
+	var _out316 bool
 	var _ = _out316
-	var _out317 *dlog.Codes
+	var _out317 *ddisk.BList
 	var _ = _out317
 	var _out318 uint64
 	var _ = _out318
-	var _out319 uint64
+	var _out319 *dlog.Codes
 	var _ = _out319
-	_out314, _out315, _out316, _out317, _out318, _out319 = Companion_Default___.WriteInst(j)
-	ok = _out314
-	_191_l = _out315
-	_192_n = _out316
-	_193_c = _out317
-	_194_r0 = _out318
-	_195_r1 = _out319
+	var _out320 uint64
+	var _ = _out320
+	var _out321 uint64
+	var _ = _out321
+	_out316, _out317, _out318, _out319, _out320, _out321 = Companion_Default___.WriteInst(j)
+	ok = _out316
+	_193_l = _out317
+	_194_n = _out318
+	_195_c = _out319
+	_196_r0 = _out320
+	_197_r1 = _out321
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
 	if !ok {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out320 bool
-	var _ = _out320
-	_out320 = Companion_Default___.CacheAll(j, _191_l, _192_n)
-	ok = _out320
+	var _out322 bool
+	var _ = _out322
+	_out322 = Companion_Default___.CacheAll(j, _193_l, _194_n)
+	ok = _out322
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _193_c, _194_r0, _195_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _195_c, _196_r0, _197_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _196_alive bool
-	var _ = _196_alive
-	var _out321 bool
-	var _ = _out321
-	_out321 = journalpolicy.Companion_Default___.Alive(j)
-	_196_alive = _out321
-	for _196_alive {
-		var _197_go bool
-		var _ = _197_go
-		var _out322 bool
-		var _ = _out322
-		_out322 = journalinstaller.Companion_Default___.StartInstall(j)
-		_197_go = _out322
-		if _197_go {
-			var _198_ok bool
-			var _ = _198_ok
-			var _out323 bool
-			var _ = _out323
-			_out323 = Companion_Default___.Install(j)
-			_198_ok = _out323
-			if !_198_ok {
+	var _198_alive bool
+	var _ = _198_alive
+	var _out323 bool
+	var _ = _out323
+	_out323 = journalpolicy.Companion_Default___.Alive(j)
+	_198_alive = _out323
+	for _198_alive {
+		var _199_go bool
+		var _ = _199_go
+		var _out324 bool
+		var _ = _out324
+		_out324 = journalinstaller.Companion_Default___.StartInstall(j)
+		_199_go = _out324
+		if _199_go {
+			var _200_ok bool
+			var _ = _200_ok
+			var _out325 bool
+			var _ = _out325
+			_out325 = Companion_Default___.Install(j)
+			_200_ok = _out325
+			if !_200_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out324 bool
-		var _ = _out324
-		_out324 = journalpolicy.Companion_Default___.Alive(j)
-		_196_alive = _out324
+		var _out326 bool
+		var _ = _out326
+		_out326 = journalpolicy.Companion_Default___.Alive(j)
+		_198_alive = _out326
 	}
 L2:
 	j.Mu.Unlock()
@@ -642,49 +642,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out325 bool
-	var _ = _out325
-	_out325 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out325
-	var _199_failed bool
-	var _ = _199_failed
-	var _out326 bool
-	var _ = _out326
-	_out326 = journalpolicy.Companion_Default___.Failed(j)
-	_199_failed = _out326
-	for !ok && !_199_failed {
+	var _out327 bool
+	var _ = _out327
+	_out327 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out327
+	var _201_failed bool
+	var _ = _201_failed
+	var _out328 bool
+	var _ = _out328
+	_out328 = journalpolicy.Companion_Default___.Failed(j)
+	_201_failed = _out328
+	for !ok && !_201_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _200_go bool
-		var _ = _200_go
-		var _out327 bool
-		var _ = _out327
-		_out327 = journalcommit.Companion_Default___.StartCommit(j)
-		_200_go = _out327
-		if _200_go {
-			var _201_done bool
-			var _ = _201_done
-			var _out328 bool
-			var _ = _out328
-			_out328 = Companion_Default___.LogGroup(j)
-			_201_done = _out328
+		var _202_go bool
+		var _ = _202_go
+		var _out329 bool
+		var _ = _out329
+		_out329 = journalcommit.Companion_Default___.StartCommit(j)
+		_202_go = _out329
+		if _202_go {
+			var _203_done bool
+			var _ = _203_done
+			var _out330 bool
+			var _ = _out330
+			_out330 = Companion_Default___.LogGroup(j)
+			_203_done = _out330
 		} else {
-			var _202_c uint32
-			var _ = _202_c
-			var _out329 uint32
-			var _ = _out329
-			_out329 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_202_c = _out329
-			j.Mu.Wait(_202_c)
+			var _204_c uint32
+			var _ = _204_c
+			var _out331 uint32
+			var _ = _out331
+			_out331 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_204_c = _out331
+			j.Mu.Wait(_204_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out330 bool
-		var _ = _out330
-		_out330 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out330
-		var _out331 bool
-		var _ = _out331
-		_out331 = journalpolicy.Companion_Default___.Failed(j)
-		_199_failed = _out331
+		var _out332 bool
+		var _ = _out332
+		_out332 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out332
+		var _out333 bool
+		var _ = _out333
+		_out333 = journalpolicy.Companion_Default___.Failed(j)
+		_201_failed = _out333
 	}
 	j.Mu.Unlock()
 	return ok
@@ -696,32 +696,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out332 uint32
-	var _ = _out332
-	var _out333 uint64
-	var _ = _out333
-	_out332, _out333 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out332
-	n = _out333
+	var _out334 uint32
+	var _ = _out334
+	var _out335 uint64
+	var _ = _out335
+	_out334, _out335 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out334
+	n = _out335
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out334 uint32
-		var _ = _out334
-		var _out335 uint64
-		var _ = _out335
-		_out334, _out335 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out334
-		n = _out335
+		var _out336 uint32
+		var _ = _out336
+		var _out337 uint64
+		var _ = _out337
+		_out336, _out337 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out336
+		n = _out337
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
-		var _203_ok bool
-		var _ = _203_ok
-		var _out336 bool
-		var _ = _out336
-		_out336 = Companion_Default___.WaitDurable(j, n)
-		_203_ok = _out336
-		if !_203_ok {
+		var _205_ok bool
+		var _ = _205_ok
+		var _out338 bool
+		var _ = _out338
+		_out338 = Companion_Default___.WaitDurable(j, n)
+		_205_ok = _out338
+		if !_205_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -737,33 +737,33 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _204_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _204_l
-	var _out337 bool
-	var _ = _out337
-	var _out338 *ddisk.BList
-	var _ = _out338
-	_out337, _out338 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out337
-	_204_l = _out338
+	var _206_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _206_l
+	var _out339 bool
+	var _ = _out339
+	var _out340 *ddisk.BList
+	var _ = _out340
+	_out339, _out340 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out339
+	_206_l = _out340
 	if !ok {
 		return ok, c, bad
 	}
 	Companion_Default___.CYield(j)
-	var _205_m uint64 = 0
-	var _ = _205_m
-	var _out339 uint64
-	var _ = _out339
-	var _out340 uint64
-	var _ = _out340
-	_out339, _out340 = journalreader.Companion_Default___.CheckHome(j, a, _204_l, uint64(0), t)
-	_205_m = _out339
-	bad = _out340
-	if _205_m > uint64(0) {
-		var _out341 *dbytes.Blk
-		var _ = _out341
-		_out341 = _204_l.BlkAt(uint64(0))
-		c = _out341
+	var _207_m uint64 = 0
+	var _ = _207_m
+	var _out341 uint64
+	var _ = _out341
+	var _out342 uint64
+	var _ = _out342
+	_out341, _out342 = journalreader.Companion_Default___.CheckHome(j, a, _206_l, uint64(0), t)
+	_207_m = _out341
+	bad = _out342
+	if _207_m > uint64(0) {
+		var _out343 *dbytes.Blk
+		var _ = _out343
+		_out343 = _206_l.BlkAt(uint64(0))
+		c = _out343
 	}
 	return ok, c, bad
 }
@@ -773,43 +773,43 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _206_t uint64 = 0
-		var _ = _206_t
-		var _out342 *dbytes.Blk
-		var _ = _out342
-		var _out343 uint64
-		var _ = _out343
-		_out342, _out343 = Companion_Default___.LookOnce(j, h, a)
-		b = _out342
-		_206_t = _out343
+		var _208_t uint64 = 0
+		var _ = _208_t
+		var _out344 *dbytes.Blk
+		var _ = _out344
+		var _out345 uint64
+		var _ = _out345
+		_out344, _out345 = Companion_Default___.LookOnce(j, h, a)
+		b = _out344
+		_208_t = _out345
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _207_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _207_c
-		var _208_bad uint64 = 0
-		var _ = _208_bad
-		var _out344 bool
-		var _ = _out344
-		var _out345 *dbytes.Blk
-		var _ = _out345
-		var _out346 uint64
+		var _209_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _209_c
+		var _210_bad uint64 = 0
+		var _ = _210_bad
+		var _out346 bool
 		var _ = _out346
-		_out344, _out345, _out346 = Companion_Default___.Fetch(j, a, _206_t)
-		ok = _out344
-		_207_c = _out345
-		_208_bad = _out346
+		var _out347 *dbytes.Blk
+		var _ = _out347
+		var _out348 uint64
+		var _ = _out348
+		_out346, _out347, _out348 = Companion_Default___.Fetch(j, a, _208_t)
+		ok = _out346
+		_209_c = _out347
+		_210_bad = _out348
 		if !ok {
 			return ok, b
 		}
-		var _out347 bool
-		var _ = _out347
-		var _out348 *dbytes.Blk
-		var _ = _out348
-		_out347, _out348 = Companion_Default___.Decide(j, h, a, _206_t, _207_c, _208_bad)
-		ok = _out347
-		b = _out348
+		var _out349 bool
+		var _ = _out349
+		var _out350 *dbytes.Blk
+		var _ = _out350
+		_out349, _out350 = Companion_Default___.Decide(j, h, a, _208_t, _209_c, _210_bad)
+		ok = _out349
+		b = _out350
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -823,13 +823,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.H
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out349 *dbytes.Blk
-	var _ = _out349
-	var _out350 uint64
-	var _ = _out350
-	_out349, _out350 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out349
-	t = _out350
+	var _out351 *dbytes.Blk
+	var _ = _out351
+	var _out352 uint64
+	var _ = _out352
+	_out351, _out352 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out351
+	t = _out352
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
@@ -846,21 +846,21 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hol
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out351 *dbytes.Blk
-		var _ = _out351
-		_out351 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out351
+		var _out353 *dbytes.Blk
+		var _ = _out353
+		_out353 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out353
 		if b != (*dbytes.Blk)(nil) {
 			h.Keep(j.Cache, b)
 		}
 	} else {
-		var _209_damaged bool
-		var _ = _209_damaged
-		var _out352 bool
-		var _ = _out352
-		_out352 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_209_damaged = _out352
-		ok = !_209_damaged
+		var _211_damaged bool
+		var _ = _211_damaged
+		var _out354 bool
+		var _ = _out354
+		_out354 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_211_damaged = _out354
+		ok = !_211_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -872,15 +872,15 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out353 uint64
-	var _ = _out353
-	_out353 = journalcommit.Companion_Default___.Newest(j)
-	n = _out353
+	var _out355 uint64
+	var _ = _out355
+	_out355 = journalcommit.Companion_Default___.Newest(j)
+	n = _out355
 	j.Mu.Unlock()
-	var _out354 bool
-	var _ = _out354
-	_out354 = Companion_Default___.WaitDurable(j, n)
-	ok = _out354
+	var _out356 bool
+	var _ = _out356
+	_out356 = Companion_Default___.WaitDurable(j, n)
+	ok = _out356
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -892,31 +892,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _210_e bool
-	var _ = _210_e
-	var _out355 bool
-	var _ = _out355
-	_out355 = journalpolicy.Companion_Default___.Drained(j)
-	_210_e = _out355
-	var _211_failed bool
-	var _ = _211_failed
-	var _out356 bool
-	var _ = _out356
-	_out356 = journalpolicy.Companion_Default___.Failed(j)
-	_211_failed = _out356
-	for !_210_e && !_211_failed {
+	var _212_e bool
+	var _ = _212_e
+	var _out357 bool
+	var _ = _out357
+	_out357 = journalpolicy.Companion_Default___.Drained(j)
+	_212_e = _out357
+	var _213_failed bool
+	var _ = _213_failed
+	var _out358 bool
+	var _ = _out358
+	_out358 = journalpolicy.Companion_Default___.Failed(j)
+	_213_failed = _out358
+	for !_212_e && !_213_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out357 bool
-		var _ = _out357
-		_out357 = journalpolicy.Companion_Default___.Drained(j)
-		_210_e = _out357
-		var _out358 bool
-		var _ = _out358
-		_out358 = journalpolicy.Companion_Default___.Failed(j)
-		_211_failed = _out358
+		var _out359 bool
+		var _ = _out359
+		_out359 = journalpolicy.Companion_Default___.Drained(j)
+		_212_e = _out359
+		var _out360 bool
+		var _ = _out360
+		_out360 = journalpolicy.Companion_Default___.Failed(j)
+		_213_failed = _out360
 	}
 	j.Mu.Unlock()
 }
@@ -924,10 +924,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out359 bool
-	var _ = _out359
-	_out359 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out359
+	var _out361 bool
+	var _ = _out361
+	_out361 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out361
 	if ok {
 		return ok
 	}

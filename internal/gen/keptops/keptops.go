@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _981_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _981_ip
-	var _out1424 uint32
-	var _ = _out1424
-	var _out1425 *dbytes.Bytes
-	var _ = _out1425
-	_out1424, _out1425 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1424
-	_981_ip = _out1425
+	var _983_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _983_ip
+	var _out1426 uint32
+	var _ = _out1426
+	var _out1427 *dbytes.Bytes
+	var _ = _out1427
+	_out1426, _out1427 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1426
+	_983_ip = _out1427
 	if st != uint32(0) {
 		return st, first
 	}
-	var _982_ty uint32
-	var _ = _982_ty
-	var _out1426 uint32
-	var _ = _out1426
-	_out1426 = inodeformat.Companion_Default___.GetTy(_981_ip)
-	_982_ty = _out1426
-	if _982_ty == permissions.Companion_Default___.DIR() {
+	var _984_ty uint32
+	var _ = _984_ty
+	var _out1428 uint32
+	var _ = _out1428
+	_out1428 = inodeformat.Companion_Default___.GetTy(_983_ip)
+	_984_ty = _out1428
+	if _984_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _983_fl uint32
-	var _ = _983_fl
-	var _out1427 uint32
-	var _ = _out1427
-	_out1427 = inodeformat.Companion_Default___.GetFlags(_981_ip)
-	_983_fl = _out1427
-	if _983_fl/uint32(2)%uint32(2) == uint32(1) {
+	var _985_fl uint32
+	var _ = _985_fl
+	var _out1429 uint32
+	var _ = _out1429
+	_out1429 = inodeformat.Companion_Default___.GetFlags(_983_ip)
+	_985_fl = _out1429
+	if _985_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _984_nl uint32
-	var _ = _984_nl
-	var _out1428 uint32
-	var _ = _out1428
-	_out1428 = inodeformat.Companion_Default___.GetNlink(_981_ip)
-	_984_nl = _out1428
-	if _984_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _986_nl uint32
+	var _ = _986_nl
+	var _out1430 uint32
+	var _ = _out1430
+	_out1430 = inodeformat.Companion_Default___.GetNlink(_983_ip)
+	_986_nl = _out1430
+	if _986_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _985_hp *dbytes.Bytes
-	var _ = _985_hp
-	var _out1429 *dbytes.Bytes
-	var _ = _out1429
-	_out1429 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_985_hp = _out1429
-	var _out1430 uint64
-	var _ = _out1430
-	_out1430 = inodeformat.Companion_Default___.GetParent(_985_hp)
-	first = _out1430
-	inodeformat.Companion_Default___.SetFlags(_981_ip, _983_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_981_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_981_ip, _984_nl+uint32(1))
-	var _986_ts uint64
-	var _ = _986_ts
-	var _987_tns uint32
-	var _ = _987_tns
-	var _out1431 uint64
+	var _987_hp *dbytes.Bytes
+	var _ = _987_hp
+	var _out1431 *dbytes.Bytes
 	var _ = _out1431
-	var _out1432 uint32
+	_out1431 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_987_hp = _out1431
+	var _out1432 uint64
 	var _ = _out1432
-	_out1431, _out1432 = attributechanges.Companion_Default___.Stamp(_981_ip, s, ns)
-	_986_ts = _out1431
-	_987_tns = _out1432
-	inodeformat.Companion_Default___.SetCtime(_981_ip, _986_ts, _987_tns)
-	d.PutInode(txn, ino, _981_ip)
-	var _out1433 *dbytes.Bytes
+	_out1432 = inodeformat.Companion_Default___.GetParent(_987_hp)
+	first = _out1432
+	inodeformat.Companion_Default___.SetFlags(_983_ip, _985_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_983_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_983_ip, _986_nl+uint32(1))
+	var _988_ts uint64
+	var _ = _988_ts
+	var _989_tns uint32
+	var _ = _989_tns
+	var _out1433 uint64
 	var _ = _out1433
-	_out1433 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_985_hp = _out1433
-	inodeformat.Companion_Default___.SetParent(_985_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _985_hp)
+	var _out1434 uint32
+	var _ = _out1434
+	_out1433, _out1434 = attributechanges.Companion_Default___.Stamp(_983_ip, s, ns)
+	_988_ts = _out1433
+	_989_tns = _out1434
+	inodeformat.Companion_Default___.SetCtime(_983_ip, _988_ts, _989_tns)
+	d.PutInode(txn, ino, _983_ip)
+	var _out1435 *dbytes.Bytes
+	var _ = _out1435
+	_out1435 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_987_hp = _out1435
+	inodeformat.Companion_Default___.SetParent(_987_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _987_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -158,31 +158,31 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1434 uint32
-	var _ = _out1434
-	var _out1435 uint64
-	var _ = _out1435
-	_out1434, _out1435 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1434
-	first = _out1435
+	var _out1436 uint32
+	var _ = _out1436
+	var _out1437 uint64
+	var _ = _out1437
+	_out1436, _out1437 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1436
+	first = _out1437
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _988_later bool = false
-	var _ = _988_later
-	var _out1436 uint32
-	var _ = _out1436
-	var _out1437 *dbytes.Bytes
-	var _ = _out1437
-	var _out1438 *dbytes.Bytes
+	var _990_later bool = false
+	var _ = _990_later
+	var _out1438 uint32
 	var _ = _out1438
-	var _out1439 bool
+	var _out1439 *dbytes.Bytes
 	var _ = _out1439
-	_out1436, _out1437, _out1438, _out1439 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
-	st = _out1436
-	before = _out1437
-	after = _out1438
-	_988_later = _out1439
+	var _out1440 *dbytes.Bytes
+	var _ = _out1440
+	var _out1441 bool
+	var _ = _out1441
+	_out1438, _out1439, _out1440, _out1441 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
+	st = _out1438
+	before = _out1439
+	after = _out1440
+	_990_later = _out1441
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -199,37 +199,37 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1440 uint32
-	var _ = _out1440
-	var _out1441 uint64
-	var _ = _out1441
-	_out1440, _out1441 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1440
-	first = _out1441
+	var _out1442 uint32
+	var _ = _out1442
+	var _out1443 uint64
+	var _ = _out1443
+	_out1442, _out1443 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1442
+	first = _out1443
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _989_later bool = false
-	var _ = _989_later
-	var _out1442 uint32
-	var _ = _out1442
-	var _out1443 *dbytes.Bytes
-	var _ = _out1443
-	var _out1444 *dbytes.Bytes
+	var _991_later bool = false
+	var _ = _991_later
+	var _out1444 uint32
 	var _ = _out1444
 	var _out1445 *dbytes.Bytes
 	var _ = _out1445
 	var _out1446 *dbytes.Bytes
 	var _ = _out1446
-	var _out1447 bool
+	var _out1447 *dbytes.Bytes
 	var _ = _out1447
-	_out1442, _out1443, _out1444, _out1445, _out1446, _out1447 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1442
-	fbefore = _out1443
-	fafter = _out1444
-	tbefore = _out1445
-	tafter = _out1446
-	_989_later = _out1447
+	var _out1448 *dbytes.Bytes
+	var _ = _out1448
+	var _out1449 bool
+	var _ = _out1449
+	_out1444, _out1445, _out1446, _out1447, _out1448, _out1449 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1444
+	fbefore = _out1445
+	fafter = _out1446
+	tbefore = _out1447
+	tafter = _out1448
+	_991_later = _out1449
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,42 +242,42 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _990_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _990_dir
-	var _out1448 uint32
-	var _ = _out1448
-	var _out1449 *dbytes.Bytes
-	var _ = _out1449
-	_out1448, _out1449 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
-	st = _out1448
-	_990_dir = _out1449
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
+	var _992_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _992_dir
 	var _out1450 uint32
 	var _ = _out1450
-	_out1450 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1450
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
-	var _out1451 uint32
+	var _out1451 *dbytes.Bytes
 	var _ = _out1451
-	var _out1452 uint64
-	var _ = _out1452
-	_out1451, _out1452 = createops.Companion_Default___.NewData(txn, d, c, dino, _990_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
-	st = _out1451
-	ino = _out1452
+	_out1450, _out1451 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
+	st = _out1450
+	_992_dir = _out1451
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1453 *dbytes.Bytes
+	var _out1452 uint32
+	var _ = _out1452
+	_out1452 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1452
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1453 uint32
 	var _ = _out1453
 	var _out1454 uint64
 	var _ = _out1454
-	_out1453, _out1454 = Companion_Default___.PutFirst(txn, d, ino)
-	node = _out1453
-	first = _out1454
+	_out1453, _out1454 = createops.Companion_Default___.NewData(txn, d, c, dino, _992_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	st = _out1453
+	ino = _out1454
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1455 *dbytes.Bytes
+	var _ = _out1455
+	var _out1456 uint64
+	var _ = _out1456
+	_out1455, _out1456 = Companion_Default___.PutFirst(txn, d, ino)
+	node = _out1455
+	first = _out1456
 	return st, ino, node, first
 }
 func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
@@ -285,35 +285,35 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _991_hp *dbytes.Bytes
-	var _ = _991_hp
-	var _out1455 *dbytes.Bytes
-	var _ = _out1455
-	_out1455 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_991_hp = _out1455
-	var _out1456 uint64
-	var _ = _out1456
-	_out1456 = inodeformat.Companion_Default___.GetParent(_991_hp)
-	first = _out1456
-	var _992_ip *dbytes.Bytes
-	var _ = _992_ip
+	var _993_hp *dbytes.Bytes
+	var _ = _993_hp
 	var _out1457 *dbytes.Bytes
 	var _ = _out1457
-	_out1457 = d.Fs.GetInode(txn, ino, true)
-	_992_ip = _out1457
-	inodeformat.Companion_Default___.SetFlags(_992_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_992_ip, first)
-	d.PutInode(txn, ino, _992_ip)
-	var _out1458 *dbytes.Bytes
+	_out1457 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_993_hp = _out1457
+	var _out1458 uint64
 	var _ = _out1458
-	_out1458 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_991_hp = _out1458
-	inodeformat.Companion_Default___.SetParent(_991_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _991_hp)
+	_out1458 = inodeformat.Companion_Default___.GetParent(_993_hp)
+	first = _out1458
+	var _994_ip *dbytes.Bytes
+	var _ = _994_ip
 	var _out1459 *dbytes.Bytes
 	var _ = _out1459
-	_out1459 = d.Fs.GetInode(txn, ino, false)
-	node = _out1459
+	_out1459 = d.Fs.GetInode(txn, ino, true)
+	_994_ip = _out1459
+	inodeformat.Companion_Default___.SetFlags(_994_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_994_ip, first)
+	d.PutInode(txn, ino, _994_ip)
+	var _out1460 *dbytes.Bytes
+	var _ = _out1460
+	_out1460 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_993_hp = _out1460
+	inodeformat.Companion_Default___.SetParent(_993_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _993_hp)
+	var _out1461 *dbytes.Bytes
+	var _ = _out1461
+	_out1461 = d.Fs.GetInode(txn, ino, false)
+	node = _out1461
 	return node, first
 }
 func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (bool, uint64) {
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _993_ip *dbytes.Bytes
-	var _ = _993_ip
-	var _out1460 *dbytes.Bytes
-	var _ = _out1460
-	_out1460 = d.Fs.GetInode(txn, at, false)
-	_993_ip = _out1460
-	var _994_fl uint32
-	var _ = _994_fl
-	var _out1461 uint32
-	var _ = _out1461
-	_out1461 = inodeformat.Companion_Default___.GetFlags(_993_ip)
-	_994_fl = _out1461
-	if at != procedurebase.Companion_Default___.ORPHANS() && _994_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _995_ip *dbytes.Bytes
+	var _ = _995_ip
+	var _out1462 *dbytes.Bytes
+	var _ = _out1462
+	_out1462 = d.Fs.GetInode(txn, at, false)
+	_995_ip = _out1462
+	var _996_fl uint32
+	var _ = _996_fl
+	var _out1463 uint32
+	var _ = _out1463
+	_out1463 = inodeformat.Companion_Default___.GetFlags(_995_ip)
+	_996_fl = _out1463
+	if at != procedurebase.Companion_Default___.ORPHANS() && _996_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _995_next uint64
-		var _ = _995_next
-		var _out1462 uint64
-		var _ = _out1462
-		_out1462 = inodeformat.Companion_Default___.GetParent(_993_ip)
-		_995_next = _out1462
-		if _995_next == ino {
+		var _997_next uint64
+		var _ = _997_next
+		var _out1464 uint64
+		var _ = _out1464
+		_out1464 = inodeformat.Companion_Default___.GetParent(_995_ip)
+		_997_next = _out1464
+		if _997_next == ino {
 			found = true
 			return found, at
 		}
-		if _995_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _995_next) {
+		if _997_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _997_next) {
 			return found, at
 		}
-		var _out1463 *dbytes.Bytes
-		var _ = _out1463
-		_out1463 = d.Fs.GetInode(txn, _995_next, false)
-		_993_ip = _out1463
-		at = _995_next
+		var _out1465 *dbytes.Bytes
+		var _ = _out1465
+		_out1465 = d.Fs.GetInode(txn, _997_next, false)
+		_995_ip = _out1465
+		at = _997_next
 	}
 	return found, at
 }
@@ -372,48 +372,48 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _996_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _996_ip
-	var _out1464 uint32
-	var _ = _out1464
-	var _out1465 *dbytes.Bytes
-	var _ = _out1465
-	_out1464, _out1465 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1464
-	_996_ip = _out1465
+	var _998_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _998_ip
+	var _out1466 uint32
+	var _ = _out1466
+	var _out1467 *dbytes.Bytes
+	var _ = _out1467
+	_out1466, _out1467 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1466
+	_998_ip = _out1467
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _997_fl uint32
-	var _ = _997_fl
-	var _out1466 uint32
-	var _ = _out1466
-	_out1466 = inodeformat.Companion_Default___.GetFlags(_996_ip)
-	_997_fl = _out1466
-	if _997_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _999_fl uint32
+	var _ = _999_fl
+	var _out1468 uint32
+	var _ = _out1468
+	_out1468 = inodeformat.Companion_Default___.GetFlags(_998_ip)
+	_999_fl = _out1468
+	if _999_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _998_found bool = false
-	var _ = _998_found
-	var _out1467 bool
-	var _ = _out1467
-	var _out1468 uint64
-	var _ = _out1468
-	_out1467, _out1468 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_998_found = _out1467
-	at = _out1468
-	if !_998_found {
-		st = permissions.Companion_Default___.NOENT()
-		return st, later, at, next
-	}
+	var _1000_found bool = false
+	var _ = _1000_found
 	var _out1469 bool
 	var _ = _out1469
 	var _out1470 uint64
 	var _ = _out1470
-	_out1469, _out1470 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
-	later = _out1469
-	next = _out1470
+	_out1469, _out1470 = Companion_Default___.Predecessor(txn, d, ino, from)
+	_1000_found = _out1469
+	at = _out1470
+	if !_1000_found {
+		st = permissions.Companion_Default___.NOENT()
+		return st, later, at, next
+	}
+	var _out1471 bool
+	var _ = _out1471
+	var _out1472 uint64
+	var _ = _out1472
+	_out1471, _out1472 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
+	later = _out1471
+	next = _out1472
 	return st, later, at, next
 }
 func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirFs, ino uint64, at uint64, s uint64, ns uint32) (bool, uint64) {
@@ -421,47 +421,47 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _999_ip *dbytes.Bytes
-	var _ = _999_ip
-	var _out1471 *dbytes.Bytes
-	var _ = _out1471
-	_out1471 = d.Fs.GetInode(txn, ino, true)
-	_999_ip = _out1471
-	var _1000_fl uint32
-	var _ = _1000_fl
-	var _out1472 uint32
-	var _ = _out1472
-	_out1472 = inodeformat.Companion_Default___.GetFlags(_999_ip)
-	_1000_fl = _out1472
-	var _out1473 uint64
+	var _1001_ip *dbytes.Bytes
+	var _ = _1001_ip
+	var _out1473 *dbytes.Bytes
 	var _ = _out1473
-	_out1473 = inodeformat.Companion_Default___.GetParent(_999_ip)
-	next = _out1473
-	inodeformat.Companion_Default___.SetFlags(_999_ip, _1000_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_999_ip, uint64(0))
-	d.PutInode(txn, ino, _999_ip)
-	var _1001_hp *dbytes.Bytes
-	var _ = _1001_hp
-	var _out1474 *dbytes.Bytes
+	_out1473 = d.Fs.GetInode(txn, ino, true)
+	_1001_ip = _out1473
+	var _1002_fl uint32
+	var _ = _1002_fl
+	var _out1474 uint32
 	var _ = _out1474
-	_out1474 = d.Fs.GetInode(txn, at, true)
-	_1001_hp = _out1474
-	inodeformat.Companion_Default___.SetParent(_1001_hp, next)
-	d.PutInode(txn, at, _1001_hp)
-	var _1002_st uint32 = 0
-	var _ = _1002_st
-	var _1003_freed bool = false
-	var _ = _1003_freed
-	var _out1475 uint32
+	_out1474 = inodeformat.Companion_Default___.GetFlags(_1001_ip)
+	_1002_fl = _out1474
+	var _out1475 uint64
 	var _ = _out1475
-	var _out1476 bool
+	_out1475 = inodeformat.Companion_Default___.GetParent(_1001_ip)
+	next = _out1475
+	inodeformat.Companion_Default___.SetFlags(_1001_ip, _1002_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1001_ip, uint64(0))
+	d.PutInode(txn, ino, _1001_ip)
+	var _1003_hp *dbytes.Bytes
+	var _ = _1003_hp
+	var _out1476 *dbytes.Bytes
 	var _ = _out1476
-	var _out1477 bool
+	_out1476 = d.Fs.GetInode(txn, at, true)
+	_1003_hp = _out1476
+	inodeformat.Companion_Default___.SetParent(_1003_hp, next)
+	d.PutInode(txn, at, _1003_hp)
+	var _1004_st uint32 = 0
+	var _ = _1004_st
+	var _1005_freed bool = false
+	var _ = _1005_freed
+	var _out1477 uint32
 	var _ = _out1477
-	_out1475, _out1476, _out1477 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1002_st = _out1475
-	_1003_freed = _out1476
-	later = _out1477
+	var _out1478 bool
+	var _ = _out1478
+	var _out1479 bool
+	var _ = _out1479
+	_out1477, _out1478, _out1479 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	_1004_st = _out1477
+	_1005_freed = _out1478
+	later = _out1479
 	return later, next
 }
 func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool, uint64) {
@@ -471,29 +471,29 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1004_hp *dbytes.Bytes
-	var _ = _1004_hp
-	var _out1478 *dbytes.Bytes
-	var _ = _out1478
-	_out1478 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1004_hp = _out1478
-	var _out1479 uint64
-	var _ = _out1479
-	_out1479 = inodeformat.Companion_Default___.GetParent(_1004_hp)
-	first = _out1479
+	var _1006_hp *dbytes.Bytes
+	var _ = _1006_hp
+	var _out1480 *dbytes.Bytes
+	var _ = _out1480
+	_out1480 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1006_hp = _out1480
+	var _out1481 uint64
+	var _ = _out1481
+	_out1481 = inodeformat.Companion_Default___.GetParent(_1006_hp)
+	first = _out1481
 	more, later = first != uint64(0), false
 	if !more {
 		return more, later, first
 	}
-	var _1005_next uint64 = 0
-	var _ = _1005_next
-	var _out1480 bool
-	var _ = _out1480
-	var _out1481 uint64
-	var _ = _out1481
-	_out1480, _out1481 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1480
-	_1005_next = _out1481
+	var _1007_next uint64 = 0
+	var _ = _1007_next
+	var _out1482 bool
+	var _ = _out1482
+	var _out1483 uint64
+	var _ = _out1483
+	_out1482, _out1483 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1482
+	_1007_next = _out1483
 	return more, later, first
 }
 

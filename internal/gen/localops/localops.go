@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _943_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _943_ip
-	var _out1388 uint32
-	var _ = _out1388
-	var _out1389 *dbytes.Bytes
-	var _ = _out1389
-	_out1388, _out1389 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1388
-	_943_ip = _out1389
+	var _945_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _945_ip
+	var _out1390 uint32
+	var _ = _out1390
+	var _out1391 *dbytes.Bytes
+	var _ = _out1391
+	_out1390, _out1391 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1390
+	_945_ip = _out1391
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _944_ty uint32
-	var _ = _944_ty
-	var _out1390 uint32
-	var _ = _out1390
-	_out1390 = inodeformat.Companion_Default___.GetTy(_943_ip)
-	_944_ty = _out1390
-	if _944_ty != permissions.Companion_Default___.REG() {
+	var _946_ty uint32
+	var _ = _946_ty
+	var _out1392 uint32
+	var _ = _out1392
+	_out1392 = inodeformat.Companion_Default___.GetTy(_945_ip)
+	_946_ty = _out1392
+	if _946_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _945_r bool
-	var _ = _945_r
-	var _out1391 bool
-	var _ = _out1391
-	_out1391 = permissions.Companion_Default___.MayData(c, _943_ip, permissions.Companion_Default___.MAYR())
-	_945_r = _out1391
-	var _946_x bool
-	var _ = _946_x
-	var _out1392 bool
-	var _ = _out1392
-	_out1392 = permissions.Companion_Default___.May(c, _943_ip, permissions.Companion_Default___.MAYX())
-	_946_x = _out1392
-	if !_945_r && !_946_x {
+	var _947_r bool
+	var _ = _947_r
+	var _out1393 bool
+	var _ = _out1393
+	_out1393 = permissions.Companion_Default___.MayData(c, _945_ip, permissions.Companion_Default___.MAYR())
+	_947_r = _out1393
+	var _948_x bool
+	var _ = _948_x
+	var _out1394 bool
+	var _ = _out1394
+	_out1394 = permissions.Companion_Default___.May(c, _945_ip, permissions.Companion_Default___.MAYX())
+	_948_x = _out1394
+	if !_947_r && !_948_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _947_size uint64
-	var _ = _947_size
-	var _out1393 uint64
-	var _ = _out1393
-	_out1393 = inodeformat.Companion_Default___.GetSize(_943_ip)
-	_947_size = _out1393
-	if _947_size <= off {
+	var _949_size uint64
+	var _ = _949_size
+	var _out1395 uint64
+	var _ = _out1395
+	_out1395 = inodeformat.Companion_Default___.GetSize(_945_ip)
+	_949_size = _out1395
+	if _949_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _948_n uint64
-	var _ = _948_n
-	var _949_top uint64
-	var _ = _949_top
-	_948_n, _949_top = off/uint64(4096), (_947_size+uint64(4095))/uint64(4096)
-	var _950_m uint64 = 0
-	var _ = _950_m
-	var _out1394 uint64
-	var _ = _out1394
-	var _out1395 bool
-	var _ = _out1395
-	_out1394, _out1395 = d.Fs.Pass(txn, ino, _948_n, _949_top, hole, Companion_Default___.STEPS(), false)
-	_950_m = _out1394
-	found = _out1395
-	if _948_n < _950_m {
+	var _950_n uint64
+	var _ = _950_n
+	var _951_top uint64
+	var _ = _951_top
+	_950_n, _951_top = off/uint64(4096), (_949_size+uint64(4095))/uint64(4096)
+	var _952_m uint64 = 0
+	var _ = _952_m
+	var _out1396 uint64
+	var _ = _out1396
+	var _out1397 bool
+	var _ = _out1397
+	_out1396, _out1397 = d.Fs.Pass(txn, ino, _950_n, _951_top, hole, Companion_Default___.STEPS(), false)
+	_952_m = _out1396
+	found = _out1397
+	if _950_n < _952_m {
 		at = func() uint64 {
-			if _950_m == _949_top {
-				return _947_size
+			if _952_m == _951_top {
+				return _949_size
 			}
-			return uint64(4096) * _950_m
+			return uint64(4096) * _952_m
 		}()
 	}
-	if _950_m == _949_top && hole {
+	if _952_m == _951_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _951_np *dbytes.Bytes
-	var _ = _951_np
-	var _out1396 *dbytes.Bytes
-	var _ = _out1396
-	_out1396 = d.Fs.GetInode(txn, ino, true)
-	_951_np = _out1396
-	var _952_ts uint64
-	var _ = _952_ts
-	var _953_tns uint32
-	var _ = _953_tns
-	var _out1397 uint64
-	var _ = _out1397
-	var _out1398 uint32
+	var _953_np *dbytes.Bytes
+	var _ = _953_np
+	var _out1398 *dbytes.Bytes
 	var _ = _out1398
-	_out1397, _out1398 = attributechanges.Companion_Default___.Stamp(_951_np, s, ns)
-	_952_ts = _out1397
-	_953_tns = _out1398
-	inodeformat.Companion_Default___.SetMtime(_951_np, _952_ts, _953_tns)
-	inodeformat.Companion_Default___.SetCtime(_951_np, _952_ts, _953_tns)
+	_out1398 = d.Fs.GetInode(txn, ino, true)
+	_953_np = _out1398
+	var _954_ts uint64
+	var _ = _954_ts
+	var _955_tns uint32
+	var _ = _955_tns
+	var _out1399 uint64
+	var _ = _out1399
+	var _out1400 uint32
+	var _ = _out1400
+	_out1399, _out1400 = attributechanges.Companion_Default___.Stamp(_953_np, s, ns)
+	_954_ts = _out1399
+	_955_tns = _out1400
+	inodeformat.Companion_Default___.SetMtime(_953_np, _954_ts, _955_tns)
+	inodeformat.Companion_Default___.SetCtime(_953_np, _954_ts, _955_tns)
 	if c.Uid != uint32(0) {
-		var _954_mode uint32
-		var _ = _954_mode
-		var _out1399 uint32
-		var _ = _out1399
-		_out1399 = inodeformat.Companion_Default___.GetMode(_951_np)
-		_954_mode = _out1399
-		inodeformat.Companion_Default___.SetMode(_951_np, permissions.Companion_Default___.KillPriv(_954_mode))
+		var _956_mode uint32
+		var _ = _956_mode
+		var _out1401 uint32
+		var _ = _out1401
+		_out1401 = inodeformat.Companion_Default___.GetMode(_953_np)
+		_956_mode = _out1401
+		inodeformat.Companion_Default___.SetMode(_953_np, permissions.Companion_Default___.KillPriv(_956_mode))
 	}
-	d.PutInode(txn, ino, _951_np)
+	d.PutInode(txn, ino, _953_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _955_lim uint64
-	var _ = _955_lim
-	_955_lim = func() uint64 {
+	var _957_lim uint64
+	var _ = _957_lim
+	_957_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _956_found bool = false
-	var _ = _956_found
-	var _out1400 uint64
-	var _ = _out1400
-	var _out1401 bool
-	var _ = _out1401
-	_out1400, _out1401 = d.Fs.Pass(txn, ino, b, _955_lim, false, Companion_Default___.RUN(), true)
-	m = _out1400
-	_956_found = _out1401
-	var _957_to uint64
-	var _ = _957_to
-	_957_to = func() uint64 {
+	var _958_found bool = false
+	var _ = _958_found
+	var _out1402 uint64
+	var _ = _out1402
+	var _out1403 bool
+	var _ = _out1403
+	_out1402, _out1403 = d.Fs.Pass(txn, ino, b, _957_lim, false, Companion_Default___.RUN(), true)
+	m = _out1402
+	_958_found = _out1403
+	var _959_to uint64
+	var _ = _959_to
+	_959_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _958_n uint64
-	var _ = _958_n
-	_958_n = _957_to - uint64(4096)*b
-	var _out1402 bool
-	var _ = _out1402
-	_out1402 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _958_n)
-	ok = _out1402
+	var _960_n uint64
+	var _ = _960_n
+	_960_n = _959_to - uint64(4096)*b
+	var _out1404 bool
+	var _ = _out1404
+	_out1404 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _960_n)
+	ok = _out1404
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _959_end uint64
-	var _ = _959_end
-	_959_end = off + len_
-	var _960_ip *dbytes.Bytes
-	var _ = _960_ip
-	var _out1403 *dbytes.Bytes
-	var _ = _out1403
-	_out1403 = d.Fs.GetInode(txn, ino, true)
-	_960_ip = _out1403
-	var _961_size uint64
-	var _ = _961_size
-	var _out1404 uint64
-	var _ = _out1404
-	_out1404 = inodeformat.Companion_Default___.GetSize(_960_ip)
-	_961_size = _out1404
-	if _961_size < _959_end {
-		var _962_ok bool
-		var _ = _962_ok
-		var _out1405 bool
-		var _ = _out1405
-		_out1405 = d.SetSize(txn, ino, _959_end)
-		_962_ok = _out1405
-		_961_size = _959_end
+	var _961_end uint64
+	var _ = _961_end
+	_961_end = off + len_
+	var _962_ip *dbytes.Bytes
+	var _ = _962_ip
+	var _out1405 *dbytes.Bytes
+	var _ = _out1405
+	_out1405 = d.Fs.GetInode(txn, ino, true)
+	_962_ip = _out1405
+	var _963_size uint64
+	var _ = _963_size
+	var _out1406 uint64
+	var _ = _out1406
+	_out1406 = inodeformat.Companion_Default___.GetSize(_962_ip)
+	_963_size = _out1406
+	if _963_size < _961_end {
+		var _964_ok bool
+		var _ = _964_ok
+		var _out1407 bool
+		var _ = _out1407
+		_out1407 = d.SetSize(txn, ino, _961_end)
+		_964_ok = _out1407
+		_963_size = _961_end
 	} else {
 	}
-	var _963_first uint64
-	var _ = _963_first
-	var _964_top uint64
-	var _ = _964_top
-	_963_first, _964_top = off/uint64(4096), (_959_end+uint64(4095))/uint64(4096)
-	var _965_b uint64
-	var _ = _965_b
-	_965_b = _963_first
-	var _966_z *dbytes.Bytes
-	var _ = _966_z
-	var _out1406 *dbytes.Bytes
-	var _ = _out1406
-	_out1406 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_966_z = _out1406
-	for _965_b < _964_top {
-		var _967_m uint64
-		var _ = _967_m
-		var _968_found bool
-		var _ = _968_found
-		var _out1407 uint64
-		var _ = _out1407
-		var _out1408 bool
-		var _ = _out1408
-		_out1407, _out1408 = d.Fs.Pass(txn, ino, _965_b, _964_top, true, Companion_Default___.STEPS(), true)
-		_967_m = _out1407
-		_968_found = _out1408
-		if _965_b < _967_m {
+	var _965_first uint64
+	var _ = _965_first
+	var _966_top uint64
+	var _ = _966_top
+	_965_first, _966_top = off/uint64(4096), (_961_end+uint64(4095))/uint64(4096)
+	var _967_b uint64
+	var _ = _967_b
+	_967_b = _965_first
+	var _968_z *dbytes.Bytes
+	var _ = _968_z
+	var _out1408 *dbytes.Bytes
+	var _ = _out1408
+	_out1408 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_968_z = _out1408
+	for _967_b < _966_top {
+		var _969_m uint64
+		var _ = _969_m
+		var _970_found bool
+		var _ = _970_found
+		var _out1409 uint64
+		var _ = _out1409
+		var _out1410 bool
+		var _ = _out1410
+		_out1409, _out1410 = d.Fs.Pass(txn, ino, _967_b, _966_top, true, Companion_Default___.STEPS(), true)
+		_969_m = _out1409
+		_970_found = _out1410
+		if _967_b < _969_m {
 		} else {
-			var _969_ok bool = false
-			var _ = _969_ok
-			var _out1409 bool
-			var _ = _out1409
-			var _out1410 uint64
-			var _ = _out1410
-			_out1409, _out1410 = Companion_Default___.FillHoles(txn, d, ino, _965_b, _964_top, _966_z, _961_size)
-			_969_ok = _out1409
-			_967_m = _out1410
-			if !_969_ok {
+			var _971_ok bool = false
+			var _ = _971_ok
+			var _out1411 bool
+			var _ = _out1411
+			var _out1412 uint64
+			var _ = _out1412
+			_out1411, _out1412 = Companion_Default___.FillHoles(txn, d, ino, _967_b, _966_top, _968_z, _963_size)
+			_971_ok = _out1411
+			_969_m = _out1412
+			if !_971_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_965_b = _967_m
+		_967_b = _969_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _970_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _970_ip
-	var _out1411 uint32
-	var _ = _out1411
-	var _out1412 *dbytes.Bytes
-	var _ = _out1412
-	_out1411, _out1412 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1411
-	_970_ip = _out1412
+	var _972_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _972_ip
+	var _out1413 uint32
+	var _ = _out1413
+	var _out1414 *dbytes.Bytes
+	var _ = _out1414
+	_out1413, _out1414 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1413
+	_972_ip = _out1414
 	if st != uint32(0) {
 		return st
 	}
-	var _971_ty uint32
-	var _ = _971_ty
-	var _out1413 uint32
-	var _ = _out1413
-	_out1413 = inodeformat.Companion_Default___.GetTy(_970_ip)
-	_971_ty = _out1413
-	if _971_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _973_ty uint32
+	var _ = _973_ty
+	var _out1415 uint32
+	var _ = _out1415
+	_out1415 = inodeformat.Companion_Default___.GetTy(_972_ip)
+	_973_ty = _out1415
+	if _973_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _972_w bool
-	var _ = _972_w
-	var _out1414 bool
-	var _ = _out1414
-	_out1414 = permissions.Companion_Default___.MayData(c, _970_ip, permissions.Companion_Default___.MAYW())
-	_972_w = _out1414
-	if !_972_w {
+	var _974_w bool
+	var _ = _974_w
+	var _out1416 bool
+	var _ = _out1416
+	_out1416 = permissions.Companion_Default___.MayData(c, _972_ip, permissions.Companion_Default___.MAYW())
+	_974_w = _out1416
+	if !_974_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _973_size uint64
-	var _ = _973_size
-	var _out1415 uint64
-	var _ = _out1415
-	_out1415 = inodeformat.Companion_Default___.GetSize(_970_ip)
-	_973_size = _out1415
-	var _974_shrink uint64
-	var _ = _974_shrink
-	var _out1416 uint64
-	var _ = _out1416
-	_out1416 = inodeformat.Companion_Default___.GetShrink(_970_ip)
-	_974_shrink = _out1416
-	if _974_shrink != uint64(0) && off+len_ > _973_size {
+	var _975_size uint64
+	var _ = _975_size
+	var _out1417 uint64
+	var _ = _out1417
+	_out1417 = inodeformat.Companion_Default___.GetSize(_972_ip)
+	_975_size = _out1417
+	var _976_shrink uint64
+	var _ = _976_shrink
+	var _out1418 uint64
+	var _ = _out1418
+	_out1418 = inodeformat.Companion_Default___.GetShrink(_972_ip)
+	_976_shrink = _out1418
+	if _976_shrink != uint64(0) && off+len_ > _975_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1417 uint32
-	var _ = _out1417
-	_out1417 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1417
+	var _out1419 uint32
+	var _ = _out1419
+	_out1419 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1419
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _975_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _975_ip
-	var _out1418 uint32
-	var _ = _out1418
-	var _out1419 *dbytes.Bytes
-	var _ = _out1419
-	_out1418, _out1419 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1418
-	_975_ip = _out1419
+	var _977_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _977_ip
+	var _out1420 uint32
+	var _ = _out1420
+	var _out1421 *dbytes.Bytes
+	var _ = _out1421
+	_out1420, _out1421 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1420
+	_977_ip = _out1421
 	if st != uint32(0) {
 		return st, at
 	}
-	var _976_ty uint32
-	var _ = _976_ty
-	var _out1420 uint32
-	var _ = _out1420
-	_out1420 = inodeformat.Companion_Default___.GetTy(_975_ip)
-	_976_ty = _out1420
-	if _976_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _978_ty uint32
+	var _ = _978_ty
+	var _out1422 uint32
+	var _ = _out1422
+	_out1422 = inodeformat.Companion_Default___.GetTy(_977_ip)
+	_978_ty = _out1422
+	if _978_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _977_w bool
-	var _ = _977_w
-	var _out1421 bool
-	var _ = _out1421
-	_out1421 = permissions.Companion_Default___.MayData(c, _975_ip, permissions.Companion_Default___.MAYW())
-	_977_w = _out1421
-	if !_977_w {
+	var _979_w bool
+	var _ = _979_w
+	var _out1423 bool
+	var _ = _out1423
+	_out1423 = permissions.Companion_Default___.MayData(c, _977_ip, permissions.Companion_Default___.MAYW())
+	_979_w = _out1423
+	if !_979_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _978_size uint64
-	var _ = _978_size
-	var _out1422 uint64
-	var _ = _out1422
-	_out1422 = inodeformat.Companion_Default___.GetSize(_975_ip)
-	_978_size = _out1422
-	var _979_top uint64
-	var _ = _979_top
-	_979_top = (_978_size + uint64(4095)) / uint64(4096)
-	var _980_n uint64
-	var _ = _980_n
-	_980_n = func() uint64 {
-		if hi < _979_top {
+	var _980_size uint64
+	var _ = _980_size
+	var _out1424 uint64
+	var _ = _out1424
+	_out1424 = inodeformat.Companion_Default___.GetSize(_977_ip)
+	_980_size = _out1424
+	var _981_top uint64
+	var _ = _981_top
+	_981_top = (_980_size + uint64(4095)) / uint64(4096)
+	var _982_n uint64
+	var _ = _982_n
+	_982_n = func() uint64 {
+		if hi < _981_top {
 			return hi
 		}
-		return _979_top
+		return _981_top
 	}()
-	if lo < _980_n {
-		var _out1423 uint64
-		var _ = _out1423
-		_out1423 = d.Punch(txn, ino, lo, _980_n, max)
-		at = _out1423
+	if lo < _982_n {
+		var _out1425 uint64
+		var _ = _out1425
+		_out1425 = d.Punch(txn, ino, lo, _982_n, max)
+		at = _out1425
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

@@ -66,21 +66,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out531 bool
-		var _ = _out531
-		var _out532 *ddisk.BList
-		var _ = _out532
-		_out531, _out532 = d.ReadRun(a, n)
-		io = _out531
-		l = _out532
-	} else {
 		var _out533 bool
 		var _ = _out533
 		var _out534 *ddisk.BList
 		var _ = _out534
-		_out533, _out534 = d.ReadAny(a, n)
+		_out533, _out534 = d.ReadRun(a, n)
 		io = _out533
 		l = _out534
+	} else {
+		var _out535 bool
+		var _ = _out535
+		var _out536 *ddisk.BList
+		var _ = _out536
+		_out535, _out536 = d.ReadAny(a, n)
+		io = _out535
+		l = _out536
 	}
 	return io, l
 }
@@ -91,46 +91,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _330_s uint64
-	var _ = _330_s
-	var _out535 uint64
-	var _ = _out535
-	_out535 = ring.Companion_Default___.SlotOf(q, nd)
-	_330_s = _out535
-	var _331_a uint64
-	var _ = _331_a
-	_331_a = at + uint64(2) + uint64(16)*_330_s
-	var _332_k uint64
-	var _ = _332_k
-	_332_k = n
-	if n > uint64(15) {
-		var _out536 uint64
-		var _ = _out536
-		_out536 = ring.Companion_Default___.SlotOf(pos, nr)
-		_330_s = _out536
-		_331_a = at + uint64(1) + uint64(16)*nd + _330_s
-		if _332_k > nr-_330_s {
-			_332_k = nr - _330_s
-		}
-	}
-	var _out537 bool
+	var _332_s uint64
+	var _ = _332_s
+	var _out537 uint64
 	var _ = _out537
-	var _out538 *ddisk.BList
-	var _ = _out538
-	_out537, _out538 = Companion_Default___.ReadLog(d, believe, _331_a, _332_k)
-	io = _out537
-	x = _out538
-	y = x
-	if !io {
-		return io, x, y
+	_out537 = ring.Companion_Default___.SlotOf(q, nd)
+	_332_s = _out537
+	var _333_a uint64
+	var _ = _333_a
+	_333_a = at + uint64(2) + uint64(16)*_332_s
+	var _334_k uint64
+	var _ = _334_k
+	_334_k = n
+	if n > uint64(15) {
+		var _out538 uint64
+		var _ = _out538
+		_out538 = ring.Companion_Default___.SlotOf(pos, nr)
+		_332_s = _out538
+		_333_a = at + uint64(1) + uint64(16)*nd + _332_s
+		if _334_k > nr-_332_s {
+			_334_k = nr - _332_s
+		}
 	}
 	var _out539 bool
 	var _ = _out539
 	var _out540 *ddisk.BList
 	var _ = _out540
-	_out539, _out540 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_332_k)
+	_out539, _out540 = Companion_Default___.ReadLog(d, believe, _333_a, _334_k)
 	io = _out539
-	y = _out540
+	x = _out540
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out541 bool
+	var _ = _out541
+	var _out542 *ddisk.BList
+	var _ = _out542
+	_out541, _out542 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_334_k)
+	io = _out541
+	y = _out542
 	if !io {
 		return io, x, y
 	}
@@ -143,54 +143,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _333_hm *dlog.BMap
-	var _ = _333_hm
-	var _out541 *dlog.BMap
-	var _ = _out541
-	_out541 = dlog.NewBMap()
-	_333_hm = _out541
-	var _334_i uint64
-	var _ = _334_i
-	_334_i = uint64(0)
-	for _334_i < m {
-		var _335_a uint64
-		var _ = _335_a
-		var _336_n uint64
-		var _ = _336_n
-		var _out542 uint64
-		var _ = _out542
-		var _out543 uint64
-		var _ = _out543
-		_out542, _out543 = Companion_Default___.DirRun(r, _334_i, m)
-		_335_a = _out542
-		_336_n = _out543
-		var _337_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _337_l
-		var _out544 bool
+	var _335_hm *dlog.BMap
+	var _ = _335_hm
+	var _out543 *dlog.BMap
+	var _ = _out543
+	_out543 = dlog.NewBMap()
+	_335_hm = _out543
+	var _336_i uint64
+	var _ = _336_i
+	_336_i = uint64(0)
+	for _336_i < m {
+		var _337_a uint64
+		var _ = _337_a
+		var _338_n uint64
+		var _ = _338_n
+		var _out544 uint64
 		var _ = _out544
-		var _out545 *ddisk.BList
+		var _out545 uint64
 		var _ = _out545
-		_out544, _out545 = Companion_Default___.ReadLog(d, believe, _335_a, _336_n)
-		io = _out544
-		_337_l = _out545
+		_out544, _out545 = Companion_Default___.DirRun(r, _336_i, m)
+		_337_a = _out544
+		_338_n = _out545
+		var _339_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _339_l
+		var _out546 bool
+		var _ = _out546
+		var _out547 *ddisk.BList
+		var _ = _out547
+		_out546, _out547 = Companion_Default___.ReadLog(d, believe, _337_a, _338_n)
+		io = _out546
+		_339_l = _out547
 		if !io {
 			return io, z
 		}
-		var _338_ok bool
-		var _ = _338_ok
-		var _out546 bool
-		var _ = _out546
-		_out546 = Companion_Default___.PutRun(_333_hm, r, _334_i, _336_n, _337_l)
-		_338_ok = _out546
-		if !_338_ok {
+		var _340_ok bool
+		var _ = _340_ok
+		var _out548 bool
+		var _ = _out548
+		_out548 = Companion_Default___.PutRun(_335_hm, r, _336_i, _338_n, _339_l)
+		_340_ok = _out548
+		if !_340_ok {
 			return io, z
 		}
-		_334_i = _334_i + _336_n
+		_336_i = _336_i + _338_n
 	}
-	var _out547 *ddisk.BList
-	var _ = _out547
-	_out547 = _333_hm.List()
-	z = _out547
+	var _out549 *ddisk.BList
+	var _ = _out549
+	_out549 = _335_hm.List()
+	z = _out549
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -198,19 +198,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out548 uint64
-	var _ = _out548
-	_out548 = r.Dir(i)
-	a = _out548
+	var _out550 uint64
+	var _ = _out550
+	_out550 = r.Dir(i)
+	a = _out550
 	n = uint64(1)
 	for i+n < m {
-		var _339_b uint64
-		var _ = _339_b
-		var _out549 uint64
-		var _ = _out549
-		_out549 = r.Dir(i + n)
-		_339_b = _out549
-		if _339_b != a+n {
+		var _341_b uint64
+		var _ = _341_b
+		var _out551 uint64
+		var _ = _out551
+		_out551 = r.Dir(i + n)
+		_341_b = _out551
+		if _341_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -221,34 +221,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _340_k uint64
-	var _ = _340_k
-	_340_k = uint64(0)
-	for _340_k < n {
-		var _341_a uint64
-		var _ = _341_a
-		var _out550 uint64
-		var _ = _out550
-		_out550 = r.Dir(i + _340_k)
-		_341_a = _out550
-		var _342_o *dbytes.Blk
-		var _ = _342_o
-		var _out551 *dbytes.Blk
-		var _ = _out551
-		_out551 = hm.Get(_341_a)
-		_342_o = _out551
-		if _342_o != (*dbytes.Blk)(nil) {
+	var _342_k uint64
+	var _ = _342_k
+	_342_k = uint64(0)
+	for _342_k < n {
+		var _343_a uint64
+		var _ = _343_a
+		var _out552 uint64
+		var _ = _out552
+		_out552 = r.Dir(i + _342_k)
+		_343_a = _out552
+		var _344_o *dbytes.Blk
+		var _ = _344_o
+		var _out553 *dbytes.Blk
+		var _ = _out553
+		_out553 = hm.Get(_343_a)
+		_344_o = _out553
+		if _344_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _343_b *dbytes.Blk
-		var _ = _343_b
-		var _out552 *dbytes.Blk
-		var _ = _out552
-		_out552 = l.BlkAt(_340_k)
-		_343_b = _out552
-		hm.Put(_341_a, _343_b)
-		_340_k = _340_k + uint64(1)
+		var _345_b *dbytes.Blk
+		var _ = _345_b
+		var _out554 *dbytes.Blk
+		var _ = _out554
+		_out554 = l.BlkAt(_342_k)
+		_345_b = _out554
+		hm.Put(_343_a, _345_b)
+		_342_k = _342_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -260,160 +260,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _344_s uint64
-	var _ = _344_s
-	var _out553 uint64
-	var _ = _out553
-	_out553 = ring.Companion_Default___.SlotOf(q, nd)
-	_344_s = _out553
-	var _345_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _345_l
-	var _out554 bool
-	var _ = _out554
-	var _out555 *ddisk.BList
+	var _346_s uint64
+	var _ = _346_s
+	var _out555 uint64
 	var _ = _out555
-	_out554, _out555 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_344_s, uint64(1))
-	io = _out554
-	_345_l = _out555
+	_out555 = ring.Companion_Default___.SlotOf(q, nd)
+	_346_s = _out555
+	var _347_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _347_l
+	var _out556 bool
+	var _ = _out556
+	var _out557 *ddisk.BList
+	var _ = _out557
+	_out556, _out557 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_346_s, uint64(1))
+	io = _out556
+	_347_l = _out557
 	if !io {
 		return io, gm
 	}
-	var _346_b *dbytes.Blk
-	var _ = _346_b
-	var _out556 *dbytes.Blk
-	var _ = _out556
-	_out556 = _345_l.BlkAt(uint64(0))
-	_346_b = _out556
-	var _347_r *dlog.DescR
-	var _ = _347_r
-	var _out557 *dlog.DescR
-	var _ = _out557
-	_out557 = dlog.Parse(_346_b)
-	_347_r = _out557
-	if _347_r == (*dlog.DescR)(nil) {
+	var _348_b *dbytes.Blk
+	var _ = _348_b
+	var _out558 *dbytes.Blk
+	var _ = _out558
+	_out558 = _347_l.BlkAt(uint64(0))
+	_348_b = _out558
+	var _349_r *dlog.DescR
+	var _ = _349_r
+	var _out559 *dlog.DescR
+	var _ = _out559
+	_out559 = dlog.Parse(_348_b)
+	_349_r = _out559
+	if _349_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _348_q2 uint64
-	var _ = _348_q2
-	var _out558 uint64
-	var _ = _out558
-	_out558 = _347_r.Sq()
-	_348_q2 = _out558
-	var _349_pos uint64
-	var _ = _349_pos
-	var _out559 uint64
-	var _ = _out559
-	_out559 = _347_r.Pos()
-	_349_pos = _out559
-	var _350_n uint64
-	var _ = _350_n
+	var _350_q2 uint64
+	var _ = _350_q2
 	var _out560 uint64
 	var _ = _out560
-	_out560 = _347_r.N()
-	_350_n = _out560
-	var _351_dn uint64
-	var _ = _351_dn
+	_out560 = _349_r.Sq()
+	_350_q2 = _out560
+	var _351_pos uint64
+	var _ = _351_pos
 	var _out561 uint64
 	var _ = _out561
-	_out561 = _347_r.M()
-	_351_dn = _out561
-	if _348_q2 != q || _349_pos >= uint64(2305843009213693952) || _350_n > uint64(500) || _351_dn > uint64(500)-_350_n {
-		return io, gm
-	}
-	var _352_same bool
-	var _ = _352_same
-	var _out562 bool
+	_out561 = _349_r.Pos()
+	_351_pos = _out561
+	var _352_n uint64
+	var _ = _352_n
+	var _out562 uint64
 	var _ = _out562
-	_out562 = seal.Under(_347_r, hb)
-	_352_same = _out562
-	if !_352_same {
-		return io, gm
-	}
-	var _353_inside bool
-	var _ = _353_inside
-	var _out563 bool
+	_out562 = _349_r.N()
+	_352_n = _out562
+	var _353_dn uint64
+	var _ = _353_dn
+	var _out563 uint64
 	var _ = _out563
-	_out563 = Companion_Default___.AddrsIn(_347_r, _350_n, _351_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_353_inside = _out563
-	if !_353_inside {
+	_out563 = _349_r.M()
+	_353_dn = _out563
+	if _350_q2 != q || _351_pos >= uint64(2305843009213693952) || _352_n > uint64(500) || _353_dn > uint64(500)-_352_n {
 		return io, gm
 	}
-	var _354_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _354_x
-	var _355_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _355_y
+	var _354_same bool
+	var _ = _354_same
 	var _out564 bool
 	var _ = _out564
-	var _out565 *ddisk.BList
-	var _ = _out565
-	var _out566 *ddisk.BList
-	var _ = _out566
-	_out564, _out565, _out566 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _349_pos, _350_n)
-	io = _out564
-	_354_x = _out565
-	_355_y = _out566
-	if !io {
+	_out564 = seal.Under(_349_r, hb)
+	_354_same = _out564
+	if !_354_same {
 		return io, gm
 	}
-	var _356_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _356_z
-	var _out567 bool
+	var _355_inside bool
+	var _ = _355_inside
+	var _out565 bool
+	var _ = _out565
+	_out565 = Companion_Default___.AddrsIn(_349_r, _352_n, _353_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_355_inside = _out565
+	if !_355_inside {
+		return io, gm
+	}
+	var _356_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _356_x
+	var _357_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _357_y
+	var _out566 bool
+	var _ = _out566
+	var _out567 *ddisk.BList
 	var _ = _out567
 	var _out568 *ddisk.BList
 	var _ = _out568
-	_out567, _out568 = Companion_Default___.ReadDirect(d, believe, _347_r, _351_dn)
-	io = _out567
-	_356_z = _out568
-	if !io || _356_z == (*ddisk.BList)(nil) {
+	_out566, _out567, _out568 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _351_pos, _352_n)
+	io = _out566
+	_356_x = _out567
+	_357_y = _out568
+	if !io {
 		return io, gm
 	}
-	var _357_ok bool
-	var _ = _357_ok
+	var _358_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _358_z
 	var _out569 bool
 	var _ = _out569
-	_out569 = seal.Check(_347_r, _354_x, _355_y, _356_z, cs)
-	_357_ok = _out569
-	if !_357_ok {
+	var _out570 *ddisk.BList
+	var _ = _out570
+	_out569, _out570 = Companion_Default___.ReadDirect(d, believe, _349_r, _353_dn)
+	io = _out569
+	_358_z = _out570
+	if !io || _358_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _out570 *dlog.BMap
-	var _ = _out570
-	_out570 = Companion_Default___.GroupMap(_347_r, _350_n, _354_x, _355_y)
-	gm = _out570
+	var _359_ok bool
+	var _ = _359_ok
+	var _out571 bool
+	var _ = _out571
+	_out571 = seal.Check(_349_r, _356_x, _357_y, _358_z, cs)
+	_359_ok = _out571
+	if !_359_ok {
+		return io, gm
+	}
+	var _out572 *dlog.BMap
+	var _ = _out572
+	_out572 = Companion_Default___.GroupMap(_349_r, _352_n, _356_x, _357_y)
+	gm = _out572
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _358_i uint64
-	var _ = _358_i
-	_358_i = uint64(0)
-	for _358_i < n {
-		var _359_a uint64
-		var _ = _359_a
-		var _out571 uint64
-		var _ = _out571
-		_out571 = r.Addr(_358_i)
-		_359_a = _out571
-		if _359_a < lo || _359_a >= hi {
+	var _360_i uint64
+	var _ = _360_i
+	_360_i = uint64(0)
+	for _360_i < n {
+		var _361_a uint64
+		var _ = _361_a
+		var _out573 uint64
+		var _ = _out573
+		_out573 = r.Addr(_360_i)
+		_361_a = _out573
+		if _361_a < lo || _361_a >= hi {
 			ok = false
 			return ok
 		}
-		_358_i = _358_i + uint64(1)
+		_360_i = _360_i + uint64(1)
 	}
-	_358_i = uint64(0)
-	for _358_i < m {
-		var _360_a uint64
-		var _ = _360_a
-		var _out572 uint64
-		var _ = _out572
-		_out572 = r.Dir(_358_i)
-		_360_a = _out572
-		if _360_a < lo || _360_a >= hi {
+	_360_i = uint64(0)
+	for _360_i < m {
+		var _362_a uint64
+		var _ = _362_a
+		var _out574 uint64
+		var _ = _out574
+		_out574 = r.Dir(_360_i)
+		_362_a = _out574
+		if _362_a < lo || _362_a >= hi {
 			ok = false
 			return ok
 		}
-		_358_i = _358_i + uint64(1)
+		_360_i = _360_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -422,41 +422,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out573 *dlog.BMap
-	var _ = _out573
-	_out573 = dlog.NewBMap()
-	gm = _out573
-	var _361_k uint64
-	var _ = _361_k
-	var _out574 uint64
-	var _ = _out574
-	_out574 = x.Len()
-	_361_k = _out574
-	var _362_i uint64
-	var _ = _362_i
-	_362_i = uint64(0)
-	for _362_i < n {
-		var _363_a uint64
-		var _ = _363_a
-		var _out575 uint64
-		var _ = _out575
-		_out575 = r.Addr(_362_i)
-		_363_a = _out575
-		var _364_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _364_b
-		if _362_i < _361_k {
-			var _out576 *dbytes.Blk
-			var _ = _out576
-			_out576 = x.BlkAt(_362_i)
-			_364_b = _out576
+	var _out575 *dlog.BMap
+	var _ = _out575
+	_out575 = dlog.NewBMap()
+	gm = _out575
+	var _363_k uint64
+	var _ = _363_k
+	var _out576 uint64
+	var _ = _out576
+	_out576 = x.Len()
+	_363_k = _out576
+	var _364_i uint64
+	var _ = _364_i
+	_364_i = uint64(0)
+	for _364_i < n {
+		var _365_a uint64
+		var _ = _365_a
+		var _out577 uint64
+		var _ = _out577
+		_out577 = r.Addr(_364_i)
+		_365_a = _out577
+		var _366_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _366_b
+		if _364_i < _363_k {
+			var _out578 *dbytes.Blk
+			var _ = _out578
+			_out578 = x.BlkAt(_364_i)
+			_366_b = _out578
 		} else {
-			var _out577 *dbytes.Blk
-			var _ = _out577
-			_out577 = y.BlkAt(_362_i - _361_k)
-			_364_b = _out577
+			var _out579 *dbytes.Blk
+			var _ = _out579
+			_out579 = y.BlkAt(_364_i - _363_k)
+			_366_b = _out579
 		}
-		gm.Put(_363_a, _364_b)
-		_362_i = _362_i + uint64(1)
+		gm.Put(_365_a, _366_b)
+		_364_i = _364_i + uint64(1)
 	}
 	return gm
 }
@@ -470,36 +470,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out578 bool
-	var _ = _out578
-	var _out579 *dlog.BMap
-	var _ = _out579
-	var _out580 uint64
+	var _out580 bool
 	var _ = _out580
-	_out578, _out579, _out580 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out578
-	mm = _out579
-	i = _out580
-	if !io {
-		return io, damaged, mm, i
-	}
-	var _out581 bool
+	var _out581 *dlog.BMap
 	var _ = _out581
-	var _out582 bool
+	var _out582 uint64
 	var _ = _out582
-	_out581, _out582 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out581
-	damaged = _out582
-	if !io || damaged {
+	_out580, _out581, _out582 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out580
+	mm = _out581
+	i = _out582
+	if !io {
 		return io, damaged, mm, i
 	}
 	var _out583 bool
 	var _ = _out583
 	var _out584 bool
 	var _ = _out584
-	_out583, _out584 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	_out583, _out584 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
 	io = _out583
 	damaged = _out584
+	if !io || damaged {
+		return io, damaged, mm, i
+	}
+	var _out585 bool
+	var _ = _out585
+	var _out586 bool
+	var _ = _out586
+	_out585, _out586 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out585
+	damaged = _out586
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -509,32 +509,32 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out585 *dlog.BMap
-	var _ = _out585
-	_out585 = dlog.NewBMap()
-	mm = _out585
+	var _out587 *dlog.BMap
+	var _ = _out587
+	_out587 = dlog.NewBMap()
+	mm = _out587
 	i = uint64(0)
 	io = true
-	var _365_done bool
-	var _ = _365_done
-	_365_done = false
-	for !_365_done {
-		var _366_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _366_gm
-		var _out586 bool
-		var _ = _out586
-		var _out587 *dlog.BMap
-		var _ = _out587
-		_out586, _out587 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out586
-		_366_gm = _out587
+	var _367_done bool
+	var _ = _367_done
+	_367_done = false
+	for !_367_done {
+		var _368_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _368_gm
+		var _out588 bool
+		var _ = _out588
+		var _out589 *dlog.BMap
+		var _ = _out589
+		_out588, _out589 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out588
+		_368_gm = _out589
 		if !io {
 			return io, mm, i
 		}
-		if _366_gm == (*dlog.BMap)(nil) {
-			_365_done = true
+		if _368_gm == (*dlog.BMap)(nil) {
+			_367_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _366_gm)
+			groups.Companion_Default___.MergeInto(mm, _368_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -545,55 +545,55 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _367_s uint64
-	var _ = _367_s
-	_367_s = uint64(0)
+	var _369_s uint64
+	var _ = _369_s
+	_369_s = uint64(0)
 	io = true
 	found = false
-	for _367_s < nd {
-		var _368_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _368_l
-		var _out588 bool
-		var _ = _out588
-		var _out589 *ddisk.BList
-		var _ = _out589
-		_out588, _out589 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_367_s, uint64(1))
-		io = _out588
-		_368_l = _out589
+	for _369_s < nd {
+		var _370_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _370_l
+		var _out590 bool
+		var _ = _out590
+		var _out591 *ddisk.BList
+		var _ = _out591
+		_out590, _out591 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_369_s, uint64(1))
+		io = _out590
+		_370_l = _out591
 		if !io {
 			return io, found
 		}
-		var _369_b *dbytes.Blk
-		var _ = _369_b
-		var _out590 *dbytes.Blk
-		var _ = _out590
-		_out590 = _368_l.BlkAt(uint64(0))
-		_369_b = _out590
-		var _370_r *dlog.DescR
-		var _ = _370_r
-		var _out591 *dlog.DescR
-		var _ = _out591
-		_out591 = dlog.Parse(_369_b)
-		_370_r = _out591
-		if _370_r != (*dlog.DescR)(nil) {
-			var _371_q uint64
-			var _ = _371_q
-			var _out592 uint64
-			var _ = _out592
-			_out592 = _370_r.Sq()
-			_371_q = _out592
-			var _372_ok bool
-			var _ = _372_ok
-			var _out593 bool
-			var _ = _out593
-			_out593 = seal.Vouch(_370_r)
-			_372_ok = _out593
-			if _371_q > e && _372_ok {
+		var _371_b *dbytes.Blk
+		var _ = _371_b
+		var _out592 *dbytes.Blk
+		var _ = _out592
+		_out592 = _370_l.BlkAt(uint64(0))
+		_371_b = _out592
+		var _372_r *dlog.DescR
+		var _ = _372_r
+		var _out593 *dlog.DescR
+		var _ = _out593
+		_out593 = dlog.Parse(_371_b)
+		_372_r = _out593
+		if _372_r != (*dlog.DescR)(nil) {
+			var _373_q uint64
+			var _ = _373_q
+			var _out594 uint64
+			var _ = _out594
+			_out594 = _372_r.Sq()
+			_373_q = _out594
+			var _374_ok bool
+			var _ = _374_ok
+			var _out595 bool
+			var _ = _out595
+			_out595 = seal.Vouch(_372_r)
+			_374_ok = _out595
+			if _373_q > e && _374_ok {
 				found = true
 				return io, found
 			}
 		}
-		_367_s = _367_s + uint64(1)
+		_369_s = _369_s + uint64(1)
 	}
 	return io, found
 }
@@ -602,37 +602,37 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _373_cs *dlog.Codes
-	var _ = _373_cs
-	var _out594 *dlog.Codes
-	var _ = _out594
-	_out594 = dlog.NewCodes()
-	_373_cs = _out594
-	var _374_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _374_gm
-	lied = false
-	var _out595 bool
-	var _ = _out595
-	var _out596 *dlog.BMap
+	var _375_cs *dlog.Codes
+	var _ = _375_cs
+	var _out596 *dlog.Codes
 	var _ = _out596
-	_out595, _out596 = Companion_Default___.ReadAt(d, true, seal, t, _373_cs, hb, h+i, at, nd, nr, sz)
-	io = _out595
-	_374_gm = _out596
-	if !io {
-		return io, lied
-	}
-	lied = _374_gm != (*dlog.BMap)(nil) /* dircomp */
-	if lied || i == uint64(0) {
-		return io, lied
-	}
+	_out596 = dlog.NewCodes()
+	_375_cs = _out596
+	var _376_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _376_gm
+	lied = false
 	var _out597 bool
 	var _ = _out597
 	var _out598 *dlog.BMap
 	var _ = _out598
-	_out597, _out598 = Companion_Default___.ReadAt(d, true, seal, t, _373_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	_out597, _out598 = Companion_Default___.ReadAt(d, true, seal, t, _375_cs, hb, h+i, at, nd, nr, sz)
 	io = _out597
-	_374_gm = _out598
-	lied = io && _374_gm == (*dlog.BMap)(nil)
+	_376_gm = _out598
+	if !io {
+		return io, lied
+	}
+	lied = _376_gm != (*dlog.BMap)(nil) /* dircomp */
+	if lied || i == uint64(0) {
+		return io, lied
+	}
+	var _out599 bool
+	var _ = _out599
+	var _out600 *dlog.BMap
+	var _ = _out600
+	_out599, _out600 = Companion_Default___.ReadAt(d, true, seal, t, _375_cs, hb, h+i-uint64(1), at, nd, nr, sz)
+	io = _out599
+	_376_gm = _out600
+	lied = io && _376_gm == (*dlog.BMap)(nil)
 	return io, lied
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _824_dots uint32 = 0
-	var _ = _824_dots
-	var _out1138 uint32
-	var _ = _out1138
-	var _out1139 *dbytes.Bytes
-	var _ = _out1139
+	var _826_dots uint32 = 0
+	var _ = _826_dots
 	var _out1140 uint32
 	var _ = _out1140
-	_out1138, _out1139, _out1140 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1138
-	dir = _out1139
-	_824_dots = _out1140
+	var _out1141 *dbytes.Bytes
+	var _ = _out1141
+	var _out1142 uint32
+	var _ = _out1142
+	_out1140, _out1141, _out1142 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1140
+	dir = _out1141
+	_826_dots = _out1142
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _825_ok bool
-	var _ = _825_ok
-	var _out1141 bool
-	var _ = _out1141
-	_out1141 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_825_ok = _out1141
-	if !_825_ok {
+	var _827_ok bool
+	var _ = _827_ok
+	var _out1143 bool
+	var _ = _out1143
+	_out1143 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_827_ok = _out1143
+	if !_827_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _826_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _826_ip
-	if _824_dots == uint32(1) {
+	var _828_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _828_ip
+	if _826_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _824_dots == uint32(2) {
-		var _out1142 uint64
-		var _ = _out1142
-		_out1142 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1142
+	if _826_dots == uint32(2) {
+		var _out1144 uint64
+		var _ = _out1144
+		_out1144 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1144
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1143 *dbytes.Bytes
-		var _ = _out1143
-		_out1143 = d.Fs.GetInode(txn, ino, false)
-		_826_ip = _out1143
-		node = _826_ip
+		var _out1145 *dbytes.Bytes
+		var _ = _out1145
+		_out1145 = d.Fs.GetInode(txn, ino, false)
+		_828_ip = _out1145
+		node = _828_ip
 		return st, ino, node, dir
 	}
-	var _827_found bool = false
-	var _ = _827_found
-	var _out1144 bool
-	var _ = _out1144
-	var _out1145 uint64
-	var _ = _out1145
-	_out1144, _out1145 = d.Lookup(txn, dino, name, false)
-	_827_found = _out1144
-	ino = _out1145
-	if !_827_found {
+	var _829_found bool = false
+	var _ = _829_found
+	var _out1146 bool
+	var _ = _out1146
+	var _out1147 uint64
+	var _ = _out1147
+	_out1146, _out1147 = d.Lookup(txn, dino, name, false)
+	_829_found = _out1146
+	ino = _out1147
+	if !_829_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1146 uint32
-	var _ = _out1146
-	var _out1147 *dbytes.Bytes
-	var _ = _out1147
-	_out1146, _out1147 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1146
-	_826_ip = _out1147
+	var _out1148 uint32
+	var _ = _out1148
+	var _out1149 *dbytes.Bytes
+	var _ = _out1149
+	_out1148, _out1149 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1148
+	_828_ip = _out1149
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _826_ip
+	node = _828_ip
 	return st, ino, node, dir
 }
 

@@ -79,46 +79,46 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
 	}
-	var _449_l uint64
-	var _ = _449_l
-	var _450_home uint64
-	var _ = _450_home
-	_449_l, _450_home = log, size-uint64(1)-log
-	if _450_home%uint64(256) == uint64(2) || _450_home%uint64(256) == uint64(3) {
-		_449_l = log + _450_home%uint64(256) - uint64(1)
-		_450_home = size - uint64(1) - _449_l
+	var _451_l uint64
+	var _ = _451_l
+	var _452_home uint64
+	var _ = _452_home
+	_451_l, _452_home = log, size-uint64(1)-log
+	if _452_home%uint64(256) == uint64(2) || _452_home%uint64(256) == uint64(3) {
+		_451_l = log + _452_home%uint64(256) - uint64(1)
+		_452_home = size - uint64(1) - _451_l
 	}
-	var _451_pages uint64
-	var _ = _451_pages
-	_451_pages = (_450_home + uint64(254)) / uint64(256)
-	var _452_ok bool
-	var _ = _452_ok
-	var _453_g volumegeometry.Geo
-	var _ = _453_g
-	var _out735 bool
-	var _ = _out735
-	var _out736 volumegeometry.Geo
-	var _ = _out736
-	_out735, _out736 = volumegeometry.Companion_Default___.Layout(size, _449_l+uint64(2)*_451_pages, ninode, slots)
-	_452_ok = _out735
-	_453_g = _out736
-	if !_452_ok {
+	var _453_pages uint64
+	var _ = _453_pages
+	_453_pages = (_452_home + uint64(254)) / uint64(256)
+	var _454_ok bool
+	var _ = _454_ok
+	var _455_g volumegeometry.Geo
+	var _ = _455_g
+	var _out737 bool
+	var _ = _out737
+	var _out738 volumegeometry.Geo
+	var _ = _out738
+	_out737, _out738 = volumegeometry.Companion_Default___.Layout(size, _451_l+uint64(2)*_453_pages, ninode, slots)
+	_454_ok = _out737
+	_455_g = _out738
+	if !_454_ok {
 		return why, s
 	}
-	var _454_small uint64
-	var _ = _454_small
-	_454_small = func() uint64 {
-		if _449_l/uint64(2) < _449_l-uint64(1002) {
-			return _449_l / uint64(2)
+	var _456_small uint64
+	var _ = _456_small
+	_456_small = func() uint64 {
+		if _451_l/uint64(2) < _451_l-uint64(1002) {
+			return _451_l / uint64(2)
 		}
-		return _449_l - uint64(1002)
+		return _451_l - uint64(1002)
 	}()
-	var _455_units uint64
-	var _ = _455_units
-	_455_units = _454_small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, _455_units, _449_l - uint64(2) - uint64(16)*_455_units, _453_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _451_pages}}
+	var _457_units uint64
+	var _ = _457_units
+	_457_units = _456_small / uint64(16)
+	s = superblockformat.Super{superblockformat.Super_Super{size, _457_units, _451_l - uint64(2) - uint64(16)*_457_units, _455_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _453_pages}}
 	why = func() uint32 {
-		if _451_pages < uint64(2147483647) && _449_l < uint64(4294967296) {
+		if _453_pages < uint64(2147483647) && _451_l < uint64(4294967296) {
 			return uint32(0)
 		}
 		return Companion_Default___.TOOLARGE()
@@ -128,45 +128,45 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _456_bits *dbytes.Blk
-	var _ = _456_bits
-	var _out737 *dbytes.Blk
-	var _ = _out737
-	_out737 = firstinodes.Companion_Default___.FirstBitmap()
-	_456_bits = _out737
-	var _457_table *dbytes.Blk
-	var _ = _457_table
-	var _out738 *dbytes.Blk
-	var _ = _out738
-	_out738 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
-	_457_table = _out738
-	var _out739 bool
+	var _458_bits *dbytes.Blk
+	var _ = _458_bits
+	var _out739 *dbytes.Blk
 	var _ = _out739
-	_out739 = Companion_Default___.Homes(d, s, zeroed, _456_bits, _457_table)
-	io = _out739
+	_out739 = firstinodes.Companion_Default___.FirstBitmap()
+	_458_bits = _out739
+	var _459_table *dbytes.Blk
+	var _ = _459_table
+	var _out740 *dbytes.Blk
+	var _ = _out740
+	_out740 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
+	_459_table = _out740
+	var _out741 bool
+	var _ = _out741
+	_out741 = Companion_Default___.Homes(d, s, zeroed, _458_bits, _459_table)
+	io = _out741
 	if io {
-		var _458_r0 uint64 = 0
-		var _ = _458_r0
-		var _459_r1 uint64 = 0
-		var _ = _459_r1
-		var _out740 bool
-		var _ = _out740
-		var _out741 uint64
-		var _ = _out741
-		var _out742 uint64
+		var _460_r0 uint64 = 0
+		var _ = _460_r0
+		var _461_r1 uint64 = 0
+		var _ = _461_r1
+		var _out742 bool
 		var _ = _out742
-		_out740, _out741, _out742 = Companion_Default___.Codes(d, s, seal, pages, _456_bits, _457_table)
-		io = _out740
-		_458_r0 = _out741
-		_459_r1 = _out742
+		var _out743 uint64
+		var _ = _out743
+		var _out744 uint64
+		var _ = _out744
+		_out742, _out743, _out744 = Companion_Default___.Codes(d, s, seal, pages, _458_bits, _459_table)
+		io = _out742
+		_460_r0 = _out743
+		_461_r1 = _out744
 		if io {
-			var _460_log uint64
-			var _ = _460_log
-			_460_log = regions.Companion_Default___.Log(s)
-			var _out743 bool
-			var _ = _out743
-			_out743 = recoverm.Companion_Default___.EmptyLog(d, seal, _460_log, s.Dtor_lognd(), s.Dtor_lognr(), _458_r0, _459_r1)
-			io = _out743
+			var _462_log uint64
+			var _ = _462_log
+			_462_log = regions.Companion_Default___.Log(s)
+			var _out745 bool
+			var _ = _out745
+			_out745 = recoverm.Companion_Default___.EmptyLog(d, seal, _462_log, s.Dtor_lognd(), s.Dtor_lognr(), _460_r0, _461_r1)
+			io = _out745
 		}
 	}
 	return io
@@ -176,32 +176,32 @@ func (_this *CompanionStruct_Default___) Homes(d *ddisk.Disk, s superblockformat
 	var _ = io
 	io = true
 	if !zeroed {
-		var _out744 bool
-		var _ = _out744
-		_out744 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
-		io = _out744
+		var _out746 bool
+		var _ = _out746
+		_out746 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
+		io = _out746
 		if !io {
 			return io
 		}
 	}
-	var _out745 bool
-	var _ = _out745
-	_out745 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
-	io = _out745
-	if !io {
-		return io
-	}
-	var _out746 bool
-	var _ = _out746
-	_out746 = d.Write(s.Dtor_geo().Dtor_itab(), table)
-	io = _out746
-	if !io {
-		return io
-	}
 	var _out747 bool
 	var _ = _out747
-	_out747 = d.Barrier()
+	_out747 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
 	io = _out747
+	if !io {
+		return io
+	}
+	var _out748 bool
+	var _ = _out748
+	_out748 = d.Write(s.Dtor_geo().Dtor_itab(), table)
+	io = _out748
+	if !io {
+		return io
+	}
+	var _out749 bool
+	var _ = _out749
+	_out749 = d.Barrier()
+	io = _out749
 	return io
 }
 func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, bits *dbytes.Blk, table *dbytes.Blk) (bool, uint64, uint64) {
@@ -212,48 +212,48 @@ func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat
 	var r1 uint64 = 0
 	var _ = r1
 	pages.Begin(uint64(0), uint64(0))
-	var _461_t *treeofcodes.Tree
-	var _ = _461_t
+	var _463_t *treeofcodes.Tree
+	var _ = _463_t
 	var _nw9 = treeofcodes.New_Tree_()
 	var _ = _nw9
 	_nw9.Ctor__(d, seal, pages, uint64(1), s.Dtor_pages(), s.Dtor_geo().Dtor_ibm(), s.Dtor_size()-s.Dtor_geo().Dtor_ibm())
-	_461_t = _nw9
-	var _462_cs *dlog.Codes
-	var _ = _462_cs
-	var _out748 *dlog.Codes
-	var _ = _out748
-	_out748 = dlog.NewCodes()
-	_462_cs = _out748
-	var _463_c0 uint64
-	var _ = _463_c0
-	var _464_c1 uint64
-	var _ = _464_c1
-	var _out749 uint64
-	var _ = _out749
-	var _out750 uint64
+	_463_t = _nw9
+	var _464_cs *dlog.Codes
+	var _ = _464_cs
+	var _out750 *dlog.Codes
 	var _ = _out750
-	_out749, _out750 = seal.Code(uint64(0), bits)
-	_463_c0 = _out749
-	_464_c1 = _out750
-	_462_cs.Add(uint64(0), _463_c0, _464_c1)
+	_out750 = dlog.NewCodes()
+	_464_cs = _out750
+	var _465_c0 uint64
+	var _ = _465_c0
+	var _466_c1 uint64
+	var _ = _466_c1
 	var _out751 uint64
 	var _ = _out751
 	var _out752 uint64
 	var _ = _out752
-	_out751, _out752 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
-	_463_c0 = _out751
-	_464_c1 = _out752
-	_462_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _463_c0, _464_c1)
-	var _out753 bool
+	_out751, _out752 = seal.Code(uint64(0), bits)
+	_465_c0 = _out751
+	_466_c1 = _out752
+	_464_cs.Add(uint64(0), _465_c0, _466_c1)
+	var _out753 uint64
 	var _ = _out753
 	var _out754 uint64
 	var _ = _out754
-	var _out755 uint64
+	_out753, _out754 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
+	_465_c0 = _out753
+	_466_c1 = _out754
+	_464_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _465_c0, _466_c1)
+	var _out755 bool
 	var _ = _out755
-	_out753, _out754, _out755 = recoverm.Companion_Default___.UpdatePages(d, _461_t, _462_cs)
-	io = _out753
-	r0 = _out754
-	r1 = _out755
+	var _out756 uint64
+	var _ = _out756
+	var _out757 uint64
+	var _ = _out757
+	_out755, _out756, _out757 = recoverm.Companion_Default___.UpdatePages(d, _463_t, _464_cs)
+	io = _out755
+	r0 = _out756
+	r1 = _out757
 	if !io {
 		return io, r0, r1
 	}

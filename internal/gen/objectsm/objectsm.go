@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _234_b uint8
-	var _ = _234_b
-	_234_b = w.Get(off / uint64(8))
-	var _235_i uint64
-	var _ = _235_i
-	_235_i = off % uint64(8)
-	var _236_is bool
-	var _ = _236_is
-	_236_is = bits.Companion_Default___.BitOf(_234_b, _235_i)
-	if _236_is != v {
-		var _237_c uint8 = 0
-		var _ = _237_c
+	var _236_b uint8
+	var _ = _236_b
+	_236_b = w.Get(off / uint64(8))
+	var _237_i uint64
+	var _ = _237_i
+	_237_i = off % uint64(8)
+	var _238_is bool
+	var _ = _238_is
+	_238_is = bits.Companion_Default___.BitOf(_236_b, _237_i)
+	if _238_is != v {
+		var _239_c uint8 = 0
+		var _ = _239_c
 		if v {
-			_237_c = _234_b + Companion_Default___.Pow2(_235_i)
+			_239_c = _236_b + Companion_Default___.Pow2(_237_i)
 		} else {
-			_237_c = _234_b - Companion_Default___.Pow2(_235_i)
+			_239_c = _236_b - Companion_Default___.Pow2(_237_i)
 		}
-		w.Set(off/uint64(8), _237_c)
+		w.Set(off/uint64(8), _239_c)
 	}
 }
 

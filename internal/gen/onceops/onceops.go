@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1110_gen uint64
-	var _ = _1110_gen
-	var _out1593 uint64
-	var _ = _out1593
-	_out1593 = inodeformat.Companion_Default___.GetGen(node)
-	_1110_gen = _out1593
-	var _1111_cs uint64
-	var _ = _1111_cs
-	var _1112_cns uint32
-	var _ = _1112_cns
-	var _out1594 uint64
-	var _ = _out1594
-	var _out1595 uint32
+	var _1112_gen uint64
+	var _ = _1112_gen
+	var _out1595 uint64
 	var _ = _out1595
-	_out1594, _out1595 = inodeformat.Companion_Default___.GetCtime(node)
-	_1111_cs = _out1594
-	_1112_cns = _out1595
-	records.Companion_Default___.Keep(txn, i, r, ino, _1110_gen, _1111_cs, _1112_cns)
+	_out1595 = inodeformat.Companion_Default___.GetGen(node)
+	_1112_gen = _out1595
+	var _1113_cs uint64
+	var _ = _1113_cs
+	var _1114_cns uint32
+	var _ = _1114_cns
+	var _out1596 uint64
+	var _ = _out1596
+	var _out1597 uint32
+	var _ = _out1597
+	_out1596, _out1597 = inodeformat.Companion_Default___.GetCtime(node)
+	_1113_cs = _out1596
+	_1114_cns = _out1597
+	records.Companion_Default___.Keep(txn, i, r, ino, _1112_gen, _1113_cs, _1114_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1596 bool
-		var _ = _out1596
-		var _out1597 uint64
-		var _ = _out1597
-		var _out1598 *dbytes.Bytes
+		var _out1598 bool
 		var _ = _out1598
-		var _out1599 *dbytes.Bytes
+		var _out1599 uint64
 		var _ = _out1599
-		_out1596, _out1597, _out1598, _out1599 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1596
-		ino = _out1597
-		node = _out1598
-		after = _out1599
+		var _out1600 *dbytes.Bytes
+		var _ = _out1600
+		var _out1601 *dbytes.Bytes
+		var _ = _out1601
+		_out1598, _out1599, _out1600, _out1601 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1598
+		ino = _out1599
+		node = _out1600
+		after = _out1601
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1600 uint32
-	var _ = _out1600
-	var _out1601 uint64
-	var _ = _out1601
-	var _out1602 *dbytes.Bytes
+	var _out1602 uint32
 	var _ = _out1602
-	var _out1603 *dbytes.Bytes
+	var _out1603 uint64
 	var _ = _out1603
 	var _out1604 *dbytes.Bytes
 	var _ = _out1604
-	var _out1605 bool
+	var _out1605 *dbytes.Bytes
 	var _ = _out1605
-	_out1600, _out1601, _out1602, _out1603, _out1604, _out1605 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1600
-	ino = _out1601
-	node = _out1602
-	before = _out1603
-	after = _out1604
-	later = _out1605
+	var _out1606 *dbytes.Bytes
+	var _ = _out1606
+	var _out1607 bool
+	var _ = _out1607
+	_out1602, _out1603, _out1604, _out1605, _out1606, _out1607 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1602
+	ino = _out1603
+	node = _out1604
+	before = _out1605
+	after = _out1606
+	later = _out1607
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1606 bool
-		var _ = _out1606
-		var _out1607 uint64
-		var _ = _out1607
-		var _out1608 *dbytes.Bytes
+		var _out1608 bool
 		var _ = _out1608
-		var _out1609 *dbytes.Bytes
+		var _out1609 uint64
 		var _ = _out1609
-		_out1606, _out1607, _out1608, _out1609 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1606
-		ino = _out1607
-		node = _out1608
-		after = _out1609
+		var _out1610 *dbytes.Bytes
+		var _ = _out1610
+		var _out1611 *dbytes.Bytes
+		var _ = _out1611
+		_out1608, _out1609, _out1610, _out1611 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1608
+		ino = _out1609
+		node = _out1610
+		after = _out1611
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1610 uint32
-	var _ = _out1610
-	var _out1611 uint64
-	var _ = _out1611
-	var _out1612 *dbytes.Bytes
+	var _out1612 uint32
 	var _ = _out1612
-	var _out1613 *dbytes.Bytes
+	var _out1613 uint64
 	var _ = _out1613
 	var _out1614 *dbytes.Bytes
 	var _ = _out1614
-	_out1610, _out1611, _out1612, _out1613, _out1614 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1610
-	ino = _out1611
-	node = _out1612
-	before = _out1613
-	after = _out1614
+	var _out1615 *dbytes.Bytes
+	var _ = _out1615
+	var _out1616 *dbytes.Bytes
+	var _ = _out1616
+	_out1612, _out1613, _out1614, _out1615, _out1616 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1612
+	ino = _out1613
+	node = _out1614
+	before = _out1615
+	after = _out1616
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1615 bool
-		var _ = _out1615
-		var _out1616 uint64
-		var _ = _out1616
-		var _out1617 *dbytes.Bytes
+		var _out1617 bool
 		var _ = _out1617
-		var _out1618 *dbytes.Bytes
+		var _out1618 uint64
 		var _ = _out1618
-		_out1615, _out1616, _out1617, _out1618 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1615
-		ino = _out1616
-		node = _out1617
-		after = _out1618
+		var _out1619 *dbytes.Bytes
+		var _ = _out1619
+		var _out1620 *dbytes.Bytes
+		var _ = _out1620
+		_out1617, _out1618, _out1619, _out1620 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1617
+		ino = _out1618
+		node = _out1619
+		after = _out1620
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1619 uint32
-	var _ = _out1619
-	var _out1620 uint64
-	var _ = _out1620
-	var _out1621 *dbytes.Bytes
+	var _out1621 uint32
 	var _ = _out1621
-	var _out1622 *dbytes.Bytes
+	var _out1622 uint64
 	var _ = _out1622
 	var _out1623 *dbytes.Bytes
 	var _ = _out1623
-	_out1619, _out1620, _out1621, _out1622, _out1623 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1619
-	ino = _out1620
-	node = _out1621
-	before = _out1622
-	after = _out1623
+	var _out1624 *dbytes.Bytes
+	var _ = _out1624
+	var _out1625 *dbytes.Bytes
+	var _ = _out1625
+	_out1621, _out1622, _out1623, _out1624, _out1625 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1621
+	ino = _out1622
+	node = _out1623
+	before = _out1624
+	after = _out1625
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1624 bool
-		var _ = _out1624
-		var _out1625 uint64
-		var _ = _out1625
-		var _out1626 *dbytes.Bytes
+		var _out1626 bool
 		var _ = _out1626
-		var _out1627 *dbytes.Bytes
+		var _out1627 uint64
 		var _ = _out1627
-		_out1624, _out1625, _out1626, _out1627 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1624
-		ino = _out1625
-		node = _out1626
-		after = _out1627
+		var _out1628 *dbytes.Bytes
+		var _ = _out1628
+		var _out1629 *dbytes.Bytes
+		var _ = _out1629
+		_out1626, _out1627, _out1628, _out1629 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1626
+		ino = _out1627
+		node = _out1628
+		after = _out1629
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1628 uint32
-	var _ = _out1628
-	var _out1629 uint64
-	var _ = _out1629
-	var _out1630 *dbytes.Bytes
+	var _out1630 uint32
 	var _ = _out1630
-	var _out1631 *dbytes.Bytes
+	var _out1631 uint64
 	var _ = _out1631
 	var _out1632 *dbytes.Bytes
 	var _ = _out1632
-	_out1628, _out1629, _out1630, _out1631, _out1632 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1628
-	ino = _out1629
-	node = _out1630
-	before = _out1631
-	after = _out1632
+	var _out1633 *dbytes.Bytes
+	var _ = _out1633
+	var _out1634 *dbytes.Bytes
+	var _ = _out1634
+	_out1630, _out1631, _out1632, _out1633, _out1634 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1630
+	ino = _out1631
+	node = _out1632
+	before = _out1633
+	after = _out1634
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1633 bool
-		var _ = _out1633
-		var _out1634 *dbytes.Bytes
-		var _ = _out1634
-		var _out1635 *dbytes.Bytes
+		var _out1635 bool
 		var _ = _out1635
-		_out1633, _out1634, _out1635 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1633
-		node = _out1634
-		after = _out1635
+		var _out1636 *dbytes.Bytes
+		var _ = _out1636
+		var _out1637 *dbytes.Bytes
+		var _ = _out1637
+		_out1635, _out1636, _out1637 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1635
+		node = _out1636
+		after = _out1637
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1636 uint32
-	var _ = _out1636
-	var _out1637 *dbytes.Bytes
-	var _ = _out1637
-	var _out1638 *dbytes.Bytes
+	var _out1638 uint32
 	var _ = _out1638
 	var _out1639 *dbytes.Bytes
 	var _ = _out1639
-	_out1636, _out1637, _out1638, _out1639 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1636
-	node = _out1637
-	before = _out1638
-	after = _out1639
+	var _out1640 *dbytes.Bytes
+	var _ = _out1640
+	var _out1641 *dbytes.Bytes
+	var _ = _out1641
+	_out1638, _out1639, _out1640, _out1641 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1638
+	node = _out1639
+	before = _out1640
+	after = _out1641
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1113_cs uint64
-	var _ = _1113_cs
-	var _1114_cns uint32
-	var _ = _1114_cns
-	var _out1640 uint64
-	var _ = _out1640
-	var _out1641 uint32
-	var _ = _out1641
-	_out1640, _out1641 = inodeformat.Companion_Default___.GetCtime(node)
-	_1113_cs = _out1640
-	_1114_cns = _out1641
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1113_cs, _1114_cns)
+	var _1115_cs uint64
+	var _ = _1115_cs
+	var _1116_cns uint32
+	var _ = _1116_cns
+	var _out1642 uint64
+	var _ = _out1642
+	var _out1643 uint32
+	var _ = _out1643
+	_out1642, _out1643 = inodeformat.Companion_Default___.GetCtime(node)
+	_1115_cs = _out1642
+	_1116_cns = _out1643
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1115_cs, _1116_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1642 bool
-		var _ = _out1642
-		var _out1643 *dbytes.Bytes
-		var _ = _out1643
-		_out1642, _out1643 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1642
-		after = _out1643
+		var _out1644 bool
+		var _ = _out1644
+		var _out1645 *dbytes.Bytes
+		var _ = _out1645
+		_out1644, _out1645 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1644
+		after = _out1645
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1644 uint32
-	var _ = _out1644
-	var _out1645 *dbytes.Bytes
-	var _ = _out1645
-	var _out1646 *dbytes.Bytes
+	var _out1646 uint32
 	var _ = _out1646
-	var _out1647 bool
+	var _out1647 *dbytes.Bytes
 	var _ = _out1647
-	_out1644, _out1645, _out1646, _out1647 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1644
-	before = _out1645
-	after = _out1646
-	later = _out1647
+	var _out1648 *dbytes.Bytes
+	var _ = _out1648
+	var _out1649 bool
+	var _ = _out1649
+	_out1646, _out1647, _out1648, _out1649 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1646
+	before = _out1647
+	after = _out1648
+	later = _out1649
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,76 +423,76 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1648 bool
-		var _ = _out1648
-		var _out1649 *dbytes.Bytes
-		var _ = _out1649
-		var _out1650 *dbytes.Bytes
+		var _out1650 bool
 		var _ = _out1650
-		_out1648, _out1649, _out1650 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1648
-		fafter = _out1649
-		tafter = _out1650
+		var _out1651 *dbytes.Bytes
+		var _ = _out1651
+		var _out1652 *dbytes.Bytes
+		var _ = _out1652
+		_out1650, _out1651, _out1652 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1650
+		fafter = _out1651
+		tafter = _out1652
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1651 uint32
-	var _ = _out1651
-	var _out1652 *dbytes.Bytes
-	var _ = _out1652
-	var _out1653 *dbytes.Bytes
+	var _out1653 uint32
 	var _ = _out1653
 	var _out1654 *dbytes.Bytes
 	var _ = _out1654
 	var _out1655 *dbytes.Bytes
 	var _ = _out1655
-	var _out1656 bool
+	var _out1656 *dbytes.Bytes
 	var _ = _out1656
-	_out1651, _out1652, _out1653, _out1654, _out1655, _out1656 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1651
-	fbefore = _out1652
-	fafter = _out1653
-	tbefore = _out1654
-	tafter = _out1655
-	later = _out1656
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1115_ok bool
-	var _ = _1115_ok
-	var _1116_found bool
-	var _ = _1116_found
-	var _1117_ino uint64
-	var _ = _1117_ino
-	var _1118_gen uint64
-	var _ = _1118_gen
-	var _1119_node *dbytes.Bytes
-	var _ = _1119_node
-	var _1120_dir *dbytes.Bytes
-	var _ = _1120_dir
-	var _out1657 bool
+	var _out1657 *dbytes.Bytes
 	var _ = _out1657
 	var _out1658 bool
 	var _ = _out1658
-	var _out1659 uint64
+	_out1653, _out1654, _out1655, _out1656, _out1657, _out1658 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1653
+	fbefore = _out1654
+	fafter = _out1655
+	tbefore = _out1656
+	tafter = _out1657
+	later = _out1658
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return st, again, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1117_ok bool
+	var _ = _1117_ok
+	var _1118_found bool
+	var _ = _1118_found
+	var _1119_ino uint64
+	var _ = _1119_ino
+	var _1120_gen uint64
+	var _ = _1120_gen
+	var _1121_node *dbytes.Bytes
+	var _ = _1121_node
+	var _1122_dir *dbytes.Bytes
+	var _ = _1122_dir
+	var _out1659 bool
 	var _ = _out1659
-	var _out1660 uint64
+	var _out1660 bool
 	var _ = _out1660
-	var _out1661 *dbytes.Bytes
+	var _out1661 uint64
 	var _ = _out1661
-	var _out1662 *dbytes.Bytes
+	var _out1662 uint64
 	var _ = _out1662
-	_out1657, _out1658, _out1659, _out1660, _out1661, _out1662 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1115_ok = _out1657
-	_1116_found = _out1658
-	_1117_ino = _out1659
-	_1118_gen = _out1660
-	_1119_node = _out1661
-	_1120_dir = _out1662
-	if _1115_ok && _1116_found {
-		records.Companion_Default___.Keep(txn, i, r, _1117_ino, _1118_gen, uint64(0), uint32(0))
+	var _out1663 *dbytes.Bytes
+	var _ = _out1663
+	var _out1664 *dbytes.Bytes
+	var _ = _out1664
+	_out1659, _out1660, _out1661, _out1662, _out1663, _out1664 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1117_ok = _out1659
+	_1118_found = _out1660
+	_1119_ino = _out1661
+	_1120_gen = _out1662
+	_1121_node = _out1663
+	_1122_dir = _out1664
+	if _1117_ok && _1118_found {
+		records.Companion_Default___.Keep(txn, i, r, _1119_ino, _1120_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1663 bool
-		var _ = _out1663
-		var _out1664 *dbytes.Bytes
-		var _ = _out1664
-		_out1663, _out1664 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1663
-		after = _out1664
+		var _out1665 bool
+		var _ = _out1665
+		var _out1666 *dbytes.Bytes
+		var _ = _out1666
+		_out1665, _out1666 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1665
+		after = _out1666
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1665 uint32
-	var _ = _out1665
-	var _out1666 *dbytes.Bytes
-	var _ = _out1666
-	var _out1667 *dbytes.Bytes
+	var _out1667 uint32
 	var _ = _out1667
-	var _out1668 bool
+	var _out1668 *dbytes.Bytes
 	var _ = _out1668
-	_out1665, _out1666, _out1667, _out1668 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1665
-	before = _out1666
-	after = _out1667
-	later = _out1668
+	var _out1669 *dbytes.Bytes
+	var _ = _out1669
+	var _out1670 bool
+	var _ = _out1670
+	_out1667, _out1668, _out1669, _out1670 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1667
+	before = _out1668
+	after = _out1669
+	later = _out1670
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1121_cs uint64
-	var _ = _1121_cs
-	var _1122_cns uint32
-	var _ = _1122_cns
-	var _out1669 uint64
-	var _ = _out1669
-	var _out1670 uint32
-	var _ = _out1670
-	_out1669, _out1670 = inodeformat.Companion_Default___.GetCtime(after)
-	_1121_cs = _out1669
-	_1122_cns = _out1670
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1121_cs, _1122_cns)
+	var _1123_cs uint64
+	var _ = _1123_cs
+	var _1124_cns uint32
+	var _ = _1124_cns
+	var _out1671 uint64
+	var _ = _out1671
+	var _out1672 uint32
+	var _ = _out1672
+	_out1671, _out1672 = inodeformat.Companion_Default___.GetCtime(after)
+	_1123_cs = _out1671
+	_1124_cns = _out1672
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1123_cs, _1124_cns)
 	return st, again, before, after, later
 }
 

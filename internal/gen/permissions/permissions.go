@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _692_n uint64
-	var _ = _692_n
-	_692_n = c.Gids.Len()
-	var _693_i uint64
-	var _ = _693_i
-	_693_i = uint64(0)
-	for _692_n-_693_i >= uint64(4) {
-		var _694_x uint32
-		var _ = _694_x
-		_694_x = c.Gids.U32(_693_i)
-		if _694_x == g {
+	var _694_n uint64
+	var _ = _694_n
+	_694_n = c.Gids.Len()
+	var _695_i uint64
+	var _ = _695_i
+	_695_i = uint64(0)
+	for _694_n-_695_i >= uint64(4) {
+		var _696_x uint32
+		var _ = _696_x
+		_696_x = c.Gids.U32(_695_i)
+		if _696_x == g {
 			r = true
 			return r
 		}
-		_693_i = _693_i + uint64(4)
+		_695_i = _695_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _695_mode uint32
-	var _ = _695_mode
-	var _out968 uint32
-	var _ = _out968
-	_out968 = inodeformat.Companion_Default___.GetMode(ip)
-	_695_mode = _out968
-	var _696_u uint32
-	var _ = _696_u
-	var _out969 uint32
-	var _ = _out969
-	_out969 = inodeformat.Companion_Default___.GetUid(ip)
-	_696_u = _out969
-	if c.Uid == _696_u {
-		p = _695_mode / uint32(64) % uint32(8)
-		return p
-	}
-	var _697_g uint32
-	var _ = _697_g
+	var _697_mode uint32
+	var _ = _697_mode
 	var _out970 uint32
 	var _ = _out970
-	_out970 = inodeformat.Companion_Default___.GetGid(ip)
-	_697_g = _out970
-	var _698_m bool
-	var _ = _698_m
-	var _out971 bool
+	_out970 = inodeformat.Companion_Default___.GetMode(ip)
+	_697_mode = _out970
+	var _698_u uint32
+	var _ = _698_u
+	var _out971 uint32
 	var _ = _out971
-	_out971 = Companion_Default___.InGroup(c, _697_g)
-	_698_m = _out971
-	if _698_m {
-		p = _695_mode / uint32(8) % uint32(8)
+	_out971 = inodeformat.Companion_Default___.GetUid(ip)
+	_698_u = _out971
+	if c.Uid == _698_u {
+		p = _697_mode / uint32(64) % uint32(8)
+		return p
+	}
+	var _699_g uint32
+	var _ = _699_g
+	var _out972 uint32
+	var _ = _out972
+	_out972 = inodeformat.Companion_Default___.GetGid(ip)
+	_699_g = _out972
+	var _700_m bool
+	var _ = _700_m
+	var _out973 bool
+	var _ = _out973
+	_out973 = Companion_Default___.InGroup(c, _699_g)
+	_700_m = _out973
+	if _700_m {
+		p = _697_mode / uint32(8) % uint32(8)
 	} else {
-		p = _695_mode % uint32(8)
+		p = _697_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _699_ty uint32
-		var _ = _699_ty
-		var _out972 uint32
-		var _ = _out972
-		_out972 = inodeformat.Companion_Default___.GetTy(ip)
-		_699_ty = _out972
-		var _700_mode uint32
-		var _ = _700_mode
-		var _out973 uint32
-		var _ = _out973
-		_out973 = inodeformat.Companion_Default___.GetMode(ip)
-		_700_mode = _out973
-		if _699_ty == Companion_Default___.DIR() || _700_mode%uint32(2) == uint32(1) || _700_mode/uint32(8)%uint32(2) == uint32(1) || _700_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _701_ty uint32
+		var _ = _701_ty
+		var _out974 uint32
+		var _ = _out974
+		_out974 = inodeformat.Companion_Default___.GetTy(ip)
+		_701_ty = _out974
+		var _702_mode uint32
+		var _ = _702_mode
+		var _out975 uint32
+		var _ = _out975
+		_out975 = inodeformat.Companion_Default___.GetMode(ip)
+		_702_mode = _out975
+		if _701_ty == Companion_Default___.DIR() || _702_mode%uint32(2) == uint32(1) || _702_mode/uint32(8)%uint32(2) == uint32(1) || _702_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out974 uint32
-	var _ = _out974
-	_out974 = Companion_Default___.ClassBits(c, ip)
-	p = _out974
+	var _out976 uint32
+	var _ = _out976
+	_out976 = Companion_Default___.ClassBits(c, ip)
+	p = _out976
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _701_p uint32
-	var _ = _701_p
-	var _out975 uint32
-	var _ = _out975
-	_out975 = Companion_Default___.Granted(c, ip)
-	_701_p = _out975
-	ok = (want%uint32(2) == uint32(0) || _701_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _701_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _701_p/uint32(4) == uint32(1))
+	var _703_p uint32
+	var _ = _703_p
+	var _out977 uint32
+	var _ = _out977
+	_out977 = Companion_Default___.Granted(c, ip)
+	_703_p = _out977
+	ok = (want%uint32(2) == uint32(0) || _703_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _703_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _703_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _702_u uint32
-	var _ = _702_u
-	var _out976 uint32
-	var _ = _out976
-	_out976 = inodeformat.Companion_Default___.GetUid(ip)
-	_702_u = _out976
-	if c.Uid == _702_u {
+	var _704_u uint32
+	var _ = _704_u
+	var _out978 uint32
+	var _ = _out978
+	_out978 = inodeformat.Companion_Default___.GetUid(ip)
+	_704_u = _out978
+	if c.Uid == _704_u {
 		ok = true
 		return ok
 	}
-	var _out977 bool
-	var _ = _out977
-	_out977 = Companion_Default___.May(c, ip, want)
-	ok = _out977
+	var _out979 bool
+	var _ = _out979
+	_out979 = Companion_Default___.May(c, ip, want)
+	ok = _out979
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _703_u uint32
-	var _ = _703_u
-	var _out978 uint32
-	var _ = _out978
-	_out978 = inodeformat.Companion_Default___.GetUid(ip)
-	_703_u = _out978
-	ok = c.Uid == uint32(0) || c.Uid == _703_u
+	var _705_u uint32
+	var _ = _705_u
+	var _out980 uint32
+	var _ = _out980
+	_out980 = inodeformat.Companion_Default___.GetUid(ip)
+	_705_u = _out980
+	ok = c.Uid == uint32(0) || c.Uid == _705_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _704_mode uint32
-	var _ = _704_mode
-	var _out979 uint32
-	var _ = _out979
-	_out979 = inodeformat.Companion_Default___.GetMode(dp)
-	_704_mode = _out979
-	if _704_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _706_mode uint32
+	var _ = _706_mode
+	var _out981 uint32
+	var _ = _out981
+	_out981 = inodeformat.Companion_Default___.GetMode(dp)
+	_706_mode = _out981
+	if _706_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _705_a bool
-	var _ = _705_a
-	var _out980 bool
-	var _ = _out980
-	_out980 = Companion_Default___.IsOwner(c, dp)
-	_705_a = _out980
-	var _706_b bool
-	var _ = _706_b
-	var _out981 bool
-	var _ = _out981
-	_out981 = Companion_Default___.IsOwner(c, ip)
-	_706_b = _out981
-	refuse = !_705_a && !_706_b
+	var _707_a bool
+	var _ = _707_a
+	var _out982 bool
+	var _ = _out982
+	_out982 = Companion_Default___.IsOwner(c, dp)
+	_707_a = _out982
+	var _708_b bool
+	var _ = _708_b
+	var _out983 bool
+	var _ = _out983
+	_out983 = Companion_Default___.IsOwner(c, ip)
+	_708_b = _out983
+	refuse = !_707_a && !_708_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _707_p uint32
-	var _ = _707_p
-	var _out982 uint32
-	var _ = _out982
-	_out982 = Companion_Default___.Granted(c, ip)
-	_707_p = _out982
-	var _708_ty uint32
-	var _ = _708_ty
-	var _out983 uint32
-	var _ = _out983
-	_out983 = inodeformat.Companion_Default___.GetTy(ip)
-	_708_ty = _out983
+	var _709_p uint32
+	var _ = _709_p
+	var _out984 uint32
+	var _ = _out984
+	_out984 = Companion_Default___.Granted(c, ip)
+	_709_p = _out984
+	var _710_ty uint32
+	var _ = _710_ty
+	var _out985 uint32
+	var _ = _out985
+	_out985 = inodeformat.Companion_Default___.GetTy(ip)
+	_710_ty = _out985
 	bits = uint32(0)
-	if _707_p/uint32(4) == uint32(1) {
+	if _709_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _708_ty == Companion_Default___.DIR() {
-		if _707_p%uint32(2) == uint32(1) {
+	if _710_ty == Companion_Default___.DIR() {
+		if _709_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _707_p%uint32(2) == uint32(1) && _707_p/uint32(2)%uint32(2) == uint32(1) {
+		if _709_p%uint32(2) == uint32(1) && _709_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _707_p/uint32(2)%uint32(2) == uint32(1) {
+		if _709_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _707_p%uint32(2) == uint32(1) {
+		if _709_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _709_a uint32 = func() uint32 {
+	var _711_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _709_a
+	var _ = _711_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _709_a - uint32(1024)
+		return _711_a - uint32(1024)
 	} else {
-		return _709_a
+		return _711_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _710_len uint64
-	var _ = _710_len
-	_710_len = n.Len()
-	if _710_len == uint64(0) {
+	var _712_len uint64
+	var _ = _712_len
+	_712_len = n.Len()
+	if _712_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _710_len > uint64(255) {
+	if _712_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _711_i uint64
-	var _ = _711_i
-	_711_i = uint64(0)
-	for _711_i < _710_len {
-		var _712_b uint8
-		var _ = _712_b
-		_712_b = n.Get(_711_i)
-		if _712_b == uint8(0) || _712_b == uint8(47) {
+	var _713_i uint64
+	var _ = _713_i
+	_713_i = uint64(0)
+	for _713_i < _712_len {
+		var _714_b uint8
+		var _ = _714_b
+		_714_b = n.Get(_713_i)
+		if _714_b == uint8(0) || _714_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_711_i = _711_i + uint64(1)
+		_713_i = _713_i + uint64(1)
 	}
 	st = uint32(0)
-	if _710_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _712_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _710_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _712_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

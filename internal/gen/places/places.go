@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _432_p *Place
-	var _ = _432_p
-	_432_p = _this
-	for _432_p != (*Place)(nil) {
-		if _432_p.Start <= a && a < _432_p.End {
-			ok = _432_p.What == w
+	var _434_p *Place
+	var _ = _434_p
+	_434_p = _this
+	for _434_p != (*Place)(nil) {
+		if _434_p.Start <= a && a < _434_p.End {
+			ok = _434_p.What == w
 			return ok
 		}
-		_432_p = _432_p.Next
+		_434_p = _434_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _433_p *Place
-	var _ = _433_p
-	_433_p = _this
-	for _433_p != (*Place)(nil) {
-		if _433_p.What == w {
-			start, end = _433_p.Start, _433_p.End
+	var _435_p *Place
+	var _ = _435_p
+	_435_p = _this
+	for _435_p != (*Place)(nil) {
+		if _435_p.What == w {
+			start, end = _435_p.Start, _435_p.End
 			return start, end
 		}
-		_433_p = _433_p.Next
+		_435_p = _435_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,20 +108,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _434_p *Place
-	var _ = _434_p
-	_434_p = _this
-	for _434_p != (*Place)(nil) {
-		if _434_p.Start < _434_p.End && (_434_p.Start < j.Home || j.Sz < _434_p.End || uint64(281474976710656) < _434_p.End) {
+	var _436_p *Place
+	var _ = _436_p
+	_436_p = _this
+	for _436_p != (*Place)(nil) {
+		if _436_p.Start < _436_p.End && (_436_p.Start < j.Home || j.Sz < _436_p.End || uint64(281474976710656) < _436_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_434_p = _434_p.Next
+		_436_p = _436_p.Next
 	}
-	var _out700 *txnsysm.Sys
-	var _ = _out700
-	_out700 = txnsysm.Companion_Default___.Open(j)
-	s = _out700
+	var _out702 *txnsysm.Sys
+	var _ = _out702
+	_out702 = txnsysm.Companion_Default___.Open(j)
+	s = _out702
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -129,23 +129,23 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _435_ok bool
-	var _ = _435_ok
-	var _out701 bool
-	var _ = _out701
-	_out701 = _this.Holds(a, w)
-	_435_ok = _out701
-	if !_435_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _437_ok bool
+	var _ = _437_ok
+	var _out703 bool
+	var _ = _out703
+	_out703 = _this.Holds(a, w)
+	_437_ok = _out703
+	if !_437_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out702 uint32
-	var _ = _out702
-	var _out703 *dbytes.Bytes
-	var _ = _out703
-	_out702, _out703 = t.ReadInode(a, off, excl)
-	st = _out702
-	b = _out703
+	var _out704 uint32
+	var _ = _out704
+	var _out705 *dbytes.Bytes
+	var _ = _out705
+	_out704, _out705 = t.ReadInode(a, off, excl)
+	st = _out704
+	b = _out705
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -153,23 +153,23 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _436_ok bool
-	var _ = _436_ok
-	var _out704 bool
-	var _ = _out704
-	_out704 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_436_ok = _out704
-	if !_436_ok {
+	var _438_ok bool
+	var _ = _438_ok
+	var _out706 bool
+	var _ = _out706
+	_out706 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_438_ok = _out706
+	if !_438_ok {
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out705 uint32
-	var _ = _out705
-	var _out706 *dbytes.Blk
-	var _ = _out706
-	_out705, _out706 = t.ReadBlock(a, excl)
-	st = _out705
-	b = _out706
+	var _out707 uint32
+	var _ = _out707
+	var _out708 *dbytes.Blk
+	var _ = _out708
+	_out707, _out708 = t.ReadBlock(a, excl)
+	st = _out707
+	b = _out708
 	return st, b
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -177,42 +177,42 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _437_ok bool
-	var _ = _437_ok
-	var _out707 bool
-	var _ = _out707
-	_out707 = _this.Holds(a, Companion_Default___.BITS())
-	_437_ok = _out707
-	if !_437_ok || off >= uint64(32768) {
+	var _439_ok bool
+	var _ = _439_ok
+	var _out709 bool
+	var _ = _out709
+	_out709 = _this.Holds(a, Companion_Default___.BITS())
+	_439_ok = _out709
+	if !_439_ok || off >= uint64(32768) {
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out708 uint32
-	var _ = _out708
-	var _out709 bool
-	var _ = _out709
-	_out708, _out709 = t.ReadBit(a, off, excl)
-	st = _out708
-	b = _out709
+	var _out710 uint32
+	var _ = _out710
+	var _out711 bool
+	var _ = _out711
+	_out710, _out711 = t.ReadBit(a, off, excl)
+	st = _out710
+	b = _out711
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _438_ok bool
-	var _ = _438_ok
-	var _out710 bool
-	var _ = _out710
-	_out710 = _this.Holds(a, w)
-	_438_ok = _out710
-	if !_438_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _440_ok bool
+	var _ = _440_ok
+	var _out712 bool
+	var _ = _out712
+	_out712 = _this.Holds(a, w)
+	_440_ok = _out712
+	if !_440_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out711 uint32
-	var _ = _out711
-	_out711 = t.WriteInode(a, off, b)
-	st = _out711
+	var _out713 uint32
+	var _ = _out713
+	_out713 = t.WriteInode(a, off, b)
+	st = _out713
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -224,29 +224,29 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _439_ok bool = false
-	var _ = _439_ok
-	var _out712 bool
-	var _ = _out712
-	var _out713 uint64
-	var _ = _out713
-	var _out714 uint64
+	var _441_ok bool = false
+	var _ = _441_ok
+	var _out714 bool
 	var _ = _out714
-	_out712, _out713, _out714 = _this.Record(i)
-	_439_ok = _out712
-	a = _out713
-	off = _out714
-	if !_439_ok {
+	var _out715 uint64
+	var _ = _out715
+	var _out716 uint64
+	var _ = _out716
+	_out714, _out715, _out716 = _this.Record(i)
+	_441_ok = _out714
+	a = _out715
+	off = _out716
+	if !_441_ok {
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out715 uint32
-	var _ = _out715
-	var _out716 *dbytes.Bytes
-	var _ = _out716
-	_out715, _out716 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out715
-	b = _out716
+	var _out717 uint32
+	var _ = _out717
+	var _out718 *dbytes.Bytes
+	var _ = _out718
+	_out717, _out718 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out717
+	b = _out718
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -256,26 +256,26 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _440_ok bool = false
-	var _ = _440_ok
-	var _out717 bool
-	var _ = _out717
-	var _out718 uint64
-	var _ = _out718
-	var _out719 uint64
+	var _442_ok bool = false
+	var _ = _442_ok
+	var _out719 bool
 	var _ = _out719
-	_out717, _out718, _out719 = _this.Record(i)
-	_440_ok = _out717
-	a = _out718
-	off = _out719
-	if !_440_ok {
+	var _out720 uint64
+	var _ = _out720
+	var _out721 uint64
+	var _ = _out721
+	_out719, _out720, _out721 = _this.Record(i)
+	_442_ok = _out719
+	a = _out720
+	off = _out721
+	if !_442_ok {
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out720 uint32
-	var _ = _out720
-	_out720 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out720
+	var _out722 uint32
+	var _ = _out722
+	_out722 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out722
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -285,61 +285,61 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _441_start uint64
-	var _ = _441_start
-	var _442_end uint64
-	var _ = _442_end
-	var _out721 uint64
-	var _ = _out721
-	var _out722 uint64
-	var _ = _out722
-	_out721, _out722 = _this.First(Companion_Default___.RECORDS())
-	_441_start = _out721
-	_442_end = _out722
-	ok, a, off = true, _442_end, i%uint64(16)*uint64(2048)
-	if _442_end <= _441_start || _442_end-_441_start <= i/uint64(16) {
+	var _443_start uint64
+	var _ = _443_start
+	var _444_end uint64
+	var _ = _444_end
+	var _out723 uint64
+	var _ = _out723
+	var _out724 uint64
+	var _ = _out724
+	_out723, _out724 = _this.First(Companion_Default___.RECORDS())
+	_443_start = _out723
+	_444_end = _out724
+	ok, a, off = true, _444_end, i%uint64(16)*uint64(2048)
+	if _444_end <= _443_start || _444_end-_443_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _441_start + i/uint64(16)
+		a = _443_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _443_ok bool
-	var _ = _443_ok
-	var _out723 bool
-	var _ = _out723
-	_out723 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_443_ok = _out723
-	if !_443_ok {
-		st = Companion_Default___.WILD()
-		return st
-	}
-	var _out724 uint32
-	var _ = _out724
-	_out724 = t.WriteBlock(a, b)
-	st = _out724
-	return st
-}
-func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
-	var st uint32 = 0
-	var _ = st
-	var _444_ok bool
-	var _ = _444_ok
+	var _445_ok bool
+	var _ = _445_ok
 	var _out725 bool
 	var _ = _out725
-	_out725 = _this.Holds(a, Companion_Default___.BITS())
-	_444_ok = _out725
-	if !_444_ok || off >= uint64(32768) {
+	_out725 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_445_ok = _out725
+	if !_445_ok {
 		st = Companion_Default___.WILD()
 		return st
 	}
 	var _out726 uint32
 	var _ = _out726
-	_out726 = t.WriteBit(a, off, b)
+	_out726 = t.WriteBlock(a, b)
 	st = _out726
+	return st
+}
+func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _446_ok bool
+	var _ = _446_ok
+	var _out727 bool
+	var _ = _out727
+	_out727 = _this.Holds(a, Companion_Default___.BITS())
+	_446_ok = _out727
+	if !_446_ok || off >= uint64(32768) {
+		st = Companion_Default___.WILD()
+		return st
+	}
+	var _out728 uint32
+	var _ = _out728
+	_out728 = t.WriteBit(a, off, b)
+	st = _out728
 	return st
 }
 

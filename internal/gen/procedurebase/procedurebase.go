@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1012 *dbytes.Bytes
-		var _ = _out1012
-		_out1012 = dbytes.NewBytes(uint64(256))
-		ip = _out1012
+		var _out1014 *dbytes.Bytes
+		var _ = _out1014
+		_out1014 = dbytes.NewBytes(uint64(256))
+		ip = _out1014
 		return st, ip
 	}
-	var _out1013 *dbytes.Bytes
-	var _ = _out1013
-	_out1013 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1013
-	var _741_ty uint32
-	var _ = _741_ty
-	var _out1014 uint32
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetTy(ip)
-	_741_ty = _out1014
-	var _742_nl uint32
-	var _ = _742_nl
-	var _out1015 uint32
+	var _out1015 *dbytes.Bytes
 	var _ = _out1015
-	_out1015 = inodeformat.Companion_Default___.GetNlink(ip)
-	_742_nl = _out1015
-	var _743_g uint64
-	var _ = _743_g
-	var _out1016 uint64
+	_out1015 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1015
+	var _743_ty uint32
+	var _ = _743_ty
+	var _out1016 uint32
 	var _ = _out1016
-	_out1016 = inodeformat.Companion_Default___.GetGen(ip)
-	_743_g = _out1016
-	if _741_ty == uint32(0) || _742_nl == uint32(0) || _743_g != gen {
+	_out1016 = inodeformat.Companion_Default___.GetTy(ip)
+	_743_ty = _out1016
+	var _744_nl uint32
+	var _ = _744_nl
+	var _out1017 uint32
+	var _ = _out1017
+	_out1017 = inodeformat.Companion_Default___.GetNlink(ip)
+	_744_nl = _out1017
+	var _745_g uint64
+	var _ = _745_g
+	var _out1018 uint64
+	var _ = _out1018
+	_out1018 = inodeformat.Companion_Default___.GetGen(ip)
+	_745_g = _out1018
+	if _743_ty == uint32(0) || _744_nl == uint32(0) || _745_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1017 *dbytes.Bytes
-	var _ = _out1017
-	_out1017 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1017
-	var _744_ty uint32
-	var _ = _744_ty
-	var _out1018 uint32
-	var _ = _out1018
-	_out1018 = inodeformat.Companion_Default___.GetTy(ip)
-	_744_ty = _out1018
-	var _745_nl uint32
-	var _ = _745_nl
-	var _out1019 uint32
+	var _out1019 *dbytes.Bytes
 	var _ = _out1019
-	_out1019 = inodeformat.Companion_Default___.GetNlink(ip)
-	_745_nl = _out1019
+	_out1019 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1019
+	var _746_ty uint32
+	var _ = _746_ty
+	var _out1020 uint32
+	var _ = _out1020
+	_out1020 = inodeformat.Companion_Default___.GetTy(ip)
+	_746_ty = _out1020
+	var _747_nl uint32
+	var _ = _747_nl
+	var _out1021 uint32
+	var _ = _out1021
+	_out1021 = inodeformat.Companion_Default___.GetNlink(ip)
+	_747_nl = _out1021
 	st = func() uint32 {
-		if _744_ty == uint32(0) || _745_nl == uint32(0) || ino <= uint64(2) {
+		if _746_ty == uint32(0) || _747_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1020 uint32
-	var _ = _out1020
-	var _out1021 *dbytes.Bytes
-	var _ = _out1021
-	_out1020, _out1021 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1020
-	ip = _out1021
+	var _out1022 uint32
+	var _ = _out1022
+	var _out1023 *dbytes.Bytes
+	var _ = _out1023
+	_out1022, _out1023 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1022
+	ip = _out1023
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1022 uint32
-	var _ = _out1022
-	var _out1023 uint32
-	var _ = _out1023
-	_out1022, _out1023 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1022
-	dots = _out1023
+	var _out1024 uint32
+	var _ = _out1024
+	var _out1025 uint32
+	var _ = _out1025
+	_out1024, _out1025 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1024
+	dots = _out1025
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _746_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _746_p
-	var _out1024 uint32
-	var _ = _out1024
-	var _out1025 *dbytes.Bytes
-	var _ = _out1025
-	_out1024, _out1025 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1024
-	_746_p = _out1025
+	var _748_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _748_p
+	var _out1026 uint32
+	var _ = _out1026
+	var _out1027 *dbytes.Bytes
+	var _ = _out1027
+	_out1026, _out1027 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1026
+	_748_p = _out1027
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _746_p
-	var _747_ty uint32
-	var _ = _747_ty
-	var _out1026 uint32
-	var _ = _out1026
-	_out1026 = inodeformat.Companion_Default___.GetTy(_746_p)
-	_747_ty = _out1026
-	if _747_ty != permissions.Companion_Default___.DIR() {
+	ip = _748_p
+	var _749_ty uint32
+	var _ = _749_ty
+	var _out1028 uint32
+	var _ = _out1028
+	_out1028 = inodeformat.Companion_Default___.GetTy(_748_p)
+	_749_ty = _out1028
+	if _749_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1027 *dbytes.Bytes
-	var _ = _out1027
-	_out1027 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1027
-	var _748_ts uint64
-	var _ = _748_ts
-	var _749_tns uint32
-	var _ = _749_tns
-	var _out1028 uint64
-	var _ = _out1028
-	var _out1029 uint32
+	var _out1029 *dbytes.Bytes
 	var _ = _out1029
-	_out1028, _out1029 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_748_ts = _out1028
-	_749_tns = _out1029
-	inodeformat.Companion_Default___.SetMtime(ip, _748_ts, _749_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _748_ts, _749_tns)
+	_out1029 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1029
+	var _750_ts uint64
+	var _ = _750_ts
+	var _751_tns uint32
+	var _ = _751_tns
+	var _out1030 uint64
+	var _ = _out1030
+	var _out1031 uint32
+	var _ = _out1031
+	_out1030, _out1031 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_750_ts = _out1030
+	_751_tns = _out1031
+	inodeformat.Companion_Default___.SetMtime(ip, _750_ts, _751_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _750_ts, _751_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1030 *dbytes.Bytes
-	var _ = _out1030
-	_out1030 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1030
-	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _750_ts uint64
-	var _ = _750_ts
-	var _751_tns uint32
-	var _ = _751_tns
-	var _out1031 uint64
-	var _ = _out1031
-	var _out1032 uint32
+	var _out1032 *dbytes.Bytes
 	var _ = _out1032
-	_out1031, _out1032 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_750_ts = _out1031
-	_751_tns = _out1032
-	inodeformat.Companion_Default___.SetCtime(ip, _750_ts, _751_tns)
+	_out1032 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1032
+	inodeformat.Companion_Default___.SetNlink(ip, nl)
+	var _752_ts uint64
+	var _ = _752_ts
+	var _753_tns uint32
+	var _ = _753_tns
+	var _out1033 uint64
+	var _ = _out1033
+	var _out1034 uint32
+	var _ = _out1034
+	_out1033, _out1034 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_752_ts = _out1033
+	_753_tns = _out1034
+	inodeformat.Companion_Default___.SetCtime(ip, _752_ts, _753_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _752_ip *dbytes.Bytes
-	var _ = _752_ip
-	var _out1033 *dbytes.Bytes
-	var _ = _out1033
-	_out1033 = d.Fs.GetInode(txn, ino, true)
-	_752_ip = _out1033
-	var _753_nl uint32
-	var _ = _753_nl
-	var _out1034 uint32
-	var _ = _out1034
-	_out1034 = inodeformat.Companion_Default___.GetNlink(_752_ip)
-	_753_nl = _out1034
-	if up && _753_nl >= permissions.Companion_Default___.MAXLINK() {
-		st = permissions.Companion_Default___.MLINK()
-		return st
-	}
-	if !up && _753_nl <= uint32(2) {
-		st = permissions.Companion_Default___.SERVERFAULT()
-		return st
-	}
-	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_752_ip, func() uint32 {
-		if up {
-			return _753_nl + uint32(1)
-		}
-		return _753_nl - uint32(1)
-	}())
-	d.PutInode(txn, ino, _752_ip)
-	return st
-}
-func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
 	var _754_ip *dbytes.Bytes
 	var _ = _754_ip
 	var _out1035 *dbytes.Bytes
 	var _ = _out1035
 	_out1035 = d.Fs.GetInode(txn, ino, true)
 	_754_ip = _out1035
-	var _755_fl uint32
-	var _ = _755_fl
+	var _755_nl uint32
+	var _ = _755_nl
 	var _out1036 uint32
 	var _ = _out1036
-	_out1036 = inodeformat.Companion_Default___.GetFlags(_754_ip)
-	_755_fl = _out1036
-	if _755_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
+	_out1036 = inodeformat.Companion_Default___.GetNlink(_754_ip)
+	_755_nl = _out1036
+	if up && _755_nl >= permissions.Companion_Default___.MAXLINK() {
+		st = permissions.Companion_Default___.MLINK()
+		return st
 	}
-	var _756_hp *dbytes.Bytes
-	var _ = _756_hp
+	if !up && _755_nl <= uint32(2) {
+		st = permissions.Companion_Default___.SERVERFAULT()
+		return st
+	}
+	st = uint32(0)
+	inodeformat.Companion_Default___.SetNlink(_754_ip, func() uint32 {
+		if up {
+			return _755_nl + uint32(1)
+		}
+		return _755_nl - uint32(1)
+	}())
+	d.PutInode(txn, ino, _754_ip)
+	return st
+}
+func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
+	var _756_ip *dbytes.Bytes
+	var _ = _756_ip
 	var _out1037 *dbytes.Bytes
 	var _ = _out1037
-	_out1037 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_756_hp = _out1037
-	var _757_h uint64
-	var _ = _757_h
-	var _out1038 uint64
+	_out1037 = d.Fs.GetInode(txn, ino, true)
+	_756_ip = _out1037
+	var _757_fl uint32
+	var _ = _757_fl
+	var _out1038 uint32
 	var _ = _out1038
-	_out1038 = inodeformat.Companion_Default___.GetNext(_756_hp)
-	_757_h = _out1038
-	inodeformat.Companion_Default___.SetNext(_754_ip, _757_h)
-	inodeformat.Companion_Default___.SetFlags(_754_ip, _755_fl+uint32(1))
-	d.PutInode(txn, ino, _754_ip)
+	_out1038 = inodeformat.Companion_Default___.GetFlags(_756_ip)
+	_757_fl = _out1038
+	if _757_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _758_hp *dbytes.Bytes
+	var _ = _758_hp
 	var _out1039 *dbytes.Bytes
 	var _ = _out1039
 	_out1039 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_756_hp = _out1039
-	inodeformat.Companion_Default___.SetNext(_756_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _756_hp)
+	_758_hp = _out1039
+	var _759_h uint64
+	var _ = _759_h
+	var _out1040 uint64
+	var _ = _out1040
+	_out1040 = inodeformat.Companion_Default___.GetNext(_758_hp)
+	_759_h = _out1040
+	inodeformat.Companion_Default___.SetNext(_756_ip, _759_h)
+	inodeformat.Companion_Default___.SetFlags(_756_ip, _757_fl+uint32(1))
+	d.PutInode(txn, ino, _756_ip)
+	var _out1041 *dbytes.Bytes
+	var _ = _out1041
+	_out1041 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_758_hp = _out1041
+	inodeformat.Companion_Default___.SetNext(_758_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _758_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1040 bool
-		var _ = _out1040
-		_out1040 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1040
+		var _out1042 bool
+		var _ = _out1042
+		_out1042 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1042
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _758_ip *dbytes.Bytes
-	var _ = _758_ip
-	var _out1041 *dbytes.Bytes
-	var _ = _out1041
-	_out1041 = d.Fs.GetInode(txn, ino, true)
-	_758_ip = _out1041
-	var _759_nl uint32
-	var _ = _759_nl
-	var _out1042 uint32
-	var _ = _out1042
-	_out1042 = inodeformat.Companion_Default___.GetNlink(_758_ip)
-	_759_nl = _out1042
-	var _760_ty uint32
-	var _ = _760_ty
-	var _out1043 uint32
+	var _760_ip *dbytes.Bytes
+	var _ = _760_ip
+	var _out1043 *dbytes.Bytes
 	var _ = _out1043
-	_out1043 = inodeformat.Companion_Default___.GetTy(_758_ip)
-	_760_ty = _out1043
-	var _761_size uint64
-	var _ = _761_size
-	var _out1044 uint64
+	_out1043 = d.Fs.GetInode(txn, ino, true)
+	_760_ip = _out1043
+	var _761_nl uint32
+	var _ = _761_nl
+	var _out1044 uint32
 	var _ = _out1044
-	_out1044 = inodeformat.Companion_Default___.GetSize(_758_ip)
-	_761_size = _out1044
-	var _762_fl uint32
-	var _ = _762_fl
+	_out1044 = inodeformat.Companion_Default___.GetNlink(_760_ip)
+	_761_nl = _out1044
+	var _762_ty uint32
+	var _ = _762_ty
 	var _out1045 uint32
 	var _ = _out1045
-	_out1045 = inodeformat.Companion_Default___.GetFlags(_758_ip)
-	_762_fl = _out1045
-	if _759_nl == uint32(0) {
+	_out1045 = inodeformat.Companion_Default___.GetTy(_760_ip)
+	_762_ty = _out1045
+	var _763_size uint64
+	var _ = _763_size
+	var _out1046 uint64
+	var _ = _out1046
+	_out1046 = inodeformat.Companion_Default___.GetSize(_760_ip)
+	_763_size = _out1046
+	var _764_fl uint32
+	var _ = _764_fl
+	var _out1047 uint32
+	var _ = _out1047
+	_out1047 = inodeformat.Companion_Default___.GetFlags(_760_ip)
+	_764_fl = _out1047
+	if _761_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _760_ty != permissions.Companion_Default___.DIR() && _759_nl > uint32(1) {
-		var _out1046 *dbytes.Bytes
-		var _ = _out1046
-		_out1046 = Companion_Default___.SetLinks(txn, d, ino, _759_nl-uint32(1), s, ns)
-		_758_ip = _out1046
+	if _762_ty != permissions.Companion_Default___.DIR() && _761_nl > uint32(1) {
+		var _out1048 *dbytes.Bytes
+		var _ = _out1048
+		_out1048 = Companion_Default___.SetLinks(txn, d, ino, _761_nl-uint32(1), s, ns)
+		_760_ip = _out1048
 		return st, freed, later
 	}
-	var _out1047 *dbytes.Bytes
-	var _ = _out1047
-	_out1047 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_758_ip = _out1047
-	var _763_ok bool
-	var _ = _763_ok
-	var _out1048 bool
-	var _ = _out1048
-	_out1048 = d.SetSize(txn, ino, uint64(0))
-	_763_ok = _out1048
-	if !_763_ok {
+	var _out1049 *dbytes.Bytes
+	var _ = _out1049
+	_out1049 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_760_ip = _out1049
+	var _765_ok bool
+	var _ = _765_ok
+	var _out1050 bool
+	var _ = _out1050
+	_out1050 = d.SetSize(txn, ino, uint64(0))
+	_765_ok = _out1050
+	if !_765_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _762_fl%uint32(2) == uint32(1) {
+	if _764_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _764_done bool
-	var _ = _764_done
-	var _out1049 bool
-	var _ = _out1049
-	_out1049 = Companion_Default___.Release(txn, d, ino, _761_size)
-	_764_done = _out1049
-	if _764_done {
-		var _out1050 bool
-		var _ = _out1050
-		_out1050 = d.FreeInode(txn, ino)
-		_763_ok = _out1050
-		if !_763_ok {
+	var _766_done bool
+	var _ = _766_done
+	var _out1051 bool
+	var _ = _out1051
+	_out1051 = Companion_Default___.Release(txn, d, ino, _763_size)
+	_766_done = _out1051
+	if _766_done {
+		var _out1052 bool
+		var _ = _out1052
+		_out1052 = d.FreeInode(txn, ino)
+		_765_ok = _out1052
+		if !_765_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _765_hp *dbytes.Bytes
-	var _ = _765_hp
-	var _out1051 *dbytes.Bytes
-	var _ = _out1051
-	_out1051 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_765_hp = _out1051
-	var _766_h uint64
-	var _ = _766_h
-	var _out1052 uint64
-	var _ = _out1052
-	_out1052 = inodeformat.Companion_Default___.GetNext(_765_hp)
-	_766_h = _out1052
+	var _767_hp *dbytes.Bytes
+	var _ = _767_hp
+	var _out1053 *dbytes.Bytes
+	var _ = _out1053
+	_out1053 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_767_hp = _out1053
+	var _768_h uint64
+	var _ = _768_h
+	var _out1054 uint64
+	var _ = _out1054
+	_out1054 = inodeformat.Companion_Default___.GetNext(_767_hp)
+	_768_h = _out1054
 	st, more = uint32(0), false
-	if _766_h == uint64(0) {
+	if _768_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _766_h) || _766_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _768_h) || _768_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _767_done bool
-	var _ = _767_done
-	var _out1053 bool
-	var _ = _out1053
-	_out1053 = d.FreeSome(txn, _766_h, max)
-	_767_done = _out1053
-	if !_767_done {
-		return st, more
-	}
-	var _out1054 uint32
-	var _ = _out1054
+	var _769_done bool
+	var _ = _769_done
 	var _out1055 bool
 	var _ = _out1055
-	_out1054, _out1055 = Companion_Default___.OffList(txn, d, _766_h)
-	st = _out1054
-	more = _out1055
+	_out1055 = d.FreeSome(txn, _768_h, max)
+	_769_done = _out1055
+	if !_769_done {
+		return st, more
+	}
+	var _out1056 uint32
+	var _ = _out1056
+	var _out1057 bool
+	var _ = _out1057
+	_out1056, _out1057 = Companion_Default___.OffList(txn, d, _768_h)
+	st = _out1056
+	more = _out1057
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _768_ip *dbytes.Bytes
-	var _ = _768_ip
-	var _out1056 *dbytes.Bytes
-	var _ = _out1056
-	_out1056 = d.Fs.GetInode(txn, h, true)
-	_768_ip = _out1056
-	var _769_fl uint32
-	var _ = _769_fl
-	var _out1057 uint32
-	var _ = _out1057
-	_out1057 = inodeformat.Companion_Default___.GetFlags(_768_ip)
-	_769_fl = _out1057
-	var _770_nl uint32
-	var _ = _770_nl
-	var _out1058 uint32
+	var _770_ip *dbytes.Bytes
+	var _ = _770_ip
+	var _out1058 *dbytes.Bytes
 	var _ = _out1058
-	_out1058 = inodeformat.Companion_Default___.GetNlink(_768_ip)
-	_770_nl = _out1058
-	var _771_next uint64
-	var _ = _771_next
-	var _out1059 uint64
+	_out1058 = d.Fs.GetInode(txn, h, true)
+	_770_ip = _out1058
+	var _771_fl uint32
+	var _ = _771_fl
+	var _out1059 uint32
 	var _ = _out1059
-	_out1059 = inodeformat.Companion_Default___.GetNext(_768_ip)
-	_771_next = _out1059
-	if _769_fl%uint32(2) == uint32(0) {
+	_out1059 = inodeformat.Companion_Default___.GetFlags(_770_ip)
+	_771_fl = _out1059
+	var _772_nl uint32
+	var _ = _772_nl
+	var _out1060 uint32
+	var _ = _out1060
+	_out1060 = inodeformat.Companion_Default___.GetNlink(_770_ip)
+	_772_nl = _out1060
+	var _773_next uint64
+	var _ = _773_next
+	var _out1061 uint64
+	var _ = _out1061
+	_out1061 = inodeformat.Companion_Default___.GetNext(_770_ip)
+	_773_next = _out1061
+	if _771_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_768_ip, _769_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_768_ip, uint64(0))
-	d.PutInode(txn, h, _768_ip)
-	var _772_hp *dbytes.Bytes
-	var _ = _772_hp
-	var _out1060 *dbytes.Bytes
-	var _ = _out1060
-	_out1060 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_772_hp = _out1060
-	inodeformat.Companion_Default___.SetNext(_772_hp, _771_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _772_hp)
-	if _770_nl == uint32(0) {
-		var _773_ok bool
-		var _ = _773_ok
-		var _out1061 bool
-		var _ = _out1061
-		_out1061 = d.FreeInode(txn, h)
-		_773_ok = _out1061
-		if !_773_ok {
+	inodeformat.Companion_Default___.SetFlags(_770_ip, _771_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_770_ip, uint64(0))
+	d.PutInode(txn, h, _770_ip)
+	var _774_hp *dbytes.Bytes
+	var _ = _774_hp
+	var _out1062 *dbytes.Bytes
+	var _ = _out1062
+	_out1062 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_774_hp = _out1062
+	inodeformat.Companion_Default___.SetNext(_774_hp, _773_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _774_hp)
+	if _772_nl == uint32(0) {
+		var _775_ok bool
+		var _ = _775_ok
+		var _out1063 bool
+		var _ = _out1063
+		_out1063 = d.FreeInode(txn, h)
+		_775_ok = _out1063
+		if !_775_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _771_next != uint64(0) /* dircomp */
+	more = _773_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1062 bool
-	var _ = _out1062
-	_out1062 = d.FreeSome(txn, ino, max)
-	done = _out1062
+	var _out1064 bool
+	var _ = _out1064
+	_out1064 = d.FreeSome(txn, ino, max)
+	done = _out1064
 	return done
 }
 

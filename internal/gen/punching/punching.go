@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _585_left uint64
-	var _ = _585_left
-	_585_left = max
-	for lo < m && uint64(0) < _585_left {
-		var _586_k uint64
-		var _ = _586_k
-		var _587_j uint64
-		var _ = _587_j
-		_586_k, _587_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _588_l uint64
-		var _ = _588_l
-		var _589_freed uint64
-		var _ = _589_freed
-		_588_l, _589_freed = uint64(0), uint64(1)
-		var _590_d uint64
-		var _ = _590_d
-		var _out862 uint64
-		var _ = _out862
-		_out862 = shrinking.Companion_Default___.Missing(x, txn, ip, _586_k, _587_j, true)
-		_590_d = _out862
-		if uint64(0) < _590_d {
-			_588_l = allocatedrange.Companion_Default___.BaseOf(_586_k) + allocatedrange.Companion_Default___.First512(_587_j, _590_d)
-			if _588_l < lo {
-				_588_l = lo
+	var _587_left uint64
+	var _ = _587_left
+	_587_left = max
+	for lo < m && uint64(0) < _587_left {
+		var _588_k uint64
+		var _ = _588_k
+		var _589_j uint64
+		var _ = _589_j
+		_588_k, _589_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _590_l uint64
+		var _ = _590_l
+		var _591_freed uint64
+		var _ = _591_freed
+		_590_l, _591_freed = uint64(0), uint64(1)
+		var _592_d uint64
+		var _ = _592_d
+		var _out864 uint64
+		var _ = _out864
+		_out864 = shrinking.Companion_Default___.Missing(x, txn, ip, _588_k, _589_j, true)
+		_592_d = _out864
+		if uint64(0) < _592_d {
+			_590_l = allocatedrange.Companion_Default___.BaseOf(_588_k) + allocatedrange.Companion_Default___.First512(_589_j, _592_d)
+			if _590_l < lo {
+				_590_l = lo
 			}
-		} else if _586_k < uint64(12) {
-			_588_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _586_k)
+		} else if _588_k < uint64(12) {
+			_590_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _588_k)
 		} else {
-			var _591_pn uint64
-			var _ = _591_pn
-			var _out863 uint64
-			var _ = _out863
-			_out863 = x.Resolve(txn, ip, _586_k, positions.Companion_Default___.MaxLev(_586_k)-uint64(1), _587_j/uint64(512), true)
-			_591_pn = _out863
-			var _out864 uint64
-			var _ = _out864
+			var _593_pn uint64
+			var _ = _593_pn
 			var _out865 uint64
 			var _ = _out865
-			_out864, _out865 = shrinking.Companion_Default___.CutRun(x, txn, ip, _591_pn, ino, m, lo, _585_left)
-			_588_l = _out864
-			_589_freed = _out865
-			if _589_freed == uint64(0) {
-				_589_freed = uint64(1)
+			_out865 = x.Resolve(txn, ip, _588_k, positions.Companion_Default___.MaxLev(_588_k)-uint64(1), _589_j/uint64(512), true)
+			_593_pn = _out865
+			var _out866 uint64
+			var _ = _out866
+			var _out867 uint64
+			var _ = _out867
+			_out866, _out867 = shrinking.Companion_Default___.CutRun(x, txn, ip, _593_pn, ino, m, lo, _587_left)
+			_590_l = _out866
+			_591_freed = _out867
+			if _591_freed == uint64(0) {
+				_591_freed = uint64(1)
 			}
 		}
-		_585_left = _585_left - _589_freed
-		m = _588_l
+		_587_left = _587_left - _591_freed
+		m = _590_l
 	}
 	return m
 }

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _828_w *dbytes.Bytes
-	var _ = _828_w
-	var _out1148 *dbytes.Bytes
-	var _ = _out1148
-	_out1148 = dbytes.NewBytes(uint64(4096))
-	_828_w = _out1148
-	_828_w.Set(uint64(0), uint8(46))
-	_828_w.Set(uint64(1), uint8(46))
-	var _out1149 *dbytes.Blk
-	var _ = _out1149
-	_out1149 = dbytes.Freeze(_828_w)
-	b = _out1149
+	var _830_w *dbytes.Bytes
+	var _ = _830_w
+	var _out1150 *dbytes.Bytes
+	var _ = _out1150
+	_out1150 = dbytes.NewBytes(uint64(4096))
+	_830_w = _out1150
+	_830_w.Set(uint64(0), uint8(46))
+	_830_w.Set(uint64(1), uint8(46))
+	var _out1151 *dbytes.Blk
+	var _ = _out1151
+	_out1151 = dbytes.Freeze(_830_w)
+	b = _out1151
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _829_dots *dbytes.Blk
-	var _ = _829_dots
-	var _out1150 *dbytes.Blk
-	var _ = _out1150
-	_out1150 = Companion_Default___.DotNames()
-	_829_dots = _out1150
+	var _831_dots *dbytes.Blk
+	var _ = _831_dots
+	var _out1152 *dbytes.Blk
+	var _ = _out1152
+	_out1152 = Companion_Default___.DotNames()
+	_831_dots = _out1152
 	if cookie == uint64(0) {
-		var _out1151 bool
-		var _ = _out1151
-		_out1151 = out.Offer(ino, _829_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1151
+		var _out1153 bool
+		var _ = _out1153
+		_out1153 = out.Offer(ino, _831_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1153
 	}
 	if fits {
-		var _out1152 bool
-		var _ = _out1152
-		_out1152 = out.Offer(up, _829_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1152
+		var _out1154 bool
+		var _ = _out1154
+		_out1154 = out.Offer(up, _831_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1154
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _830_up uint64
-	var _ = _830_up
-	var _out1153 uint64
-	var _ = _out1153
-	_out1153 = inodeformat.Companion_Default___.GetParent(dp)
-	_830_up = _out1153
-	var _831_fits bool
-	var _ = _831_fits
-	var _out1154 bool
-	var _ = _out1154
-	_out1154 = Companion_Default___.Offer2(ino, _830_up, cookie, out)
-	_831_fits = _out1154
-	if !_831_fits {
+	var _832_up uint64
+	var _ = _832_up
+	var _out1155 uint64
+	var _ = _out1155
+	_out1155 = inodeformat.Companion_Default___.GetParent(dp)
+	_832_up = _out1155
+	var _833_fits bool
+	var _ = _833_fits
+	var _out1156 bool
+	var _ = _out1156
+	_out1156 = Companion_Default___.Offer2(ino, _832_up, cookie, out)
+	_833_fits = _out1156
+	if !_833_fits {
 		return eof
 	}
-	var _out1155 bool
-	var _ = _out1155
-	_out1155 = d.List(txn, ino, func() uint64 {
+	var _out1157 bool
+	var _ = _out1157
+	_out1157 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1155
+	eof = _out1157
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1156 uint32
-	var _ = _out1156
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1156, _out1157 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1156
-	dir = _out1157
+	var _out1158 uint32
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1158, _out1159 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1158
+	dir = _out1159
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _832_ok bool
-	var _ = _832_ok
-	var _out1158 bool
-	var _ = _out1158
-	_out1158 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_832_ok = _out1158
-	if !_832_ok {
+	var _834_ok bool
+	var _ = _834_ok
+	var _out1160 bool
+	var _ = _out1160
+	_out1160 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_834_ok = _out1160
+	if !_834_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _833_room bool
-	var _ = _833_room
-	var _out1159 bool
-	var _ = _out1159
-	_out1159 = out.Fits()
-	_833_room = _out1159
-	if !_833_room {
+	var _835_room bool
+	var _ = _835_room
+	var _out1161 bool
+	var _ = _out1161
+	_out1161 = out.Fits()
+	_835_room = _out1161
+	if !_835_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1160 bool
-	var _ = _out1160
-	_out1160 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1160
-	var _834_n uint64
-	var _ = _834_n
-	var _out1161 uint64
-	var _ = _out1161
-	_out1161 = out.Len()
-	_834_n = _out1161
-	if _834_n == uint64(0) && !eof {
+	var _out1162 bool
+	var _ = _out1162
+	_out1162 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1162
+	var _836_n uint64
+	var _ = _836_n
+	var _out1163 uint64
+	var _ = _out1163
+	_out1163 = out.Len()
+	_836_n = _out1163
+	if _836_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _835_n uint64
-	var _ = _835_n
-	var _out1162 uint64
-	var _ = _out1162
-	_out1162 = out.Len()
-	_835_n = _out1162
-	var _836_i uint64
-	var _ = _836_i
-	_836_i = uint64(0)
-	for _836_i < _835_n {
-		var _837_x uint64
-		var _ = _837_x
-		var _out1163 uint64
-		var _ = _out1163
-		_out1163 = out.InoAt(_836_i)
-		_837_x = _out1163
-		var _838_p *dbytes.Bytes
-		var _ = _838_p
-		var _out1164 *dbytes.Bytes
-		var _ = _out1164
-		_out1164 = d.Fs.GetInode(txn, _837_x, false)
-		_838_p = _out1164
-		out.AttrAt(_836_i, _838_p)
-		_836_i = _836_i + uint64(1)
+	var _837_n uint64
+	var _ = _837_n
+	var _out1164 uint64
+	var _ = _out1164
+	_out1164 = out.Len()
+	_837_n = _out1164
+	var _838_i uint64
+	var _ = _838_i
+	_838_i = uint64(0)
+	for _838_i < _837_n {
+		var _839_x uint64
+		var _ = _839_x
+		var _out1165 uint64
+		var _ = _out1165
+		_out1165 = out.InoAt(_838_i)
+		_839_x = _out1165
+		var _840_p *dbytes.Bytes
+		var _ = _840_p
+		var _out1166 *dbytes.Bytes
+		var _ = _out1166
+		_out1166 = d.Fs.GetInode(txn, _839_x, false)
+		_840_p = _out1166
+		out.AttrAt(_838_i, _840_p)
+		_838_i = _838_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1165 uint32
-	var _ = _out1165
-	var _out1166 bool
-	var _ = _out1166
-	var _out1167 *dbytes.Bytes
+	var _out1167 uint32
 	var _ = _out1167
-	_out1165, _out1166, _out1167 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1165
-	eof = _out1166
-	dir = _out1167
+	var _out1168 bool
+	var _ = _out1168
+	var _out1169 *dbytes.Bytes
+	var _ = _out1169
+	_out1167, _out1168, _out1169 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1167
+	eof = _out1168
+	dir = _out1169
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _839_ok bool
-	var _ = _839_ok
-	var _out1168 bool
-	var _ = _out1168
-	_out1168 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_839_ok = _out1168
-	if !_839_ok {
+	var _841_ok bool
+	var _ = _841_ok
+	var _out1170 bool
+	var _ = _out1170
+	_out1170 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_841_ok = _out1170
+	if !_841_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

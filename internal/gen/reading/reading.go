@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _480_k uint64
-	var _ = _480_k
-	var _481_j uint64
-	var _ = _481_j
-	_480_k, _481_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _482_k uint64
+	var _ = _482_k
+	var _483_j uint64
+	var _ = _483_j
+	_482_k, _483_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _480_k < uint64(12) {
-		var _out788 uint64
-		var _ = _out788
-		_out788 = x.Resolve(txn, ip, _480_k, uint64(0), uint64(0), excl)
-		bn = _out788
+	if _482_k < uint64(12) {
+		var _out790 uint64
+		var _ = _out790
+		_out790 = x.Resolve(txn, ip, _482_k, uint64(0), uint64(0), excl)
+		bn = _out790
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _480_k || cj != _481_j/uint64(512) {
-		var _out789 *dbytes.Blk
-		var _ = _out789
-		_out789 = x.ReadParent(txn, ip, _480_k, positions.Companion_Default___.MaxLev(_480_k), _481_j, excl)
-		pb_k = _out789
-		ck_k, cj_k = _480_k, _481_j/uint64(512)
+	if ck != _482_k || cj != _483_j/uint64(512) {
+		var _out791 *dbytes.Blk
+		var _ = _out791
+		_out791 = x.ReadParent(txn, ip, _482_k, positions.Companion_Default___.MaxLev(_482_k), _483_j, excl)
+		pb_k = _out791
+		ck_k, cj_k = _482_k, _483_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_481_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_483_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _482_k uint64
-	var _ = _482_k
-	var _483_j uint64
-	var _ = _483_j
-	_482_k, _483_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _484_room uint64
-	var _ = _484_room
-	_484_room = func() uint64 {
-		if _482_k < uint64(12) {
-			return uint64(12) - _482_k
+	var _484_k uint64
+	var _ = _484_k
+	var _485_j uint64
+	var _ = _485_j
+	_484_k, _485_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _486_room uint64
+	var _ = _486_room
+	_486_room = func() uint64 {
+		if _484_k < uint64(12) {
+			return uint64(12) - _484_k
 		}
-		return uint64(512) - _483_j
+		return uint64(512) - _485_j
 	}()
-	var _485_m uint64
-	var _ = _485_m
-	var _out790 uint64
-	var _ = _out790
-	_out790 = Companion_Default___.Min(max, _484_room)
-	_485_m = _out790
-	var _out791 uint64
-	var _ = _out791
-	_out791 = Companion_Default___.Min(_485_m, Companion_Default___.AheadMax())
-	_485_m = _out791
+	var _487_m uint64
+	var _ = _487_m
+	var _out792 uint64
+	var _ = _out792
+	_out792 = Companion_Default___.Min(max, _486_room)
+	_487_m = _out792
+	var _out793 uint64
+	var _ = _out793
+	_out793 = Companion_Default___.Min(_487_m, Companion_Default___.AheadMax())
+	_487_m = _out793
 	r = uint64(1)
-	for r < _485_m && bn < uint64(18446744073709486080) {
-		var _486_e uint64 = 0
-		var _ = _486_e
-		if _482_k < uint64(12) {
-			var _out792 uint64
-			var _ = _out792
-			_out792 = inodeformat.Companion_Default___.GetSlot(ip, _482_k+r)
-			_486_e = _out792
+	for r < _487_m && bn < uint64(18446744073709486080) {
+		var _488_e uint64 = 0
+		var _ = _488_e
+		if _484_k < uint64(12) {
+			var _out794 uint64
+			var _ = _out794
+			_out794 = inodeformat.Companion_Default___.GetSlot(ip, _484_k+r)
+			_488_e = _out794
 		} else {
-			_486_e = pb.U64(uint64(8) * (_483_j + r))
+			_488_e = pb.U64(uint64(8) * (_485_j + r))
 		}
-		if _486_e != bn+r {
+		if _488_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,84 +152,84 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out793 *dbytes.Bytes
-	var _ = _out793
-	_out793 = dbytes.AnyBytes(n)
-	b = _out793
-	var _487_done uint64
-	var _ = _487_done
-	_487_done = uint64(0)
-	var _488_ahead uint64
-	var _ = _488_ahead
-	_488_ahead = uint64(0)
-	var _489_ck uint64
-	var _ = _489_ck
-	var _490_cj uint64
-	var _ = _490_cj
-	_489_ck, _490_cj = uint64(15), uint64(0)
-	var _491_pb *dbytes.Blk
-	var _ = _491_pb
-	var _out794 *dbytes.Blk
-	var _ = _out794
-	_out794 = dbytes.ZeroBlk()
-	_491_pb = _out794
-	for _487_done < n {
-		var _492_pos uint64
-		var _ = _492_pos
-		_492_pos = off + _487_done
-		var _493_bo uint64
-		var _ = _493_bo
-		_493_bo = _492_pos % uint64(4096)
-		var _494_c uint64
-		var _ = _494_c
-		var _out795 uint64
-		var _ = _out795
-		_out795 = Companion_Default___.Min(uint64(4096)-_493_bo, n-_487_done)
-		_494_c = _out795
-		var _495_bn uint64 = 0
-		var _ = _495_bn
-		var _out796 uint64
-		var _ = _out796
+	var _out795 *dbytes.Bytes
+	var _ = _out795
+	_out795 = dbytes.AnyBytes(n)
+	b = _out795
+	var _489_done uint64
+	var _ = _489_done
+	_489_done = uint64(0)
+	var _490_ahead uint64
+	var _ = _490_ahead
+	_490_ahead = uint64(0)
+	var _491_ck uint64
+	var _ = _491_ck
+	var _492_cj uint64
+	var _ = _492_cj
+	_491_ck, _492_cj = uint64(15), uint64(0)
+	var _493_pb *dbytes.Blk
+	var _ = _493_pb
+	var _out796 *dbytes.Blk
+	var _ = _out796
+	_out796 = dbytes.ZeroBlk()
+	_493_pb = _out796
+	for _489_done < n {
+		var _494_pos uint64
+		var _ = _494_pos
+		_494_pos = off + _489_done
+		var _495_bo uint64
+		var _ = _495_bo
+		_495_bo = _494_pos % uint64(4096)
+		var _496_c uint64
+		var _ = _496_c
 		var _out797 uint64
 		var _ = _out797
+		_out797 = Companion_Default___.Min(uint64(4096)-_495_bo, n-_489_done)
+		_496_c = _out797
+		var _497_bn uint64 = 0
+		var _ = _497_bn
 		var _out798 uint64
 		var _ = _out798
-		var _out799 *dbytes.Blk
+		var _out799 uint64
 		var _ = _out799
-		_out796, _out797, _out798, _out799 = Companion_Default___.Find(x, txn, ip, _492_pos/uint64(4096), false, _489_ck, _490_cj, _491_pb)
-		_495_bn = _out796
-		_489_ck = _out797
-		_490_cj = _out798
-		_491_pb = _out799
-		var _496_blk *dbytes.Blk
-		var _ = _496_blk
-		var _out800 *dbytes.Blk
+		var _out800 uint64
 		var _ = _out800
-		_out800 = dbytes.ZeroBlk()
-		_496_blk = _out800
-		if _495_bn != uint64(0) {
-			if _488_ahead <= _492_pos/uint64(4096) {
-				var _497_left uint64
-				var _ = _497_left
-				_497_left = (_493_bo + (n - _487_done) + uint64(4095)) / uint64(4096)
-				var _498_r uint64
-				var _ = _498_r
-				var _out801 uint64
-				var _ = _out801
-				_out801 = Companion_Default___.Adjacent(ip, _491_pb, _492_pos/uint64(4096), _495_bn, _497_left)
-				_498_r = _out801
-				if uint64(1) < _498_r {
-					txn.Ahead(_495_bn, _498_r)
+		var _out801 *dbytes.Blk
+		var _ = _out801
+		_out798, _out799, _out800, _out801 = Companion_Default___.Find(x, txn, ip, _494_pos/uint64(4096), false, _491_ck, _492_cj, _493_pb)
+		_497_bn = _out798
+		_491_ck = _out799
+		_492_cj = _out800
+		_493_pb = _out801
+		var _498_blk *dbytes.Blk
+		var _ = _498_blk
+		var _out802 *dbytes.Blk
+		var _ = _out802
+		_out802 = dbytes.ZeroBlk()
+		_498_blk = _out802
+		if _497_bn != uint64(0) {
+			if _490_ahead <= _494_pos/uint64(4096) {
+				var _499_left uint64
+				var _ = _499_left
+				_499_left = (_495_bo + (n - _489_done) + uint64(4095)) / uint64(4096)
+				var _500_r uint64
+				var _ = _500_r
+				var _out803 uint64
+				var _ = _out803
+				_out803 = Companion_Default___.Adjacent(ip, _493_pb, _494_pos/uint64(4096), _497_bn, _499_left)
+				_500_r = _out803
+				if uint64(1) < _500_r {
+					txn.Ahead(_497_bn, _500_r)
 				}
-				_488_ahead = _492_pos/uint64(4096) + _498_r
+				_490_ahead = _494_pos/uint64(4096) + _500_r
 			}
-			var _out802 *dbytes.Blk
-			var _ = _out802
-			_out802 = x.ReadAt(txn, _495_bn, false)
-			_496_blk = _out802
+			var _out804 *dbytes.Blk
+			var _ = _out804
+			_out804 = x.ReadAt(txn, _497_bn, false)
+			_498_blk = _out804
 		}
-		b.CopyBlk(_487_done, _496_blk, _493_bo, _494_c)
-		_487_done = _487_done + _494_c
+		b.CopyBlk(_489_done, _498_blk, _495_bo, _496_c)
+		_489_done = _489_done + _496_c
 	}
 	return b
 }

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1051_b *dbytes.Bytes
-	var _ = _1051_b
-	var _out1532 *dbytes.Bytes
-	var _ = _out1532
-	_out1532 = txn.ReadSlot(i)
-	_1051_b = _out1532
-	var _1052_full uint32
-	var _ = _1052_full
-	var _1053_at uint64
-	var _ = _1053_at
-	_1052_full, _1053_at = _1051_b.U32(uint64(0)), _1051_b.U64(uint64(8))
-	var _1054_a0 uint64
-	var _ = _1054_a0
-	var _1055_b0 uint64
-	var _ = _1055_b0
-	var _1056_c0 uint64
-	var _ = _1056_c0
-	var _1057_d0 uint64
-	var _ = _1057_d0
-	_1054_a0, _1055_b0, _1056_c0, _1057_d0 = _1051_b.U64(uint64(16)), _1051_b.U64(uint64(24)), _1051_b.U64(uint64(32)), _1051_b.U64(uint64(40))
-	var _1058_a1 uint64
-	var _ = _1058_a1
-	var _1059_b1 uint64
-	var _ = _1059_b1
-	var _1060_c1 uint64
-	var _ = _1060_c1
-	var _1061_d1 uint64
-	var _ = _1061_d1
-	_1058_a1, _1059_b1, _1060_c1, _1061_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1052_full == uint32(1) && since <= _1053_at && _1054_a0 == _1058_a1 && _1055_b0 == _1059_b1 && _1056_c0 == _1060_c1 && _1057_d0 == _1061_d1
-	var _1062_ino uint64
-	var _ = _1062_ino
-	var _1063_gen uint64
-	var _ = _1063_gen
-	var _1064_s uint64
-	var _ = _1064_s
-	var _1065_ns uint32
-	var _ = _1065_ns
-	_1062_ino, _1063_gen, _1064_s, _1065_ns = _1051_b.U64(uint64(48)), _1051_b.U64(uint64(56)), _1051_b.U64(uint64(64)), _1051_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1062_ino, _1063_gen}}, nfsstate.Time{nfsstate.Time_Time{_1064_s, _1065_ns}}
+	var _1053_b *dbytes.Bytes
+	var _ = _1053_b
+	var _out1534 *dbytes.Bytes
+	var _ = _out1534
+	_out1534 = txn.ReadSlot(i)
+	_1053_b = _out1534
+	var _1054_full uint32
+	var _ = _1054_full
+	var _1055_at uint64
+	var _ = _1055_at
+	_1054_full, _1055_at = _1053_b.U32(uint64(0)), _1053_b.U64(uint64(8))
+	var _1056_a0 uint64
+	var _ = _1056_a0
+	var _1057_b0 uint64
+	var _ = _1057_b0
+	var _1058_c0 uint64
+	var _ = _1058_c0
+	var _1059_d0 uint64
+	var _ = _1059_d0
+	_1056_a0, _1057_b0, _1058_c0, _1059_d0 = _1053_b.U64(uint64(16)), _1053_b.U64(uint64(24)), _1053_b.U64(uint64(32)), _1053_b.U64(uint64(40))
+	var _1060_a1 uint64
+	var _ = _1060_a1
+	var _1061_b1 uint64
+	var _ = _1061_b1
+	var _1062_c1 uint64
+	var _ = _1062_c1
+	var _1063_d1 uint64
+	var _ = _1063_d1
+	_1060_a1, _1061_b1, _1062_c1, _1063_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1054_full == uint32(1) && since <= _1055_at && _1056_a0 == _1060_a1 && _1057_b0 == _1061_b1 && _1058_c0 == _1062_c1 && _1059_d0 == _1063_d1
+	var _1064_ino uint64
+	var _ = _1064_ino
+	var _1065_gen uint64
+	var _ = _1065_gen
+	var _1066_s uint64
+	var _ = _1066_s
+	var _1067_ns uint32
+	var _ = _1067_ns
+	_1064_ino, _1065_gen, _1066_s, _1067_ns = _1053_b.U64(uint64(48)), _1053_b.U64(uint64(56)), _1053_b.U64(uint64(64)), _1053_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1064_ino, _1065_gen}}, nfsstate.Time{nfsstate.Time_Time{_1066_s, _1067_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1066_b *dbytes.Bytes
-	var _ = _1066_b
-	var _out1533 *dbytes.Bytes
-	var _ = _out1533
-	_out1533 = dbytes.NewBytes(uint64(256))
-	_1066_b = _out1533
-	_1066_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1066_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1066_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1066_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1066_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1066_b, uint64(72), ns)
-	txn.WriteSlot(i, _1066_b)
+	var _1068_b *dbytes.Bytes
+	var _ = _1068_b
+	var _out1535 *dbytes.Bytes
+	var _ = _out1535
+	_out1535 = dbytes.NewBytes(uint64(256))
+	_1068_b = _out1535
+	_1068_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1068_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1068_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1068_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1068_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1068_b, uint64(72), ns)
+	txn.WriteSlot(i, _1068_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1067_st uint32 = 0
-	var _ = _1067_st
-	var _1068_dots uint32 = 0
-	var _ = _1068_dots
-	var _out1534 uint32
-	var _ = _out1534
-	var _out1535 *dbytes.Bytes
-	var _ = _out1535
+	var _1069_st uint32 = 0
+	var _ = _1069_st
+	var _1070_dots uint32 = 0
+	var _ = _1070_dots
 	var _out1536 uint32
 	var _ = _out1536
-	_out1534, _out1535, _out1536 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1067_st = _out1534
-	dir = _out1535
-	_1068_dots = _out1536
-	if _1067_st != uint32(0) || _1068_dots != uint32(0) {
+	var _out1537 *dbytes.Bytes
+	var _ = _out1537
+	var _out1538 uint32
+	var _ = _out1538
+	_out1536, _out1537, _out1538 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1069_st = _out1536
+	dir = _out1537
+	_1070_dots = _out1538
+	if _1069_st != uint32(0) || _1070_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1537 bool
-	var _ = _out1537
-	var _out1538 uint64
-	var _ = _out1538
-	_out1537, _out1538 = d.Lookup(txn, dino, name, false)
-	found = _out1537
-	ino = _out1538
+	var _out1539 bool
+	var _ = _out1539
+	var _out1540 uint64
+	var _ = _out1540
+	_out1539, _out1540 = d.Lookup(txn, dino, name, false)
+	found = _out1539
+	ino = _out1540
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1069_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1069_ip
-	var _out1539 uint32
-	var _ = _out1539
-	var _out1540 *dbytes.Bytes
-	var _ = _out1540
-	_out1539, _out1540 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1067_st = _out1539
-	_1069_ip = _out1540
-	if _1067_st != uint32(0) {
+	var _1071_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1071_ip
+	var _out1541 uint32
+	var _ = _out1541
+	var _out1542 *dbytes.Bytes
+	var _ = _out1542
+	_out1541, _out1542 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1069_st = _out1541
+	_1071_ip = _out1542
+	if _1069_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1069_ip
-	var _out1541 uint64
-	var _ = _out1541
-	_out1541 = inodeformat.Companion_Default___.GetGen(_1069_ip)
-	gen = _out1541
+	node = _1071_ip
+	var _out1543 uint64
+	var _ = _out1543
+	_out1543 = inodeformat.Companion_Default___.GetGen(_1071_ip)
+	gen = _out1543
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1070_found bool
-	var _ = _1070_found
-	var _1071_h nfsstate.Handle
-	var _ = _1071_h
-	var _1072_t nfsstate.Time
-	var _ = _1072_t
-	var _out1542 bool
-	var _ = _out1542
-	var _out1543 nfsstate.Handle
-	var _ = _out1543
-	var _out1544 nfsstate.Time
+	var _1072_found bool
+	var _ = _1072_found
+	var _1073_h nfsstate.Handle
+	var _ = _1073_h
+	var _1074_t nfsstate.Time
+	var _ = _1074_t
+	var _out1544 bool
 	var _ = _out1544
-	_out1542, _out1543, _out1544 = Companion_Default___.Look(txn, i, r, since)
-	_1070_found = _out1542
-	_1071_h = _out1543
-	_1072_t = _out1544
-	if !_1070_found {
-		return again, ino, node, dir
-	}
-	var _1073_ok bool = false
-	var _ = _1073_ok
-	var _1074_there bool = false
-	var _ = _1074_there
-	var _1075_gen uint64 = 0
-	var _ = _1075_gen
-	var _out1545 bool
+	var _out1545 nfsstate.Handle
 	var _ = _out1545
-	var _out1546 bool
+	var _out1546 nfsstate.Time
 	var _ = _out1546
-	var _out1547 uint64
-	var _ = _out1547
-	var _out1548 uint64
-	var _ = _out1548
-	var _out1549 *dbytes.Bytes
-	var _ = _out1549
-	var _out1550 *dbytes.Bytes
-	var _ = _out1550
-	_out1545, _out1546, _out1547, _out1548, _out1549, _out1550 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1073_ok = _out1545
-	_1074_there = _out1546
-	ino = _out1547
-	_1075_gen = _out1548
-	node = _out1549
-	dir = _out1550
-	if !_1073_ok || !_1074_there || !_1071_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1075_gen}}) {
+	_out1544, _out1545, _out1546 = Companion_Default___.Look(txn, i, r, since)
+	_1072_found = _out1544
+	_1073_h = _out1545
+	_1074_t = _out1546
+	if !_1072_found {
 		return again, ino, node, dir
 	}
-	var _1076_s uint64
-	var _ = _1076_s
-	var _1077_ns uint32
-	var _ = _1077_ns
-	var _out1551 uint64
+	var _1075_ok bool = false
+	var _ = _1075_ok
+	var _1076_there bool = false
+	var _ = _1076_there
+	var _1077_gen uint64 = 0
+	var _ = _1077_gen
+	var _out1547 bool
+	var _ = _out1547
+	var _out1548 bool
+	var _ = _out1548
+	var _out1549 uint64
+	var _ = _out1549
+	var _out1550 uint64
+	var _ = _out1550
+	var _out1551 *dbytes.Bytes
 	var _ = _out1551
-	var _out1552 uint32
+	var _out1552 *dbytes.Bytes
 	var _ = _out1552
-	_out1551, _out1552 = inodeformat.Companion_Default___.GetCtime(node)
-	_1076_s = _out1551
-	_1077_ns = _out1552
-	again = _1072_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1076_s, _1077_ns}})
+	_out1547, _out1548, _out1549, _out1550, _out1551, _out1552 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1075_ok = _out1547
+	_1076_there = _out1548
+	ino = _out1549
+	_1077_gen = _out1550
+	node = _out1551
+	dir = _out1552
+	if !_1075_ok || !_1076_there || !_1073_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1077_gen}}) {
+		return again, ino, node, dir
+	}
+	var _1078_s uint64
+	var _ = _1078_s
+	var _1079_ns uint32
+	var _ = _1079_ns
+	var _out1553 uint64
+	var _ = _out1553
+	var _out1554 uint32
+	var _ = _out1554
+	_out1553, _out1554 = inodeformat.Companion_Default___.GetCtime(node)
+	_1078_s = _out1553
+	_1079_ns = _out1554
+	again = _1074_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1078_s, _1079_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1078_found bool
-	var _ = _1078_found
-	var _1079_h nfsstate.Handle
-	var _ = _1079_h
-	var _1080_t nfsstate.Time
-	var _ = _1080_t
-	var _out1553 bool
-	var _ = _out1553
-	var _out1554 nfsstate.Handle
-	var _ = _out1554
-	var _out1555 nfsstate.Time
+	var _1080_found bool
+	var _ = _1080_found
+	var _1081_h nfsstate.Handle
+	var _ = _1081_h
+	var _1082_t nfsstate.Time
+	var _ = _1082_t
+	var _out1555 bool
 	var _ = _out1555
-	_out1553, _out1554, _out1555 = Companion_Default___.Look(txn, i, r, since)
-	_1078_found = _out1553
-	_1079_h = _out1554
-	_1080_t = _out1555
-	if !_1078_found || !_1079_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _out1556 nfsstate.Handle
+	var _ = _out1556
+	var _out1557 nfsstate.Time
+	var _ = _out1557
+	_out1555, _out1556, _out1557 = Companion_Default___.Look(txn, i, r, since)
+	_1080_found = _out1555
+	_1081_h = _out1556
+	_1082_t = _out1557
+	if !_1080_found || !_1081_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _1081_ok bool = false
-	var _ = _1081_ok
-	var _1082_there bool = false
-	var _ = _1082_there
-	var _1083_ino uint64 = 0
-	var _ = _1083_ino
-	var _1084_gen uint64 = 0
-	var _ = _1084_gen
-	var _out1556 bool
-	var _ = _out1556
-	var _out1557 bool
-	var _ = _out1557
-	var _out1558 uint64
+	var _1083_ok bool = false
+	var _ = _1083_ok
+	var _1084_there bool = false
+	var _ = _1084_there
+	var _1085_ino uint64 = 0
+	var _ = _1085_ino
+	var _1086_gen uint64 = 0
+	var _ = _1086_gen
+	var _out1558 bool
 	var _ = _out1558
-	var _out1559 uint64
+	var _out1559 bool
 	var _ = _out1559
-	var _out1560 *dbytes.Bytes
+	var _out1560 uint64
 	var _ = _out1560
-	var _out1561 *dbytes.Bytes
+	var _out1561 uint64
 	var _ = _out1561
-	_out1556, _out1557, _out1558, _out1559, _out1560, _out1561 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1081_ok = _out1556
-	_1082_there = _out1557
-	_1083_ino = _out1558
-	_1084_gen = _out1559
-	node = _out1560
-	dir = _out1561
-	again = _1081_ok && _1082_there && _1079_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1083_ino, _1084_gen}})
+	var _out1562 *dbytes.Bytes
+	var _ = _out1562
+	var _out1563 *dbytes.Bytes
+	var _ = _out1563
+	_out1558, _out1559, _out1560, _out1561, _out1562, _out1563 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1083_ok = _out1558
+	_1084_there = _out1559
+	_1085_ino = _out1560
+	_1086_gen = _out1561
+	node = _out1562
+	dir = _out1563
+	again = _1083_ok && _1084_there && _1081_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1085_ino, _1086_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1085_found bool
-	var _ = _1085_found
-	var _1086_h nfsstate.Handle
-	var _ = _1086_h
-	var _1087_t nfsstate.Time
-	var _ = _1087_t
-	var _out1562 bool
-	var _ = _out1562
-	var _out1563 nfsstate.Handle
-	var _ = _out1563
-	var _out1564 nfsstate.Time
+	var _1087_found bool
+	var _ = _1087_found
+	var _1088_h nfsstate.Handle
+	var _ = _1088_h
+	var _1089_t nfsstate.Time
+	var _ = _1089_t
+	var _out1564 bool
 	var _ = _out1564
-	_out1562, _out1563, _out1564 = Companion_Default___.Look(txn, i, r, since)
-	_1085_found = _out1562
-	_1086_h = _out1563
-	_1087_t = _out1564
-	if !_1085_found {
+	var _out1565 nfsstate.Handle
+	var _ = _out1565
+	var _out1566 nfsstate.Time
+	var _ = _out1566
+	_out1564, _out1565, _out1566 = Companion_Default___.Look(txn, i, r, since)
+	_1087_found = _out1564
+	_1088_h = _out1565
+	_1089_t = _out1566
+	if !_1087_found {
 		return again, dir
 	}
-	var _1088_ok bool = false
-	var _ = _1088_ok
-	var _1089_there bool = false
-	var _ = _1089_there
-	var _1090_ino uint64 = 0
-	var _ = _1090_ino
-	var _1091_gen uint64 = 0
-	var _ = _1091_gen
-	var _1092_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1092_node
-	var _out1565 bool
-	var _ = _out1565
-	var _out1566 bool
-	var _ = _out1566
-	var _out1567 uint64
+	var _1090_ok bool = false
+	var _ = _1090_ok
+	var _1091_there bool = false
+	var _ = _1091_there
+	var _1092_ino uint64 = 0
+	var _ = _1092_ino
+	var _1093_gen uint64 = 0
+	var _ = _1093_gen
+	var _1094_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1094_node
+	var _out1567 bool
 	var _ = _out1567
-	var _out1568 uint64
+	var _out1568 bool
 	var _ = _out1568
-	var _out1569 *dbytes.Bytes
+	var _out1569 uint64
 	var _ = _out1569
-	var _out1570 *dbytes.Bytes
+	var _out1570 uint64
 	var _ = _out1570
-	_out1565, _out1566, _out1567, _out1568, _out1569, _out1570 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1088_ok = _out1565
-	_1089_there = _out1566
-	_1090_ino = _out1567
-	_1091_gen = _out1568
-	_1092_node = _out1569
-	dir = _out1570
-	again = _1088_ok && !_1089_there
+	var _out1571 *dbytes.Bytes
+	var _ = _out1571
+	var _out1572 *dbytes.Bytes
+	var _ = _out1572
+	_out1567, _out1568, _out1569, _out1570, _out1571, _out1572 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1090_ok = _out1567
+	_1091_there = _out1568
+	_1092_ino = _out1569
+	_1093_gen = _out1570
+	_1094_node = _out1571
+	dir = _out1572
+	again = _1090_ok && !_1091_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1093_found bool
-	var _ = _1093_found
-	var _1094_h nfsstate.Handle
-	var _ = _1094_h
-	var _1095_t nfsstate.Time
-	var _ = _1095_t
-	var _out1571 bool
-	var _ = _out1571
-	var _out1572 nfsstate.Handle
-	var _ = _out1572
-	var _out1573 nfsstate.Time
+	var _1095_found bool
+	var _ = _1095_found
+	var _1096_h nfsstate.Handle
+	var _ = _1096_h
+	var _1097_t nfsstate.Time
+	var _ = _1097_t
+	var _out1573 bool
 	var _ = _out1573
-	_out1571, _out1572, _out1573 = Companion_Default___.Look(txn, i, r, since)
-	_1093_found = _out1571
-	_1094_h = _out1572
-	_1095_t = _out1573
-	if !_1093_found {
-		return again, from, to
-	}
-	var _1096_fok bool = false
-	var _ = _1096_fok
-	var _1097_there bool = false
-	var _ = _1097_there
-	var _1098_ino uint64 = 0
-	var _ = _1098_ino
-	var _1099_gen uint64 = 0
-	var _ = _1099_gen
-	var _1100_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1100_node
-	var _out1574 bool
+	var _out1574 nfsstate.Handle
 	var _ = _out1574
-	var _out1575 bool
+	var _out1575 nfsstate.Time
 	var _ = _out1575
-	var _out1576 uint64
-	var _ = _out1576
-	var _out1577 uint64
-	var _ = _out1577
-	var _out1578 *dbytes.Bytes
-	var _ = _out1578
-	var _out1579 *dbytes.Bytes
-	var _ = _out1579
-	_out1574, _out1575, _out1576, _out1577, _out1578, _out1579 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1096_fok = _out1574
-	_1097_there = _out1575
-	_1098_ino = _out1576
-	_1099_gen = _out1577
-	_1100_node = _out1578
-	from = _out1579
-	if !_1096_fok || _1097_there && !_1094_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1098_ino, _1099_gen}}) {
+	_out1573, _out1574, _out1575 = Companion_Default___.Look(txn, i, r, since)
+	_1095_found = _out1573
+	_1096_h = _out1574
+	_1097_t = _out1575
+	if !_1095_found {
 		return again, from, to
 	}
-	var _1101_tok bool = false
-	var _ = _1101_tok
-	var _1102_tthere bool = false
-	var _ = _1102_tthere
-	var _out1580 bool
+	var _1098_fok bool = false
+	var _ = _1098_fok
+	var _1099_there bool = false
+	var _ = _1099_there
+	var _1100_ino uint64 = 0
+	var _ = _1100_ino
+	var _1101_gen uint64 = 0
+	var _ = _1101_gen
+	var _1102_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1102_node
+	var _out1576 bool
+	var _ = _out1576
+	var _out1577 bool
+	var _ = _out1577
+	var _out1578 uint64
+	var _ = _out1578
+	var _out1579 uint64
+	var _ = _out1579
+	var _out1580 *dbytes.Bytes
 	var _ = _out1580
-	var _out1581 bool
+	var _out1581 *dbytes.Bytes
 	var _ = _out1581
-	var _out1582 uint64
+	_out1576, _out1577, _out1578, _out1579, _out1580, _out1581 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1098_fok = _out1576
+	_1099_there = _out1577
+	_1100_ino = _out1578
+	_1101_gen = _out1579
+	_1102_node = _out1580
+	from = _out1581
+	if !_1098_fok || _1099_there && !_1096_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1100_ino, _1101_gen}}) {
+		return again, from, to
+	}
+	var _1103_tok bool = false
+	var _ = _1103_tok
+	var _1104_tthere bool = false
+	var _ = _1104_tthere
+	var _out1582 bool
 	var _ = _out1582
-	var _out1583 uint64
+	var _out1583 bool
 	var _ = _out1583
-	var _out1584 *dbytes.Bytes
+	var _out1584 uint64
 	var _ = _out1584
-	var _out1585 *dbytes.Bytes
+	var _out1585 uint64
 	var _ = _out1585
-	_out1580, _out1581, _out1582, _out1583, _out1584, _out1585 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1101_tok = _out1580
-	_1102_tthere = _out1581
-	_1098_ino = _out1582
-	_1099_gen = _out1583
-	_1100_node = _out1584
-	to = _out1585
-	again = _1101_tok && _1102_tthere && _1094_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1098_ino, _1099_gen}})
+	var _out1586 *dbytes.Bytes
+	var _ = _out1586
+	var _out1587 *dbytes.Bytes
+	var _ = _out1587
+	_out1582, _out1583, _out1584, _out1585, _out1586, _out1587 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1103_tok = _out1582
+	_1104_tthere = _out1583
+	_1100_ino = _out1584
+	_1101_gen = _out1585
+	_1102_node = _out1586
+	to = _out1587
+	again = _1103_tok && _1104_tthere && _1096_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1100_ino, _1101_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1103_found bool
-	var _ = _1103_found
-	var _1104_h nfsstate.Handle
-	var _ = _1104_h
-	var _1105_t nfsstate.Time
-	var _ = _1105_t
-	var _out1586 bool
-	var _ = _out1586
-	var _out1587 nfsstate.Handle
-	var _ = _out1587
-	var _out1588 nfsstate.Time
+	var _1105_found bool
+	var _ = _1105_found
+	var _1106_h nfsstate.Handle
+	var _ = _1106_h
+	var _1107_t nfsstate.Time
+	var _ = _1107_t
+	var _out1588 bool
 	var _ = _out1588
-	_out1586, _out1587, _out1588 = Companion_Default___.Look(txn, i, r, since)
-	_1103_found = _out1586
-	_1104_h = _out1587
-	_1105_t = _out1588
-	if !_1103_found {
-		return again, node
-	}
-	var _1106_st uint32
-	var _ = _1106_st
-	var _1107_ip *dbytes.Bytes
-	var _ = _1107_ip
-	var _out1589 uint32
+	var _out1589 nfsstate.Handle
 	var _ = _out1589
-	var _out1590 *dbytes.Bytes
+	var _out1590 nfsstate.Time
 	var _ = _out1590
-	_out1589, _out1590 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1106_st = _out1589
-	_1107_ip = _out1590
-	if _1106_st != uint32(0) {
+	_out1588, _out1589, _out1590 = Companion_Default___.Look(txn, i, r, since)
+	_1105_found = _out1588
+	_1106_h = _out1589
+	_1107_t = _out1590
+	if !_1105_found {
 		return again, node
 	}
-	node = _1107_ip
-	var _1108_s uint64
-	var _ = _1108_s
-	var _1109_ns uint32
-	var _ = _1109_ns
-	var _out1591 uint64
+	var _1108_st uint32
+	var _ = _1108_st
+	var _1109_ip *dbytes.Bytes
+	var _ = _1109_ip
+	var _out1591 uint32
 	var _ = _out1591
-	var _out1592 uint32
+	var _out1592 *dbytes.Bytes
 	var _ = _out1592
-	_out1591, _out1592 = inodeformat.Companion_Default___.GetCtime(_1107_ip)
-	_1108_s = _out1591
-	_1109_ns = _out1592
-	again = _1105_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1108_s, _1109_ns}})
+	_out1591, _out1592 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1108_st = _out1591
+	_1109_ip = _out1592
+	if _1108_st != uint32(0) {
+		return again, node
+	}
+	node = _1109_ip
+	var _1110_s uint64
+	var _ = _1110_s
+	var _1111_ns uint32
+	var _ = _1111_ns
+	var _out1593 uint64
+	var _ = _out1593
+	var _out1594 uint32
+	var _ = _out1594
+	_out1593, _out1594 = inodeformat.Companion_Default___.GetCtime(_1109_ip)
+	_1110_s = _out1593
+	_1111_ns = _out1594
+	again = _1107_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1110_s, _1111_ns}})
 	return again, node
 }
 

@@ -68,33 +68,33 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _375_version uint64 = 0
-	var _ = _375_version
-	var _out599 uint64
-	var _ = _out599
-	var _out600 uint64
-	var _ = _out600
+	var _377_version uint64 = 0
+	var _ = _377_version
 	var _out601 uint64
 	var _ = _out601
-	_out599, _out600, _out601 = t.Pages.Root()
-	_375_version = _out599
-	r0 = _out600
-	r1 = _out601
+	var _out602 uint64
+	var _ = _out602
+	var _out603 uint64
+	var _ = _out603
+	_out601, _out602, _out603 = t.Pages.Root()
+	_377_version = _out601
+	r0 = _out602
+	r1 = _out603
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
 	Companion_Default___.LogCodes(t, cs, mm)
-	var _out602 bool
-	var _ = _out602
-	var _out603 uint64
-	var _ = _out603
-	var _out604 uint64
+	var _out604 bool
 	var _ = _out604
-	_out602, _out603, _out604 = Companion_Default___.UpdatePages(d, t, cs)
-	io = _out602
-	r0 = _out603
-	r1 = _out604
+	var _out605 uint64
+	var _ = _out605
+	var _out606 uint64
+	var _ = _out606
+	_out604, _out605, _out606 = Companion_Default___.UpdatePages(d, t, cs)
+	io = _out604
+	r0 = _out605
+	r1 = _out606
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint64, uint64) {
@@ -104,64 +104,64 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _376_version uint64 = 0
-	var _ = _376_version
-	var _out605 uint64
-	var _ = _out605
-	var _out606 uint64
-	var _ = _out606
+	var _378_version uint64 = 0
+	var _ = _378_version
 	var _out607 uint64
 	var _ = _out607
-	_out605, _out606, _out607 = t.Pages.Root()
-	_376_version = _out605
-	r0 = _out606
-	r1 = _out607
-	io = true
-	var _377_i uint64
-	var _ = _377_i
-	_377_i = uint64(0)
-	var _378_n uint64
-	var _ = _378_n
 	var _out608 uint64
 	var _ = _out608
-	_out608 = cs.Len()
-	_378_n = _out608
-	for _377_i < _378_n {
-		var _out609 bool
-		var _ = _out609
-		var _out610 uint64
-		var _ = _out610
-		var _out611 uint64
+	var _out609 uint64
+	var _ = _out609
+	_out607, _out608, _out609 = t.Pages.Root()
+	_378_version = _out607
+	r0 = _out608
+	r1 = _out609
+	io = true
+	var _379_i uint64
+	var _ = _379_i
+	_379_i = uint64(0)
+	var _380_n uint64
+	var _ = _380_n
+	var _out610 uint64
+	var _ = _out610
+	_out610 = cs.Len()
+	_380_n = _out610
+	for _379_i < _380_n {
+		var _out611 bool
 		var _ = _out611
 		var _out612 uint64
 		var _ = _out612
-		_out609, _out610, _out611, _out612 = Companion_Default___.UpdatePage(d, t, cs, _377_i, r0, r1)
-		io = _out609
-		_377_i = _out610
-		r0 = _out611
-		r1 = _out612
+		var _out613 uint64
+		var _ = _out613
+		var _out614 uint64
+		var _ = _out614
+		_out611, _out612, _out613, _out614 = Companion_Default___.UpdatePage(d, t, cs, _379_i, r0, r1)
+		io = _out611
+		_379_i = _out612
+		r0 = _out613
+		r1 = _out614
 		if !io {
 			return io, r0, r1
 		}
-		var _out613 uint64
-		var _ = _out613
-		_out613 = cs.Len()
-		_378_n = _out613
+		var _out615 uint64
+		var _ = _out615
+		_out615 = cs.Len()
+		_380_n = _out615
 	}
-	var _out614 bool
-	var _ = _out614
-	_out614 = d.Barrier()
-	io = _out614
+	var _out616 bool
+	var _ = _out616
+	_out616 = d.Barrier()
+	io = _out616
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _379_l *ddisk.BList
-	var _ = _379_l
-	var _out615 *ddisk.BList
-	var _ = _out615
-	_out615 = mm.Sorted()
-	_379_l = _out615
-	treeofcodes.Companion_Default___.AddList(t, cs, _379_l)
+	var _381_l *ddisk.BList
+	var _ = _381_l
+	var _out617 *ddisk.BList
+	var _ = _out617
+	_out617 = mm.Sorted()
+	_381_l = _out617
+	treeofcodes.Companion_Default___.AddList(t, cs, _381_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -174,102 +174,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _380_x uint64 = 0
-	var _ = _380_x
-	var _381_a uint64 = 0
-	var _ = _381_a
-	var _382_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _382_b
-	var _out616 bool
-	var _ = _out616
-	var _out617 uint64
-	var _ = _out617
-	var _out618 uint64
+	var _382_x uint64 = 0
+	var _ = _382_x
+	var _383_a uint64 = 0
+	var _ = _383_a
+	var _384_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _384_b
+	var _out618 bool
 	var _ = _out618
-	var _out619 *dbytes.Blk
+	var _out619 uint64
 	var _ = _out619
 	var _out620 uint64
 	var _ = _out620
-	_out616, _out617, _out618, _out619, _out620 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out616
-	_380_x = _out617
-	_381_a = _out618
-	_382_b = _out619
-	j = _out620
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out621 bool
+	var _out621 *dbytes.Blk
 	var _ = _out621
-	_out621 = d.Write(_381_a, _382_b)
-	io = _out621
+	var _out622 uint64
+	var _ = _out622
+	_out618, _out619, _out620, _out621, _out622 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out618
+	_382_x = _out619
+	_383_a = _out620
+	_384_b = _out621
+	j = _out622
 	if !io {
 		return io, j, r0, r1
 	}
-	var _383_root bool
-	var _ = _383_root
-	var _384_c0 uint64
-	var _ = _384_c0
-	var _385_c1 uint64
-	var _ = _385_c1
-	var _out622 bool
-	var _ = _out622
-	var _out623 uint64
+	var _out623 bool
 	var _ = _out623
-	var _out624 uint64
+	_out623 = d.Write(_383_a, _384_b)
+	io = _out623
+	if !io {
+		return io, j, r0, r1
+	}
+	var _385_root bool
+	var _ = _385_root
+	var _386_c0 uint64
+	var _ = _386_c0
+	var _387_c1 uint64
+	var _ = _387_c1
+	var _out624 bool
 	var _ = _out624
-	_out622, _out623, _out624 = treeofcodes.Companion_Default___.Upwards(t, cs, _380_x, _382_b)
-	_383_root = _out622
-	_384_c0 = _out623
-	_385_c1 = _out624
-	if _383_root {
-		r0, r1 = _384_c0, _385_c1
+	var _out625 uint64
+	var _ = _out625
+	var _out626 uint64
+	var _ = _out626
+	_out624, _out625, _out626 = treeofcodes.Companion_Default___.Upwards(t, cs, _382_x, _384_b)
+	_385_root = _out624
+	_386_c0 = _out625
+	_387_c1 = _out626
+	if _385_root {
+		r0, r1 = _386_c0, _387_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _386_l *ddisk.BList
-	var _ = _386_l
-	var _out625 *ddisk.BList
-	var _ = _out625
-	_out625 = mm.Sorted()
-	_386_l = _out625
-	var _387_n uint64
-	var _ = _387_n
-	var _out626 uint64
-	var _ = _out626
-	_out626 = _386_l.Len()
-	_387_n = _out626
-	var _388_k uint64
-	var _ = _388_k
-	_388_k = uint64(0)
-	for _388_k < _387_n {
-		var _389_a uint64
-		var _ = _389_a
-		var _390_m uint64
-		var _ = _390_m
-		var _out627 uint64
-		var _ = _out627
-		var _out628 uint64
-		var _ = _out628
-		_out627, _out628 = groups.Companion_Default___.Adjacent(_386_l, _388_k)
-		_389_a = _out627
-		_390_m = _out628
-		var _out629 bool
+	var _388_l *ddisk.BList
+	var _ = _388_l
+	var _out627 *ddisk.BList
+	var _ = _out627
+	_out627 = mm.Sorted()
+	_388_l = _out627
+	var _389_n uint64
+	var _ = _389_n
+	var _out628 uint64
+	var _ = _out628
+	_out628 = _388_l.Len()
+	_389_n = _out628
+	var _390_k uint64
+	var _ = _390_k
+	_390_k = uint64(0)
+	for _390_k < _389_n {
+		var _391_a uint64
+		var _ = _391_a
+		var _392_m uint64
+		var _ = _392_m
+		var _out629 uint64
 		var _ = _out629
-		_out629 = d.WriteRun(_389_a, _386_l, _388_k, _390_m)
-		io = _out629
+		var _out630 uint64
+		var _ = _out630
+		_out629, _out630 = groups.Companion_Default___.Adjacent(_388_l, _390_k)
+		_391_a = _out629
+		_392_m = _out630
+		var _out631 bool
+		var _ = _out631
+		_out631 = d.WriteRun(_391_a, _388_l, _390_k, _392_m)
+		io = _out631
 		if !io {
 			return io
 		}
-		_388_k = _388_k + _390_m
+		_390_k = _390_k + _392_m
 	}
-	var _out630 bool
-	var _ = _out630
-	_out630 = d.Barrier()
-	io = _out630
+	var _out632 bool
+	var _ = _out632
+	_out632 = d.Barrier()
+	io = _out632
 	if !io {
 		return io
 	}
@@ -284,73 +284,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _391_i1 bool
-	var _ = _391_i1
-	var _392_ok1 bool
-	var _ = _392_ok1
-	var _393_q1 uint64
-	var _ = _393_q1
-	var _out631 bool
-	var _ = _out631
-	var _out632 bool
-	var _ = _out632
-	var _out633 uint64
+	var _393_i1 bool
+	var _ = _393_i1
+	var _394_ok1 bool
+	var _ = _394_ok1
+	var _395_q1 uint64
+	var _ = _395_q1
+	var _out633 bool
 	var _ = _out633
-	_out631, _out632, _out633 = Companion_Default___.HeaderIn(d, seal, at)
-	_391_i1 = _out631
-	_392_ok1 = _out632
-	_393_q1 = _out633
-	var _394_i2 bool
-	var _ = _394_i2
-	var _395_ok2 bool
-	var _ = _395_ok2
-	var _396_q2 uint64
-	var _ = _396_q2
 	var _out634 bool
 	var _ = _out634
-	var _out635 bool
+	var _out635 uint64
 	var _ = _out635
-	var _out636 uint64
+	_out633, _out634, _out635 = Companion_Default___.HeaderIn(d, seal, at)
+	_393_i1 = _out633
+	_394_ok1 = _out634
+	_395_q1 = _out635
+	var _396_i2 bool
+	var _ = _396_i2
+	var _397_ok2 bool
+	var _ = _397_ok2
+	var _398_q2 uint64
+	var _ = _398_q2
+	var _out636 bool
 	var _ = _out636
-	_out634, _out635, _out636 = Companion_Default___.HeaderIn(d, seal, cp)
-	_394_i2 = _out634
-	_395_ok2 = _out635
-	_396_q2 = _out636
-	io = _391_i1 || _394_i2
-	if !_392_ok1 && !_395_ok2 {
-		return io, hb, h
-	}
-	var _397_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _397_l
 	var _out637 bool
 	var _ = _out637
-	var _out638 *ddisk.BList
+	var _out638 uint64
 	var _ = _out638
-	_out637, _out638 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _392_ok1 && (!_395_ok2 || _393_q1 >= _396_q2) {
+	_out636, _out637, _out638 = Companion_Default___.HeaderIn(d, seal, cp)
+	_396_i2 = _out636
+	_397_ok2 = _out637
+	_398_q2 = _out638
+	io = _393_i1 || _396_i2
+	if !_394_ok1 && !_397_ok2 {
+		return io, hb, h
+	}
+	var _399_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _399_l
+	var _out639 bool
+	var _ = _out639
+	var _out640 *ddisk.BList
+	var _ = _out640
+	_out639, _out640 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _394_ok1 && (!_397_ok2 || _395_q1 >= _398_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out637
-	_397_l = _out638
+	io = _out639
+	_399_l = _out640
 	if !io {
 		return io, hb, h
 	}
-	var _out639 *dbytes.Blk
-	var _ = _out639
-	_out639 = _397_l.BlkAt(uint64(0))
-	hb = _out639
-	var _398_ok bool = false
-	var _ = _398_ok
-	var _out640 bool
-	var _ = _out640
-	var _out641 uint64
+	var _out641 *dbytes.Blk
 	var _ = _out641
-	_out640, _out641 = seal.DecHdr(hb)
-	_398_ok = _out640
-	h = _out641
-	if !_398_ok {
+	_out641 = _399_l.BlkAt(uint64(0))
+	hb = _out641
+	var _400_ok bool = false
+	var _ = _400_ok
+	var _out642 bool
+	var _ = _out642
+	var _out643 uint64
+	var _ = _out643
+	_out642, _out643 = seal.DecHdr(hb)
+	_400_ok = _out642
+	h = _out643
+	if !_400_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -362,73 +362,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _399_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _399_b
+	var _401_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _401_b
 	ok, q = false, uint64(0)
-	var _out642 bool
-	var _ = _out642
-	var _out643 *dbytes.Blk
-	var _ = _out643
-	_out642, _out643 = d.Read(a)
-	io = _out642
-	_399_b = _out643
+	var _out644 bool
+	var _ = _out644
+	var _out645 *dbytes.Blk
+	var _ = _out645
+	_out644, _out645 = d.Read(a)
+	io = _out644
+	_401_b = _out645
 	if io {
-		var _out644 bool
-		var _ = _out644
-		var _out645 uint64
-		var _ = _out645
-		_out644, _out645 = seal.DecHdr(_399_b)
-		ok = _out644
-		q = _out645
+		var _out646 bool
+		var _ = _out646
+		var _out647 uint64
+		var _ = _out647
+		_out646, _out647 = seal.DecHdr(_401_b)
+		ok = _out646
+		q = _out647
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out646 bool
-	var _ = _out646
-	_out646 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out646
-	if !io {
-		return io
-	}
-	var _out647 bool
-	var _ = _out647
-	_out647 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out647
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out648 bool
 	var _ = _out648
-	_out648 = d.WriteSector(a, hb)
+	_out648 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out648
 	if !io {
 		return io
 	}
 	var _out649 bool
 	var _ = _out649
-	_out649 = d.Barrier()
+	_out649 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out649
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out650 bool
+	var _ = _out650
+	_out650 = d.WriteSector(a, hb)
+	io = _out650
+	if !io {
+		return io
+	}
+	var _out651 bool
+	var _ = _out651
+	_out651 = d.Barrier()
+	io = _out651
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _400_nb *dbytes.Blk
-	var _ = _400_nb
-	var _out650 *dbytes.Blk
-	var _ = _out650
-	_out650 = seal.EncHdr(q, r0, r1)
-	_400_nb = _out650
-	var _out651 bool
-	var _ = _out651
-	_out651 = Companion_Default___.WriteHeads(d, _400_nb, at, cp)
-	io = _out651
+	var _402_nb *dbytes.Blk
+	var _ = _402_nb
+	var _out652 *dbytes.Blk
+	var _ = _out652
+	_out652 = seal.EncHdr(q, r0, r1)
+	_402_nb = _out652
+	var _out653 bool
+	var _ = _out653
+	_out653 = Companion_Default___.WriteHeads(d, _402_nb, at, cp)
+	io = _out653
 	if !io {
 		return io
 	}
@@ -443,23 +443,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out652 bool
-	var _ = _out652
-	_out652 = d.Barrier()
-	io = _out652
+	var _out654 bool
+	var _ = _out654
+	_out654 = d.Barrier()
+	io = _out654
 	if !io {
 		return io, damaged, j
 	}
-	var _out653 bool
-	var _ = _out653
-	var _out654 bool
-	var _ = _out654
-	var _out655 *journalm.Journal
+	var _out655 bool
 	var _ = _out655
-	_out653, _out654, _out655 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out653
-	damaged = _out654
-	j = _out655
+	var _out656 bool
+	var _ = _out656
+	var _out657 *journalm.Journal
+	var _ = _out657
+	_out655, _out656, _out657 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out655
+	damaged = _out656
+	j = _out657
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -473,77 +473,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _401_sz uint64
-	var _ = _401_sz
-	var _out656 uint64
-	var _ = _out656
-	_out656 = d.Size()
-	_401_sz = _out656
-	var _402_cp uint64
-	var _ = _402_cp
-	_402_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _403_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _403_hb
-	var _404_h uint64 = 0
-	var _ = _404_h
-	var _out657 bool
-	var _ = _out657
-	var _out658 *dbytes.Blk
+	var _403_sz uint64
+	var _ = _403_sz
+	var _out658 uint64
 	var _ = _out658
-	var _out659 uint64
+	_out658 = d.Size()
+	_403_sz = _out658
+	var _404_cp uint64
+	var _ = _404_cp
+	_404_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _405_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _405_hb
+	var _406_h uint64 = 0
+	var _ = _406_h
+	var _out659 bool
 	var _ = _out659
-	_out657, _out658, _out659 = Companion_Default___.Choose(d, seal, at, _402_cp)
-	io = _out657
-	_403_hb = _out658
-	_404_h = _out659
-	if _403_hb == (*dbytes.Blk)(nil) || _404_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _405_r0 uint64
-	var _ = _405_r0
-	var _406_r1 uint64
-	var _ = _406_r1
-	var _out660 uint64
+	var _out660 *dbytes.Blk
 	var _ = _out660
 	var _out661 uint64
 	var _ = _out661
-	_out660, _out661 = seal.Root(_403_hb)
-	_405_r0 = _out660
-	_406_r1 = _out661
-	var _407_cs *dlog.Codes
-	var _ = _407_cs
-	var _out662 *dlog.Codes
+	_out659, _out660, _out661 = Companion_Default___.Choose(d, seal, at, _404_cp)
+	io = _out659
+	_405_hb = _out660
+	_406_h = _out661
+	if _405_hb == (*dbytes.Blk)(nil) || _406_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _407_r0 uint64
+	var _ = _407_r0
+	var _408_r1 uint64
+	var _ = _408_r1
+	var _out662 uint64
 	var _ = _out662
-	_out662 = dlog.NewCodes()
-	_407_cs = _out662
-	t.Pages.Begin(_405_r0, _406_r1)
-	var _408_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _408_mm
-	var _409_i uint64 = 0
-	var _ = _409_i
-	var _out663 bool
+	var _out663 uint64
 	var _ = _out663
-	var _out664 bool
+	_out662, _out663 = seal.Root(_405_hb)
+	_407_r0 = _out662
+	_408_r1 = _out663
+	var _409_cs *dlog.Codes
+	var _ = _409_cs
+	var _out664 *dlog.Codes
 	var _ = _out664
-	var _out665 *dlog.BMap
+	_out664 = dlog.NewCodes()
+	_409_cs = _out664
+	t.Pages.Begin(_407_r0, _408_r1)
+	var _410_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _410_mm
+	var _411_i uint64 = 0
+	var _ = _411_i
+	var _out665 bool
 	var _ = _out665
-	var _out666 uint64
+	var _out666 bool
 	var _ = _out666
-	_out663, _out664, _out665, _out666 = logscan.Companion_Default___.Scan(d, seal, t, _407_cs, _403_hb, _404_h, at, nd, nr, _401_sz)
-	io = _out663
-	damaged = _out664
-	_408_mm = _out665
-	_409_i = _out666
+	var _out667 *dlog.BMap
+	var _ = _out667
+	var _out668 uint64
+	var _ = _out668
+	_out665, _out666, _out667, _out668 = logscan.Companion_Default___.Scan(d, seal, t, _409_cs, _405_hb, _406_h, at, nd, nr, _403_sz)
+	io = _out665
+	damaged = _out666
+	_410_mm = _out667
+	_411_i = _out668
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out667 bool
-	var _ = _out667
-	var _out668 *journalm.Journal
-	var _ = _out668
-	_out667, _out668 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _407_cs, _403_hb, _404_h+_409_i+uint64(1), _408_mm, _401_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out667
-	j = _out668
+	var _out669 bool
+	var _ = _out669
+	var _out670 *journalm.Journal
+	var _ = _out670
+	_out669, _out670 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _409_cs, _405_hb, _406_h+_411_i+uint64(1), _410_mm, _403_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out669
+	j = _out670
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -552,75 +552,75 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out669 bool
-	var _ = _out669
-	_out669 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out669
+	var _out671 bool
+	var _ = _out671
+	_out671 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out671
 	if !io {
 		return io, j
 	}
-	var _out670 *journalm.Journal
-	var _ = _out670
-	_out670 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out670
+	var _out672 *journalm.Journal
+	var _ = _out672
+	_out672 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out672
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out671 bool
-	var _ = _out671
-	_out671 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out671
-	if !io {
-		return io
-	}
-	var _410_r0 uint64 = 0
-	var _ = _410_r0
-	var _411_r1 uint64 = 0
-	var _ = _411_r1
-	var _out672 bool
-	var _ = _out672
-	var _out673 uint64
+	var _out673 bool
 	var _ = _out673
-	var _out674 uint64
+	_out673 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out673
+	if !io {
+		return io
+	}
+	var _412_r0 uint64 = 0
+	var _ = _412_r0
+	var _413_r1 uint64 = 0
+	var _ = _413_r1
+	var _out674 bool
 	var _ = _out674
-	_out672, _out673, _out674 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out672
-	_410_r0 = _out673
-	_411_r1 = _out674
-	if !io {
-		return io
-	}
-	var _out675 bool
+	var _out675 uint64
 	var _ = _out675
-	_out675 = Companion_Default___.InstallAll(d, mm)
-	io = _out675
-	if !io {
-		return io
-	}
-	var _out676 bool
+	var _out676 uint64
 	var _ = _out676
-	_out676 = Companion_Default___.Empty(d, seal, e, _410_r0, _411_r1, at, cp)
-	io = _out676
+	_out674, _out675, _out676 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out674
+	_412_r0 = _out675
+	_413_r1 = _out676
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _410_r0, _411_r1, mm)
+	var _out677 bool
+	var _ = _out677
+	_out677 = Companion_Default___.InstallAll(d, mm)
+	io = _out677
+	if !io {
+		return io
+	}
+	var _out678 bool
+	var _ = _out678
+	_out678 = Companion_Default___.Empty(d, seal, e, _412_r0, _413_r1, at, cp)
+	io = _out678
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _412_r0, _413_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _412_i *journalm.Installer
-	var _ = _412_i
+	var _414_i *journalm.Installer
+	var _ = _414_i
 	var _nw2 = journalm.New_Installer_()
 	var _ = _nw2
 	_nw2.Ctor__()
-	_412_i = _nw2
+	_414_i = _nw2
 	var _nw3 = journalm.New_Journal_()
 	var _ = _nw3
-	_nw3.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _412_i)
+	_nw3.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _414_i)
 	j = _nw3
 	return j
 }
@@ -630,59 +630,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _413_m *dlog.BMap
-	var _ = _413_m
-	var _out677 *dlog.BMap
-	var _ = _out677
-	_out677 = dlog.NewBMap()
-	_413_m = _out677
-	var _414_z *dbytes.Blk
-	var _ = _414_z
-	var _out678 *dbytes.Blk
-	var _ = _out678
-	_out678 = dbytes.ZeroBlk()
-	_414_z = _out678
-	var _415_i uint64
-	var _ = _415_i
-	_415_i = uint64(0)
-	for _415_i < Companion_Default___.CHUNK() {
-		_413_m.Put(_415_i, _414_z)
-		_415_i = _415_i + uint64(1)
-	}
-	var _out679 *ddisk.BList
+	var _415_m *dlog.BMap
+	var _ = _415_m
+	var _out679 *dlog.BMap
 	var _ = _out679
-	_out679 = _413_m.List()
-	l = _out679
+	_out679 = dlog.NewBMap()
+	_415_m = _out679
+	var _416_z *dbytes.Blk
+	var _ = _416_z
+	var _out680 *dbytes.Blk
+	var _ = _out680
+	_out680 = dbytes.ZeroBlk()
+	_416_z = _out680
+	var _417_i uint64
+	var _ = _417_i
+	_417_i = uint64(0)
+	for _417_i < Companion_Default___.CHUNK() {
+		_415_m.Put(_417_i, _416_z)
+		_417_i = _417_i + uint64(1)
+	}
+	var _out681 *ddisk.BList
+	var _ = _out681
+	_out681 = _415_m.List()
+	l = _out681
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _416_l *ddisk.BList
-	var _ = _416_l
-	var _out680 *ddisk.BList
-	var _ = _out680
-	_out680 = Companion_Default___.ZeroList()
-	_416_l = _out680
-	var _417_b uint64
-	var _ = _417_b
-	_417_b = a
+	var _418_l *ddisk.BList
+	var _ = _418_l
+	var _out682 *ddisk.BList
+	var _ = _out682
+	_out682 = Companion_Default___.ZeroList()
+	_418_l = _out682
+	var _419_b uint64
+	var _ = _419_b
+	_419_b = a
 	io = true
-	for io && _417_b < end {
-		var _418_n uint64
-		var _ = _418_n
-		_418_n = func() uint64 {
-			if end-_417_b < Companion_Default___.CHUNK() {
-				return end - _417_b
+	for io && _419_b < end {
+		var _420_n uint64
+		var _ = _420_n
+		_420_n = func() uint64 {
+			if end-_419_b < Companion_Default___.CHUNK() {
+				return end - _419_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
-		var _out681 bool
-		var _ = _out681
-		_out681 = d.WriteRun(_417_b, _416_l, uint64(0), _418_n)
-		io = _out681
+		var _out683 bool
+		var _ = _out683
+		_out683 = d.WriteRun(_419_b, _418_l, uint64(0), _420_n)
+		io = _out683
 		if io {
-			_417_b = _417_b + _418_n
+			_419_b = _419_b + _420_n
 		}
 	}
 	return io
@@ -690,10 +690,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out682 bool
-	var _ = _out682
-	_out682 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
-	io = _out682
+	var _out684 bool
+	var _ = _out684
+	_out684 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
+	io = _out684
 	if !io {
 		return io
 	}
@@ -703,40 +703,40 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _419_b *dbytes.Blk
-	var _ = _419_b
-	var _out683 *dbytes.Blk
-	var _ = _out683
-	_out683 = seal.EncHdr(uint64(1), r0, r1)
-	_419_b = _out683
-	var _420_cp uint64
-	var _ = _420_cp
-	_420_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out684 bool
-	var _ = _out684
-	_out684 = Companion_Default___.Zero(d, at, _420_cp+uint64(1))
-	io = _out684
-	if !io {
-		return io
-	}
-	var _out685 bool
+	var _421_b *dbytes.Blk
+	var _ = _421_b
+	var _out685 *dbytes.Blk
 	var _ = _out685
-	_out685 = d.Write(at, _419_b)
-	io = _out685
-	if !io {
-		return io
-	}
+	_out685 = seal.EncHdr(uint64(1), r0, r1)
+	_421_b = _out685
+	var _422_cp uint64
+	var _ = _422_cp
+	_422_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out686 bool
 	var _ = _out686
-	_out686 = d.Write(_420_cp, _419_b)
+	_out686 = Companion_Default___.Zero(d, at, _422_cp+uint64(1))
 	io = _out686
 	if !io {
 		return io
 	}
 	var _out687 bool
 	var _ = _out687
-	_out687 = d.Barrier()
+	_out687 = d.Write(at, _421_b)
 	io = _out687
+	if !io {
+		return io
+	}
+	var _out688 bool
+	var _ = _out688
+	_out688 = d.Write(_422_cp, _421_b)
+	io = _out688
+	if !io {
+		return io
+	}
+	var _out689 bool
+	var _ = _out689
+	_out689 = d.Barrier()
+	io = _out689
 	return io
 }
 

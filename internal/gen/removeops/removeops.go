@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _879_found bool = false
-	var _ = _879_found
-	var _out1267 bool
-	var _ = _out1267
-	var _out1268 uint64
-	var _ = _out1268
-	_out1267, _out1268 = d.Lookup(txn, dino, name, true)
-	_879_found = _out1267
-	ino = _out1268
-	if !_879_found {
+	var _881_found bool = false
+	var _ = _881_found
+	var _out1269 bool
+	var _ = _out1269
+	var _out1270 uint64
+	var _ = _out1270
+	_out1269, _out1270 = d.Lookup(txn, dino, name, true)
+	_881_found = _out1269
+	ino = _out1270
+	if !_881_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1269 *dbytes.Bytes
-		var _ = _out1269
-		_out1269 = dbytes.NewBytes(uint64(0))
-		ip = _out1269
+		var _out1271 *dbytes.Bytes
+		var _ = _out1271
+		_out1271 = dbytes.NewBytes(uint64(0))
+		ip = _out1271
 		return st, ino, ip
 	}
-	var _out1270 uint32
-	var _ = _out1270
-	var _out1271 *dbytes.Bytes
-	var _ = _out1271
-	_out1270, _out1271 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1270
-	ip = _out1271
+	var _out1272 uint32
+	var _ = _out1272
+	var _out1273 *dbytes.Bytes
+	var _ = _out1273
+	_out1272, _out1273 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1272
+	ip = _out1273
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _880_no bool
-	var _ = _880_no
-	var _out1272 bool
-	var _ = _out1272
-	_out1272 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_880_no = _out1272
-	if _880_no {
+	var _882_no bool
+	var _ = _882_no
+	var _out1274 bool
+	var _ = _out1274
+	_out1274 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_882_no = _out1274
+	if _882_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _881_dots uint32 = 0
-	var _ = _881_dots
-	var _out1273 uint32
-	var _ = _out1273
-	var _out1274 *dbytes.Bytes
-	var _ = _out1274
+	var _883_dots uint32 = 0
+	var _ = _883_dots
 	var _out1275 uint32
 	var _ = _out1275
-	_out1273, _out1274, _out1275 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1273
-	before = _out1274
-	_881_dots = _out1275
+	var _out1276 *dbytes.Bytes
+	var _ = _out1276
+	var _out1277 uint32
+	var _ = _out1277
+	_out1275, _out1276, _out1277 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1275
+	before = _out1276
+	_883_dots = _out1277
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _881_dots != uint32(0) {
+	if _883_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _881_dots == uint32(2) {
+			if sub && _883_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _882_w bool
-	var _ = _882_w
-	var _out1276 bool
-	var _ = _out1276
-	_out1276 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_882_w = _out1276
-	if !_882_w {
+	var _884_w bool
+	var _ = _884_w
+	var _out1278 bool
+	var _ = _out1278
+	_out1278 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_884_w = _out1278
+	if !_884_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _883_ino uint64 = 0
-	var _ = _883_ino
-	var _884_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _884_ip
-	var _out1277 uint32
-	var _ = _out1277
-	var _out1278 uint64
-	var _ = _out1278
-	var _out1279 *dbytes.Bytes
+	var _885_ino uint64 = 0
+	var _ = _885_ino
+	var _886_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _886_ip
+	var _out1279 uint32
 	var _ = _out1279
-	_out1277, _out1278, _out1279 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1277
-	_883_ino = _out1278
-	_884_ip = _out1279
+	var _out1280 uint64
+	var _ = _out1280
+	var _out1281 *dbytes.Bytes
+	var _ = _out1281
+	_out1279, _out1280, _out1281 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1279
+	_885_ino = _out1280
+	_886_ip = _out1281
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _885_ty uint32
-	var _ = _885_ty
-	var _out1280 uint32
-	var _ = _out1280
-	_out1280 = inodeformat.Companion_Default___.GetTy(_884_ip)
-	_885_ty = _out1280
-	if _885_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _887_ty uint32
+	var _ = _887_ty
+	var _out1282 uint32
+	var _ = _out1282
+	_out1282 = inodeformat.Companion_Default___.GetTy(_886_ip)
+	_887_ty = _out1282
+	if _887_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _885_ty != permissions.Companion_Default___.DIR() && sub {
+	if _887_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _886_e bool
-		var _ = _886_e
-		var _out1281 bool
-		var _ = _out1281
-		_out1281 = d.IsEmpty(txn, _883_ino)
-		_886_e = _out1281
-		if !_886_e {
+		var _888_e bool
+		var _ = _888_e
+		var _out1283 bool
+		var _ = _out1283
+		_out1283 = d.IsEmpty(txn, _885_ino)
+		_888_e = _out1283
+		if !_888_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1282 uint32
-	var _ = _out1282
-	var _out1283 *dbytes.Bytes
-	var _ = _out1283
-	var _out1284 bool
+	var _out1284 uint32
 	var _ = _out1284
-	_out1282, _out1283, _out1284 = Companion_Default___.TakeOut(txn, d, dino, name, _883_ino, sub, s, ns)
-	st = _out1282
-	after = _out1283
-	later = _out1284
+	var _out1285 *dbytes.Bytes
+	var _ = _out1285
+	var _out1286 bool
+	var _ = _out1286
+	_out1284, _out1285, _out1286 = Companion_Default___.TakeOut(txn, d, dino, name, _885_ino, sub, s, ns)
+	st = _out1284
+	after = _out1285
+	later = _out1286
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _887_ok bool
-	var _ = _887_ok
-	var _out1285 bool
-	var _ = _out1285
-	_out1285 = d.Remove(txn, dino, name)
-	_887_ok = _out1285
-	if !_887_ok {
+	var _889_ok bool
+	var _ = _889_ok
+	var _out1287 bool
+	var _ = _out1287
+	_out1287 = d.Remove(txn, dino, name)
+	_889_ok = _out1287
+	if !_889_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _888_freed bool = false
-	var _ = _888_freed
-	var _out1286 uint32
-	var _ = _out1286
-	var _out1287 bool
-	var _ = _out1287
-	var _out1288 bool
+	var _890_freed bool = false
+	var _ = _890_freed
+	var _out1288 uint32
 	var _ = _out1288
-	_out1286, _out1287, _out1288 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1286
-	_888_freed = _out1287
-	later = _out1288
+	var _out1289 bool
+	var _ = _out1289
+	var _out1290 bool
+	var _ = _out1290
+	_out1288, _out1289, _out1290 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1288
+	_890_freed = _out1289
+	later = _out1290
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1289 uint32
-		var _ = _out1289
-		_out1289 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1289
+		var _out1291 uint32
+		var _ = _out1291
+		_out1291 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1291
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1290 *dbytes.Bytes
-	var _ = _out1290
-	_out1290 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1290
+	var _out1292 *dbytes.Bytes
+	var _ = _out1292
+	_out1292 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1292
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _889_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _889_ip
-	var _out1291 uint32
-	var _ = _out1291
-	var _out1292 *dbytes.Bytes
-	var _ = _out1292
-	_out1291, _out1292 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1291
-	_889_ip = _out1292
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _889_ip
-	var _890_ty uint32
-	var _ = _890_ty
+	var _891_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _891_ip
 	var _out1293 uint32
 	var _ = _out1293
-	_out1293 = inodeformat.Companion_Default___.GetTy(_889_ip)
-	_890_ty = _out1293
-	var _891_dots uint32 = 0
-	var _ = _891_dots
-	var _out1294 uint32
+	var _out1294 *dbytes.Bytes
 	var _ = _out1294
-	var _out1295 *dbytes.Bytes
-	var _ = _out1295
-	var _out1296 uint32
-	var _ = _out1296
-	_out1294, _out1295, _out1296 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1294
-	before = _out1295
-	_891_dots = _out1296
+	_out1293, _out1294 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1293
+	_891_ip = _out1294
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _891_dots != uint32(0) {
+	node = _891_ip
+	var _892_ty uint32
+	var _ = _892_ty
+	var _out1295 uint32
+	var _ = _out1295
+	_out1295 = inodeformat.Companion_Default___.GetTy(_891_ip)
+	_892_ty = _out1295
+	var _893_dots uint32 = 0
+	var _ = _893_dots
+	var _out1296 uint32
+	var _ = _out1296
+	var _out1297 *dbytes.Bytes
+	var _ = _out1297
+	var _out1298 uint32
+	var _ = _out1298
+	_out1296, _out1297, _out1298 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1296
+	before = _out1297
+	_893_dots = _out1298
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _893_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _890_ty == permissions.Companion_Default___.DIR() {
+	if _892_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _892_x bool
-	var _ = _892_x
-	var _out1297 bool
-	var _ = _out1297
-	_out1297 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_892_x = _out1297
-	if !_892_x {
+	var _894_x bool
+	var _ = _894_x
+	var _out1299 bool
+	var _ = _out1299
+	_out1299 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_894_x = _out1299
+	if !_894_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _893_found bool
-	var _ = _893_found
-	var _894_other uint64
-	var _ = _894_other
-	var _895_hint uint64
-	var _ = _895_hint
-	var _out1298 bool
-	var _ = _out1298
-	var _out1299 uint64
-	var _ = _out1299
-	var _out1300 uint64
+	var _895_found bool
+	var _ = _895_found
+	var _896_other uint64
+	var _ = _896_other
+	var _897_hint uint64
+	var _ = _897_hint
+	var _out1300 bool
 	var _ = _out1300
-	_out1298, _out1299, _out1300 = d.LookupHint(txn, dino, name, true)
-	_893_found = _out1298
-	_894_other = _out1299
-	_895_hint = _out1300
-	if _893_found {
+	var _out1301 uint64
+	var _ = _out1301
+	var _out1302 uint64
+	var _ = _out1302
+	_out1300, _out1301, _out1302 = d.LookupHint(txn, dino, name, true)
+	_895_found = _out1300
+	_896_other = _out1301
+	_897_hint = _out1302
+	if _895_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _896_w bool
-	var _ = _896_w
-	var _out1301 bool
-	var _ = _out1301
-	_out1301 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_896_w = _out1301
-	if !_896_w {
+	var _898_w bool
+	var _ = _898_w
+	var _out1303 bool
+	var _ = _out1303
+	_out1303 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_898_w = _out1303
+	if !_898_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _897_nl uint32
-	var _ = _897_nl
-	var _out1302 uint32
-	var _ = _out1302
-	_out1302 = inodeformat.Companion_Default___.GetNlink(_889_ip)
-	_897_nl = _out1302
-	if _897_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _899_nl uint32
+	var _ = _899_nl
+	var _out1304 uint32
+	var _ = _out1304
+	_out1304 = inodeformat.Companion_Default___.GetNlink(_891_ip)
+	_899_nl = _out1304
+	if _899_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _898_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _898_np
-	var _out1303 uint32
-	var _ = _out1303
-	var _out1304 *dbytes.Bytes
-	var _ = _out1304
-	var _out1305 *dbytes.Bytes
+	var _900_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _900_np
+	var _out1305 uint32
 	var _ = _out1305
-	_out1303, _out1304, _out1305 = Companion_Default___.AddName(txn, d, ino, dino, name, _895_hint, _897_nl, s, ns)
-	st = _out1303
-	_898_np = _out1304
-	after = _out1305
+	var _out1306 *dbytes.Bytes
+	var _ = _out1306
+	var _out1307 *dbytes.Bytes
+	var _ = _out1307
+	_out1305, _out1306, _out1307 = Companion_Default___.AddName(txn, d, ino, dino, name, _897_hint, _899_nl, s, ns)
+	st = _out1305
+	_900_np = _out1306
+	after = _out1307
 	if st == uint32(0) {
-		node = _898_np
+		node = _900_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _899_ok bool
-	var _ = _899_ok
-	var _out1306 bool
-	var _ = _out1306
-	_out1306 = d.InsertAt(txn, dino, name, ino, hint)
-	_899_ok = _out1306
-	if !_899_ok {
+	var _901_ok bool
+	var _ = _901_ok
+	var _out1308 bool
+	var _ = _out1308
+	_out1308 = d.InsertAt(txn, dino, name, ino, hint)
+	_901_ok = _out1308
+	if !_901_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1307 *dbytes.Bytes
-	var _ = _out1307
-	_out1307 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1307
-	var _out1308 *dbytes.Bytes
-	var _ = _out1308
-	_out1308 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1308
+	var _out1309 *dbytes.Bytes
+	var _ = _out1309
+	_out1309 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1309
+	var _out1310 *dbytes.Bytes
+	var _ = _out1310
+	_out1310 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1310
 	return st, node, after
 }
 

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _900_at uint64
-	var _ = _900_at
-	_900_at = x
-	var _901_n uint64
-	var _ = _901_n
-	_901_n = uint64(0)
-	for _901_n < Companion_Default___.MAXDEPTH() {
-		if _900_at == top {
+	var _902_at uint64
+	var _ = _902_at
+	_902_at = x
+	var _903_n uint64
+	var _ = _903_n
+	_903_n = uint64(0)
+	for _903_n < Companion_Default___.MAXDEPTH() {
+		if _902_at == top {
 			below = true
 			return st, below
 		}
-		if _900_at == procedurebase.Companion_Default___.ROOT() {
+		if _902_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _902_ip *dbytes.Bytes
-		var _ = _902_ip
-		var _out1309 *dbytes.Bytes
-		var _ = _out1309
-		_out1309 = d.Fs.GetInode(txn, _900_at, false)
-		_902_ip = _out1309
-		var _out1310 uint64
-		var _ = _out1310
-		_out1310 = inodeformat.Companion_Default___.GetParent(_902_ip)
-		_900_at = _out1310
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _900_at) {
+		var _904_ip *dbytes.Bytes
+		var _ = _904_ip
+		var _out1311 *dbytes.Bytes
+		var _ = _out1311
+		_out1311 = d.Fs.GetInode(txn, _902_at, false)
+		_904_ip = _out1311
+		var _out1312 uint64
+		var _ = _out1312
+		_out1312 = inodeformat.Companion_Default___.GetParent(_904_ip)
+		_902_at = _out1312
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _902_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_901_n = _901_n + uint64(1)
+		_903_n = _903_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _903_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _903_ip
-	var _out1311 uint32
-	var _ = _out1311
-	var _out1312 *dbytes.Bytes
-	var _ = _out1312
-	_out1311, _out1312 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1311
-	_903_ip = _out1312
-	var _904_ty uint32
-	var _ = _904_ty
+	var _905_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _905_ip
 	var _out1313 uint32
 	var _ = _out1313
-	_out1313 = inodeformat.Companion_Default___.GetTy(_903_ip)
-	_904_ty = _out1313
-	var _905_no bool
-	var _ = _905_no
-	var _out1314 bool
+	var _out1314 *dbytes.Bytes
 	var _ = _out1314
-	_out1314 = permissions.Companion_Default___.Sticky(c, tdir, _903_ip)
-	_905_no = _out1314
-	if _905_no {
+	_out1313, _out1314 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1313
+	_905_ip = _out1314
+	var _906_ty uint32
+	var _ = _906_ty
+	var _out1315 uint32
+	var _ = _out1315
+	_out1315 = inodeformat.Companion_Default___.GetTy(_905_ip)
+	_906_ty = _out1315
+	var _907_no bool
+	var _ = _907_no
+	var _out1316 bool
+	var _ = _out1316
+	_out1316 = permissions.Companion_Default___.Sticky(c, tdir, _905_ip)
+	_907_no = _out1316
+	if _907_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _904_ty != permissions.Companion_Default___.DIR() {
+	if dir && _906_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _904_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _906_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _906_e bool
-		var _ = _906_e
-		var _out1315 bool
-		var _ = _out1315
-		_out1315 = d.IsEmpty(txn, dst)
-		_906_e = _out1315
-		if !_906_e {
+		var _908_e bool
+		var _ = _908_e
+		var _out1317 bool
+		var _ = _out1317
+		_out1317 = d.IsEmpty(txn, dst)
+		_908_e = _out1317
+		if !_908_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _907_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _907_ip
-	var _out1316 uint32
-	var _ = _out1316
-	var _out1317 *dbytes.Bytes
-	var _ = _out1317
-	_out1316, _out1317 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1316
-	_907_ip = _out1317
-	var _908_ty uint32
-	var _ = _908_ty
+	var _909_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _909_ip
 	var _out1318 uint32
 	var _ = _out1318
-	_out1318 = inodeformat.Companion_Default___.GetTy(_907_ip)
-	_908_ty = _out1318
-	var _909_no bool
-	var _ = _909_no
-	var _out1319 bool
+	var _out1319 *dbytes.Bytes
 	var _ = _out1319
-	_out1319 = permissions.Companion_Default___.Sticky(c, fdir, _907_ip)
-	_909_no = _out1319
-	if _909_no {
+	_out1318, _out1319 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1318
+	_909_ip = _out1319
+	var _910_ty uint32
+	var _ = _910_ty
+	var _out1320 uint32
+	var _ = _out1320
+	_out1320 = inodeformat.Companion_Default___.GetTy(_909_ip)
+	_910_ty = _out1320
+	var _911_no bool
+	var _ = _911_no
+	var _out1321 bool
+	var _ = _out1321
+	_out1321 = permissions.Companion_Default___.Sticky(c, fdir, _909_ip)
+	_911_no = _out1321
+	if _911_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _908_ty == permissions.Companion_Default___.DIR() {
+	if _910_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _910_below bool = false
-		var _ = _910_below
-		var _out1320 uint32
-		var _ = _out1320
-		var _out1321 bool
-		var _ = _out1321
-		_out1320, _out1321 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1320
-		_910_below = _out1321
+		var _912_below bool = false
+		var _ = _912_below
+		var _out1322 uint32
+		var _ = _out1322
+		var _out1323 bool
+		var _ = _out1323
+		_out1322, _out1323 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1322
+		_912_below = _out1323
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _910_below {
+		if _912_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _911_w bool
-		var _ = _911_w
-		var _out1322 bool
-		var _ = _out1322
-		_out1322 = permissions.Companion_Default___.May(c, _907_ip, permissions.Companion_Default___.MAYW())
-		_911_w = _out1322
-		if fino != tino && !_911_w {
+		var _913_w bool
+		var _ = _913_w
+		var _out1324 bool
+		var _ = _out1324
+		_out1324 = permissions.Companion_Default___.May(c, _909_ip, permissions.Companion_Default___.MAYW())
+		_913_w = _out1324
+		if fino != tino && !_913_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _912_wf bool
-	var _ = _912_wf
-	var _out1323 bool
-	var _ = _out1323
-	_out1323 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_912_wf = _out1323
-	var _913_wt bool
-	var _ = _913_wt
-	var _out1324 bool
-	var _ = _out1324
-	_out1324 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_913_wt = _out1324
-	if !_912_wf || !_913_wt {
+	var _914_wf bool
+	var _ = _914_wf
+	var _out1325 bool
+	var _ = _out1325
+	_out1325 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_914_wf = _out1325
+	var _915_wt bool
+	var _ = _915_wt
+	var _out1326 bool
+	var _ = _out1326
+	_out1326 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_915_wt = _out1326
+	if !_914_wf || !_915_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _914_there bool = false
-	var _ = _914_there
-	var _out1325 bool
-	var _ = _out1325
-	var _out1326 uint64
-	var _ = _out1326
-	_out1325, _out1326 = d.Lookup(txn, fino, fname, true)
-	_914_there = _out1325
-	src = _out1326
-	if !_914_there {
-		st = permissions.Companion_Default___.NOENT()
-		return st, done, src, dir, found, dst
-	}
+	var _916_there bool = false
+	var _ = _916_there
 	var _out1327 bool
 	var _ = _out1327
 	var _out1328 uint64
 	var _ = _out1328
-	_out1327, _out1328 = d.Lookup(txn, tino, tname, true)
-	found = _out1327
-	dst = _out1328
+	_out1327, _out1328 = d.Lookup(txn, fino, fname, true)
+	_916_there = _out1327
+	src = _out1328
+	if !_916_there {
+		st = permissions.Companion_Default___.NOENT()
+		return st, done, src, dir, found, dst
+	}
+	var _out1329 bool
+	var _ = _out1329
+	var _out1330 uint64
+	var _ = _out1330
+	_out1329, _out1330 = d.Lookup(txn, tino, tname, true)
+	found = _out1329
+	dst = _out1330
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1329 uint32
-	var _ = _out1329
-	var _out1330 bool
-	var _ = _out1330
-	_out1329, _out1330 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1329
-	dir = _out1330
+	var _out1331 uint32
+	var _ = _out1331
+	var _out1332 bool
+	var _ = _out1332
+	_out1331, _out1332 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1331
+	dir = _out1332
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1331 uint32
-	var _ = _out1331
-	_out1331 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1331
+	var _out1333 uint32
+	var _ = _out1333
+	_out1333 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1333
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _915_ok bool = false
-	var _ = _915_ok
+	var _917_ok bool = false
+	var _ = _917_ok
 	if found {
-		var _out1332 bool
-		var _ = _out1332
-		_out1332 = d.Replace(txn, tino, tname, src)
-		_915_ok = _out1332
+		var _out1334 bool
+		var _ = _out1334
+		_out1334 = d.Replace(txn, tino, tname, src)
+		_917_ok = _out1334
 	} else {
-		var _out1333 bool
-		var _ = _out1333
-		_out1333 = d.Insert(txn, tino, tname, src)
-		_915_ok = _out1333
+		var _out1335 bool
+		var _ = _out1335
+		_out1335 = d.Insert(txn, tino, tname, src)
+		_917_ok = _out1335
 	}
-	if !_915_ok {
+	if !_917_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1334 bool
-	var _ = _out1334
-	_out1334 = d.Remove(txn, fino, fname)
-	_915_ok = _out1334
-	if !_915_ok {
+	var _out1336 bool
+	var _ = _out1336
+	_out1336 = d.Remove(txn, fino, fname)
+	_917_ok = _out1336
+	if !_917_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1335 uint32
-		var _ = _out1335
-		var _out1336 bool
-		var _ = _out1336
-		var _out1337 bool
+		var _out1337 uint32
 		var _ = _out1337
-		_out1335, _out1336, _out1337 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1335
-		freed = _out1336
-		later = _out1337
+		var _out1338 bool
+		var _ = _out1338
+		var _out1339 bool
+		var _ = _out1339
+		_out1337, _out1338, _out1339 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1337
+		freed = _out1338
+		later = _out1339
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1338 *dbytes.Bytes
-	var _ = _out1338
-	_out1338 = dbytes.NewBytes(uint64(0))
-	fafter = _out1338
+	var _out1340 *dbytes.Bytes
+	var _ = _out1340
+	_out1340 = dbytes.NewBytes(uint64(0))
+	fafter = _out1340
 	tafter = fafter
-	var _out1339 uint32
-	var _ = _out1339
-	_out1339 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1339
+	var _out1341 uint32
+	var _ = _out1341
+	_out1341 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1341
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1340 *dbytes.Bytes
-	var _ = _out1340
-	var _out1341 *dbytes.Bytes
-	var _ = _out1341
-	_out1340, _out1341 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1340
-	tafter = _out1341
+	var _out1342 *dbytes.Bytes
+	var _ = _out1342
+	var _out1343 *dbytes.Bytes
+	var _ = _out1343
+	_out1342, _out1343 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1342
+	tafter = _out1343
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1342 uint32
-		var _ = _out1342
-		_out1342 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1342
+		var _out1344 uint32
+		var _ = _out1344
+		_out1344 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1344
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _916_ip *dbytes.Bytes
-		var _ = _916_ip
-		var _out1343 *dbytes.Bytes
-		var _ = _out1343
-		_out1343 = d.Fs.GetInode(txn, src, true)
-		_916_ip = _out1343
-		inodeformat.Companion_Default___.SetParent(_916_ip, tino)
-		d.PutInode(txn, src, _916_ip)
-		var _out1344 uint32
-		var _ = _out1344
-		_out1344 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1344
+		var _918_ip *dbytes.Bytes
+		var _ = _918_ip
+		var _out1345 *dbytes.Bytes
+		var _ = _out1345
+		_out1345 = d.Fs.GetInode(txn, src, true)
+		_918_ip = _out1345
+		inodeformat.Companion_Default___.SetParent(_918_ip, tino)
+		d.PutInode(txn, src, _918_ip)
+		var _out1346 uint32
+		var _ = _out1346
+		_out1346 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1346
 		if st != uint32(0) {
 			return st
 		}
-		var _out1345 uint32
-		var _ = _out1345
-		_out1345 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1345
+		var _out1347 uint32
+		var _ = _out1347
+		_out1347 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1347
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _917_ip *dbytes.Bytes
-	var _ = _917_ip
-	var _out1346 *dbytes.Bytes
-	var _ = _out1346
-	_out1346 = d.Fs.GetInode(txn, src, true)
-	_917_ip = _out1346
-	var _918_ts uint64
-	var _ = _918_ts
-	var _919_tns uint32
-	var _ = _919_tns
-	var _out1347 uint64
-	var _ = _out1347
-	var _out1348 uint32
+	var _919_ip *dbytes.Bytes
+	var _ = _919_ip
+	var _out1348 *dbytes.Bytes
 	var _ = _out1348
-	_out1347, _out1348 = attributechanges.Companion_Default___.Stamp(_917_ip, s, ns)
-	_918_ts = _out1347
-	_919_tns = _out1348
-	inodeformat.Companion_Default___.SetCtime(_917_ip, _918_ts, _919_tns)
-	d.PutInode(txn, src, _917_ip)
-	var _out1349 *dbytes.Bytes
+	_out1348 = d.Fs.GetInode(txn, src, true)
+	_919_ip = _out1348
+	var _920_ts uint64
+	var _ = _920_ts
+	var _921_tns uint32
+	var _ = _921_tns
+	var _out1349 uint64
 	var _ = _out1349
-	_out1349 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1349
+	var _out1350 uint32
+	var _ = _out1350
+	_out1349, _out1350 = attributechanges.Companion_Default___.Stamp(_919_ip, s, ns)
+	_920_ts = _out1349
+	_921_tns = _out1350
+	inodeformat.Companion_Default___.SetCtime(_919_ip, _920_ts, _921_tns)
+	d.PutInode(txn, src, _919_ip)
+	var _out1351 *dbytes.Bytes
+	var _ = _out1351
+	_out1351 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1351
 	tafter = fafter
 	if fino != tino {
-		var _out1350 *dbytes.Bytes
-		var _ = _out1350
-		_out1350 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1350
+		var _out1352 *dbytes.Bytes
+		var _ = _out1352
+		_out1352 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1352
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1351 uint32
-	var _ = _out1351
-	var _out1352 *dbytes.Bytes
-	var _ = _out1352
-	_out1351, _out1352 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1351
-	fdir = _out1352
-	var _920_tst uint32 = 0
-	var _ = _920_tst
 	var _out1353 uint32
 	var _ = _out1353
 	var _out1354 *dbytes.Bytes
 	var _ = _out1354
-	_out1353, _out1354 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_920_tst = _out1353
-	tdir = _out1354
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _920_tst != uint32(0) {
-		st = _920_tst
-		return st, fdir, tdir
-	}
-	var _921_fdots uint32 = 0
-	var _ = _921_fdots
-	var _922_tdots uint32 = 0
-	var _ = _922_tdots
+	_out1353, _out1354 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1353
+	fdir = _out1354
+	var _922_tst uint32 = 0
+	var _ = _922_tst
 	var _out1355 uint32
 	var _ = _out1355
-	var _out1356 uint32
+	var _out1356 *dbytes.Bytes
 	var _ = _out1356
-	_out1355, _out1356 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1355
-	_921_fdots = _out1356
+	_out1355, _out1356 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_922_tst = _out1355
+	tdir = _out1356
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
+	if _922_tst != uint32(0) {
+		st = _922_tst
+		return st, fdir, tdir
+	}
+	var _923_fdots uint32 = 0
+	var _ = _923_fdots
+	var _924_tdots uint32 = 0
+	var _ = _924_tdots
 	var _out1357 uint32
 	var _ = _out1357
 	var _out1358 uint32
 	var _ = _out1358
-	_out1357, _out1358 = permissions.Companion_Default___.NameStatus(tname)
+	_out1357, _out1358 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1357
-	_922_tdots = _out1358
-	if st == uint32(0) && (_921_fdots != uint32(0) || _922_tdots != uint32(0)) {
+	_923_fdots = _out1358
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1359 uint32
+	var _ = _out1359
+	var _out1360 uint32
+	var _ = _out1360
+	_out1359, _out1360 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1359
+	_924_tdots = _out1360
+	if st == uint32(0) && (_923_fdots != uint32(0) || _924_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1359 uint32
-	var _ = _out1359
-	var _out1360 *dbytes.Bytes
-	var _ = _out1360
-	var _out1361 *dbytes.Bytes
+	var _out1361 uint32
 	var _ = _out1361
-	_out1359, _out1360, _out1361 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1359
-	fbefore = _out1360
-	tbefore = _out1361
+	var _out1362 *dbytes.Bytes
+	var _ = _out1362
+	var _out1363 *dbytes.Bytes
+	var _ = _out1363
+	_out1361, _out1362, _out1363 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1361
+	fbefore = _out1362
+	tbefore = _out1363
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _923_done bool = false
-	var _ = _923_done
-	var _924_found bool = false
-	var _ = _924_found
-	var _925_src uint64 = 0
-	var _ = _925_src
-	var _926_dst uint64 = 0
-	var _ = _926_dst
-	var _927_dir bool = false
-	var _ = _927_dir
-	var _out1362 uint32
-	var _ = _out1362
-	var _out1363 bool
-	var _ = _out1363
-	var _out1364 uint64
+	var _925_done bool = false
+	var _ = _925_done
+	var _926_found bool = false
+	var _ = _926_found
+	var _927_src uint64 = 0
+	var _ = _927_src
+	var _928_dst uint64 = 0
+	var _ = _928_dst
+	var _929_dir bool = false
+	var _ = _929_dir
+	var _out1364 uint32
 	var _ = _out1364
 	var _out1365 bool
 	var _ = _out1365
-	var _out1366 bool
+	var _out1366 uint64
 	var _ = _out1366
-	var _out1367 uint64
+	var _out1367 bool
 	var _ = _out1367
-	_out1362, _out1363, _out1364, _out1365, _out1366, _out1367 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1362
-	_923_done = _out1363
-	_925_src = _out1364
-	_927_dir = _out1365
-	_924_found = _out1366
-	_926_dst = _out1367
+	var _out1368 bool
+	var _ = _out1368
+	var _out1369 uint64
+	var _ = _out1369
+	_out1364, _out1365, _out1366, _out1367, _out1368, _out1369 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1364
+	_925_done = _out1365
+	_927_src = _out1366
+	_929_dir = _out1367
+	_926_found = _out1368
+	_928_dst = _out1369
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _923_done {
+	if _925_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _928_fr bool = false
-	var _ = _928_fr
-	var _out1368 uint32
-	var _ = _out1368
-	var _out1369 bool
-	var _ = _out1369
-	var _out1370 bool
+	var _930_fr bool = false
+	var _ = _930_fr
+	var _out1370 uint32
 	var _ = _out1370
-	_out1368, _out1369, _out1370 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _925_src, _924_found, _926_dst, s, ns)
-	st = _out1368
-	_928_fr = _out1369
-	later = _out1370
+	var _out1371 bool
+	var _ = _out1371
+	var _out1372 bool
+	var _ = _out1372
+	_out1370, _out1371, _out1372 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _927_src, _926_found, _928_dst, s, ns)
+	st = _out1370
+	_930_fr = _out1371
+	later = _out1372
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1371 uint32
-	var _ = _out1371
-	var _out1372 *dbytes.Bytes
-	var _ = _out1372
-	var _out1373 *dbytes.Bytes
+	var _out1373 uint32
 	var _ = _out1373
-	_out1371, _out1372, _out1373 = Companion_Default___.Finish(txn, d, fino, tino, _925_src, _927_dir, _924_found && _927_dir, s, ns)
-	st = _out1371
-	fafter = _out1372
-	tafter = _out1373
+	var _out1374 *dbytes.Bytes
+	var _ = _out1374
+	var _out1375 *dbytes.Bytes
+	var _ = _out1375
+	_out1373, _out1374, _out1375 = Companion_Default___.Finish(txn, d, fino, tino, _927_src, _929_dir, _926_found && _929_dir, s, ns)
+	st = _out1373
+	fafter = _out1374
+	tafter = _out1375
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

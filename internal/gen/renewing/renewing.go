@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _936_g volumegeometry.Geo
-	var _ = _936_g
-	_936_g = d.Fs.Geo
-	var _937_s *blockstore.BlockFs
-	var _ = _937_s
-	_937_s = d.Fs.Fs.Fs
-	if _936_g.Dtor_ibm() <= a && a < _936_g.Dtor_itab() {
-		var _938_bit bool
-		var _ = _938_bit
-		var _out1383 bool
-		var _ = _out1383
-		_out1383 = txn.ReadBit(a, uint64(0), true)
-		_938_bit = _out1383
-		txn.WriteBit(a, uint64(0), _938_bit)
-	} else if _936_g.Dtor_itab() <= a && a < _936_g.Dtor_slot0() {
-		var _939_ino *dbytes.Bytes
-		var _ = _939_ino
-		var _out1384 *dbytes.Bytes
-		var _ = _out1384
-		_out1384 = txn.ReadInode(a, uint64(0), true)
-		_939_ino = _out1384
-		txn.WriteInode(a, uint64(0), _939_ino)
-	} else if _936_g.Dtor_data0() <= a && a < _936_g.Dtor_data1() {
-		var _940_unused bool
-		var _ = _940_unused
+	var _938_g volumegeometry.Geo
+	var _ = _938_g
+	_938_g = d.Fs.Geo
+	var _939_s *blockstore.BlockFs
+	var _ = _939_s
+	_939_s = d.Fs.Fs.Fs
+	if _938_g.Dtor_ibm() <= a && a < _938_g.Dtor_itab() {
+		var _940_bit bool
+		var _ = _940_bit
 		var _out1385 bool
 		var _ = _out1385
-		_out1385 = _937_s.FreeBit(txn, a)
-		_940_unused = _out1385
-		if _940_unused {
+		_out1385 = txn.ReadBit(a, uint64(0), true)
+		_940_bit = _out1385
+		txn.WriteBit(a, uint64(0), _940_bit)
+	} else if _938_g.Dtor_itab() <= a && a < _938_g.Dtor_slot0() {
+		var _941_ino *dbytes.Bytes
+		var _ = _941_ino
+		var _out1386 *dbytes.Bytes
+		var _ = _out1386
+		_out1386 = txn.ReadInode(a, uint64(0), true)
+		_941_ino = _out1386
+		txn.WriteInode(a, uint64(0), _941_ino)
+	} else if _938_g.Dtor_data0() <= a && a < _938_g.Dtor_data1() {
+		var _942_unused bool
+		var _ = _942_unused
+		var _out1387 bool
+		var _ = _out1387
+		_out1387 = _939_s.FreeBit(txn, a)
+		_942_unused = _out1387
+		if _942_unused {
 			wrote = false
 			return wrote
 		}
-		var _941_b *dbytes.Blk
-		var _ = _941_b
-		var _out1386 *dbytes.Blk
-		var _ = _out1386
-		_out1386 = txn.ReadBlock(a, true)
-		_941_b = _out1386
-		var _942_y *dbytes.Bytes
-		var _ = _942_y
-		var _out1387 *dbytes.Bytes
-		var _ = _out1387
-		_out1387 = _941_b.Thaw()
-		_942_y = _out1387
-		txn.WriteBlock(a, _942_y)
+		var _943_b *dbytes.Blk
+		var _ = _943_b
+		var _out1388 *dbytes.Blk
+		var _ = _out1388
+		_out1388 = txn.ReadBlock(a, true)
+		_943_b = _out1388
+		var _944_y *dbytes.Bytes
+		var _ = _944_y
+		var _out1389 *dbytes.Bytes
+		var _ = _out1389
+		_out1389 = _943_b.Thaw()
+		_944_y = _out1389
+		txn.WriteBlock(a, _944_y)
 	} else {
 		wrote = false
 		return wrote

@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _576_left uint64
-	var _ = _576_left
-	_576_left = max
-	var _577_ck uint64
-	var _ = _577_ck
-	var _578_cj uint64
-	var _ = _578_cj
-	_577_ck, _578_cj = uint64(15), uint64(0)
-	var _579_pb *dbytes.Blk
-	var _ = _579_pb
-	var _out856 *dbytes.Blk
-	var _ = _out856
-	_out856 = dbytes.ZeroBlk()
-	_579_pb = _out856
-	for m < top && uint64(0) < _576_left {
-		var _580_k uint64
-		var _ = _580_k
-		var _581_j uint64
-		var _ = _581_j
-		_580_k, _581_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _582_bn uint64 = 0
-		var _ = _582_bn
-		var _out857 uint64
-		var _ = _out857
-		var _out858 uint64
-		var _ = _out858
+	var _578_left uint64
+	var _ = _578_left
+	_578_left = max
+	var _579_ck uint64
+	var _ = _579_ck
+	var _580_cj uint64
+	var _ = _580_cj
+	_579_ck, _580_cj = uint64(15), uint64(0)
+	var _581_pb *dbytes.Blk
+	var _ = _581_pb
+	var _out858 *dbytes.Blk
+	var _ = _out858
+	_out858 = dbytes.ZeroBlk()
+	_581_pb = _out858
+	for m < top && uint64(0) < _578_left {
+		var _582_k uint64
+		var _ = _582_k
+		var _583_j uint64
+		var _ = _583_j
+		_582_k, _583_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _584_bn uint64 = 0
+		var _ = _584_bn
 		var _out859 uint64
 		var _ = _out859
-		var _out860 *dbytes.Blk
+		var _out860 uint64
 		var _ = _out860
-		_out857, _out858, _out859, _out860 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _577_ck, _578_cj, _579_pb)
-		_582_bn = _out857
-		_577_ck = _out858
-		_578_cj = _out859
-		_579_pb = _out860
-		if _582_bn != uint64(0) != there {
+		var _out861 uint64
+		var _ = _out861
+		var _out862 *dbytes.Blk
+		var _ = _out862
+		_out859, _out860, _out861, _out862 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _579_ck, _580_cj, _581_pb)
+		_584_bn = _out859
+		_579_ck = _out860
+		_580_cj = _out861
+		_581_pb = _out862
+		if _584_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _583_next uint64
-		var _ = _583_next
-		_583_next = m + uint64(1)
-		if _582_bn == uint64(0) && uint64(12) <= _580_k && (_581_j%uint64(512) == uint64(0) || _576_left == max) {
-			var _584_d uint64
-			var _ = _584_d
-			var _out861 uint64
-			var _ = _out861
-			_out861 = shrinking.Companion_Default___.Missing(x, txn, ip, _580_k, _581_j, excl)
-			_584_d = _out861
-			_583_next = Companion_Default___.Behind(m, _584_d)
-			if top < _583_next {
-				_583_next = top
+		var _585_next uint64
+		var _ = _585_next
+		_585_next = m + uint64(1)
+		if _584_bn == uint64(0) && uint64(12) <= _582_k && (_583_j%uint64(512) == uint64(0) || _578_left == max) {
+			var _586_d uint64
+			var _ = _586_d
+			var _out863 uint64
+			var _ = _out863
+			_out863 = shrinking.Companion_Default___.Missing(x, txn, ip, _582_k, _583_j, excl)
+			_586_d = _out863
+			_585_next = Companion_Default___.Behind(m, _586_d)
+			if top < _585_next {
+				_585_next = top
 			}
 		}
-		m = _583_next
-		_576_left = _576_left - uint64(1)
+		m = _585_next
+		_578_left = _578_left - uint64(1)
 	}
 	return m, found
 }

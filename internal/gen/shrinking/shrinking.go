@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _559_bn uint64
-		var _ = _559_bn
-		var _out848 uint64
-		var _ = _out848
-		_out848 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_559_bn = _out848
-		if _559_bn == uint64(0) {
+		var _561_bn uint64
+		var _ = _561_bn
+		var _out850 uint64
+		var _ = _out850
+		_out850 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_561_bn = _out850
+		if _561_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _560_k uint64
-	var _ = _560_k
-	_560_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _561_lev uint64
-	var _ = _561_lev
-	_561_lev = positions.Companion_Default___.MaxLev(_560_k)
-	var _562_jp uint64
-	var _ = _562_jp
-	_562_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _563_pb *dbytes.Blk
-	var _ = _563_pb
-	var _out849 *dbytes.Blk
-	var _ = _out849
-	_out849 = x.Fs.ReadBlock(txn, pn, true)
-	_563_pb = _out849
-	var _564_t *dbytes.Bytes
-	var _ = _564_t
-	var _out850 *dbytes.Bytes
-	var _ = _out850
-	_out850 = _563_pb.Thaw()
-	_564_t = _out850
+	var _562_k uint64
+	var _ = _562_k
+	_562_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _563_lev uint64
+	var _ = _563_lev
+	_563_lev = positions.Companion_Default___.MaxLev(_562_k)
+	var _564_jp uint64
+	var _ = _564_jp
+	_564_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _565_pb *dbytes.Blk
+	var _ = _565_pb
+	var _out851 *dbytes.Blk
+	var _ = _out851
+	_out851 = x.Fs.ReadBlock(txn, pn, true)
+	_565_pb = _out851
+	var _566_t *dbytes.Bytes
+	var _ = _566_t
+	var _out852 *dbytes.Bytes
+	var _ = _out852
+	_out852 = _565_pb.Thaw()
+	_566_t = _out852
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _565_l uint64
-		var _ = _565_l
-		_565_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_565_l) != _560_k || positions.Companion_Default___.FlatJ(_565_l)/uint64(512) != _562_jp {
+		var _567_l uint64
+		var _ = _567_l
+		_567_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_567_l) != _562_k || positions.Companion_Default___.FlatJ(_567_l)/uint64(512) != _564_jp {
 			goto L7
 		}
-		var _566_j uint64
-		var _ = _566_j
-		_566_j = positions.Companion_Default___.FlatJ(_565_l)
-		var _567_bn uint64
-		var _ = _567_bn
-		_567_bn = _564_t.U64(uint64(8) * (_566_j % uint64(512)))
-		if _567_bn == uint64(0) {
+		var _568_j uint64
+		var _ = _568_j
+		_568_j = positions.Companion_Default___.FlatJ(_567_l)
+		var _569_bn uint64
+		var _ = _569_bn
+		_569_bn = _566_t.U64(uint64(8) * (_568_j % uint64(512)))
+		if _569_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _564_t, pn, _567_bn, _566_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _566_t, pn, _569_bn, _568_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _565_l
+		m = _567_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _564_t)
+		x.CloseParent(txn, pn, _566_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _568_bn uint64
-	var _ = _568_bn
-	var _out851 uint64
-	var _ = _out851
-	_out851 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_568_bn = _out851
-	if _568_bn == uint64(0) {
+	var _570_bn uint64
+	var _ = _570_bn
+	var _out853 uint64
+	var _ = _out853
+	_out853 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_570_bn = _out853
+	if _570_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _569_left uint64
-	var _ = _569_left
-	_569_left = max
-	for lo < m && uint64(0) < _569_left {
-		var _570_k uint64
-		var _ = _570_k
-		var _571_j uint64
-		var _ = _571_j
-		_570_k, _571_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _572_l uint64
-		var _ = _572_l
-		var _573_freed uint64
-		var _ = _573_freed
-		_572_l, _573_freed = uint64(0), uint64(1)
-		var _574_d uint64
-		var _ = _574_d
-		var _out852 uint64
-		var _ = _out852
-		_out852 = Companion_Default___.Missing(x, txn, ip, _570_k, _571_j, true)
-		_574_d = _out852
-		if uint64(0) < _574_d || _570_k < uint64(12) {
-			_572_l = allocatedrange.Companion_Default___.BaseOf(_570_k) + allocatedrange.Companion_Default___.First512(_571_j, _574_d)
-			if _572_l < lo {
-				_572_l = lo
+	var _571_left uint64
+	var _ = _571_left
+	_571_left = max
+	for lo < m && uint64(0) < _571_left {
+		var _572_k uint64
+		var _ = _572_k
+		var _573_j uint64
+		var _ = _573_j
+		_572_k, _573_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _574_l uint64
+		var _ = _574_l
+		var _575_freed uint64
+		var _ = _575_freed
+		_574_l, _575_freed = uint64(0), uint64(1)
+		var _576_d uint64
+		var _ = _576_d
+		var _out854 uint64
+		var _ = _out854
+		_out854 = Companion_Default___.Missing(x, txn, ip, _572_k, _573_j, true)
+		_576_d = _out854
+		if uint64(0) < _576_d || _572_k < uint64(12) {
+			_574_l = allocatedrange.Companion_Default___.BaseOf(_572_k) + allocatedrange.Companion_Default___.First512(_573_j, _576_d)
+			if _574_l < lo {
+				_574_l = lo
 			}
-			if _574_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _570_k)
+			if _576_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _572_k)
 			} else {
 			}
 		} else {
-			var _575_pn uint64
-			var _ = _575_pn
-			var _out853 uint64
-			var _ = _out853
-			_out853 = x.Resolve(txn, ip, _570_k, positions.Companion_Default___.MaxLev(_570_k)-uint64(1), _571_j/uint64(512), true)
-			_575_pn = _out853
-			var _out854 uint64
-			var _ = _out854
+			var _577_pn uint64
+			var _ = _577_pn
 			var _out855 uint64
 			var _ = _out855
-			_out854, _out855 = Companion_Default___.CutRun(x, txn, ip, _575_pn, ino, m, lo, _569_left)
-			_572_l = _out854
-			_573_freed = _out855
-			if _573_freed == uint64(0) {
-				_573_freed = uint64(1)
+			_out855 = x.Resolve(txn, ip, _572_k, positions.Companion_Default___.MaxLev(_572_k)-uint64(1), _573_j/uint64(512), true)
+			_577_pn = _out855
+			var _out856 uint64
+			var _ = _out856
+			var _out857 uint64
+			var _ = _out857
+			_out856, _out857 = Companion_Default___.CutRun(x, txn, ip, _577_pn, ino, m, lo, _571_left)
+			_574_l = _out856
+			_575_freed = _out857
+			if _575_freed == uint64(0) {
+				_575_freed = uint64(1)
 			}
 		}
-		if _574_d < positions.Companion_Default___.MaxLev(_570_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _570_k, positions.Companion_Default___.MaxLev(_570_k)-_574_d-uint64(1), allocatedrange.Companion_Default___.Up512(_571_j, _574_d+uint64(1)))
+		if _576_d < positions.Companion_Default___.MaxLev(_572_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _572_k, positions.Companion_Default___.MaxLev(_572_k)-_576_d-uint64(1), allocatedrange.Companion_Default___.Up512(_573_j, _576_d+uint64(1)))
 		}
-		_569_left = _569_left - _573_freed
-		m = _572_l
+		_571_left = _571_left - _575_freed
+		m = _574_l
 	}
 	return m
 }

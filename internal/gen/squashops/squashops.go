@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1530 *dbytes.Bytes
-		var _ = _out1530
-		_out1530 = dbytes.NewBytes(uint64(0))
-		gs = _out1530
+		var _out1532 *dbytes.Bytes
+		var _ = _out1532
+		_out1532 = dbytes.NewBytes(uint64(0))
+		gs = _out1532
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1047_n uint64
-	var _ = _1047_n
-	_1047_n = gids.Len() / uint64(4)
-	var _1048_out *dbytes.Bytes
-	var _ = _1048_out
-	var _out1531 *dbytes.Bytes
-	var _ = _out1531
-	_out1531 = dbytes.NewBytes(uint64(4) * _1047_n)
-	_1048_out = _out1531
-	var _1049_i uint64
-	var _ = _1049_i
-	_1049_i = uint64(0)
-	for _1049_i < _1047_n {
-		var _1050_x uint32
-		var _ = _1050_x
-		_1050_x = gids.U32(uint64(4) * _1049_i)
-		if _1050_x == uint32(0) {
-			_1050_x = anonGid
+	var _1049_n uint64
+	var _ = _1049_n
+	_1049_n = gids.Len() / uint64(4)
+	var _1050_out *dbytes.Bytes
+	var _ = _1050_out
+	var _out1533 *dbytes.Bytes
+	var _ = _out1533
+	_out1533 = dbytes.NewBytes(uint64(4) * _1049_n)
+	_1050_out = _out1533
+	var _1051_i uint64
+	var _ = _1051_i
+	_1051_i = uint64(0)
+	for _1051_i < _1049_n {
+		var _1052_x uint32
+		var _ = _1052_x
+		_1052_x = gids.U32(uint64(4) * _1051_i)
+		if _1052_x == uint32(0) {
+			_1052_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1048_out, uint64(4)*_1049_i, _1050_x)
-		_1049_i = _1049_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1050_out, uint64(4)*_1051_i, _1052_x)
+		_1051_i = _1051_i + uint64(1)
 	}
-	gs = _1048_out
+	gs = _1050_out
 	return u, g, gs
 }
 

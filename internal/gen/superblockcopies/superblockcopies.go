@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _317_n uint64
-	var _ = _317_n
-	var _out504 uint64
-	var _ = _out504
-	_out504 = d.Size()
-	_317_n = _out504
-	var _318_z *dbytes.Blk
-	var _ = _318_z
-	var _out505 *dbytes.Blk
-	var _ = _out505
-	_out505 = dbytes.ZeroBlk()
-	_318_z = _out505
-	var _out506 bool
+	var _319_n uint64
+	var _ = _319_n
+	var _out506 uint64
 	var _ = _out506
-	_out506 = d.Write(uint64(0), _318_z)
-	io = _out506
+	_out506 = d.Size()
+	_319_n = _out506
+	var _320_z *dbytes.Blk
+	var _ = _320_z
+	var _out507 *dbytes.Blk
+	var _ = _out507
+	_out507 = dbytes.ZeroBlk()
+	_320_z = _out507
+	var _out508 bool
+	var _ = _out508
+	_out508 = d.Write(uint64(0), _320_z)
+	io = _out508
 	if io {
-		var _out507 bool
-		var _ = _out507
-		_out507 = d.Write(_317_n-uint64(1), _318_z)
-		io = _out507
+		var _out509 bool
+		var _ = _out509
+		_out509 = d.Write(_319_n-uint64(1), _320_z)
+		io = _out509
 	}
 	if io {
-		var _out508 bool
-		var _ = _out508
-		_out508 = d.Barrier()
-		io = _out508
+		var _out510 bool
+		var _ = _out510
+		_out510 = d.Barrier()
+		io = _out510
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out509 bool
-	var _ = _out509
-	_out509 = d.Barrier()
-	io = _out509
+	var _out511 bool
+	var _ = _out511
+	_out511 = d.Barrier()
+	io = _out511
 	if io {
-		var _out510 bool
-		var _ = _out510
-		_out510 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out510
+		var _out512 bool
+		var _ = _out512
+		_out512 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out512
 		if io {
-			var _out511 bool
-			var _ = _out511
-			_out511 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out511
+			var _out513 bool
+			var _ = _out513
+			_out513 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out513
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out512 bool
-	var _ = _out512
-	_out512 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out512
+	var _out514 bool
+	var _ = _out514
+	_out514 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out514
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _319_e *dbytes.Bytes
-	var _ = _319_e
-	var _out513 *dbytes.Bytes
-	var _ = _out513
-	_out513 = superblockformat.Companion_Default___.Encode(s)
-	_319_e = _out513
-	var _320_b *dbytes.Blk
-	var _ = _320_b
-	var _out514 *dbytes.Blk
-	var _ = _out514
-	_out514 = dbytes.Freeze(_319_e)
-	_320_b = _out514
-	var _out515 bool
+	var _321_e *dbytes.Bytes
+	var _ = _321_e
+	var _out515 *dbytes.Bytes
 	var _ = _out515
-	_out515 = d.Write(a, _320_b)
-	io = _out515
+	_out515 = superblockformat.Companion_Default___.Encode(s)
+	_321_e = _out515
+	var _322_b *dbytes.Blk
+	var _ = _322_b
+	var _out516 *dbytes.Blk
+	var _ = _out516
+	_out516 = dbytes.Freeze(_321_e)
+	_322_b = _out516
+	var _out517 bool
+	var _ = _out517
+	_out517 = d.Write(a, _322_b)
+	io = _out517
 	if io {
-		var _out516 bool
-		var _ = _out516
-		_out516 = d.Barrier()
-		io = _out516
+		var _out518 bool
+		var _ = _out518
+		_out518 = d.Barrier()
+		io = _out518
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _321_io bool
-	var _ = _321_io
-	var _322_c *dbytes.Blk
-	var _ = _322_c
-	var _out517 bool
-	var _ = _out517
-	var _out518 *dbytes.Blk
-	var _ = _out518
-	_out517, _out518 = d.Read(a)
-	_321_io = _out517
-	_322_c = _out518
-	var _323_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _323_e
-	if _321_io {
-		var _out519 *dbytes.Bytes
-		var _ = _out519
-		_out519 = _322_c.Thaw()
-		_323_e = _out519
+	var _323_io bool
+	var _ = _323_io
+	var _324_c *dbytes.Blk
+	var _ = _324_c
+	var _out519 bool
+	var _ = _out519
+	var _out520 *dbytes.Blk
+	var _ = _out520
+	_out519, _out520 = d.Read(a)
+	_323_io = _out519
+	_324_c = _out520
+	var _325_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _325_e
+	if _323_io {
+		var _out521 *dbytes.Bytes
+		var _ = _out521
+		_out521 = _324_c.Thaw()
+		_325_e = _out521
 	} else {
-		var _out520 *dbytes.Bytes
-		var _ = _out520
-		_out520 = dbytes.NewBytes(uint64(4096))
-		_323_e = _out520
+		var _out522 *dbytes.Bytes
+		var _ = _out522
+		_out522 = dbytes.NewBytes(uint64(4096))
+		_325_e = _out522
 	}
-	var _out521 uint32
-	var _ = _out521
-	var _out522 superblockformat.Super
-	var _ = _out522
-	_out521, _out522 = superblockformat.Companion_Default___.Decode(_323_e)
-	why = _out521
-	s = _out522
-	if !_321_io {
+	var _out523 uint32
+	var _ = _out523
+	var _out524 superblockformat.Super
+	var _ = _out524
+	_out523, _out524 = superblockformat.Companion_Default___.Decode(_325_e)
+	why = _out523
+	s = _out524
+	if !_323_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _324_n uint64
-	var _ = _324_n
-	var _out523 uint64
-	var _ = _out523
-	_out523 = d.Size()
-	_324_n = _out523
-	var _out524 uint32
-	var _ = _out524
-	var _out525 superblockformat.Super
+	var _326_n uint64
+	var _ = _326_n
+	var _out525 uint64
 	var _ = _out525
-	_out524, _out525 = Companion_Default___.Look(d, uint64(0))
-	why = _out524
-	s = _out525
+	_out525 = d.Size()
+	_326_n = _out525
+	var _out526 uint32
+	var _ = _out526
+	var _out527 superblockformat.Super
+	var _ = _out527
+	_out526, _out527 = Companion_Default___.Look(d, uint64(0))
+	why = _out526
+	s = _out527
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _325_copy uint32 = 0
-		var _ = _325_copy
-		var _out526 uint32
-		var _ = _out526
-		var _out527 superblockformat.Super
-		var _ = _out527
-		_out526, _out527 = Companion_Default___.Look(d, _324_n-uint64(1))
-		_325_copy = _out526
-		s = _out527
+		var _327_copy uint32 = 0
+		var _ = _327_copy
+		var _out528 uint32
+		var _ = _out528
+		var _out529 superblockformat.Super
+		var _ = _out529
+		_out528, _out529 = Companion_Default___.Look(d, _326_n-uint64(1))
+		_327_copy = _out528
+		s = _out529
 		which = func() uint32 {
-			if _325_copy == uint32(0) {
+			if _327_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _324_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _326_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

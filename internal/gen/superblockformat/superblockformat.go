@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out499 *dbytes.Bytes
-	var _ = _out499
-	_out499 = dbytes.NewBytes(uint64(4096))
-	b = _out499
+	var _out501 *dbytes.Bytes
+	var _ = _out501
+	_out501 = dbytes.NewBytes(uint64(4096))
+	b = _out501
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _311_sum *dbytes.Bytes
-	var _ = _311_sum
-	var _out500 *dbytes.Bytes
-	var _ = _out500
-	_out500 = dsum.Sum(b, uint64(4064))
-	_311_sum = _out500
-	b.CopyFrom(uint64(4064), _311_sum, uint64(0), uint64(32))
+	var _313_sum *dbytes.Bytes
+	var _ = _313_sum
+	var _out502 *dbytes.Bytes
+	var _ = _out502
+	_out502 = dsum.Sum(b, uint64(4064))
+	_313_sum = _out502
+	b.CopyFrom(uint64(4064), _313_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _312_slot0 uint64
-	var _ = _312_slot0
-	var _313_data0 uint64
-	var _ = _313_data0
-	_312_slot0, _313_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _312_slot0 == uint64(0) {
-		_312_slot0 = _313_data0
+	var _314_slot0 uint64
+	var _ = _314_slot0
+	var _315_data0 uint64
+	var _ = _315_data0
+	_314_slot0, _315_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _314_slot0 == uint64(0) {
+		_314_slot0 = _315_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _312_slot0, _313_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _314_slot0, _315_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _314_sum *dbytes.Bytes
-	var _ = _314_sum
-	var _out501 *dbytes.Bytes
-	var _ = _out501
-	_out501 = dsum.Sum(b, uint64(4064))
-	_314_sum = _out501
-	var _315_sealed bool
-	var _ = _315_sealed
-	var _out502 bool
-	var _ = _out502
-	_out502 = b.EqualAt(uint64(4064), _314_sum)
-	_315_sealed = _out502
-	if !_315_sealed {
+	var _316_sum *dbytes.Bytes
+	var _ = _316_sum
+	var _out503 *dbytes.Bytes
+	var _ = _out503
+	_out503 = dsum.Sum(b, uint64(4064))
+	_316_sum = _out503
+	var _317_sealed bool
+	var _ = _317_sealed
+	var _out504 bool
+	var _ = _out504
+	_out504 = b.EqualAt(uint64(4064), _316_sum)
+	_317_sealed = _out504
+	if !_317_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _316_ok bool
-	var _ = _316_ok
-	var _out503 bool
-	var _ = _out503
-	_out503 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_316_ok = _out503
-	if !_316_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _318_ok bool
+	var _ = _318_ok
+	var _out505 bool
+	var _ = _out505
+	_out505 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_318_ok = _out505
+	if !_318_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -87,16 +87,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _251_queued bool = false
-	var _ = _251_queued
-	var _out436 bool
-	var _ = _out436
-	var _out437 bool
-	var _ = _out437
-	_out436, _out437 = _this.Grab(k, excl)
-	ok = _out436
-	_251_queued = _out437
-	if _251_queued {
+	var _253_queued bool = false
+	var _ = _253_queued
+	var _out438 bool
+	var _ = _out438
+	var _out439 bool
+	var _ = _out439
+	_out438, _out439 = _this.Grab(k, excl)
+	ok = _out438
+	_253_queued = _out439
+	if _253_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -108,40 +108,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _252_wait bool
-	var _ = _252_wait
-	_252_wait = k > _this.Top
-	var _253_n uint64 = 0
-	var _ = _253_n
-	var _out438 bool
-	var _ = _out438
-	var _out439 bool
-	var _ = _out439
-	var _out440 uint64
+	var _254_wait bool
+	var _ = _254_wait
+	_254_wait = k > _this.Top
+	var _255_n uint64 = 0
+	var _ = _255_n
+	var _out440 bool
 	var _ = _out440
-	_out438, _out439, _out440 = _this.S.Tbl.Lock(_this.Own, k, excl, _252_wait)
-	ok = _out438
-	queued = _out439
-	_253_n = _out440
+	var _out441 bool
+	var _ = _out441
+	var _out442 uint64
+	var _ = _out442
+	_out440, _out441, _out442 = _this.S.Tbl.Lock(_this.Own, k, excl, _254_wait)
+	ok = _out440
+	queued = _out441
+	_255_n = _out442
 	if ok {
-		if _253_n > _this.Seen {
-			_this.Seen = _253_n
+		if _255_n > _this.Seen {
+			_this.Seen = _255_n
 		}
-		if _252_wait {
+		if _254_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _254_n uint64
-	var _ = _254_n
-	var _out441 uint64
-	var _ = _out441
-	_out441 = _this.S.Tbl.Await(_this.Own)
-	_254_n = _out441
-	if _254_n > _this.Seen {
-		_this.Seen = _254_n
+	var _256_n uint64
+	var _ = _256_n
+	var _out443 uint64
+	var _ = _out443
+	_out443 = _this.S.Tbl.Await(_this.Own)
+	_256_n = _out443
+	if _256_n > _this.Seen {
+		_this.Seen = _256_n
 	}
 	_this.Top = k
 }
@@ -150,31 +150,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _255_k uint64
-	var _ = _255_k
-	_255_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _256_ok bool
-	var _ = _256_ok
-	var _out442 bool
-	var _ = _out442
-	_out442 = _this.Lock(_255_k, excl)
-	_256_ok = _out442
-	if !_256_ok {
+	var _257_k uint64
+	var _ = _257_k
+	_257_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _258_ok bool
+	var _ = _258_ok
+	var _out444 bool
+	var _ = _out444
+	_out444 = _this.Lock(_257_k, excl)
+	_258_ok = _out444
+	if !_258_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out443 *dbytes.Blk
-	var _ = _out443
-	_out443 = _this.Buf.GetBlk(_255_k)
-	b = _out443
+	var _out445 *dbytes.Blk
+	var _ = _out445
+	_out445 = _this.Buf.GetBlk(_257_k)
+	b = _out445
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out444 *dbytes.Blk
-	var _ = _out444
-	_out444 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	b = _out444
+	var _out446 *dbytes.Blk
+	var _ = _out446
+	_out446 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	b = _out446
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -191,45 +191,45 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _257_k uint64
-	var _ = _257_k
-	_257_k = objectsm.Companion_Default___.Key(a, off)
-	var _258_ok bool
-	var _ = _258_ok
-	var _out445 bool
-	var _ = _out445
-	_out445 = _this.Lock(_257_k, excl)
-	_258_ok = _out445
-	if !_258_ok {
+	var _259_k uint64
+	var _ = _259_k
+	_259_k = objectsm.Companion_Default___.Key(a, off)
+	var _260_ok bool
+	var _ = _260_ok
+	var _out447 bool
+	var _ = _out447
+	_out447 = _this.Lock(_259_k, excl)
+	_260_ok = _out447
+	if !_260_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out446 *dbytes.Bytes
-	var _ = _out446
-	_out446 = _this.Buf.GetBytes(_257_k)
-	b = _out446
+	var _out448 *dbytes.Bytes
+	var _ = _out448
+	_out448 = _this.Buf.GetBytes(_259_k)
+	b = _out448
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _259_v *dbytes.Blk
-	var _ = _259_v
-	var _out447 *dbytes.Blk
-	var _ = _out447
-	_out447 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_259_v = _out447
-	if _259_v == (*dbytes.Blk)(nil) {
+	var _261_v *dbytes.Blk
+	var _ = _261_v
+	var _out449 *dbytes.Blk
+	var _ = _out449
+	_out449 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_261_v = _out449
+	if _261_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _260_c *dbytes.Bytes
-	var _ = _260_c
-	var _out448 *dbytes.Bytes
-	var _ = _out448
-	_out448 = dbytes.NewBytes(uint64(256))
-	_260_c = _out448
-	_260_c.CopyBlk(uint64(0), _259_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _260_c
+	var _262_c *dbytes.Bytes
+	var _ = _262_c
+	var _out450 *dbytes.Bytes
+	var _ = _out450
+	_out450 = dbytes.NewBytes(uint64(256))
+	_262_c = _out450
+	_262_c.CopyBlk(uint64(0), _261_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _262_c
 	return st, b
 	return st, b
 }
@@ -238,72 +238,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _261_k uint64
-	var _ = _261_k
-	_261_k = objectsm.Companion_Default___.Key(a, off)
-	var _262_ok bool
-	var _ = _262_ok
-	var _out449 bool
-	var _ = _out449
-	_out449 = _this.Lock(_261_k, excl)
-	_262_ok = _out449
-	if !_262_ok {
+	var _263_k uint64
+	var _ = _263_k
+	_263_k = objectsm.Companion_Default___.Key(a, off)
+	var _264_ok bool
+	var _ = _264_ok
+	var _out451 bool
+	var _ = _out451
+	_out451 = _this.Lock(_263_k, excl)
+	_264_ok = _out451
+	if !_264_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _263_found bool = false
-	var _ = _263_found
-	var _out450 bool
-	var _ = _out450
-	var _out451 bool
-	var _ = _out451
-	_out450, _out451 = _this.Buf.GetBit(_261_k)
-	_263_found = _out450
-	b = _out451
-	if _263_found {
+	var _265_found bool = false
+	var _ = _265_found
+	var _out452 bool
+	var _ = _out452
+	var _out453 bool
+	var _ = _out453
+	_out452, _out453 = _this.Buf.GetBit(_263_k)
+	_265_found = _out452
+	b = _out453
+	if _265_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _264_v *dbytes.Blk
-	var _ = _264_v
-	var _out452 *dbytes.Blk
-	var _ = _out452
-	_out452 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_264_v = _out452
-	if _264_v == (*dbytes.Blk)(nil) {
+	var _266_v *dbytes.Blk
+	var _ = _266_v
+	var _out454 *dbytes.Blk
+	var _ = _out454
+	_out454 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_266_v = _out454
+	if _266_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _265_c uint8
-	var _ = _265_c
-	_265_c = _264_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_265_c, off%uint64(8))
+	var _267_c uint8
+	var _ = _267_c
+	_267_c = _266_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_267_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _266_k uint64
-	var _ = _266_k
-	_266_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _267_ok bool
-	var _ = _267_ok
-	var _out453 bool
-	var _ = _out453
-	_out453 = _this.Lock(_266_k, true)
-	_267_ok = _out453
-	if !_267_ok {
+	var _268_k uint64
+	var _ = _268_k
+	_268_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _269_ok bool
+	var _ = _269_ok
+	var _out455 bool
+	var _ = _out455
+	_out455 = _this.Lock(_268_k, true)
+	_269_ok = _out455
+	if !_269_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _268_v *dbytes.Blk
-	var _ = _268_v
-	var _out454 *dbytes.Blk
-	var _ = _out454
-	_out454 = dbytes.Freeze(b)
-	_268_v = _out454
-	_this.Buf.PutBlk(_266_k, _268_v)
+	var _270_v *dbytes.Blk
+	var _ = _270_v
+	var _out456 *dbytes.Blk
+	var _ = _out456
+	_out456 = dbytes.Freeze(b)
+	_270_v = _out456
+	_this.Buf.PutBlk(_268_k, _270_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -311,20 +311,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _269_k uint64
-	var _ = _269_k
-	_269_k = objectsm.Companion_Default___.Key(a, off)
-	var _270_ok bool
-	var _ = _270_ok
-	var _out455 bool
-	var _ = _out455
-	_out455 = _this.Lock(_269_k, true)
-	_270_ok = _out455
-	if !_270_ok {
+	var _271_k uint64
+	var _ = _271_k
+	_271_k = objectsm.Companion_Default___.Key(a, off)
+	var _272_ok bool
+	var _ = _272_ok
+	var _out457 bool
+	var _ = _out457
+	_out457 = _this.Lock(_271_k, true)
+	_272_ok = _out457
+	if !_272_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_269_k, b)
+	_this.Buf.PutBytes(_271_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -332,20 +332,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _271_k uint64
-	var _ = _271_k
-	_271_k = objectsm.Companion_Default___.Key(a, off)
-	var _272_ok bool
-	var _ = _272_ok
-	var _out456 bool
-	var _ = _out456
-	_out456 = _this.Lock(_271_k, true)
-	_272_ok = _out456
-	if !_272_ok {
+	var _273_k uint64
+	var _ = _273_k
+	_273_k = objectsm.Companion_Default___.Key(a, off)
+	var _274_ok bool
+	var _ = _274_ok
+	var _out458 bool
+	var _ = _out458
+	_out458 = _this.Lock(_273_k, true)
+	_274_ok = _out458
+	if !_274_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_271_k, b)
+	_this.Buf.PutBit(_273_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

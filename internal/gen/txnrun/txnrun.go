@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _298_ok bool
-	var _ = _298_ok
-	_298_ok = true
+	var _300_ok bool
+	var _ = _300_ok
+	_300_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out487 bool
-		var _ = _out487
-		_out487 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_298_ok = _out487
+		var _out489 bool
+		var _ = _out489
+		_out489 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_300_ok = _out489
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _298_ok {
+		if _300_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,74 +92,74 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _299_n uint64
-		var _ = _299_n
-		var _out488 uint64
-		var _ = _out488
-		_out488 = t.Buf.Len()
-		_299_n = _out488
+		var _301_n uint64
+		var _ = _301_n
+		var _out490 uint64
+		var _ = _out490
+		_out490 = t.Buf.Len()
+		_301_n = _out490
 		st = func() uint32 {
-			if r == uint32(0) && _299_n > uint64(0) {
+			if r == uint32(0) && _301_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out489 uint64
-		var _ = _out489
-		_out489 = commitm.Companion_Default___.Abort(t)
-		need = _out489
-		return st, need
-	}
-	var _300_ok bool
-	var _ = _300_ok
-	var _out490 bool
-	var _ = _out490
-	_out490 = w.Admit()
-	_300_ok = _out490
-	if !_300_ok {
 		var _out491 uint64
 		var _ = _out491
 		_out491 = commitm.Companion_Default___.Abort(t)
 		need = _out491
+		return st, need
+	}
+	var _302_ok bool
+	var _ = _302_ok
+	var _out492 bool
+	var _ = _out492
+	_out492 = w.Admit()
+	_302_ok = _out492
+	if !_302_ok {
+		var _out493 uint64
+		var _ = _out493
+		_out493 = commitm.Companion_Default___.Abort(t)
+		need = _out493
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out492 uint32
-	var _ = _out492
-	var _out493 uint64
-	var _ = _out493
-	_out492, _out493 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out492
-	need = _out493
+	var _out494 uint32
+	var _ = _out494
+	var _out495 uint64
+	var _ = _out495
+	_out494, _out495 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out494
+	need = _out495
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _301_need uint64 = 0
-	var _ = _301_need
-	var _out494 uint32
-	var _ = _out494
-	var _out495 uint64
-	var _ = _out495
-	_out494, _out495 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out494
-	_301_need = _out495
-	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
+	var _303_need uint64 = 0
+	var _ = _303_need
 	var _out496 uint32
 	var _ = _out496
-	_out496 = Companion_Default___.Await(t, st, _301_need)
+	var _out497 uint64
+	var _ = _out497
+	_out496, _out497 = Companion_Default___.Conclude(t, w, r, stable, ro)
 	st = _out496
+	_303_need = _out497
+	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
+	var _out498 uint32
+	var _ = _out498
+	_out498 = Companion_Default___.Await(t, st, _303_need)
+	st = _out498
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out497 uint32
-		var _ = _out497
-		_out497 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out497
+		var _out499 uint32
+		var _ = _out499
+		_out499 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out499
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _302_need uint64
-		var _ = _302_need
-		var _out498 uint64
-		var _ = _out498
-		_out498 = commitm.Companion_Default___.Abort(t)
-		_302_need = _out498
+		var _304_need uint64
+		var _ = _304_need
+		var _out500 uint64
+		var _ = _out500
+		_out500 = commitm.Companion_Default___.Abort(t)
+		_304_need = _out500
 		w.Ended(false)
 	}
 	return st

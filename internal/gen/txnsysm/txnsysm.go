@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _238_t *dlock.Table
-	var _ = _238_t
-	var _out411 *dlock.Table
-	var _ = _out411
-	_out411 = dlock.NewTable()
-	_238_t = _out411
+	var _240_t *dlock.Table
+	var _ = _240_t
+	var _out413 *dlock.Table
+	var _ = _out413
+	_out413 = dlock.NewTable()
+	_240_t = _out413
 	var _nw1 = New_Sys_()
 	var _ = _nw1
-	_nw1.Ctor__(j, _238_t)
+	_nw1.Ctor__(j, _240_t)
 	s = _nw1
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out412 *dbytes.Blk
-	var _ = _out412
-	var _out413 uint64
-	var _ = _out413
-	_out412, _out413 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out412
-	t = _out413
+	var _out414 *dbytes.Blk
+	var _ = _out414
+	var _out415 uint64
+	var _ = _out415
+	_out414, _out415 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out414
+	t = _out415
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -162,46 +162,46 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	m = uint64(0)
 	bad = a
 	Companion_Default___.TYield(s)
-	var _out414 bool
-	var _ = _out414
-	var _out415 *ddisk.BList
-	var _ = _out415
-	_out414, _out415 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out414
-	l = _out415
+	var _out416 bool
+	var _ = _out416
+	var _out417 *ddisk.BList
+	var _ = _out417
+	_out416, _out417 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out416
+	l = _out417
 	if !ok {
 		return ok, l, m, bad
 	}
 	h.Take(l)
 	Companion_Default___.TYield(s)
-	var _out416 uint64
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
-	_out416, _out417 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out416
-	bad = _out417
+	var _out418 uint64
+	var _ = _out418
+	var _out419 uint64
+	var _ = _out419
+	_out418, _out419 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out418
+	bad = _out419
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _239_i uint64
-	var _ = _239_i
-	_239_i = m
-	for uint64(0) < _239_i {
-		_239_i = _239_i - uint64(1)
-		var _240_c *dbytes.Blk
-		var _ = _240_c
-		var _out418 *dbytes.Blk
-		var _ = _out418
-		_out418 = l.BlkAt(_239_i)
-		_240_c = _out418
-		var _out419 *dbytes.Blk
-		var _ = _out419
-		_out419 = journalreader.Companion_Default___.Lookup2(s.J, a+_239_i, t, _240_c)
-		b = _out419
+	var _241_i uint64
+	var _ = _241_i
+	_241_i = m
+	for uint64(0) < _241_i {
+		_241_i = _241_i - uint64(1)
+		var _242_c *dbytes.Blk
+		var _ = _242_c
+		var _out420 *dbytes.Blk
+		var _ = _out420
+		_out420 = l.BlkAt(_241_i)
+		_242_c = _out420
+		var _out421 *dbytes.Blk
+		var _ = _out421
+		_out421 = journalreader.Companion_Default___.Lookup2(s.J, a+_241_i, t, _242_c)
+		b = _out421
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -213,44 +213,44 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _241_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _241_l
-	var _242_m uint64 = 0
-	var _ = _242_m
-	var _243_bad uint64 = 0
-	var _ = _243_bad
-	var _out420 bool
-	var _ = _out420
-	var _out421 *ddisk.BList
-	var _ = _out421
-	var _out422 uint64
+	var _243_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _243_l
+	var _244_m uint64 = 0
+	var _ = _244_m
+	var _245_bad uint64 = 0
+	var _ = _245_bad
+	var _out422 bool
 	var _ = _out422
-	var _out423 uint64
+	var _out423 *ddisk.BList
 	var _ = _out423
-	_out420, _out421, _out422, _out423 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out420
-	_241_l = _out421
-	_242_m = _out422
-	_243_bad = _out423
+	var _out424 uint64
+	var _ = _out424
+	var _out425 uint64
+	var _ = _out425
+	_out422, _out423, _out424, _out425 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out422
+	_243_l = _out423
+	_244_m = _out424
+	_245_bad = _out425
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _242_m == uint64(0) {
-		var _244_damaged bool
-		var _ = _244_damaged
-		var _out424 bool
-		var _ = _out424
-		_out424 = journalreader.Companion_Default___.Confirm(s.J, a, t, _243_bad)
-		_244_damaged = _out424
-		ok, b = !_244_damaged, (*dbytes.Blk)(nil)
+	if _244_m == uint64(0) {
+		var _246_damaged bool
+		var _ = _246_damaged
+		var _out426 bool
+		var _ = _out426
+		_out426 = journalreader.Companion_Default___.Confirm(s.J, a, t, _245_bad)
+		_246_damaged = _out426
+		ok, b = !_246_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out425 *dbytes.Blk
-		var _ = _out425
-		_out425 = Companion_Default___.Bring(s, h, a, _241_l, _242_m, t)
-		b = _out425
+		var _out427 *dbytes.Blk
+		var _ = _out427
+		_out427 = Companion_Default___.Bring(s, h, a, _243_l, _244_m, t)
+		b = _out427
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -258,34 +258,34 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _245_t uint64 = 0
-	var _ = _245_t
-	var _out426 *dbytes.Blk
-	var _ = _out426
-	var _out427 uint64
-	var _ = _out427
-	_out426, _out427 = Companion_Default___.Peek(s, h, a)
-	b = _out426
-	_245_t = _out427
-	var _246_ok bool
-	var _ = _246_ok
-	_246_ok = true
-	for b == (*dbytes.Blk)(nil) && _246_ok {
-		var _out428 bool
-		var _ = _out428
-		var _out429 *dbytes.Blk
-		var _ = _out429
-		_out428, _out429 = Companion_Default___.Fetch(s, h, a, uint64(1), _245_t)
-		_246_ok = _out428
-		b = _out429
-		if _246_ok && b == (*dbytes.Blk)(nil) {
-			var _out430 *dbytes.Blk
-			var _ = _out430
-			var _out431 uint64
-			var _ = _out431
-			_out430, _out431 = Companion_Default___.Peek(s, h, a)
-			b = _out430
-			_245_t = _out431
+	var _247_t uint64 = 0
+	var _ = _247_t
+	var _out428 *dbytes.Blk
+	var _ = _out428
+	var _out429 uint64
+	var _ = _out429
+	_out428, _out429 = Companion_Default___.Peek(s, h, a)
+	b = _out428
+	_247_t = _out429
+	var _248_ok bool
+	var _ = _248_ok
+	_248_ok = true
+	for b == (*dbytes.Blk)(nil) && _248_ok {
+		var _out430 bool
+		var _ = _out430
+		var _out431 *dbytes.Blk
+		var _ = _out431
+		_out430, _out431 = Companion_Default___.Fetch(s, h, a, uint64(1), _247_t)
+		_248_ok = _out430
+		b = _out431
+		if _248_ok && b == (*dbytes.Blk)(nil) {
+			var _out432 *dbytes.Blk
+			var _ = _out432
+			var _out433 uint64
+			var _ = _out433
+			_out432, _out433 = Companion_Default___.Peek(s, h, a)
+			b = _out432
+			_247_t = _out433
 		}
 	}
 	return b
@@ -294,35 +294,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _247_m uint64
-	var _ = _247_m
-	_247_m = func() uint64 {
+	var _249_m uint64
+	var _ = _249_m
+	_249_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _248_b *dbytes.Blk
-	var _ = _248_b
-	var _249_t uint64
-	var _ = _249_t
-	var _out432 *dbytes.Blk
-	var _ = _out432
-	var _out433 uint64
-	var _ = _out433
-	_out432, _out433 = Companion_Default___.Peek(s, h, a)
-	_248_b = _out432
-	_249_t = _out433
-	if _248_b == (*dbytes.Blk)(nil) {
-		var _250_ok bool = false
-		var _ = _250_ok
-		var _out434 bool
-		var _ = _out434
-		var _out435 *dbytes.Blk
-		var _ = _out435
-		_out434, _out435 = Companion_Default___.Fetch(s, h, a, _247_m, _249_t)
-		_250_ok = _out434
-		_248_b = _out435
+	var _250_b *dbytes.Blk
+	var _ = _250_b
+	var _251_t uint64
+	var _ = _251_t
+	var _out434 *dbytes.Blk
+	var _ = _out434
+	var _out435 uint64
+	var _ = _out435
+	_out434, _out435 = Companion_Default___.Peek(s, h, a)
+	_250_b = _out434
+	_251_t = _out435
+	if _250_b == (*dbytes.Blk)(nil) {
+		var _252_ok bool = false
+		var _ = _252_ok
+		var _out436 bool
+		var _ = _out436
+		var _out437 *dbytes.Blk
+		var _ = _out437
+		_out436, _out437 = Companion_Default___.Fetch(s, h, a, _249_m, _251_t)
+		_252_ok = _out436
+		_250_b = _out437
 	}
 }
 

@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _499_i uint64
-	var _ = _499_i
-	_499_i = uint64(0)
-	for _499_i < uint64(512) {
-		if b.U64(uint64(8)*_499_i) != uint64(0) {
+	var _501_i uint64
+	var _ = _501_i
+	_501_i = uint64(0)
+	for _501_i < uint64(512) {
+		if b.U64(uint64(8)*_501_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_499_i = _499_i + uint64(1)
+		_501_i = _501_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _500_bn uint64
-	var _ = _500_bn
-	var _out803 uint64
-	var _ = _out803
-	_out803 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_500_bn = _out803
+	var _502_bn uint64
+	var _ = _502_bn
+	var _out805 uint64
+	var _ = _out805
+	_out805 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_502_bn = _out805
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _500_bn, false)
+	x.Fs.SetUsedBit(txn, _502_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out804 bool
-	var _ = _out804
-	var _out805 uint64
-	var _ = _out805
-	_out804, _out805 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out804
-	nb = _out805
+	var _out806 bool
+	var _ = _out806
+	var _out807 uint64
+	var _ = _out807
+	_out806, _out807 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out806
+	nb = _out807
 	if !ok {
 		return ok, nb
 	}
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _501_pn uint64
-	var _ = _501_pn
-	var _out806 uint64
-	var _ = _out806
-	_out806 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_501_pn = _out806
-	var _502_pb *dbytes.Blk
-	var _ = _502_pb
-	var _out807 *dbytes.Blk
-	var _ = _out807
-	_out807 = x.Fs.ReadBlock(txn, _501_pn, true)
-	_502_pb = _out807
-	var _503_bn uint64
-	var _ = _503_bn
-	_503_bn = _502_pb.U64(uint64(8) * (j % uint64(512)))
-	var _504_t *dbytes.Bytes
-	var _ = _504_t
-	var _out808 *dbytes.Bytes
+	var _503_pn uint64
+	var _ = _503_pn
+	var _out808 uint64
 	var _ = _out808
-	_out808 = _502_pb.Thaw()
-	_504_t = _out808
-	Companion_Default___.CutChild(x, txn, ip, _504_t, _501_pn, _503_bn, j, false)
-	x.CloseParent(txn, _501_pn, _504_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	_out808 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_503_pn = _out808
+	var _504_pb *dbytes.Blk
+	var _ = _504_pb
+	var _out809 *dbytes.Blk
+	var _ = _out809
+	_out809 = x.Fs.ReadBlock(txn, _503_pn, true)
+	_504_pb = _out809
 	var _505_bn uint64
 	var _ = _505_bn
-	var _out809 uint64
-	var _ = _out809
-	_out809 = x.Resolve(txn, ip, k, lev, j, true)
-	_505_bn = _out809
-	var _506_b *dbytes.Blk
-	var _ = _506_b
-	var _out810 *dbytes.Blk
+	_505_bn = _504_pb.U64(uint64(8) * (j % uint64(512)))
+	var _506_t *dbytes.Bytes
+	var _ = _506_t
+	var _out810 *dbytes.Bytes
 	var _ = _out810
-	_out810 = x.Fs.ReadBlock(txn, _505_bn, true)
-	_506_b = _out810
-	var _507_e bool = false
-	var _ = _507_e
-	var _out811 bool
+	_out810 = _504_pb.Thaw()
+	_506_t = _out810
+	Companion_Default___.CutChild(x, txn, ip, _506_t, _503_pn, _505_bn, j, false)
+	x.CloseParent(txn, _503_pn, _506_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _507_bn uint64
+	var _ = _507_bn
+	var _out811 uint64
 	var _ = _out811
-	_out811 = Companion_Default___.NoEntries(_506_b)
-	_507_e = _out811
-	if !_507_e {
+	_out811 = x.Resolve(txn, ip, k, lev, j, true)
+	_507_bn = _out811
+	var _508_b *dbytes.Blk
+	var _ = _508_b
+	var _out812 *dbytes.Blk
+	var _ = _out812
+	_out812 = x.Fs.ReadBlock(txn, _507_bn, true)
+	_508_b = _out812
+	var _509_e bool = false
+	var _ = _509_e
+	var _out813 bool
+	var _ = _out813
+	_out813 = Companion_Default___.NoEntries(_508_b)
+	_509_e = _out813
+	if !_509_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

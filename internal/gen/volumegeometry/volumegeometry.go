@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _303_ib uint64
-	var _ = _303_ib
-	_303_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _304_bb uint64
-	var _ = _304_bb
-	_304_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _305_it uint64
-	var _ = _305_it
-	_305_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _303_ib < uint64(281474976710656) && uint64(32768)*_303_ib < g.Dtor_ninode() {
+	var _305_ib uint64
+	var _ = _305_ib
+	_305_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _306_bb uint64
+	var _ = _306_bb
+	_306_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _307_it uint64
+	var _ = _307_it
+	_307_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _305_ib < uint64(281474976710656) && uint64(32768)*_305_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _304_bb < uint64(281474976710656) && uint64(32768)*_304_bb < g.Dtor_data1() {
+	if _306_bb < uint64(281474976710656) && uint64(32768)*_306_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_305_it < g.Dtor_ninode() {
+	if uint64(16)*_307_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _306_ibm uint64
-	var _ = _306_ibm
-	_306_ibm = uint64(1) + log
-	var _307_bbm uint64
-	var _ = _307_bbm
-	_307_bbm = _306_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _308_itab uint64
-	var _ = _308_itab
-	_308_itab = _307_bbm + (size+uint64(32767))/uint64(32768)
-	var _309_slot0 uint64
-	var _ = _309_slot0
-	_309_slot0 = _308_itab + (ninode+uint64(15))/uint64(16)
-	var _310_data0 uint64
-	var _ = _310_data0
-	_310_data0 = _309_slot0 + (slots+uint64(15))/uint64(16)
-	if _310_data0 >= size-uint64(1) {
+	var _308_ibm uint64
+	var _ = _308_ibm
+	_308_ibm = uint64(1) + log
+	var _309_bbm uint64
+	var _ = _309_bbm
+	_309_bbm = _308_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _310_itab uint64
+	var _ = _310_itab
+	_310_itab = _309_bbm + (size+uint64(32767))/uint64(32768)
+	var _311_slot0 uint64
+	var _ = _311_slot0
+	_311_slot0 = _310_itab + (ninode+uint64(15))/uint64(16)
+	var _312_data0 uint64
+	var _ = _312_data0
+	_312_data0 = _311_slot0 + (slots+uint64(15))/uint64(16)
+	if _312_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_306_ibm, _307_bbm, _308_itab, _309_slot0, _310_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_308_ibm, _309_bbm, _310_itab, _311_slot0, _312_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1374 uint32
-	var _ = _out1374
-	var _out1375 *dbytes.Bytes
-	var _ = _out1375
-	_out1374, _out1375 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1374
-	after = _out1375
-	var _929_all uint64
-	var _ = _929_all
-	_929_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _930_files uint64
-	var _ = _930_files
-	_930_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _931_b uint64
-	var _ = _931_b
-	_931_b = Companion_Default___.Least(blocks, _929_all)
-	var _932_i uint64
-	var _ = _932_i
-	_932_i = Companion_Default___.Least(inodes, _930_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _929_all, uint64(4096) * _931_b, uint64(4096) * _931_b, _930_files, _932_i, _932_i, uint32(0)}}
+	var _out1376 uint32
+	var _ = _out1376
+	var _out1377 *dbytes.Bytes
+	var _ = _out1377
+	_out1376, _out1377 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1376
+	after = _out1377
+	var _931_all uint64
+	var _ = _931_all
+	_931_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _932_files uint64
+	var _ = _932_files
+	_932_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _933_b uint64
+	var _ = _933_b
+	_933_b = Companion_Default___.Least(blocks, _931_all)
+	var _934_i uint64
+	var _ = _934_i
+	_934_i = Companion_Default___.Least(inodes, _932_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _931_all, uint64(4096) * _933_b, uint64(4096) * _933_b, _932_files, _934_i, _934_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1376 uint32
-	var _ = _out1376
-	var _out1377 *dbytes.Bytes
-	var _ = _out1377
-	_out1376, _out1377 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1376
-	after = _out1377
+	var _out1378 uint32
+	var _ = _out1378
+	var _out1379 *dbytes.Bytes
+	var _ = _out1379
+	_out1378, _out1379 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1378
+	after = _out1379
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1378 uint32
-	var _ = _out1378
-	var _out1379 *dbytes.Bytes
-	var _ = _out1379
-	_out1378, _out1379 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1378
-	after = _out1379
+	var _out1380 uint32
+	var _ = _out1380
+	var _out1381 *dbytes.Bytes
+	var _ = _out1381
+	_out1380, _out1381 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1380
+	after = _out1381
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _933_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _933_ip
-	var _out1380 uint32
-	var _ = _out1380
-	var _out1381 *dbytes.Bytes
-	var _ = _out1381
-	_out1380, _out1381 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1380
-	_933_ip = _out1381
+	var _935_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _935_ip
+	var _out1382 uint32
+	var _ = _out1382
+	var _out1383 *dbytes.Bytes
+	var _ = _out1383
+	_out1382, _out1383 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1382
+	_935_ip = _out1383
 	if st != uint32(0) {
 		return st, after
 	}
-	var _934_ty uint32
-	var _ = _934_ty
-	var _out1382 uint32
-	var _ = _out1382
-	_out1382 = inodeformat.Companion_Default___.GetTy(_933_ip)
-	_934_ty = _out1382
-	if _934_ty != permissions.Companion_Default___.REG() {
+	var _936_ty uint32
+	var _ = _936_ty
+	var _out1384 uint32
+	var _ = _out1384
+	_out1384 = inodeformat.Companion_Default___.GetTy(_935_ip)
+	_936_ty = _out1384
+	if _936_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _933_ip
+	after = _935_ip
 	return st, after
 }
 

@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out1094 uint32
-	var _ = _out1094
-	var _out1095 *dbytes.Bytes
-	var _ = _out1095
-	var _out1096 *dbytes.Bytes
+	var _out1096 uint32
 	var _ = _out1096
-	_out1094, _out1095, _out1096 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out1094
-	c.Before = _out1095
-	c.After = _out1096
+	var _out1097 *dbytes.Bytes
+	var _ = _out1097
+	var _out1098 *dbytes.Bytes
+	var _ = _out1098
+	_out1096, _out1097, _out1098 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out1096
+	c.Before = _out1097
+	c.After = _out1098
 	return st
 }
 

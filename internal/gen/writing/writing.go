@@ -62,44 +62,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _508_bo uint64
-	var _ = _508_bo
-	_508_bo = pos % uint64(4096)
-	var _509_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _509_b
+	var _510_bo uint64
+	var _ = _510_bo
+	_510_bo = pos % uint64(4096)
+	var _511_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _511_b
 	if c == uint64(4096) {
-		var _out812 *dbytes.Bytes
-		var _ = _out812
-		_out812 = src.CopyOf(so)
-		_509_b = _out812
-	} else {
-		var _510_blk *dbytes.Blk
-		var _ = _510_blk
-		var _out813 *dbytes.Blk
-		var _ = _out813
-		_out813 = x.ReadAt(txn, bn, true)
-		_510_blk = _out813
 		var _out814 *dbytes.Bytes
 		var _ = _out814
-		_out814 = _510_blk.Thaw()
-		_509_b = _out814
-		_509_b.CopyFrom(_508_bo, src, so, c)
+		_out814 = src.CopyOf(so)
+		_511_b = _out814
+	} else {
+		var _512_blk *dbytes.Blk
+		var _ = _512_blk
+		var _out815 *dbytes.Blk
+		var _ = _out815
+		_out815 = x.ReadAt(txn, bn, true)
+		_512_blk = _out815
+		var _out816 *dbytes.Bytes
+		var _ = _out816
+		_out816 = _512_blk.Thaw()
+		_511_b = _out816
+		_511_b.CopyFrom(_510_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _509_b)
+	x.WriteData(txn, bn, _511_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out815 *dbytes.Bytes
-		var _ = _out815
-		_out815 = src.CopyOf(so)
-		b = _out815
+		var _out817 *dbytes.Bytes
+		var _ = _out817
+		_out817 = src.CopyOf(so)
+		b = _out817
 	} else {
-		var _out816 *dbytes.Bytes
-		var _ = _out816
-		_out816 = dbytes.NewBytes(uint64(4096))
-		b = _out816
+		var _out818 *dbytes.Bytes
+		var _ = _out818
+		_out818 = dbytes.NewBytes(uint64(4096))
+		b = _out818
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -116,35 +116,35 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _511_k uint64
-	var _ = _511_k
-	_511_k = pos / uint64(4096)
-	var _512_b *dbytes.Bytes
-	var _ = _512_b
-	var _out817 *dbytes.Bytes
-	var _ = _out817
-	_out817 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_512_b = _out817
-	var _513_near uint64
-	var _ = _513_near
-	_513_near = uint64(0)
-	if uint64(0) < _511_k {
-		var _out818 uint64
-		var _ = _out818
-		_out818 = inodeformat.Companion_Default___.GetSlot(ip, _511_k-uint64(1))
-		_513_near = _out818
-	}
-	var _514_bn uint64 = 0
-	var _ = _514_bn
-	var _out819 bool
+	var _513_k uint64
+	var _ = _513_k
+	_513_k = pos / uint64(4096)
+	var _514_b *dbytes.Bytes
+	var _ = _514_b
+	var _out819 *dbytes.Bytes
 	var _ = _out819
-	var _out820 uint64
-	var _ = _out820
-	_out819, _out820 = x.AllocRoot(txn, ip, ino, _511_k, _513_near, _512_b)
-	ok = _out819
-	_514_bn = _out820
+	_out819 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_514_b = _out819
+	var _515_near uint64
+	var _ = _515_near
+	_515_near = uint64(0)
+	if uint64(0) < _513_k {
+		var _out820 uint64
+		var _ = _out820
+		_out820 = inodeformat.Companion_Default___.GetSlot(ip, _513_k-uint64(1))
+		_515_near = _out820
+	}
+	var _516_bn uint64 = 0
+	var _ = _516_bn
+	var _out821 bool
+	var _ = _out821
+	var _out822 uint64
+	var _ = _out822
+	_out821, _out822 = x.AllocRoot(txn, ip, ino, _513_k, _515_near, _514_b)
+	ok = _out821
+	_516_bn = _out822
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_514_bn)
+		txn.Bulk(_516_bn)
 	}
 	return ok
 }
@@ -153,100 +153,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _515_k uint64
-	var _ = _515_k
-	_515_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _516_lev uint64
-	var _ = _516_lev
-	_516_lev = positions.Companion_Default___.MaxLev(_515_k)
-	var _517_jp uint64
-	var _ = _517_jp
-	_517_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _517_k uint64
+	var _ = _517_k
+	_517_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _518_lev uint64
+	var _ = _518_lev
+	_518_lev = positions.Companion_Default___.MaxLev(_517_k)
+	var _519_jp uint64
+	var _ = _519_jp
+	_519_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _518_pn uint64 = 0
-	var _ = _518_pn
-	var _out821 bool
-	var _ = _out821
-	var _out822 uint64
-	var _ = _out822
-	_out821, _out822 = x.ResolveAlloc(txn, ip, ino, _515_k, _516_lev-uint64(1), _517_jp)
-	ok = _out821
-	_518_pn = _out822
+	var _520_pn uint64 = 0
+	var _ = _520_pn
+	var _out823 bool
+	var _ = _out823
+	var _out824 uint64
+	var _ = _out824
+	_out823, _out824 = x.ResolveAlloc(txn, ip, ino, _517_k, _518_lev-uint64(1), _519_jp)
+	ok = _out823
+	_520_pn = _out824
 	if !ok {
 		return ok, m
 	}
-	var _519_blk *dbytes.Blk
-	var _ = _519_blk
-	var _out823 *dbytes.Blk
-	var _ = _out823
-	_out823 = x.Fs.ReadBlock(txn, _518_pn, true)
-	_519_blk = _out823
-	var _520_t *dbytes.Bytes
-	var _ = _520_t
-	var _out824 *dbytes.Bytes
-	var _ = _out824
-	_out824 = _519_blk.Thaw()
-	_520_t = _out824
-	var _521_near uint64
-	var _ = _521_near
-	_521_near = _518_pn
+	var _521_blk *dbytes.Blk
+	var _ = _521_blk
+	var _out825 *dbytes.Blk
+	var _ = _out825
+	_out825 = x.Fs.ReadBlock(txn, _520_pn, true)
+	_521_blk = _out825
+	var _522_t *dbytes.Bytes
+	var _ = _522_t
+	var _out826 *dbytes.Bytes
+	var _ = _out826
+	_out826 = _521_blk.Thaw()
+	_522_t = _out826
+	var _523_near uint64
+	var _ = _523_near
+	_523_near = _520_pn
 	for m < len_ {
-		var _522_at uint64
-		var _ = _522_at
-		_522_at = pos + m
-		var _523_n uint64
-		var _ = _523_n
-		_523_n = _522_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_523_n) != _515_k || positions.Companion_Default___.FlatJ(_523_n)/uint64(512) != _517_jp {
+		var _524_at uint64
+		var _ = _524_at
+		_524_at = pos + m
+		var _525_n uint64
+		var _ = _525_n
+		_525_n = _524_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_525_n) != _517_k || positions.Companion_Default___.FlatJ(_525_n)/uint64(512) != _519_jp {
 			goto L5
 		}
-		var _524_j uint64
-		var _ = _524_j
-		_524_j = positions.Companion_Default___.FlatJ(_523_n)
-		var _525_bn uint64
-		var _ = _525_bn
-		_525_bn = _520_t.U64(uint64(8) * (_524_j % uint64(512)))
-		if _525_bn != uint64(0) {
+		var _526_j uint64
+		var _ = _526_j
+		_526_j = positions.Companion_Default___.FlatJ(_525_n)
+		var _527_bn uint64
+		var _ = _527_bn
+		_527_bn = _522_t.U64(uint64(8) * (_526_j % uint64(512)))
+		if _527_bn != uint64(0) {
 			goto L5
 		}
-		var _526_c uint64
-		var _ = _526_c
-		var _out825 uint64
-		var _ = _out825
-		_out825 = reading.Companion_Default___.Min(uint64(4096)-_522_at%uint64(4096), len_-m)
-		_526_c = _out825
-		var _527_b *dbytes.Bytes
-		var _ = _527_b
-		var _out826 *dbytes.Bytes
-		var _ = _out826
-		_out826 = Companion_Default___.FirstBlock(_522_at, src, so+m, _526_c)
-		_527_b = _out826
-		if _524_j%uint64(512) != uint64(0) {
-			var _528_left uint64
-			var _ = _528_left
-			_528_left = _520_t.U64(uint64(8) * (_524_j%uint64(512) - uint64(1)))
-			if _528_left != uint64(0) {
-				_521_near = _528_left
+		var _528_c uint64
+		var _ = _528_c
+		var _out827 uint64
+		var _ = _out827
+		_out827 = reading.Companion_Default___.Min(uint64(4096)-_524_at%uint64(4096), len_-m)
+		_528_c = _out827
+		var _529_b *dbytes.Bytes
+		var _ = _529_b
+		var _out828 *dbytes.Bytes
+		var _ = _out828
+		_out828 = Companion_Default___.FirstBlock(_524_at, src, so+m, _528_c)
+		_529_b = _out828
+		if _526_j%uint64(512) != uint64(0) {
+			var _530_left uint64
+			var _ = _530_left
+			_530_left = _522_t.U64(uint64(8) * (_526_j%uint64(512) - uint64(1)))
+			if _530_left != uint64(0) {
+				_523_near = _530_left
 			}
 		}
-		var _out827 bool
-		var _ = _out827
-		var _out828 uint64
-		var _ = _out828
-		_out827, _out828 = x.AddChild(txn, ip, _520_t, _518_pn, _524_j, true, _521_near, _527_b)
-		ok = _out827
-		_525_bn = _out828
+		var _out829 bool
+		var _ = _out829
+		var _out830 uint64
+		var _ = _out830
+		_out829, _out830 = x.AddChild(txn, ip, _522_t, _520_pn, _526_j, true, _523_near, _529_b)
+		ok = _out829
+		_527_bn = _out830
 		if !ok {
 			return ok, m
 		}
-		if bulk && _526_c == uint64(4096) {
-			txn.Bulk(_525_bn)
+		if bulk && _528_c == uint64(4096) {
+			txn.Bulk(_527_bn)
 		}
-		_521_near = _525_bn
-		m = m + _526_c
+		_523_near = _527_bn
+		m = m + _528_c
 	}
 L5:
-	x.CloseParent(txn, _518_pn, _520_t)
+	x.CloseParent(txn, _520_pn, _522_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -255,179 +255,179 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _529_k uint64
-	var _ = _529_k
-	_529_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _530_lev uint64
-	var _ = _530_lev
-	_530_lev = positions.Companion_Default___.MaxLev(_529_k)
-	var _531_jp uint64
-	var _ = _531_jp
-	_531_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _532_pn uint64
-	var _ = _532_pn
-	var _out829 uint64
-	var _ = _out829
-	_out829 = x.Resolve(txn, ip, _529_k, _530_lev-uint64(1), _531_jp, true)
-	_532_pn = _out829
-	var _533_blk *dbytes.Blk
-	var _ = _533_blk
-	var _out830 *dbytes.Blk
-	var _ = _out830
-	_out830 = x.Fs.ReadBlock(txn, _532_pn, true)
-	_533_blk = _out830
-	var _534_t *dbytes.Bytes
-	var _ = _534_t
-	var _out831 *dbytes.Bytes
+	var _531_k uint64
+	var _ = _531_k
+	_531_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _532_lev uint64
+	var _ = _532_lev
+	_532_lev = positions.Companion_Default___.MaxLev(_531_k)
+	var _533_jp uint64
+	var _ = _533_jp
+	_533_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _534_pn uint64
+	var _ = _534_pn
+	var _out831 uint64
 	var _ = _out831
-	_out831 = _533_blk.Thaw()
-	_534_t = _out831
+	_out831 = x.Resolve(txn, ip, _531_k, _532_lev-uint64(1), _533_jp, true)
+	_534_pn = _out831
+	var _535_blk *dbytes.Blk
+	var _ = _535_blk
+	var _out832 *dbytes.Blk
+	var _ = _out832
+	_out832 = x.Fs.ReadBlock(txn, _534_pn, true)
+	_535_blk = _out832
+	var _536_t *dbytes.Bytes
+	var _ = _536_t
+	var _out833 *dbytes.Bytes
+	var _ = _out833
+	_out833 = _535_blk.Thaw()
+	_536_t = _out833
 	m = uint64(0)
-	var _535_near uint64
-	var _ = _535_near
-	_535_near = _532_pn
+	var _537_near uint64
+	var _ = _537_near
+	_537_near = _534_pn
 	for m+uint64(4096) <= len_ {
-		var _536_at uint64
-		var _ = _536_at
-		_536_at = pos + m
-		var _537_n uint64
-		var _ = _537_n
-		_537_n = _536_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_537_n) != _529_k || positions.Companion_Default___.FlatJ(_537_n)/uint64(512) != _531_jp {
+		var _538_at uint64
+		var _ = _538_at
+		_538_at = pos + m
+		var _539_n uint64
+		var _ = _539_n
+		_539_n = _538_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_539_n) != _531_k || positions.Companion_Default___.FlatJ(_539_n)/uint64(512) != _533_jp {
 			goto L6
 		}
-		var _538_j uint64
-		var _ = _538_j
-		_538_j = positions.Companion_Default___.FlatJ(_537_n)
-		var _539_bn uint64
-		var _ = _539_bn
-		_539_bn = _534_t.U64(uint64(8) * (_538_j % uint64(512)))
-		if _539_bn == uint64(0) {
+		var _540_j uint64
+		var _ = _540_j
+		_540_j = positions.Companion_Default___.FlatJ(_539_n)
+		var _541_bn uint64
+		var _ = _541_bn
+		_541_bn = _536_t.U64(uint64(8) * (_540_j % uint64(512)))
+		if _541_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _538_j%uint64(512) != uint64(0) {
-			var _540_left uint64
-			var _ = _540_left
-			_540_left = _534_t.U64(uint64(8) * (_538_j%uint64(512) - uint64(1)))
-			if _540_left != uint64(0) {
-				_535_near = _540_left
+		if m == uint64(0) && _540_j%uint64(512) != uint64(0) {
+			var _542_left uint64
+			var _ = _542_left
+			_542_left = _536_t.U64(uint64(8) * (_540_j%uint64(512) - uint64(1)))
+			if _542_left != uint64(0) {
+				_537_near = _542_left
 			}
 		}
-		var _541_b *dbytes.Bytes
-		var _ = _541_b
-		var _out832 *dbytes.Bytes
-		var _ = _out832
-		_out832 = src.CopyOf(so + m)
-		_541_b = _out832
-		var _542_ok bool = false
-		var _ = _542_ok
-		var _out833 bool
-		var _ = _out833
-		var _out834 uint64
+		var _543_b *dbytes.Bytes
+		var _ = _543_b
+		var _out834 *dbytes.Bytes
 		var _ = _out834
-		_out833, _out834 = unmapping.Companion_Default___.SwapChild(x, txn, _534_t, _532_pn, _539_bn, _538_j, _535_near, _541_b)
-		_542_ok = _out833
-		_539_bn = _out834
-		if !_542_ok {
+		_out834 = src.CopyOf(so + m)
+		_543_b = _out834
+		var _544_ok bool = false
+		var _ = _544_ok
+		var _out835 bool
+		var _ = _out835
+		var _out836 uint64
+		var _ = _out836
+		_out835, _out836 = unmapping.Companion_Default___.SwapChild(x, txn, _536_t, _534_pn, _541_bn, _540_j, _537_near, _543_b)
+		_544_ok = _out835
+		_541_bn = _out836
+		if !_544_ok {
 			goto L6
 		}
-		txn.Bulk(_539_bn)
-		_535_near = _539_bn
+		txn.Bulk(_541_bn)
+		_537_near = _541_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _532_pn, _534_t)
+	x.CloseParent(txn, _534_pn, _536_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _543_done uint64
-	var _ = _543_done
-	_543_done = uint64(0)
-	var _544_ck uint64
-	var _ = _544_ck
-	var _545_cj uint64
-	var _ = _545_cj
-	_544_ck, _545_cj = uint64(15), uint64(0)
-	var _546_pb *dbytes.Blk
-	var _ = _546_pb
-	var _out835 *dbytes.Blk
-	var _ = _out835
-	_out835 = dbytes.ZeroBlk()
-	_546_pb = _out835
-	var _547_bulk bool
-	var _ = _547_bulk
-	_547_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _548_swap bool
-	var _ = _548_swap
-	_548_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _543_done < len_ {
-		var _549_pos uint64
-		var _ = _549_pos
-		_549_pos = off + _543_done
-		var _550_n uint64
-		var _ = _550_n
-		_550_n = _549_pos / uint64(4096)
-		var _551_c uint64
-		var _ = _551_c
-		var _out836 uint64
-		var _ = _out836
-		_out836 = reading.Companion_Default___.Min(uint64(4096)-_549_pos%uint64(4096), len_-_543_done)
-		_551_c = _out836
-		var _552_bn uint64 = 0
-		var _ = _552_bn
-		var _out837 uint64
-		var _ = _out837
+	var _545_done uint64
+	var _ = _545_done
+	_545_done = uint64(0)
+	var _546_ck uint64
+	var _ = _546_ck
+	var _547_cj uint64
+	var _ = _547_cj
+	_546_ck, _547_cj = uint64(15), uint64(0)
+	var _548_pb *dbytes.Blk
+	var _ = _548_pb
+	var _out837 *dbytes.Blk
+	var _ = _out837
+	_out837 = dbytes.ZeroBlk()
+	_548_pb = _out837
+	var _549_bulk bool
+	var _ = _549_bulk
+	_549_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _550_swap bool
+	var _ = _550_swap
+	_550_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _545_done < len_ {
+		var _551_pos uint64
+		var _ = _551_pos
+		_551_pos = off + _545_done
+		var _552_n uint64
+		var _ = _552_n
+		_552_n = _551_pos / uint64(4096)
+		var _553_c uint64
+		var _ = _553_c
 		var _out838 uint64
 		var _ = _out838
+		_out838 = reading.Companion_Default___.Min(uint64(4096)-_551_pos%uint64(4096), len_-_545_done)
+		_553_c = _out838
+		var _554_bn uint64 = 0
+		var _ = _554_bn
 		var _out839 uint64
 		var _ = _out839
-		var _out840 *dbytes.Blk
+		var _out840 uint64
 		var _ = _out840
-		_out837, _out838, _out839, _out840 = reading.Companion_Default___.Find(x, txn, ip, _550_n, true, _544_ck, _545_cj, _546_pb)
-		_552_bn = _out837
-		_544_ck = _out838
-		_545_cj = _out839
-		_546_pb = _out840
-		var _553_m uint64
-		var _ = _553_m
-		_553_m = uint64(0)
-		if _552_bn != uint64(0) && _548_swap && _551_c == uint64(4096) && uint64(12) <= _550_n {
-			_544_ck = uint64(15)
-			var _out841 uint64
-			var _ = _out841
-			_out841 = Companion_Default___.SwapRun(x, txn, ip, ino, _549_pos, src, so+_543_done, len_-_543_done)
-			_553_m = _out841
-			_548_swap = _553_m != uint64(0) /* dircomp */
+		var _out841 uint64
+		var _ = _out841
+		var _out842 *dbytes.Blk
+		var _ = _out842
+		_out839, _out840, _out841, _out842 = reading.Companion_Default___.Find(x, txn, ip, _552_n, true, _546_ck, _547_cj, _548_pb)
+		_554_bn = _out839
+		_546_ck = _out840
+		_547_cj = _out841
+		_548_pb = _out842
+		var _555_m uint64
+		var _ = _555_m
+		_555_m = uint64(0)
+		if _554_bn != uint64(0) && _550_swap && _553_c == uint64(4096) && uint64(12) <= _552_n {
+			_546_ck = uint64(15)
+			var _out843 uint64
+			var _ = _out843
+			_out843 = Companion_Default___.SwapRun(x, txn, ip, ino, _551_pos, src, so+_545_done, len_-_545_done)
+			_555_m = _out843
+			_550_swap = _555_m != uint64(0) /* dircomp */
 		}
-		if _553_m != uint64(0) {
-			_551_c = _553_m
-		} else if _552_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _552_bn, _549_pos, src, so+_543_done, _551_c)
-		} else if _550_n < uint64(12) {
-			_544_ck = uint64(15)
-			var _out842 bool
-			var _ = _out842
-			_out842 = Companion_Default___.FillDirect(x, txn, ip, ino, _549_pos, src, so+_543_done, _551_c, _547_bulk)
-			ok = _out842
+		if _555_m != uint64(0) {
+			_553_c = _555_m
+		} else if _554_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _554_bn, _551_pos, src, so+_545_done, _553_c)
+		} else if _552_n < uint64(12) {
+			_546_ck = uint64(15)
+			var _out844 bool
+			var _ = _out844
+			_out844 = Companion_Default___.FillDirect(x, txn, ip, ino, _551_pos, src, so+_545_done, _553_c, _549_bulk)
+			ok = _out844
 			if !ok {
 				return ok
 			}
 		} else {
-			_544_ck = uint64(15)
-			var _out843 bool
-			var _ = _out843
-			var _out844 uint64
-			var _ = _out844
-			_out843, _out844 = Companion_Default___.FillRun(x, txn, ip, ino, _549_pos, src, so+_543_done, len_-_543_done, _547_bulk)
-			ok = _out843
-			_551_c = _out844
+			_546_ck = uint64(15)
+			var _out845 bool
+			var _ = _out845
+			var _out846 uint64
+			var _ = _out846
+			_out845, _out846 = Companion_Default___.FillRun(x, txn, ip, ino, _551_pos, src, so+_545_done, len_-_545_done, _549_bulk)
+			ok = _out845
+			_553_c = _out846
 			if !ok {
 				return ok
 			}
 		}
-		_543_done = _543_done + _551_c
+		_545_done = _545_done + _553_c
 	}
 	ok = true
 	return ok
@@ -436,35 +436,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _554_n uint64
-	var _ = _554_n
-	_554_n = sz / uint64(4096)
-	var _555_k uint64
-	var _ = _555_k
-	_555_k = positions.Companion_Default___.FlatK(_554_n)
-	var _556_bn uint64
-	var _ = _556_bn
-	var _out845 uint64
-	var _ = _out845
-	_out845 = x.Resolve(txn, ip, _555_k, positions.Companion_Default___.MaxLev(_555_k), positions.Companion_Default___.FlatJ(_554_n), true)
-	_556_bn = _out845
-	if _556_bn == uint64(0) {
+	var _556_n uint64
+	var _ = _556_n
+	_556_n = sz / uint64(4096)
+	var _557_k uint64
+	var _ = _557_k
+	_557_k = positions.Companion_Default___.FlatK(_556_n)
+	var _558_bn uint64
+	var _ = _558_bn
+	var _out847 uint64
+	var _ = _out847
+	_out847 = x.Resolve(txn, ip, _557_k, positions.Companion_Default___.MaxLev(_557_k), positions.Companion_Default___.FlatJ(_556_n), true)
+	_558_bn = _out847
+	if _558_bn == uint64(0) {
 		return
 	}
-	var _557_blk *dbytes.Blk
-	var _ = _557_blk
-	var _out846 *dbytes.Blk
-	var _ = _out846
-	_out846 = x.ReadAt(txn, _556_bn, true)
-	_557_blk = _out846
-	var _558_b *dbytes.Bytes
-	var _ = _558_b
-	var _out847 *dbytes.Bytes
-	var _ = _out847
-	_out847 = dbytes.NewBytes(uint64(4096))
-	_558_b = _out847
-	_558_b.CopyBlk(uint64(0), _557_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _556_bn, _558_b)
+	var _559_blk *dbytes.Blk
+	var _ = _559_blk
+	var _out848 *dbytes.Blk
+	var _ = _out848
+	_out848 = x.ReadAt(txn, _558_bn, true)
+	_559_blk = _out848
+	var _560_b *dbytes.Bytes
+	var _ = _560_b
+	var _out849 *dbytes.Bytes
+	var _ = _out849
+	_out849 = dbytes.NewBytes(uint64(4096))
+	_560_b = _out849
+	_560_b.CopyBlk(uint64(0), _559_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _558_bn, _560_b)
 }
 
 // End of class Default__

@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _713_x uint64
-	var _ = _713_x
-	_713_x = uint64(b.U32(o))
-	n, v = _713_x%uint64(256), _713_x/uint64(256)
+	var _715_x uint64
+	var _ = _715_x
+	_715_x = uint64(b.U32(o))
+	n, v = _715_x%uint64(256), _715_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _714_l uint64
-	var _ = _714_l
-	_714_l = name.Len()
-	if _714_l != n {
+	var _716_l uint64
+	var _ = _716_l
+	_716_l = name.Len()
+	if _716_l != n {
 		r = false
 		return r
 	}
-	var _out984 bool
-	var _ = _out984
-	_out984 = b.EqualAt(o+uint64(4), name)
-	r = _out984
+	var _out986 bool
+	var _ = _out986
+	_out986 = b.EqualAt(o+uint64(4), name)
+	r = _out986
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _715_o uint64
-	var _ = _715_o
-	_715_o = from
+	var _717_o uint64
+	var _ = _717_o
+	_717_o = from
 	for true {
-		var _716_ok bool
-		var _ = _716_ok
-		var _717_n uint64
-		var _ = _717_n
-		var _718_v uint64
-		var _ = _718_v
-		var _out985 bool
-		var _ = _out985
-		var _out986 uint64
-		var _ = _out986
-		var _out987 uint64
+		var _718_ok bool
+		var _ = _718_ok
+		var _719_n uint64
+		var _ = _719_n
+		var _720_v uint64
+		var _ = _720_v
+		var _out987 bool
 		var _ = _out987
-		_out985, _out986, _out987 = Companion_Default___.Look(b, _715_o)
-		_716_ok = _out985
-		_717_n = _out986
-		_718_v = _out987
-		if !_716_ok {
-			return found, at, len_
-		}
-		var _719_same bool
-		var _ = _719_same
-		var _out988 bool
+		var _out988 uint64
 		var _ = _out988
-		_out988 = Companion_Default___.Is(b, _715_o, _717_n, name)
-		_719_same = _out988
-		if _719_same {
-			found, at, len_ = true, _715_o+uint64(4)+_717_n, _718_v
+		var _out989 uint64
+		var _ = _out989
+		_out987, _out988, _out989 = Companion_Default___.Look(b, _717_o)
+		_718_ok = _out987
+		_719_n = _out988
+		_720_v = _out989
+		if !_718_ok {
 			return found, at, len_
 		}
-		_715_o = _715_o + uint64(4) + _717_n + _718_v
+		var _721_same bool
+		var _ = _721_same
+		var _out990 bool
+		var _ = _out990
+		_out990 = Companion_Default___.Is(b, _717_o, _719_n, name)
+		_721_same = _out990
+		if _721_same {
+			found, at, len_ = true, _717_o+uint64(4)+_719_n, _720_v
+			return found, at, len_
+		}
+		_717_o = _717_o + uint64(4) + _719_n + _720_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _720_is bool
-	var _ = _720_is
-	var _721_k uint64
-	var _ = _721_k
-	var _722_v uint64
-	var _ = _722_v
-	var _out989 bool
-	var _ = _out989
-	var _out990 uint64
-	var _ = _out990
-	var _out991 uint64
+	var _722_is bool
+	var _ = _722_is
+	var _723_k uint64
+	var _ = _723_k
+	var _724_v uint64
+	var _ = _724_v
+	var _out991 bool
 	var _ = _out991
-	_out989, _out990, _out991 = Companion_Default___.Look(b, o)
-	_720_is = _out989
-	_721_k = _out990
-	_722_v = _out991
-	if !_720_is {
-		return ok, end
-	}
-	var _723_l uint64
-	var _ = _723_l
-	_723_l = uint64(4) + _721_k + _722_v
-	var _724_same bool
-	var _ = _724_same
-	var _out992 bool
+	var _out992 uint64
 	var _ = _out992
-	_out992 = Companion_Default___.Is(b, o, _721_k, name)
-	_724_same = _out992
-	if _724_same {
-		var _out993 bool
-		var _ = _out993
-		var _out994 uint64
-		var _ = _out994
-		_out993, _out994 = Companion_Default___.Copy(b, o+_723_l, name, n, p)
-		ok = _out993
-		end = _out994
+	var _out993 uint64
+	var _ = _out993
+	_out991, _out992, _out993 = Companion_Default___.Look(b, o)
+	_722_is = _out991
+	_723_k = _out992
+	_724_v = _out993
+	if !_722_is {
 		return ok, end
 	}
-	if p+_723_l > uint64(4096) {
+	var _725_l uint64
+	var _ = _725_l
+	_725_l = uint64(4) + _723_k + _724_v
+	var _726_same bool
+	var _ = _726_same
+	var _out994 bool
+	var _ = _out994
+	_out994 = Companion_Default___.Is(b, o, _723_k, name)
+	_726_same = _out994
+	if _726_same {
+		var _out995 bool
+		var _ = _out995
+		var _out996 uint64
+		var _ = _out996
+		_out995, _out996 = Companion_Default___.Copy(b, o+_725_l, name, n, p)
+		ok = _out995
+		end = _out996
+		return ok, end
+	}
+	if p+_725_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _723_l)
-	var _out995 bool
-	var _ = _out995
-	var _out996 uint64
-	var _ = _out996
-	_out995, _out996 = Companion_Default___.Copy(b, o+_723_l, name, n, p+_723_l)
-	ok = _out995
-	end = _out996
+	n.CopyFrom(p, b, o, _725_l)
+	var _out997 bool
+	var _ = _out997
+	var _out998 uint64
+	var _ = _out998
+	_out997, _out998 = Companion_Default___.Copy(b, o+_725_l, name, n, p+_725_l)
+	ok = _out997
+	end = _out998
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out997 = dbytes.NewBytes(uint64(4096))
-	n = _out997
-	var _725_k uint64
-	var _ = _725_k
-	var _726_v uint64
-	var _ = _726_v
-	_725_k, _726_v = name.Len(), value.Len()
+	var _out999 *dbytes.Bytes
+	var _ = _out999
+	_out999 = dbytes.NewBytes(uint64(4096))
+	n = _out999
+	var _727_k uint64
+	var _ = _727_k
+	var _728_v uint64
+	var _ = _728_v
+	_727_k, _728_v = name.Len(), value.Len()
 	ok = false
-	if _726_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_725_k+_726_v > uint64(4096) {
+	if _728_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_727_k+_728_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _727_l uint64
-	var _ = _727_l
-	_727_l = uint64(4) + _725_k + _726_v
-	n.PutU32(uint64(8), uint32(_725_k+uint64(256)*_726_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _725_k)
-	n.CopyFrom(uint64(12)+_725_k, value, uint64(0), _726_v)
-	var _728_end uint64 = 0
-	var _ = _728_end
-	var _out998 bool
-	var _ = _out998
-	var _out999 uint64
-	var _ = _out999
-	_out998, _out999 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_727_l)
-	ok = _out998
-	_728_end = _out999
+	var _729_l uint64
+	var _ = _729_l
+	_729_l = uint64(4) + _727_k + _728_v
+	n.PutU32(uint64(8), uint32(_727_k+uint64(256)*_728_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _727_k)
+	n.CopyFrom(uint64(12)+_727_k, value, uint64(0), _728_v)
+	var _730_end uint64 = 0
+	var _ = _730_end
+	var _out1000 bool
+	var _ = _out1000
+	var _out1001 uint64
+	var _ = _out1001
+	_out1000, _out1001 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_729_l)
+	ok = _out1000
+	_730_end = _out1001
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out1000 = dbytes.NewBytes(uint64(4096))
-	n = _out1000
-	n.PutU64(uint64(0), gen)
-	var _729_ok bool
-	var _ = _729_ok
-	var _730_end uint64
-	var _ = _730_end
-	var _out1001 bool
-	var _ = _out1001
-	var _out1002 uint64
+	var _out1002 *dbytes.Bytes
 	var _ = _out1002
-	_out1001, _out1002 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_729_ok = _out1001
-	_730_end = _out1002
-	empty = _730_end == Companion_Default___.FIRST()
+	_out1002 = dbytes.NewBytes(uint64(4096))
+	n = _out1002
+	n.PutU64(uint64(0), gen)
+	var _731_ok bool
+	var _ = _731_ok
+	var _732_end uint64
+	var _ = _732_end
+	var _out1003 bool
+	var _ = _out1003
+	var _out1004 uint64
+	var _ = _out1004
+	_out1003, _out1004 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_731_ok = _out1003
+	_732_end = _out1004
+	empty = _732_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _731_z *dbytes.Bytes
-	var _ = _731_z
-	var _out1003 *dbytes.Bytes
-	var _ = _out1003
-	_out1003 = dbytes.NewBytes(uint64(4096))
-	_731_z = _out1003
-	var _732_o uint64
-	var _ = _732_o
-	var _733_q uint64
-	var _ = _733_q
-	_732_o, _733_q = Companion_Default___.FIRST(), uint64(0)
+	var _733_z *dbytes.Bytes
+	var _ = _733_z
+	var _out1005 *dbytes.Bytes
+	var _ = _out1005
+	_out1005 = dbytes.NewBytes(uint64(4096))
+	_733_z = _out1005
+	var _734_o uint64
+	var _ = _734_o
+	var _735_q uint64
+	var _ = _735_q
+	_734_o, _735_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _734_ok bool
-		var _ = _734_ok
-		var _735_n uint64
-		var _ = _735_n
-		var _736_v uint64
-		var _ = _736_v
-		var _out1004 bool
-		var _ = _out1004
-		var _out1005 uint64
-		var _ = _out1005
-		var _out1006 uint64
+		var _736_ok bool
+		var _ = _736_ok
+		var _737_n uint64
+		var _ = _737_n
+		var _738_v uint64
+		var _ = _738_v
+		var _out1006 bool
 		var _ = _out1006
-		_out1004, _out1005, _out1006 = Companion_Default___.Look(b, _732_o)
-		_734_ok = _out1004
-		_735_n = _out1005
-		_736_v = _out1006
-		if !_734_ok {
+		var _out1007 uint64
+		var _ = _out1007
+		var _out1008 uint64
+		var _ = _out1008
+		_out1006, _out1007, _out1008 = Companion_Default___.Look(b, _734_o)
+		_736_ok = _out1006
+		_737_n = _out1007
+		_738_v = _out1008
+		if !_736_ok {
 			goto L8
 		}
-		var _737_name *dbytes.Bytes
-		var _ = _737_name
-		var _out1007 *dbytes.Bytes
-		var _ = _out1007
-		_out1007 = dbytes.NewBytes(_735_n)
-		_737_name = _out1007
-		_737_name.CopyFrom(uint64(0), b, _732_o+uint64(4), _735_n)
-		var _738_again bool
-		var _ = _738_again
-		var _739_at uint64
-		var _ = _739_at
-		var _740_len uint64
-		var _ = _740_len
-		var _out1008 bool
-		var _ = _out1008
-		var _out1009 uint64
+		var _739_name *dbytes.Bytes
+		var _ = _739_name
+		var _out1009 *dbytes.Bytes
 		var _ = _out1009
-		var _out1010 uint64
+		_out1009 = dbytes.NewBytes(_737_n)
+		_739_name = _out1009
+		_739_name.CopyFrom(uint64(0), b, _734_o+uint64(4), _737_n)
+		var _740_again bool
+		var _ = _740_again
+		var _741_at uint64
+		var _ = _741_at
+		var _742_len uint64
+		var _ = _742_len
+		var _out1010 bool
 		var _ = _out1010
-		_out1008, _out1009, _out1010 = Companion_Default___.Find(b, _732_o+uint64(4)+_735_n+_736_v, _737_name)
-		_738_again = _out1008
-		_739_at = _out1009
-		_740_len = _out1010
-		if !_738_again {
-			_731_z.CopyFrom(_733_q, _737_name, uint64(0), _735_n)
-			_731_z.Set(_733_q+_735_n, uint8(0))
-			_733_q = _733_q + _735_n + uint64(1)
+		var _out1011 uint64
+		var _ = _out1011
+		var _out1012 uint64
+		var _ = _out1012
+		_out1010, _out1011, _out1012 = Companion_Default___.Find(b, _734_o+uint64(4)+_737_n+_738_v, _739_name)
+		_740_again = _out1010
+		_741_at = _out1011
+		_742_len = _out1012
+		if !_740_again {
+			_733_z.CopyFrom(_735_q, _739_name, uint64(0), _737_n)
+			_733_z.Set(_735_q+_737_n, uint8(0))
+			_735_q = _735_q + _737_n + uint64(1)
 		}
-		_732_o = _732_o + uint64(4) + _735_n + _736_v
+		_734_o = _734_o + uint64(4) + _737_n + _738_v
 	}
 L8:
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	_out1011 = dbytes.NewBytes(_733_q)
-	r = _out1011
-	r.CopyFrom(uint64(0), _731_z, uint64(0), _733_q)
+	var _out1013 *dbytes.Bytes
+	var _ = _out1013
+	_out1013 = dbytes.NewBytes(_735_q)
+	r = _out1013
+	r.CopyFrom(uint64(0), _733_z, uint64(0), _735_q)
 	return r
 }
 

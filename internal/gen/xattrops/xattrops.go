@@ -69,24 +69,24 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1482 *dbytes.Bytes
-		var _ = _out1482
-		_out1482 = dbytes.NewBytes(uint64(4096))
-		b = _out1482
-		return b
-	}
-	var _out1483 *dbytes.Bytes
-	var _ = _out1483
-	_out1483 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	b = _out1483
-	var _1006_n uint64
-	var _ = _1006_n
-	_1006_n = b.Len()
-	if _1006_n != uint64(4096) {
 		var _out1484 *dbytes.Bytes
 		var _ = _out1484
 		_out1484 = dbytes.NewBytes(uint64(4096))
 		b = _out1484
+		return b
+	}
+	var _out1485 *dbytes.Bytes
+	var _ = _out1485
+	_out1485 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	b = _out1485
+	var _1008_n uint64
+	var _ = _1008_n
+	_1008_n = b.Len()
+	if _1008_n != uint64(4096) {
+		var _out1486 *dbytes.Bytes
+		var _ = _out1486
+		_out1486 = dbytes.NewBytes(uint64(4096))
+		b = _out1486
 		return b
 	}
 	return b
@@ -94,18 +94,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1485 *dbytes.Bytes
-	var _ = _out1485
-	_out1485 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1485
-	var _1007_g uint64
-	var _ = _1007_g
-	_1007_g = b.U64(uint64(0))
-	if _1007_g != gen || _1007_g == uint64(0) {
-		var _out1486 *dbytes.Bytes
-		var _ = _out1486
-		_out1486 = dbytes.NewBytes(uint64(4096))
-		b = _out1486
+	var _out1487 *dbytes.Bytes
+	var _ = _out1487
+	_out1487 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1487
+	var _1009_g uint64
+	var _ = _1009_g
+	_1009_g = b.U64(uint64(0))
+	if _1009_g != gen || _1009_g == uint64(0) {
+		var _out1488 *dbytes.Bytes
+		var _ = _out1488
+		_out1488 = dbytes.NewBytes(uint64(4096))
+		b = _out1488
 	}
 	return b
 }
@@ -116,58 +116,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1487 bool
-	var _ = _out1487
-	_out1487 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1487
+	var _out1489 bool
+	var _ = _out1489
+	_out1489 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1489
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1008_hp *dbytes.Bytes
-	var _ = _1008_hp
-	var _out1488 *dbytes.Bytes
-	var _ = _out1488
-	_out1488 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1008_hp = _out1488
-	var _1009_size uint64
-	var _ = _1009_size
-	var _out1489 uint64
-	var _ = _out1489
-	_out1489 = inodeformat.Companion_Default___.GetSize(_1008_hp)
-	_1009_size = _out1489
-	if _1009_size/uint64(4096) <= ino {
+	var _1010_hp *dbytes.Bytes
+	var _ = _1010_hp
+	var _out1490 *dbytes.Bytes
+	var _ = _out1490
+	_out1490 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1010_hp = _out1490
+	var _1011_size uint64
+	var _ = _1011_size
+	var _out1491 uint64
+	var _ = _out1491
+	_out1491 = inodeformat.Companion_Default___.GetSize(_1010_hp)
+	_1011_size = _out1491
+	if _1011_size/uint64(4096) <= ino {
 		return
 	}
-	var _1010_m uint64
-	var _ = _1010_m
-	var _out1490 uint64
-	var _ = _out1490
-	_out1490 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1010_m = _out1490
-}
-func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1011_ip *dbytes.Bytes
-	var _ = _1011_ip
-	var _out1491 *dbytes.Bytes
-	var _ = _out1491
-	_out1491 = d.Fs.GetInode(txn, ino, true)
-	_1011_ip = _out1491
-	var _1012_ts uint64
-	var _ = _1012_ts
-	var _1013_tns uint32
-	var _ = _1013_tns
+	var _1012_m uint64
+	var _ = _1012_m
 	var _out1492 uint64
 	var _ = _out1492
-	var _out1493 uint32
+	_out1492 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1012_m = _out1492
+}
+func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
+	var _1013_ip *dbytes.Bytes
+	var _ = _1013_ip
+	var _out1493 *dbytes.Bytes
 	var _ = _out1493
-	_out1492, _out1493 = attributechanges.Companion_Default___.Stamp(_1011_ip, s, ns)
-	_1012_ts = _out1492
-	_1013_tns = _out1493
-	inodeformat.Companion_Default___.SetCtime(_1011_ip, _1012_ts, _1013_tns)
-	d.PutInode(txn, ino, _1011_ip)
+	_out1493 = d.Fs.GetInode(txn, ino, true)
+	_1013_ip = _out1493
+	var _1014_ts uint64
+	var _ = _1014_ts
+	var _1015_tns uint32
+	var _ = _1015_tns
+	var _out1494 uint64
+	var _ = _out1494
+	var _out1495 uint32
+	var _ = _out1495
+	_out1494, _out1495 = attributechanges.Companion_Default___.Stamp(_1013_ip, s, ns)
+	_1014_ts = _out1494
+	_1015_tns = _out1495
+	inodeformat.Companion_Default___.SetCtime(_1013_ip, _1014_ts, _1015_tns)
+	d.PutInode(txn, ino, _1013_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -175,52 +175,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1014_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1014_ip
-	var _out1494 uint32
-	var _ = _out1494
-	var _out1495 *dbytes.Bytes
-	var _ = _out1495
-	_out1494, _out1495 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1494
-	_1014_ip = _out1495
+	var _1016_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1016_ip
+	var _out1496 uint32
+	var _ = _out1496
+	var _out1497 *dbytes.Bytes
+	var _ = _out1497
+	_out1496, _out1497 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1496
+	_1016_ip = _out1497
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1015_b *dbytes.Bytes
-	var _ = _1015_b
-	var _out1496 *dbytes.Bytes
-	var _ = _out1496
-	_out1496 = Companion_Default___.Current(txn, d, ino, gen)
-	_1015_b = _out1496
-	var _1016_found bool
-	var _ = _1016_found
-	var _1017_at uint64
-	var _ = _1017_at
-	var _1018_len uint64
-	var _ = _1018_len
-	var _out1497 bool
-	var _ = _out1497
-	var _out1498 uint64
+	var _1017_b *dbytes.Bytes
+	var _ = _1017_b
+	var _out1498 *dbytes.Bytes
 	var _ = _out1498
-	var _out1499 uint64
+	_out1498 = Companion_Default___.Current(txn, d, ino, gen)
+	_1017_b = _out1498
+	var _1018_found bool
+	var _ = _1018_found
+	var _1019_at uint64
+	var _ = _1019_at
+	var _1020_len uint64
+	var _ = _1020_len
+	var _out1499 bool
 	var _ = _out1499
-	_out1497, _out1498, _out1499 = xattrlists.Companion_Default___.Find(_1015_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1016_found = _out1497
-	_1017_at = _out1498
-	_1018_len = _out1499
-	if !_1016_found {
+	var _out1500 uint64
+	var _ = _out1500
+	var _out1501 uint64
+	var _ = _out1501
+	_out1499, _out1500, _out1501 = xattrlists.Companion_Default___.Find(_1017_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1018_found = _out1499
+	_1019_at = _out1500
+	_1020_len = _out1501
+	if !_1018_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1019_v *dbytes.Bytes
-	var _ = _1019_v
-	var _out1500 *dbytes.Bytes
-	var _ = _out1500
-	_out1500 = dbytes.NewBytes(_1018_len)
-	_1019_v = _out1500
-	_1019_v.CopyFrom(uint64(0), _1015_b, _1017_at, _1018_len)
-	value = _1019_v
+	var _1021_v *dbytes.Bytes
+	var _ = _1021_v
+	var _out1502 *dbytes.Bytes
+	var _ = _out1502
+	_out1502 = dbytes.NewBytes(_1020_len)
+	_1021_v = _out1502
+	_1021_v.CopyFrom(uint64(0), _1017_b, _1019_at, _1020_len)
+	value = _1021_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -229,48 +229,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1020_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1020_ip
-	var _out1501 uint32
-	var _ = _out1501
-	var _out1502 *dbytes.Bytes
-	var _ = _out1502
-	_out1501, _out1502 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1501
-	_1020_ip = _out1502
+	var _1022_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1022_ip
+	var _out1503 uint32
+	var _ = _out1503
+	var _out1504 *dbytes.Bytes
+	var _ = _out1504
+	_out1503, _out1504 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1503
+	_1022_ip = _out1504
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1021_b *dbytes.Bytes
-	var _ = _1021_b
-	var _out1503 *dbytes.Bytes
-	var _ = _out1503
-	_out1503 = Companion_Default___.Current(txn, d, ino, gen)
-	_1021_b = _out1503
-	var _out1504 *dbytes.Bytes
-	var _ = _out1504
-	_out1504 = xattrlists.Companion_Default___.Names(_1021_b)
-	names = _out1504
+	var _1023_b *dbytes.Bytes
+	var _ = _1023_b
+	var _out1505 *dbytes.Bytes
+	var _ = _out1505
+	_out1505 = Companion_Default___.Current(txn, d, ino, gen)
+	_1023_b = _out1505
+	var _out1506 *dbytes.Bytes
+	var _ = _out1506
+	_out1506 = xattrlists.Companion_Default___.Names(_1023_b)
+	names = _out1506
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1022_n uint64
-	var _ = _1022_n
-	var _1023_i uint64
-	var _ = _1023_i
-	_1022_n, _1023_i = name.Len(), uint64(0)
-	if _1022_n == uint64(0) || _1022_n > uint64(255) {
+	var _1024_n uint64
+	var _ = _1024_n
+	var _1025_i uint64
+	var _ = _1025_i
+	_1024_n, _1025_i = name.Len(), uint64(0)
+	if _1024_n == uint64(0) || _1024_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1023_i < _1022_n {
-		if name.Get(_1023_i) == uint8(0) {
+	for _1025_i < _1024_n {
+		if name.Get(_1025_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1023_i = _1023_i + uint64(1)
+		_1025_i = _1025_i + uint64(1)
 	}
 	r = true
 	return r
@@ -279,61 +279,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1024_named bool
-	var _ = _1024_named
-	var _out1505 bool
-	var _ = _out1505
-	_out1505 = Companion_Default___.IsNamed(name)
-	_1024_named = _out1505
-	if !_1024_named {
+	var _1026_named bool
+	var _ = _1026_named
+	var _out1507 bool
+	var _ = _out1507
+	_out1507 = Companion_Default___.IsNamed(name)
+	_1026_named = _out1507
+	if !_1026_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1025_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1025_ip
-	var _out1506 uint32
-	var _ = _out1506
-	var _out1507 *dbytes.Bytes
-	var _ = _out1507
-	_out1506, _out1507 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1506
-	_1025_ip = _out1507
+	var _1027_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1027_ip
+	var _out1508 uint32
+	var _ = _out1508
+	var _out1509 *dbytes.Bytes
+	var _ = _out1509
+	_out1508, _out1509 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1508
+	_1027_ip = _out1509
 	if st != uint32(0) {
 		return st
 	}
-	var _1026_hp *dbytes.Bytes
-	var _ = _1026_hp
-	var _out1508 *dbytes.Bytes
-	var _ = _out1508
-	_out1508 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1026_hp = _out1508
-	var _1027_b *dbytes.Bytes
-	var _ = _1027_b
-	var _out1509 *dbytes.Bytes
-	var _ = _out1509
-	_out1509 = Companion_Default___.Current(txn, d, ino, gen)
-	_1027_b = _out1509
-	var _1028_found bool
-	var _ = _1028_found
-	var _1029_at uint64
-	var _ = _1029_at
-	var _1030_len uint64
-	var _ = _1030_len
-	var _out1510 bool
+	var _1028_hp *dbytes.Bytes
+	var _ = _1028_hp
+	var _out1510 *dbytes.Bytes
 	var _ = _out1510
-	var _out1511 uint64
+	_out1510 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1028_hp = _out1510
+	var _1029_b *dbytes.Bytes
+	var _ = _1029_b
+	var _out1511 *dbytes.Bytes
 	var _ = _out1511
-	var _out1512 uint64
+	_out1511 = Companion_Default___.Current(txn, d, ino, gen)
+	_1029_b = _out1511
+	var _1030_found bool
+	var _ = _1030_found
+	var _1031_at uint64
+	var _ = _1031_at
+	var _1032_len uint64
+	var _ = _1032_len
+	var _out1512 bool
 	var _ = _out1512
-	_out1510, _out1511, _out1512 = xattrlists.Companion_Default___.Find(_1027_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1028_found = _out1510
-	_1029_at = _out1511
-	_1030_len = _out1512
-	if _1028_found && create {
+	var _out1513 uint64
+	var _ = _out1513
+	var _out1514 uint64
+	var _ = _out1514
+	_out1512, _out1513, _out1514 = xattrlists.Companion_Default___.Find(_1029_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1030_found = _out1512
+	_1031_at = _out1513
+	_1032_len = _out1514
+	if _1030_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1028_found && replace {
+	if !_1030_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1031_ok bool
-	var _ = _1031_ok
-	var _1032_n *dbytes.Bytes
-	var _ = _1032_n
-	var _out1513 bool
-	var _ = _out1513
-	var _out1514 *dbytes.Bytes
-	var _ = _out1514
-	_out1513, _out1514 = xattrlists.Companion_Default___.Build(_1027_b, gen, name, value)
-	_1031_ok = _out1513
-	_1032_n = _out1514
-	if !_1031_ok {
+	var _1033_ok bool
+	var _ = _1033_ok
+	var _1034_n *dbytes.Bytes
+	var _ = _1034_n
+	var _out1515 bool
+	var _ = _out1515
+	var _out1516 *dbytes.Bytes
+	var _ = _out1516
+	_out1515, _out1516 = xattrlists.Companion_Default___.Build(_1029_b, gen, name, value)
+	_1033_ok = _out1515
+	_1034_n = _out1516
+	if !_1033_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1515 bool
-	var _ = _out1515
-	_out1515 = Companion_Default___.Store(txn, d, ino, _1032_n)
-	_1031_ok = _out1515
-	if !_1031_ok {
+	var _out1517 bool
+	var _ = _out1517
+	_out1517 = Companion_Default___.Store(txn, d, ino, _1034_n)
+	_1033_ok = _out1517
+	if !_1033_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -370,70 +370,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1033_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1033_ip
-	var _out1516 uint32
-	var _ = _out1516
-	var _out1517 *dbytes.Bytes
-	var _ = _out1517
-	_out1516, _out1517 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1516
-	_1033_ip = _out1517
+	var _1035_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1035_ip
+	var _out1518 uint32
+	var _ = _out1518
+	var _out1519 *dbytes.Bytes
+	var _ = _out1519
+	_out1518, _out1519 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1518
+	_1035_ip = _out1519
 	if st != uint32(0) {
 		return st
 	}
-	var _1034_hp *dbytes.Bytes
-	var _ = _1034_hp
-	var _out1518 *dbytes.Bytes
-	var _ = _out1518
-	_out1518 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1034_hp = _out1518
-	var _1035_b *dbytes.Bytes
-	var _ = _1035_b
-	var _out1519 *dbytes.Bytes
-	var _ = _out1519
-	_out1519 = Companion_Default___.Current(txn, d, ino, gen)
-	_1035_b = _out1519
-	var _1036_found bool
-	var _ = _1036_found
-	var _1037_at uint64
-	var _ = _1037_at
-	var _1038_len uint64
-	var _ = _1038_len
-	var _out1520 bool
+	var _1036_hp *dbytes.Bytes
+	var _ = _1036_hp
+	var _out1520 *dbytes.Bytes
 	var _ = _out1520
-	var _out1521 uint64
+	_out1520 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1036_hp = _out1520
+	var _1037_b *dbytes.Bytes
+	var _ = _1037_b
+	var _out1521 *dbytes.Bytes
 	var _ = _out1521
-	var _out1522 uint64
+	_out1521 = Companion_Default___.Current(txn, d, ino, gen)
+	_1037_b = _out1521
+	var _1038_found bool
+	var _ = _1038_found
+	var _1039_at uint64
+	var _ = _1039_at
+	var _1040_len uint64
+	var _ = _1040_len
+	var _out1522 bool
 	var _ = _out1522
-	_out1520, _out1521, _out1522 = xattrlists.Companion_Default___.Find(_1035_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1036_found = _out1520
-	_1037_at = _out1521
-	_1038_len = _out1522
-	if !_1036_found {
+	var _out1523 uint64
+	var _ = _out1523
+	var _out1524 uint64
+	var _ = _out1524
+	_out1522, _out1523, _out1524 = xattrlists.Companion_Default___.Find(_1037_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1038_found = _out1522
+	_1039_at = _out1523
+	_1040_len = _out1524
+	if !_1038_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1039_n *dbytes.Bytes
-	var _ = _1039_n
-	var _1040_empty bool
-	var _ = _1040_empty
-	var _out1523 *dbytes.Bytes
-	var _ = _out1523
-	var _out1524 bool
-	var _ = _out1524
-	_out1523, _out1524 = xattrlists.Companion_Default___.Drop(_1035_b, gen, name)
-	_1039_n = _out1523
-	_1040_empty = _out1524
-	if _1040_empty {
+	var _1041_n *dbytes.Bytes
+	var _ = _1041_n
+	var _1042_empty bool
+	var _ = _1042_empty
+	var _out1525 *dbytes.Bytes
+	var _ = _out1525
+	var _out1526 bool
+	var _ = _out1526
+	_out1525, _out1526 = xattrlists.Companion_Default___.Drop(_1037_b, gen, name)
+	_1041_n = _out1525
+	_1042_empty = _out1526
+	if _1042_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1041_ok bool
-		var _ = _1041_ok
-		var _out1525 bool
-		var _ = _out1525
-		_out1525 = Companion_Default___.Store(txn, d, ino, _1039_n)
-		_1041_ok = _out1525
+		var _1043_ok bool
+		var _ = _1043_ok
+		var _out1527 bool
+		var _ = _out1527
+		_out1527 = Companion_Default___.Store(txn, d, ino, _1041_n)
+		_1043_ok = _out1527
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -442,34 +442,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1042_hp *dbytes.Bytes
-	var _ = _1042_hp
-	var _out1526 *dbytes.Bytes
-	var _ = _out1526
-	_out1526 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1042_hp = _out1526
-	var _1043_b *dbytes.Bytes
-	var _ = _1043_b
-	var _out1527 *dbytes.Bytes
-	var _ = _out1527
-	_out1527 = Companion_Default___.Fetch(txn, d, ino)
-	_1043_b = _out1527
-	var _1044_gen uint64
-	var _ = _1044_gen
-	_1044_gen = _1043_b.U64(uint64(0))
-	if _1044_gen != uint64(0) {
-		var _1045_live uint32
-		var _ = _1045_live
-		var _1046_ip *dbytes.Bytes
-		var _ = _1046_ip
-		var _out1528 uint32
-		var _ = _out1528
-		var _out1529 *dbytes.Bytes
-		var _ = _out1529
-		_out1528, _out1529 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1044_gen, false)
-		_1045_live = _out1528
-		_1046_ip = _out1529
-		if _1045_live == uint32(0) {
+	var _1044_hp *dbytes.Bytes
+	var _ = _1044_hp
+	var _out1528 *dbytes.Bytes
+	var _ = _out1528
+	_out1528 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1044_hp = _out1528
+	var _1045_b *dbytes.Bytes
+	var _ = _1045_b
+	var _out1529 *dbytes.Bytes
+	var _ = _out1529
+	_out1529 = Companion_Default___.Fetch(txn, d, ino)
+	_1045_b = _out1529
+	var _1046_gen uint64
+	var _ = _1046_gen
+	_1046_gen = _1045_b.U64(uint64(0))
+	if _1046_gen != uint64(0) {
+		var _1047_live uint32
+		var _ = _1047_live
+		var _1048_ip *dbytes.Bytes
+		var _ = _1048_ip
+		var _out1530 uint32
+		var _ = _out1530
+		var _out1531 *dbytes.Bytes
+		var _ = _out1531
+		_out1530, _out1531 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1046_gen, false)
+		_1047_live = _out1530
+		_1048_ip = _out1531
+		if _1047_live == uint32(0) {
 			return st
 		}
 	}
