@@ -17,8 +17,8 @@ import (
 
 // busyVolume is a volume whose server was killed: much of it is in the log only.
 func busyVolume(t *testing.T) *disk.Mem {
-	d := disk.NewMem(20000)
-	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 8 << 20, Zeroed: true}); err != nil {
+	d := &stopped{Mem: disk.NewMem(20000)}
+	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 40 << 20, Zeroed: true}); err != nil { // half of it is not used up
 		t.Fatal(err)
 	}
 	v, err := fs.Open(d, fs.Options{})
@@ -40,11 +40,25 @@ func busyVolume(t *testing.T) *disk.Mem {
 			t.Fatal(err)
 		}
 	}
-	killed := disk.NewMem(d.Size()) // the server would empty the log before long
+	d.mu.Lock() // the server would empty the log before long, or does so now
+	defer d.mu.Unlock()
+	killed := disk.NewMem(d.Size())
 	for a := range d.Size() {
-		put(t, killed, a, get(t, d, a))
+		put(t, killed, a, get(t, d.Mem, a))
 	}
 	return killed
+}
+
+// stopped is a device that takes no writes while its mutex is held.
+type stopped struct {
+	*disk.Mem
+	mu sync.Mutex
+}
+
+func (d *stopped) WriteAt(a uint64, bufs [][]byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Mem.WriteAt(a, bufs)
 }
 
 // TestDamagedLog: a damaged header is reported, and its copy serves; a damaged group that others
