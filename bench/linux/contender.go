@@ -115,6 +115,9 @@ func startTansy() (*server, error) {
 // kernelThreads is how many the kernel's server has: its default.
 const kernelThreads = "8"
 
+// kernelDaemons are the programs beside it.
+var kernelDaemons = []string{"rpcbind", "rpc.mountd"}
+
 func startKernel(data string) (_ *server, err error) {
 	device := &rig.Device{Node: disk}
 	if err := device.MakeExt4(context.Background()); err != nil {
@@ -141,7 +144,9 @@ func startKernel(data string) (_ *server, err error) {
 	if err := command("rpc.nfsd", "--no-nfs-version", "4", kernelThreads); err != nil {
 		return nil, err
 	}
-	return &server{export: exported, processes: func() []int { return threads("nfsd", "jbd2/"+filepath.Base(disk)+"-8") }, stop: stop}, nil
+	return &server{export: exported, stop: stop, processes: func() []int {
+		return processesNamed(append([]string{"nfsd", "jbd2/" + filepath.Base(disk) + "-8"}, kernelDaemons...)...)
+	}}, nil
 }
 
 // readyKernel starts what the kernel's server needs beside it, once.
@@ -163,8 +168,13 @@ func readyKernel() error {
 	if err := errors.Join(os.MkdirAll("/run/rpcbind", 0o755), os.MkdirAll("/var/lib/nfs", 0o755)); err != nil {
 		return err
 	}
-	for _, daemon := range []string{"rpcbind", "rpc.mountd"} { // they go into the background: no pipe that they would hold open
-		p, err := os.StartProcess("/sbin/"+daemon, []string{daemon}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	for _, daemon := range kernelDaemons { // they go into the background: no pipe that they would hold open, and something at 0 to 2, or they spin
+		p, err := os.StartProcess("/sbin/"+daemon, []string{daemon}, &os.ProcAttr{Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
 		if err != nil {
 			return err
 		}
@@ -175,8 +185,8 @@ func readyKernel() error {
 	return nil
 }
 
-// threads are the kernel's of these names.
-func threads(names ...string) (ids []int) {
+// processesNamed are all of these names; the kernel's threads are, too.
+func processesNamed(names ...string) (ids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, path := range all {
 		comm, _ := os.ReadFile(path)

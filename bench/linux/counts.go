@@ -21,7 +21,7 @@ type counts struct {
 	Calls   float64 // of the client to the server
 	Flushes float64 // of the disk's cache
 	Written float64 // to the disk, in bytes
-	Busy    float64 // time of a processor that the server took, in seconds: its process, or the kernel's threads for it and for its journal
+	Busy    float64 // time of a processor that the server took, in seconds: its process, or the kernel's threads for it and for its journal and the programs beside it
 	Idle    float64 // time that processors were idle, in seconds
 }
 

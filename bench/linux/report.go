@@ -49,7 +49,7 @@ func report(folder string) *figures.Page {
 
 func summary(s figures.Samples) string {
 	return "\n### Targets\n\nTimes, as multiples of those of the kernel's server in the same round; the target in brackets.\n\n" + targetTable(s) +
-		"\n### What it took\n\nCalls of the client / flushes of the disk's cache / MB written to the disk / seconds of a processor for the server (its process; the kernel's threads for it and for its journal) / of the processors' time idle, in %; " +
+		"\n### What it took\n\nCalls of the client / flushes of the disk's cache / MB written to the disk / seconds of a processor for the server (its process; the kernel's threads for it and for ext4's journal, with rpcbind and rpc.mountd) / of the processors' time idle, in %; " +
 		"medians, while it was measured: what a server writes later is not in it.\n\n" + costTable(s)
 }
 
