@@ -38,26 +38,26 @@ const (
 
 var workloads = []workload{
 	{"smallfile", "each process, in a folder of its own, looks up a name that is not there, creates the file, writes 100 bytes, fsyncs, removes it", nil, []phase{
-		crewPhase("1 process, 120 files", "files", 1, 120),
-		crewPhase("4 processes, 50 files each", "files", 4, 50),
+		crewPhase("1 process, 80 files", "files", 1, 80),
+		crewPhase("4 processes, 30 files each", "files", 4, 30),
 	}},
 	{"mailbench", "each process writes mails of 2 KiB to a spool, fsyncs, renames each into a queue and into a mailbox, reads and removes it", nil, []phase{
-		crewPhase("1 process, 80 mails", "mails", 1, 80),
-		crewPhase("4 processes, 30 mails each", "mails", 4, 30),
+		crewPhase("1 process, 60 mails", "mails", 1, 60),
+		crewPhase("4 processes, 20 mails each", "mails", 4, 20),
 	}},
 	{"large", "a file of 128 MiB written in pieces of 64 KiB with an fsync at the end; read when the client has forgotten it and the server has not; contents are compared", nil, []phase{
 		{"written, fsync", worseAtLarge, nil, writeLarge},
 		{"read warm", worseThanOrdered, forget, readLarge},
 	}},
-	{"tree", "tar x of 300 files of 0 to 4 KiB in ten folders; rm -rf of them when the client has forgotten them", makeArchive, []phase{
+	{"tree", "tar x of 200 files of 0 to 4 KiB in ten folders; rm -rf of them when the client has forgotten them", makeArchive, []phase{
 		{"tar x", worseThanOrdered, nil, func(bool) error { return command("tar", "-x", "-f", archivePath, "-C", mountPoint) }},
 		{"rm -rf", worseThanOrdered, forget, func(bool) error { return command("rm", "-rf", filepath.Join(mountPoint, treeName)) }},
 	}},
-	{"build", "git clone of a repository in the guest's memory with 60 text files and a C program of four, and make there", makeRepository, []phase{
+	{"build", "git clone of a repository in the guest's memory with 50 text files and a C program of four, and make there", makeRepository, []phase{
 		{"git clone", worseThanOrdered, nil, func(bool) error { return command("git", "clone", "-q", repositoryPath, clonePath) }},
 		{"make", worseThanOrdered, nil, func(bool) error { return command("make", "-s", "-C", clonePath) }},
 	}},
-	{"names", "800 empty files in one folder: lstat of each when the client has forgotten them; 150 of them renamed into another folder and back", nil, []phase{
+	{"names", "600 empty files in one folder: lstat of each when the client has forgotten them; 100 of them renamed into another folder and back", nil, []phase{
 		{"stat storm", worseThanOrdered, makeNames, statNames},
 		{"rename storm", worseThanOrdered, nil, renameNames},
 	}},
@@ -175,8 +175,8 @@ func makeArchive(quick bool) error {
 	for d := range 10 {
 		dir := fmt.Sprintf("%s/%d", treeName, d)
 		add(dir, tar.TypeDir, 0o755, nil)
-		for k := range least(30, quick) {
-			add(fmt.Sprintf("%s/file%d", dir, k), tar.TypeReg, 0o644, smallContents(30*d+k))
+		for k := range least(20, quick) {
+			add(fmt.Sprintf("%s/file%d", dir, k), tar.TypeReg, 0o644, smallContents(20*d+k))
 		}
 	}
 	return errors.Join(err, w.Close(), f.Close())
@@ -187,7 +187,7 @@ func makeRepository(quick bool) error {
 		return err
 	}
 	files := map[string][]byte{"Makefile": []byte("program: main.o a.o b.o c.o\n\tcc -o $@ $^\n\t./$@\n%.o: %.c\n\tcc -c -o $@ $<\n")}
-	for k := range least(60, quick) {
+	for k := range least(50, quick) {
 		files[fmt.Sprintf("text%d", k)] = smallContents(k)
 	}
 	files["main.c"] = []byte("#include <stdio.h>\nint a99(int); int b99(int); int c99(int);\nint main(void) { return a99(1) + b99(2) + c99(3) != 303; }\n")
@@ -215,8 +215,8 @@ func namePath(folder string, k int) string {
 }
 
 const (
-	names   = 800
-	renamed = 150
+	names   = 600
+	renamed = 100
 )
 
 func makeNames(s *server, quick bool) error {
