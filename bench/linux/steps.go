@@ -21,12 +21,12 @@ const stepsCommand = "steps"
 
 // A crew are processes that do steps, each in a folder of its own.
 type crew struct {
-	kind            string
-	members, steps  int
-	fewer           int // steps for -quick
-	programs        []*exec.Cmd
-	begins          []io.Closer
-	said            []*bufio.Reader
+	kind           string
+	members, steps int
+	fewer          int // steps for -quick
+	programs       []*exec.Cmd
+	begins         []io.Closer
+	said           []*bufio.Reader
 }
 
 func (c *crew) folder(k int) string {
