@@ -21,12 +21,13 @@ type counts struct {
 	Calls   float64 // of the client to the server
 	Flushes float64 // of the disk's cache
 	Written float64 // to the disk, in bytes
+	Read    float64 // from it
 	Busy    float64 // time of a processor that the server took, in seconds: its process, or the kernel's threads for it and for its journal and the programs beside it
 	Idle    float64 // time that processors were idle, in seconds
 }
 
 func (c counts) since(b counts) counts {
-	return counts{c.Calls - b.Calls, c.Flushes - b.Flushes, c.Written - b.Written, c.Busy - b.Busy, c.Idle - b.Idle}
+	return counts{c.Calls - b.Calls, c.Flushes - b.Flushes, c.Written - b.Written, c.Read - b.Read, c.Busy - b.Busy, c.Idle - b.Idle}
 }
 
 // ticks is how many the kernel counts in a second for programs to see.
@@ -40,7 +41,7 @@ func (s *server) counts() (c counts, err error) {
 	if len(block) < 17 {
 		return c, fmt.Errorf("%s: %d numbers", statistics, len(block))
 	}
-	c.Written, c.Flushes = number(block[6])*512, number(block[15])
+	c.Read, c.Written, c.Flushes = number(block[2])*512, number(block[6])*512, number(block[15])
 	all, err := fields("/proc/stat") // cpu user nice system idle iowait
 	if err != nil {
 		return c, err

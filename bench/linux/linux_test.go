@@ -54,14 +54,14 @@ func TestReport(t *testing.T) {
 		t.Errorf("%d targets missed", missed)
 	}
 	c.samples[heading("large")].Rows[1].Figures[ours] = []float64{1.2, 2.4, 3.6}
-	if v := verdicts(c.samples)[2]; v.phase != "read warm" || v.base != ordered || !strings.Contains(v.String(), "missed") {
+	if v := verdicts(c.samples)[2]; v.phase != "read" || v.base != ordered || !strings.Contains(v.String(), "missed") {
 		t.Errorf("verdict %+v: %v", v, v)
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{others, "| large | written, fsync | 1.10 (1.07 to 1.20) (1.30): met |", "| names | rename storm | 7.00 / 1,000 / 0 / 0 / 50.0 |", "### Linux client: large", "| stat storm, s | 2.20 (1.20 to 3.20); 0.91 x | 2.00 (1.00 to 3.00) |"} {
+	for _, want := range []string{others, "| large | written, fsync | 1.10 (1.07 to 1.20) (1.30): met |", "| names | rename storm | 7.00 / 1,000 / 0 / 0 / 0 / 50.0 |", "### Linux client: large", "| stat storm, s | 2.20 (1.20 to 3.20); 0.91 x | 2.00 (1.00 to 3.00) |"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page has no %q:\n%s", want, text)
 		}

@@ -18,12 +18,12 @@ func costs(workload string) string   { return heading(workload) + ", what it too
 
 // The counts that are kept, as metrics: those of a phase stand one after the other.
 var countMetrics = []figures.Metric{
-	{Name: "calls"}, {Name: "flushes"}, {Name: "written", Unit: "MB"}, {Name: "server's processor time", Unit: "s"}, {Name: "processors idle", Unit: "%"},
+	{Name: "calls"}, {Name: "flushes"}, {Name: "written", Unit: "MB"}, {Name: "read", Unit: "MB"}, {Name: "server's processor time", Unit: "s"}, {Name: "processors idle", Unit: "%"},
 }
 
 func (r *result) values() []float64 {
 	c := r.Counts
-	return []float64{c.Calls, c.Flushes, c.Written / 1e6, c.Busy, 100 * c.Idle / (processors * r.Seconds)}
+	return []float64{c.Calls, c.Flushes, c.Written / 1e6, c.Read / 1e6, c.Busy, 100 * c.Idle / (processors * r.Seconds)}
 }
 
 // describe says when, where, and how it is measured.
@@ -49,7 +49,7 @@ func report(folder string) *figures.Page {
 
 func summary(s figures.Samples) string {
 	return "\n### Targets\n\nTimes, as multiples of those of the kernel's server in the same round; the target in brackets.\n\n" + targetTable(s) +
-		"\n### What it took\n\nCalls of the client / flushes of the disk's cache / MB written to the disk / seconds of a processor for the server (its process; the kernel's threads for it and for ext4's journal, with rpcbind and rpc.mountd) / of the processors' time idle, in %; " +
+		"\n### What it took\n\nCalls of the client / flushes of the disk's cache / MB written to the disk / MB read from it / seconds of a processor for the server (its process; the kernel's threads for it and for ext4's journal, with rpcbind and rpc.mountd) / of the processors' time idle, in %; " +
 		"medians, while it was measured: what a server writes later is not in it.\n\n" + costTable(s)
 }
 
@@ -218,8 +218,8 @@ func (c *collection) add(r *result) {
 		}
 	}
 	if c.verbose {
-		fmt.Fprintf(c.out, "    %s: %.3f s; %.0f calls, %.0f flushes, %.1f MB written, server %.2f s, idle %.0f %%\n", r.Phase, r.Seconds,
-			r.values()[0], r.values()[1], r.values()[2], r.values()[3], r.values()[4])
+		fmt.Fprintf(c.out, "    %s: %.3f s; %.0f calls, %.0f flushes, %.1f MB written, %.1f MB read, server %.2f s, idle %.0f %%\n", r.Phase, r.Seconds,
+			r.values()[0], r.values()[1], r.values()[2], r.values()[3], r.values()[4], r.values()[5])
 	}
 }
 
