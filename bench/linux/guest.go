@@ -81,7 +81,7 @@ func (g *guest) start() error {
 	}
 	modules, _ := filepath.Glob("/modules/*")
 	for _, m := range modules {
-		if err := load(m); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := loadModule(m); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("%s: %w", m, err)
 		}
 	}
@@ -97,7 +97,7 @@ func (g *guest) start() error {
 	return command("modprobe", "-a", "nfs", "nfsv3", "nfsd")
 }
 
-func load(module string) error {
+func loadModule(module string) error {
 	f, err := os.Open(module)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func warmUp() error {
 	}
 	for k := range 20 {
 		name := fmt.Sprint(k)
-		if err := errors.Join(rig.SmallFile(folder, name), mailOnItsWay(folder, name)); err != nil {
+		if err := errors.Join(smallFile(folder, name), mailOnItsWay(folder, name)); err != nil {
 			return err
 		}
 	}

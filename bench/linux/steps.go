@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tansy/bench/internal/rig"
+	"tansy/load"
 )
 
 // stepsCommand has this program be one of those that do the same steps again and again, side by side.
@@ -92,7 +92,7 @@ func beSteps(args []string) {
 	}
 	n, err := strconv.Atoi(args[2])
 	fail(err)
-	step := rig.SmallFile
+	step := smallFile
 	if args[0] == "mails" {
 		fail(makeMailbox(args[1]))
 		step = mailOnItsWay
@@ -104,6 +104,31 @@ func beSteps(args []string) {
 	}
 }
 
+// smallFile is LFS's benchmark of small files, once. The file is closed before it is removed: the client would rename it instead, and remove it when it is closed.
+func smallFile(folder, name string) error {
+	path := filepath.Join(folder, name)
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is there already: %v", path, err)
+	}
+	if err := writeDurably(path, load.SmallData); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// writeDurably makes a file. Over NFS a name is durable when the call for it is answered.
+func writeDurably(path string, contents []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(contents)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
 var mail = bytes.Repeat([]byte("A line of text.\n"), 128) // 2 KiB
 
 func makeMailbox(home string) (err error) {
@@ -113,18 +138,10 @@ func makeMailbox(home string) (err error) {
 	return err
 }
 
-// mailOnItsWay writes a mail to the spool, has it queued, delivered, read, and removed. Over NFS a name is durable when the call for it is answered.
+// mailOnItsWay writes a mail to the spool, has it queued, delivered, read, and removed.
 func mailOnItsWay(home, name string) error {
 	spooled, queued, delivered := filepath.Join(home, "spool", name), filepath.Join(home, "queue", name), filepath.Join(home, "new", name)
-	f, err := os.OpenFile(spooled, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(mail)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := writeDurably(spooled, mail); err != nil {
 		return err
 	}
 	if err := errors.Join(os.Rename(spooled, queued), os.Rename(queued, delivered)); err != nil {
