@@ -48,7 +48,7 @@ func report(folder string) *figures.Page {
 }
 
 func summary(s figures.Samples) string {
-	return "\n### Targets\n\nTimes, as multiples of those of the kernel's server in the same round; the target in brackets.\n\n" + targetTable(s) +
+	return "\n### Targets\n\nTimes, as multiples of those of the kernel's server in the same round, and the target.\n\n" + targetTable(s) +
 		"\n### What it took\n\nCalls of the client / flushes of the disk's cache / MB written to the disk / MB read from it / seconds of a processor for the server (its process; the kernel's threads for it and for ext4's journal, with rpcbind and rpc.mountd) / of the processors' time idle, in %; " +
 		"medians, while it was measured: what a server writes later is not in it.\n\n" + costTable(s)
 }
@@ -75,7 +75,7 @@ func (v verdict) String() string {
 	if v.times.Median > v.worse {
 		met = "**missed**"
 	}
-	return fmt.Sprintf("%s (%.2f): %s", v.times, v.worse, met)
+	return fmt.Sprintf("%s; at most %.2f: %s", v.times, v.worse, met)
 }
 
 func verdicts(s figures.Samples) (vs []verdict) {
