@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -77,7 +78,7 @@ func (p *Page) plots(s Samples) map[string]string {
 		ps = p.Plots(s)
 	}
 	for name, m := range s {
-		if m.scales() {
+		if m.scales() && slices.Contains(p.Workloads, name) { // not those of another command on the same page
 			ps[name+".svg"] = m.scaling(name, p.Contenders)
 		}
 	}

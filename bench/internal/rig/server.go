@@ -69,3 +69,6 @@ func (s *Server) Stop() error {
 	s.process.Process.Signal(syscall.SIGTERM)
 	return s.Wait()
 }
+
+// PID is the process's.
+func (s *Server) PID() int { return s.process.Process.Pid }
