@@ -11,5 +11,6 @@
 // names, attributes and contents in its caches for as long as it likes, if nobody else changes the volume. Of one that is served at the
 // same time (Options.Shared) it keeps nothing, and each sees what the other did when the call has returned; see shared.go.
 //
-// Only Linux has what this needs.
+// Linux has all that this needs. For macOS with macFUSE it is built, and was never run (system_darwin.go): SEEK_DATA, fallocate,
+// and extended attributes are not there.
 package mount

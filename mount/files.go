@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux || darwin
 
 package mount
 
@@ -62,7 +62,7 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (wr
 		}
 		written, data = written+n, data[n:]
 	}
-	if f.shared && in.Flags&unix.O_DSYNC != 0 { // which O_SYNC has in it, too
+	if f.shared && in.Flags&(unix.O_DSYNC|unix.O_SYNC) != 0 {
 		return written, status(f.volume.Sync())
 	}
 	return written, fuse.OK

@@ -1,18 +1,13 @@
-//go:build linux
+//go:build linux || darwin
 
 package mount
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -48,10 +43,10 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// flags are what mount(2) has for the options of mount(8) that any file system takes. Those that do nothing here
+// flags are what the system has for the options of mount(8) that any file system takes. Those that do nothing here
 // are 0: no reading changes an atime, and what is written goes to the volume at once.
 var flags = map[string]uintptr{
-	"nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC, "suid": 0, "dev": 0, "exec": 0,
+	"nosuid": noSUID, "nodev": noDev, "noexec": noExec, "suid": 0, "dev": 0, "exec": 0,
 	"noatime": 0, "nodiratime": 0, "relatime": 0, "norelatime": 0, "strictatime": 0, "nostrictatime": 0, "atime": 0, "diratime": 0, "lazytime": 0, "nolazytime": 0,
 	"async": 0, "default_permissions": 0,
 }
@@ -119,7 +114,10 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 		defer close(m.done)
 		server.Serve()
 	}()
-	at, err := on(dir)
+	if err := waitMount(server); err != nil {
+		return nil, fmt.Errorf("mount on %s: %w", dir, err)
+	}
+	at, err := On(dir)
 	if err != nil {
 		return nil, errors.Join(err, Unmount(dir, true))
 	}
@@ -130,40 +128,8 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	return m, nil
 }
 
-// readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
-// that is read in order from the device is read several times as fast. Only root can say so.
-func readAhead(device string) error {
-	return os.WriteFile("/sys/class/bdi/"+device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
-}
-
-// on is what is mounted on a directory now.
-func on(dir string) (Mounted, error) {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return Mounted{}, err
-	}
-	m, ok := At(string(table), dir)
-	if !ok {
-		return m, fmt.Errorf("%s: %w", dir, ErrNotThere)
-	}
-	return m, nil
-}
-
-// Mounted is a line of the table of mounts.
+// Mounted is a line of the table of mounts; On finds that of a directory.
 type Mounted struct{ Device, Type, Source string }
-
-// At is what is mounted on a directory, by the table in /proc/self/mountinfo.
-func At(table, dir string) (m Mounted, ok bool) {
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	for line := range strings.Lines(table) {
-		before, after, _ := strings.Cut(line, " - ")
-		b, a := strings.Fields(before), strings.Fields(after)
-		if len(b) > 4 && len(a) > 1 && unescape.Replace(b[4]) == dir { // the last one is on top
-			m, ok = Mounted{b[2], a[0], unescape.Replace(a[1])}, true
-		}
-	}
-	return m, ok
-}
 
 // Types of volumes in the table of mounts. Who unmounts one that is Shared need not wait until it is closed.
 const (
@@ -206,10 +172,7 @@ func usable(dir string) error {
 	case !st.IsDir():
 		return fmt.Errorf("%s is no directory", dir)
 	}
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		return fmt.Errorf("this machine has no FUSE (%w): modprobe fuse", err)
-	}
-	return nil
+	return haveFUSE()
 }
 
 // fuse are the options for the library and the kernel.
@@ -219,39 +182,15 @@ func (o *Options) fuse() *fuse.MountOptions {
 		Options:  []string{"default_permissions"},
 		MaxWrite: maxIO, MaxReadAhead: maxIO, MaxBackground: 32, MaxInflightRequestBytes: MaxPending,
 		ExplicitDataCacheControl: true, // nobody else changes contents
-		EnableSymlinkCaching:     true,
 		DisableXAttrs:            o.NoXattr,
 		DisableSplice:            true, // what is read is in memory
-		ExtraCapabilities:        fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT,
 		Logger:                   slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
-	}
-	if !o.NoXattr {
-		m.ExtraCapabilities |= fuse.CAP_HANDLE_KILLPRIV_V2
 	}
 	if o.Shared {
 		m.Name = nameShared
-		m.ExtraCapabilities |= fuse.CAP_DIRECT_IO_ALLOW_MMAP
 		m.DisableReadDirPlus = true // the attributes would be asked for again
 	}
-	if os.Geteuid() == 0 {
-		m.DirectMountStrict = true
-		m.DirectMountFlags = unix.MS_MGC_VAL // which means none: 0 would mean the library's own choice
-		if o.ReadOnly {
-			m.DirectMountFlags |= unix.MS_RDONLY
-		}
-		for _, name := range o.Flags {
-			m.DirectMountFlags |= flags[name]
-		}
-		return m
-	}
-	if o.ReadOnly {
-		m.Options = append(m.Options, "ro")
-	}
-	for _, name := range o.Flags {
-		if flags[name] != 0 { // fusermount3 sets nosuid and nodev itself
-			m.Options = append(m.Options, name)
-		}
-	}
+	o.system(m)
 	return m
 }
 
@@ -260,7 +199,7 @@ func (m *Mount) Done() <-chan struct{} { return m.done }
 
 // Unmount is Unmount of the directory that it is mounted on, if it is still there and nothing is mounted over it (ErrNotThere).
 func (m *Mount) Unmount(lazy bool) error {
-	at, err := on(m.dir)
+	at, err := On(m.dir)
 	if err != nil {
 		return err
 	}
@@ -276,17 +215,8 @@ var ErrNotThere = errors.New("the file system is not mounted there")
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
 var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")
 
-// Unmount takes a file system off a directory. A lazy one is not seen any more from then on, but is used further by
-// those that use it.
-func Unmount(dir string, lazy bool) error {
-	if os.Geteuid() != 0 {
-		return unmountAsUser(dir, lazy)
-	}
-	how := unix.UMOUNT_NOFOLLOW
-	if lazy {
-		how |= unix.MNT_DETACH
-	}
-	err := unix.Unmount(dir, how)
+// unmounted is Unmount's error for that of unmount(2).
+func unmounted(dir string, err error) error {
 	switch err {
 	case nil:
 		return nil
@@ -296,26 +226,4 @@ func Unmount(dir string, lazy bool) error {
 		return fmt.Errorf("%s: %w", dir, ErrNotThere)
 	}
 	return fmt.Errorf("unmount %s: %w", dir, err)
-}
-
-// unmountAsUser asks the helper that is set-user-ID.
-func unmountAsUser(dir string, lazy bool) error {
-	args := []string{"-u", dir}
-	if lazy {
-		args = slices.Insert(args, 1, "-z")
-	}
-	var said bytes.Buffer
-	c := exec.Command("fusermount3", args...)
-	c.Env = append(os.Environ(), "LC_ALL=C")
-	c.Stderr = &said
-	err := c.Run()
-	switch text := strings.TrimSpace(said.String()); {
-	case err == nil:
-		return nil
-	case strings.Contains(text, "busy"):
-		return fmt.Errorf("%s: %w", dir, ErrBusy)
-	case text != "":
-		return errors.New(text)
-	}
-	return fmt.Errorf("fusermount3: %w", err)
 }

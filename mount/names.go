@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux || darwin
 
 package mount
 
@@ -204,7 +204,7 @@ func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fu
 // Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first
 // whether there is one to be replaced is to be sure (RENAME_NOREPLACE), if nobody else changes the volume.
 func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName string) fuse.Status {
-	if in.Flags&^unix.RENAME_NOREPLACE != 0 {
+	if in.Flags&^renameNoReplace != 0 {
 		return fuse.EINVAL
 	}
 	if f.isReserved(in.Newdir, newName) {
@@ -218,7 +218,7 @@ func (f *fileSystem) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, newName 
 	if err != nil {
 		return status(err)
 	}
-	if in.Flags&unix.RENAME_NOREPLACE != 0 {
+	if in.Flags&renameNoReplace != 0 {
 		if _, err := f.volume.Lookup(superuser, to, []byte(newName)); err != fs.ErrNoEnt {
 			if err == nil {
 				err = fs.ErrExist

@@ -2,6 +2,8 @@
 
 package mount
 
+// macFUSE asks for none of this, or in another way.
+
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"

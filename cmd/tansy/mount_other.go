@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package main
 
@@ -8,13 +8,13 @@ import (
 	"runtime"
 )
 
-func mountCommand(args []string) int { return onLinux("mount", args) }
-func umount(args []string) int       { return onLinux("umount", args) }
-func mountHelper(args []string) int  { return onLinux("mount", args) }
+func mountCommand(args []string) int { return elsewhere("mount", args) }
+func umount(args []string) int       { return elsewhere("umount", args) }
+func mountHelper(args []string) int  { return elsewhere("mount", args) }
 
-// onLinux is a sub-command that only Linux has.
-func onLinux(name string, args []string) int {
-	f := newFlags(name, "", "  none: Linux alone has this command. Serve the volume (tansy serve), and mount it by NFS.\n")
+// elsewhere is a sub-command that only Linux and macOS have.
+func elsewhere(name string, args []string) int {
+	f := newFlags(name, "", "  none: Linux and macOS alone have this command. Serve the volume (tansy serve), and mount it by NFS.\n")
 	if _, code, done := parse(f, args, 0, math.MaxInt); done {
 		return code
 	}

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package main
 
@@ -8,7 +8,7 @@ import (
 	tansyfs "tansy/fs"
 )
 
-// localMount is nothing here: Linux alone has mounts.
+// localMount is nothing here: Linux and macOS alone have mounts.
 type localMount struct{}
 
 func (localMount) flags(*flagSet)           {}

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package main
 
 import (
@@ -41,7 +43,7 @@ func mountCommand(args []string) int {
 What was done before an fsync, to whatever file, is durable when that returns; without one it takes a second or two.
 A crash leaves a beginning of all that was done, in its order. Without --allow-other only who mounts may use the files;
 others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
-must not be served at the same time. docs/mount.md says more.
+must not be served at the same time. On macOS it needs macFUSE, and was never tried. docs/mount.md says more.
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away. The loss of
 the connection to an NBD server is exit code 1.
@@ -296,7 +298,7 @@ func umount(args []string) int {
 	f := newFlags("umount", "DIR [flags]", `  tansy umount /mnt            and wait until the volume is closed
   tansy umount --lazy /mnt     take it out of sight although it is in use
 
-umount(8) does the same, but does not wait for the volume.
+umount(8) does the same, but does not wait for the volume. On macOS --lazy is by force: those who use it get errors.
 `)
 	lazy := f.Bool("lazy", false, "take a file system that is in use out of sight; the volume is closed when nobody uses it any more")
 	pos, code, done := parse(f, args, 1, 1)
@@ -318,12 +320,11 @@ func unmount(dir string, lazy bool) error {
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // dir itself may hang, or be dead
 		dir = filepath.Join(parent, filepath.Base(dir))
 	}
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
+	at, err := mount.On(dir)
+	if err != nil && !errors.Is(err, mount.ErrNotThere) {
 		return err
 	}
-	at, ok := mount.At(string(table), dir)
-	if !ok || at.Type != mount.Type && at.Type != mount.TypeShared {
+	if err != nil || at.Type != mount.Type && at.Type != mount.TypeShared {
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
 	if err := mount.Unmount(dir, lazy); err != nil || lazy || at.Type == mount.TypeShared {

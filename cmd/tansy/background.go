@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package main
 
 import (
@@ -7,8 +9,6 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // readyVariable is set in the environment of a process that was started in the background: it tells its parent by
@@ -26,8 +26,12 @@ func inBackground() int {
 		return fail("mount", err)
 	}
 	defer r.Close()
+	exe, err := executable()
+	if err != nil {
+		return fail("mount", err)
+	}
 	c := exec.Cmd{
-		Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), readyVariable+"=1"),
+		Path: exe, Args: os.Args, Env: append(os.Environ(), readyVariable+"=1"),
 		Stderr: os.Stderr, ExtraFiles: []*os.File{w}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	err = c.Start()
@@ -78,7 +82,7 @@ func (o *errorOutput) ready() error {
 	}
 	defer null.Close()
 	for fd := range 3 {
-		if err := unix.Dup3(int(null.Fd()), fd, 0); err != nil {
+		if err := dup2(int(null.Fd()), fd); err != nil {
 			return err
 		}
 	}

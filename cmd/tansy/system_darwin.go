@@ -1,0 +1,13 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// executable is the path of this program.
+func executable() (string, error) { return os.Executable() }
+
+// dup2 is dup2(2).
+func dup2(from, to int) error { return unix.Dup2(from, to) }

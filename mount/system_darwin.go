@@ -1,0 +1,82 @@
+package mount
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// What is here was written from the documentation of macOS and the sources of go-fuse, and was never run.
+
+// What mount(2) and renamex_np(2) call these.
+const (
+	noSUID, noDev, noExec = unix.MNT_NOSUID, unix.MNT_NODEV, unix.MNT_NOEXEC
+	renameNoReplace       = unix.RENAME_EXCL
+)
+
+// opensDirs tells whether directories have to be opened. Nothing says that macFUSE takes ENOSYS for no.
+const opensDirs = true
+
+func haveFUSE() error {
+	if _, err := os.Stat("/Library/Filesystems/macfuse.fs"); err != nil {
+		return fmt.Errorf("this machine has no macFUSE (%w): https://macfuse.github.io", err)
+	}
+	return nil
+}
+
+// system adds what macOS has to the options for the library and the kernel. There are no extended attributes: their names have no
+// namespaces there. Whether setuid ends with a write is not known, so that it never counts.
+func (o *Options) system(m *fuse.MountOptions) {
+	m.FsName = m.Name + ":" + o.Source // the table of mounts has nothing else of ours
+	m.DisableXAttrs = true
+	m.Options = append(m.Options, "nosuid", "nodev")
+	if o.ReadOnly {
+		m.Options = append(m.Options, "rdonly")
+	}
+	if slices.Contains(o.Flags, "noexec") {
+		m.Options = append(m.Options, "noexec")
+	}
+}
+
+// waitMount waits until the file system is in the table of mounts, for which the kernel asks it first.
+func waitMount(s *fuse.Server) error { return s.WaitMount() }
+
+// readAhead has nothing to set.
+func readAhead(string) error { return nil }
+
+// On is what is mounted on a directory now. It asks no file system, for one may hang.
+func On(dir string) (Mounted, error) {
+	n, err := unix.Getfsstat(nil, unix.MNT_NOWAIT)
+	if err != nil {
+		return Mounted{}, os.NewSyscallError("getfsstat", err)
+	}
+	table := make([]unix.Statfs_t, n+16) // there may be more by now
+	if n, err = unix.Getfsstat(table, unix.MNT_NOWAIT); err != nil {
+		return Mounted{}, os.NewSyscallError("getfsstat", err)
+	}
+	for _, at := range slices.Backward(table[:n]) { // the last one is on top
+		if unix.ByteSliceToString(at.Mntonname[:]) != dir {
+			continue
+		}
+		m := Mounted{fmt.Sprint(at.Fsid), unix.ByteSliceToString(at.Fstypename[:]), unix.ByteSliceToString(at.Mntfromname[:])}
+		if kind, source, _ := strings.Cut(m.Source, ":"); kind == name || kind == nameShared {
+			m.Type, m.Source = typePrefix+kind, source
+		}
+		return m, nil
+	}
+	return Mounted{}, fmt.Errorf("%s: %w", dir, ErrNotThere)
+}
+
+// Unmount takes a file system off a directory. macOS has no lazy unmounting: those that use the file system get errors from
+// then on.
+func Unmount(dir string, lazy bool) error {
+	how := 0
+	if lazy {
+		how = unix.MNT_FORCE
+	}
+	return unmounted(dir, unix.Unmount(dir, how))
+}

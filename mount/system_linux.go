@@ -1,0 +1,132 @@
+package mount
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// What mount(2) and renameat2(2) call these.
+const (
+	noSUID, noDev, noExec = unix.MS_NOSUID, unix.MS_NODEV, unix.MS_NOEXEC
+	renameNoReplace       = unix.RENAME_NOREPLACE
+)
+
+// opensDirs tells whether directories have to be opened. Linux takes ENOSYS for no, and may keep listings then.
+const opensDirs = false
+
+func haveFUSE() error {
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		return fmt.Errorf("this machine has no FUSE (%w): modprobe fuse", err)
+	}
+	return nil
+}
+
+// system adds what Linux has to the options for the library and the kernel.
+func (o *Options) system(m *fuse.MountOptions) {
+	m.EnableSymlinkCaching = true
+	m.ExtraCapabilities = fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO | fuse.CAP_NO_OPENDIR_SUPPORT
+	if !o.NoXattr {
+		m.ExtraCapabilities |= fuse.CAP_HANDLE_KILLPRIV_V2
+	}
+	if o.Shared {
+		m.ExtraCapabilities |= fuse.CAP_DIRECT_IO_ALLOW_MMAP
+	}
+	if os.Geteuid() == 0 {
+		m.DirectMountStrict = true
+		m.DirectMountFlags = unix.MS_MGC_VAL // which means none: 0 would mean the library's own choice
+		if o.ReadOnly {
+			m.DirectMountFlags |= unix.MS_RDONLY
+		}
+		for _, name := range o.Flags {
+			m.DirectMountFlags |= flags[name]
+		}
+		return
+	}
+	if o.ReadOnly {
+		m.Options = append(m.Options, "ro")
+	}
+	for _, name := range o.Flags {
+		if flags[name] != 0 { // fusermount3 sets nosuid and nodev itself
+			m.Options = append(m.Options, name)
+		}
+	}
+}
+
+// waitMount waits until the kernel has mounted the file system, which it has when there is a server.
+func waitMount(*fuse.Server) error { return nil }
+
+// readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
+// that is read in order from the device is read several times as fast. Only root can say so.
+func readAhead(device string) error {
+	return os.WriteFile("/sys/class/bdi/"+device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
+}
+
+// On is what is mounted on a directory now.
+func On(dir string) (Mounted, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return Mounted{}, err
+	}
+	m, ok := At(string(table), dir)
+	if !ok {
+		return m, fmt.Errorf("%s: %w", dir, ErrNotThere)
+	}
+	return m, nil
+}
+
+// At is what is mounted on a directory, by the table in /proc/self/mountinfo.
+func At(table, dir string) (m Mounted, ok bool) {
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(table) {
+		before, after, _ := strings.Cut(line, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if len(b) > 4 && len(a) > 1 && unescape.Replace(b[4]) == dir { // the last one is on top
+			m, ok = Mounted{b[2], a[0], unescape.Replace(a[1])}, true
+		}
+	}
+	return m, ok
+}
+
+// Unmount takes a file system off a directory. A lazy one is not seen any more from then on, but is used further by
+// those that use it.
+func Unmount(dir string, lazy bool) error {
+	if os.Geteuid() != 0 {
+		return unmountAsUser(dir, lazy)
+	}
+	how := unix.UMOUNT_NOFOLLOW
+	if lazy {
+		how |= unix.MNT_DETACH
+	}
+	return unmounted(dir, unix.Unmount(dir, how))
+}
+
+// unmountAsUser asks the helper that is set-user-ID.
+func unmountAsUser(dir string, lazy bool) error {
+	args := []string{"-u", dir}
+	if lazy {
+		args = slices.Insert(args, 1, "-z")
+	}
+	var said bytes.Buffer
+	c := exec.Command("fusermount3", args...)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	c.Stderr = &said
+	err := c.Run()
+	switch text := strings.TrimSpace(said.String()); {
+	case err == nil:
+		return nil
+	case strings.Contains(text, "busy"):
+		return fmt.Errorf("%s: %w", dir, ErrBusy)
+	case text != "":
+		return errors.New(text)
+	}
+	return fmt.Errorf("fusermount3: %w", err)
+}
