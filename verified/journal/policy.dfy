@@ -32,6 +32,14 @@ module JournalPolicy {
     var stop := j.notes.Get(NStop);
     b := k > 0 && (want > j.ncl || k >= 250 || stop != 0);
   }
+  // [L] does somebody want something durable that is pending? Or are there as many pending groups as there can be?
+  method WantDurable(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.Inside()
+  {
+    var want := j.notes.Get(NWant);
+    var stop := j.notes.Get(NStop);
+    b := want > j.nlb || stop != 0;
+  }
   // [L] commit n is wanted durable now
   method Want(j: Journal, n: uint64)
     requires j.mu.Inside()

@@ -235,12 +235,13 @@ func TestSeal(t *testing.T) {
 		direct := min([]int{0, 1, 3, 40, GroupMax}[r.IntN(5)], GroupMax-n)
 		m, h := group(r, n), group(r, direct)
 		sq, pos := r.Uint64(), r.Uint64()
-		b, codes := s.Sign(sq, pos, m, h)
+		dur := sq - min(sq, r.Uint64N(maxLag))
+		b, codes := s.Sign(sq, dur, pos, m, h)
 		if !codesFit(s, codes.list, h) {
 			t.Fatalf("seed %d: other codes", seed)
 		}
 		d := Parse(b)
-		if d == nil || d.Sq() != sq || d.Pos() != pos || d.N() != uint64(n) || d.M() != uint64(direct) {
+		if d == nil || d.Sq() != sq || d.Dur() != dur || d.Pos() != pos || d.N() != uint64(n) || d.M() != uint64(direct) {
 			t.Fatalf("seed %d: %+v", seed, d)
 		}
 		for i := range m.addrs {
@@ -327,7 +328,7 @@ func TestSealDirect(t *testing.T) {
 	}
 	for n := range 7 {
 		bm, hm := part(n)
-		b, _ := s.Sign(5, 8, bm, hm)
+		b, _ := s.Sign(5, 5, 8, bm, hm)
 		for k := range 7 {
 			o := b.Thaw()
 			o.PutU32(40, uint32(k))
