@@ -29,6 +29,7 @@ type alloc struct {
 
 	mu    lockorder.Mutex[lockorder.Allocator]
 	next  uint64 // where the search without a wish goes on
+	rotor uint64 // the bit that replace handed out last
 	win   map[uint64]*window
 	use   uint64  // ticks, for recency
 	free  []int32 // clear bits within [first, limit) per window, -1 = not counted yet
@@ -152,6 +153,31 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 		x, ok, err = a.search(near)
 	}
 	return x, ok, err
+}
+
+// rotorSpan is how far from what is wished replace may look, in bits.
+const rotorSpan = 2 * windowBits
+
+// replace is take for a block that takes the place of another. If the one after near is not to be had, it goes on behind
+// what it handed out last, unless that is far away: for what was freed a moment ago is no place for new data before that is durable.
+func (a *alloc) replace(near uint64) (x uint64, ok bool, err error) {
+	a.mu.Lock()
+	if near < a.rotor && a.rotor-near < rotorSpan && !a.isClear(near+1) {
+		near = a.rotor
+	}
+	a.mu.Unlock()
+	if x, ok, err = a.take(near); ok {
+		a.mu.Lock()
+		a.rotor = x
+		a.mu.Unlock()
+	}
+	return x, ok, err
+}
+
+// isClear reports whether bit x is known to be clear, and not handed out. The caller holds mu.
+func (a *alloc) isClear(x uint64) bool {
+	w := a.win[x/windowBits]
+	return w != nil && a.first <= x && x < a.limit && w.bits[x%windowBits/64]>>(x%64)&1 == 0
 }
 
 // search is take without what is held. The caller holds mu.

@@ -55,25 +55,35 @@ func (s *System) hint(which, near uint64) (x uint64, ok bool, err error) {
 // the image is not to grow each time a file is written over.
 func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
 	a := s.alloc[Blocks]
-	x, ok, err = a.take(near)
-	if !ok || err != nil || s.layout.Host == nil {
-		return x, ok, err
-	}
-	lo, _, ok := s.layout.Host.Backed(s.base + x)
-	if ok = ok && lo == s.base+x; ok {
-		// not for the block itself: that would make room for those around it, too
-		if err = s.Reserve(a.start + x/windowBits); err == nil {
-			err = s.reserveBeside(x)
+	for _, find := range []func(uint64) (uint64, bool, error){a.replace, a.take} {
+		if x, ok, err = find(near); !ok || err != nil || s.layout.Host == nil {
+			return x, ok, err
 		}
-		ok = err == nil
-	}
-	if !ok {
+		if ok, err = s.backed(x); ok {
+			return x, true, nil
+		}
 		a.giveBack(x)
+		if err != nil {
+			break
+		}
 	}
 	if errors.Is(err, disk.ErrNoRoom) {
 		err = nil
 	}
-	return x, ok, err
+	return 0, false, err
+}
+
+// backed reports whether block x has room on the host, and makes some for what changes with its contents.
+func (s *System) backed(x uint64) (bool, error) {
+	if lo, _, ok := s.layout.Host.Backed(s.base + x); !ok || lo != s.base+x {
+		return false, nil
+	}
+	// not for the block itself: that would make room for those around it, too
+	if err := s.Reserve(s.alloc[Blocks].start + x/windowBits); err != nil {
+		return false, err
+	}
+	err := s.reserveBeside(x)
+	return err == nil, err
 }
 
 // elsewhere looks for a clear bit whose block has room already: the host gives no more.
