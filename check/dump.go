@@ -134,9 +134,12 @@ func printSurvey(w io.Writer, s *journal.Survey) {
 		}
 		fmt.Fprintln(w)
 	}
-	for _, g := range s.Groups {
-		fmt.Fprintf(w, "group %-5d block %d: %d blocks in the log, %d at home: %s\n", g.Number, g.Block, len(g.Addrs), len(g.Direct),
-			state(g.Sound, g.Err, "not whole"))
+	for i, g := range s.Groups {
+		is := state(g.Sound, g.Err, "not whole")
+		if g.Sound && i >= len(s.Log()) {
+			is = "whole, but behind the end of the log"
+		}
+		fmt.Fprintf(w, "group %-5d block %d: %d blocks in the log, %d at home: %s\n", g.Number, g.Block, len(g.Addrs), len(g.Direct), is)
 	}
 }
 

@@ -31,8 +31,8 @@ func TestAllocs(t *testing.T) {
 			return err
 		}},
 		{"WRITE of 4 KiB", 10, func() error { _, _, _, err := v.Write(root, n.Handle, 0, data[:4096], Unstable); return err }},
-		{"SETATTR", 38, func() error { _, err := v.Setattr(root, n.Handle, &SetAttr{Mode: &mode}, nil); return err }},
-		{"LINK and REMOVE", 100, func() error {
+		{"SETATTR", 42, func() error { _, err := v.Setattr(root, n.Handle, &SetAttr{Mode: &mode}, nil); return err }},
+		{"LINK and REMOVE", 106, func() error {
 			if _, _, err := v.Link(root, n.Handle, v.Root(), []byte("b")); err != nil {
 				return err
 			}

@@ -452,7 +452,7 @@ func straight(t testing.TB, d disk.Disk) (n int) {
 		if err := d.ReadAt(a, [][]byte{b}); err != nil {
 			t.Fatal(err)
 		}
-		if string(b[:8]) == "TansyLg4" && binary.LittleEndian.Uint32(b[44:]) > 0 {
+		if string(b[:8]) == "TansyLg5" && binary.LittleEndian.Uint32(b[44:]) > 0 {
 			n++
 		}
 	}

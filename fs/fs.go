@@ -78,8 +78,12 @@ type Options struct {
 	PinnedBytes uint64 // of what is in the log and not home yet: see journal.Options
 	ReadOnly    bool   // refuse every change, also those of recovery
 	Clock       Clock  // of the time stamps; nil: time.Now
-	Log         *slog.Logger
-	Scrub       ScrubOptions
+
+	// CommitInterval is how long it takes until what nobody waits for becomes durable all the same; 0: DefaultCommitInterval.
+	CommitInterval time.Duration
+
+	Log   *slog.Logger
+	Scrub ScrubOptions
 
 	// Deferred has no method wait for the device but Commit and Sync: what changes something returns when it has
 	// taken effect, also a stable WRITE. A crash leaves a beginning of all changes, in the order in which they took effect.
@@ -92,6 +96,9 @@ type Options struct {
 	host disk.Host // of the device
 	dmg  *damage   // of the volume
 }
+
+// DefaultCommitInterval is of Options.CommitInterval.
+const DefaultCommitInterval = journal.DefaultLinger
 
 // Deferring is the same volume for those who do not wait for the device, as with Options.Deferred: what they do comes into the
 // one order of all changes, and those who do wait, wait for what came before.

@@ -53,7 +53,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
 	}
-	jo := journal.Options{CacheBytes: o.CacheBytes, PinnedBytes: o.PinnedBytes, Log: o.Log}
+	jo := journal.Options{CacheBytes: o.CacheBytes, PinnedBytes: o.PinnedBytes, Linger: o.CommitInterval, Log: o.Log}
 	if o.dmg != nil {
 		jo.OnDamage = o.dmg.met
 	}

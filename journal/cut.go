@@ -79,6 +79,6 @@ func Restart(d disk.Disk, p Params) (Rebuilt, error) {
 		}
 		done.Homes = joined(done.Homes)
 	}
-	// behind a number that no group may have: that of a torn one, which left nothing
-	return done, writeHeaders(d, p, s.EncHdr(next+1, root[0], root[1]))
+	// behind all numbers that a group may have: torn ones may have left nothing
+	return done, writeHeaders(d, p, s.EncHdr(next+window, root[0], root[1]))
 }

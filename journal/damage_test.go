@@ -14,7 +14,7 @@ import (
 )
 
 // roomy is a log with many groups before anything is installed.
-var roomy = Params{Start: 1, Units: 64, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
+var roomy = Params{Start: 1, Units: 128, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
 
 // crashed is a device whose server was killed with a log of some groups, each acknowledged
 // before the next. It returns the device, and what was committed.
@@ -255,16 +255,16 @@ func TestOldGroupsStayDead(t *testing.T) {
 	}
 }
 
-// TestHiddenGroups: an opening does not see the last groups, which the medium gives back later, behind those
-// that were given their numbers again. They are not taken for groups that follow the new ones.
+// TestHiddenGroups: an opening does not see the last groups, which the medium gives back later, behind one
+// that was given a number of theirs again. They are not taken for groups that follow the new one.
 func TestHiddenGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
-	d, _ := crashed(t, r, 10)
+	d, _ := crashed(t, r, window+10)
 	s, err := NewSurvey(d, roomy)
-	if err != nil || len(s.Groups) < 5 {
+	if err != nil || len(s.Groups) < window+4 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	hidden := s.Groups[len(s.Groups)-4:]
+	hidden := s.Groups[len(s.Groups)-window-3:]
 	var was [][]byte
 	for _, g := range hidden {
 		was = append(was, block(t, d, g.Block))
@@ -274,16 +274,16 @@ func TestHiddenGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Commit([]Write{{roomy.Home(), contents(1000)}}, true); err != nil { // it has the second one's number
+	if err := j.Commit([]Write{{roomy.Home(), contents(1000)}}, true); err != nil {
 		t.Fatal(err)
 	}
 	again := d.Crash(disk.KeepAll)
 	j.Close()
-	if s, err := NewSurvey(again, roomy); err != nil || len(s.Groups) != 1 || s.Groups[0].Number != hidden[1].Number {
+	if s, err := NewSurvey(again, roomy); err != nil || len(s.Groups) != 1 || s.Groups[0].Number != hidden[window].Number {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	for i, g := range hidden[2:] {
-		put(t, again, g.Block, was[i+2])
+	for i := window + 1; i < len(hidden); i++ {
+		put(t, again, hidden[i].Block, was[i])
 	}
 	if _, err := Open(again, roomy, quiet); !errors.Is(err, ErrDamaged) {
 		t.Fatalf("opened with groups of another epoch behind the newest: %v", err)

@@ -44,9 +44,9 @@ func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
 	s := &Snapshot{Blocks: o.m, d: d, sealed: map[uint64]bool{}}
 	s.tree = p.tree(ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), pages, d.Size())
 	pages.Begin(survey.Root[0], survey.Root[1])
-	for _, g := range survey.Groups {
+	for _, g := range survey.Log() {
 		for _, a := range g.Direct {
-			s.sealed[a] = s.sealed[a] || g.Sound
+			s.sealed[a] = true
 		}
 	}
 	return s, nil

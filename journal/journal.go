@@ -159,6 +159,9 @@ func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *t
 // pageShare is how many blocks of the cache there are for one page of the tree of codes in it.
 const pageShare = 16
 
+// DefaultLinger is of Options.Linger.
+const DefaultLinger = time.Second
+
 // DefaultPinnedBytes and MinPinnedBytes are of Options.PinnedBytes.
 const (
 	DefaultPinnedBytes = 64 << 20 // the more are installed at once, the fewer pages of the tree are written for each
@@ -235,10 +238,11 @@ func Format(d disk.Disk, p Params) error {
 type Options struct {
 	CacheBytes uint64 // bound on the memory for clean blocks, at least 4 MiB; 0 = 64 MiB
 	// PinnedBytes bounds the memory for blocks that are in the log and not home yet, from MinPinnedBytes to 1 GiB; 0 =
-	// DefaultPinnedBytes. What is not in the log yet comes on top, up to 4 MiB.
+	// DefaultPinnedBytes. What is not in the log yet comes on top, up to 4 MiB; and, up to half as much, what was written to its place
+	// in the volume and is not durable yet.
 	PinnedBytes uint64
 	Log         *slog.Logger  // nil = slog.Default()
-	Linger      time.Duration // how long a commit that nobody waits for may stay in memory; 0 = 1 s
+	Linger      time.Duration // when a commit that nobody waits for becomes durable all the same; 0 = DefaultLinger
 	// OnDamage, if not nil, is called when a block is found damaged (see Journal.Damaged), for most of them once. It must not
 	// wait, nor use the journal.
 	OnDamage func(block uint64)
@@ -271,7 +275,7 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 		o.Log = slog.Default()
 	}
 	if o.Linger == 0 {
-		o.Linger = time.Second
+		o.Linger = DefaultLinger
 	}
 	j, err := recoverJournal(d, p, o)
 	if err != nil {

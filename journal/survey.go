@@ -16,6 +16,7 @@ type Survey struct {
 	Headers [2]Header // the header and its copy
 	First   uint64    // first live sequence number, if one of the headers is sound
 	Root    [2]uint64 // code of the root of the tree of codes, if one of the headers is sound
+	Durable uint64    // groups of the log with numbers below this were durable: a sealed descriptor says so
 	Groups  []Group   // from the first live number on, up to the last that anything is known of
 }
 
@@ -30,12 +31,21 @@ func (s *Survey) Last() uint64 {
 	return s.Groups[len(s.Groups)-1].Number
 }
 
-// Damaged is the first group that cannot be read although it was durable, for there is a later one; or nil.
-func (s *Survey) Damaged() *Group {
-	for i := range s.Groups[:max(0, len(s.Groups)-1)] {
+// Log is the groups that are whole, up to the first that is not: those that recovery finds. What comes behind them was not known
+// to be durable when a crash came, or is damaged.
+func (s *Survey) Log() []Group {
+	for i := range s.Groups {
 		if !s.Groups[i].Sound {
-			return &s.Groups[i]
+			return s.Groups[:i]
 		}
+	}
+	return s.Groups
+}
+
+// Damaged is the first group that is not whole, if it was durable, for a later one says so; or nil.
+func (s *Survey) Damaged() *Group {
+	if n := len(s.Log()); n < len(s.Groups) && s.Groups[n].Number < s.Durable {
+		return &s.Groups[n]
 	}
 	return nil
 }
@@ -48,6 +58,10 @@ type Header struct {
 	Root  [2]uint64 // code of the root of the tree of codes
 	Err   error     // why the block could not be read
 }
+
+// window is how many groups may be written that are not known to be durable: those of the last ones that a crash
+// leaves may have numbers larger by as much.
+const window = 32
 
 // A Group is what the log has of the blocks that became durable together.
 type Group struct {
@@ -88,6 +102,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 		v.judge(&g, d)
 		g.Sound = g.Sound && v.seal.Under(d, from)
 		found[g.Number] = g
+		s.Durable = max(s.Durable, d.Dur())
 		last = max(last, g.Number+1)
 	}
 	for q := s.First; q < last; q++ {

@@ -1,14 +1,16 @@
 (** Waiting in the journal: nobody's wake-up is lost, and somebody goes on while anybody waits.
 
     The threads of verified/journal/threads.dfy as a transition system, a step for each time that one holds the mutex. All that is left of
-    the journal is what decides who waits and who is woken.
+    the journal is what decides who waits and who is woken. Commits up to F are in groups that are frozen or pending (written, but not known to be durable), those up to D
+    in groups that are durable, and those after F in the running group. A pending group may be left so, with nobody the logger, while nobody waits for it.
+
+    Where the code decides more than is said here, any decision is a step: when a group takes so much memory, or has so many blocks, that it is written or made durable though
+    nobody waits, and that pending groups which are wanted durable come before the next group is frozen.
 
     What is not said: that a thread which can run does so, that the device answers, and so that waiting ends; who is woken on CSpace may find
-    the group full again, as often as others are faster. And left out: Stop, which comes when no call is under way; counters that run out after 2^60 groups; that a group fits into an empty log
-    (at most 500 blocks, where Go wants a ring of MinRing or more and maxPinned is 4096: journal/journal.go). Parity:
-    sleepers on conditions 2 and 3 are told apart by the group that they wait for, which is what the parity is for: *)
-(* journal/policy.dfy: "if n <= j.ncl { parity := 1 - parity % 2; }" *)
-(* journal/policy.dfy: "j.notes.Set(NParity, 1 - parity % 2);" *)
+    the group full again, as often as others are faster. And left out: Drain and Stop, which come when no call is under way and everything is durable; counters that run out after 2^60 groups;
+    that no commit is empty (txn/commit.dfy makes none), so that there is something to write if F < N; that a group fits into an empty log
+    (at most 500 blocks, where Go wants a ring of MinRing or more and maxPinned is 4096: journal/journal.go). *)
 From Tansy Require Import Tactics.
 
 Inductive thread := Logger | Installer | Waiter (i : nat).
@@ -27,99 +29,144 @@ Definition installer (t : thread) := bool_decide (t = Installer).
 Definition nudge (c : bool) (f : threads) := if c then wake logger f else f.
 Definition all (t : thread) := true.
 
-(** The last commit (nvs), the last one of the group being logged (ncl), the last durable one (nlb); notes NWant and NWaiters; failed; busy; NUrge;
-    whether there are logged groups, and whether some are being installed; what each thread does; and which commit each waiter waits for. *)
-Inductive state := State (N F D W C : nat) (fl b u l x : bool) (f : threads) (g : nat → nat).
-Definition failed '(State _ _ _ _ _ fl _ _ _ _ _ _) := fl.
-Definition frozen '(State _ F _ _ _ _ _ _ _ _ _ _) := F.
-Definition durable '(State _ _ D _ _ _ _ _ _ _ _ _) := D.
-Definition does '(State _ _ _ _ _ _ _ _ _ _ f _) := f.
-Definition target '(State _ _ _ _ _ _ _ _ _ _ _ g) := g.
+(** The last commit (nvs), the last one in a frozen or pending group (ncl), and the last durable one (nlb); notes NWant, NWaiters, NNeed, and NLater; failed; busy; NUrge;
+    whether there are logged groups, and whether some are being installed; NParity, as a bit; what each thread does; and of each waiter for which commit it waits,
+    and on which of conditions 2 and 3 if it sleeps. *)
+Inductive state := State (N F D W C M L : nat) (fl b u l x e : bool) (f : threads) (g : nat → nat) (q : nat → bool).
+Definition failed '(State _ _ _ _ _ _ _ fl _ _ _ _ _ _ _ _) := fl.
+Definition frozen '(State _ F _ _ _ _ _ _ _ _ _ _ _ _ _ _) := F.
+Definition durable '(State _ _ D _ _ _ _ _ _ _ _ _ _ _ _ _) := D.
+Definition want '(State _ _ _ W _ _ _ _ _ _ _ _ _ _ _ _) := W.
+Definition need '(State _ _ _ _ _ M _ _ _ _ _ _ _ _ _ _) := M.
+Definition does '(State _ _ _ _ _ _ _ _ _ _ _ _ _ f _ _) := f.
+Definition target '(State _ _ _ _ _ _ _ _ _ _ _ _ _ _ g _) := g.
 
+(** What a waiter notes as it looks: the last commit that is wanted written; durable, of those in no running group; and durable, of those in the running group; and as it
+    goes to sleep, how many wait for the running group, and the condition. *)
+(* journal/policy.dfy: "Raise(j, NWant, n);" *)
+(* journal/policy.dfy: "if n <= j.ncl { Raise(j, NNeed, n); } else { Raise(j, NLater, n); }" *)
+(* journal/policy.dfy: "if n <= j.ncl { parity := 1 - parity % 2; }" *)
+(* journal/policy.dfy: "c := if parity % 2 == 0 then 2 else 3;" *)
 Definition wish (t : thread) (g : nat → nat) (W : nat) := match t with Waiter i => max W (g i) | _ => W end.
+Definition soon (t : thread) (g : nat → nat) (F M : nat) := match t with Waiter i => if decide (F < g i) then M else max M (g i) | _ => M end.
+Definition later (t : thread) (g : nat → nat) (F L : nat) := match t with Waiter i => if decide (F < g i) then max L (g i) else L | _ => L end.
 Definition count (t : thread) (g : nat → nat) (F C : nat) := match t with Waiter i => if decide (F < g i) then S C else C | _ => C end.
+Definition on (t : thread) (g : nat → nat) (F : nat) (e : bool) (q : nat → bool) :=
+  match t with Waiter i => upd i (if decide (F < g i) then e else negb e) q | _ => q end.
 Definition looks (t : thread) (g : nat → nat) (D : nat) := ∀ i, t = Waiter i → D < g i.
-Definition finishes (wi : bool) (one : option thread) (F : nat) (g : nat → nat) (t : thread) : bool :=
-  bool_decide (one = Some t) || match t with Installer => wi | Logger => false | Waiter i => bool_decide (g i ≤ F) end.
+
+(** NextLogger, and whom NoteFinish wakes: all who wait for any of the pending groups are on one condition (Placed). *)
+(* journal/policy.dfy: "if !more { return; }" *)
+(* journal/policy.dfy: "if w == 0 { j.mu.WakeOne(CLogger); }" *)
+(* journal/policy.dfy: "else if even { j.mu.WakeOne(2); }" *)
+(* journal/policy.dfy: "else { j.mu.WakeOne(3); }" *)
+Definition passes (one : option thread) (N F W C : nat) (e : bool) (f : threads) (q : nat → bool) : Prop :=
+  ∃ more : bool, (F < N → F < W → more = true) ∧
+  (more = true → C = 0 → one = Some Logger) ∧
+  (more = true → C ≠ 0 → (∃ i, one = Some (Waiter i) ∧ f (Waiter i) = Sleeps ∧ q i = e) ∨ one = None ∧ ∀ i, f (Waiter i) = Sleeps → q i ≠ e) ∧
+  (more = false → one = None).
+Definition only (one : option thread) (t : thread) : bool := bool_decide (one = Some t).
+(* journal/policy.dfy: "if even { j.mu.WakeAll(3); } else { j.mu.WakeAll(2); }" *)
+Definition finishes (wi : bool) (one : option thread) (e : bool) (q : nat → bool) (t : thread) : bool :=
+  only one t || match t with Installer => wi | Logger => false | Waiter i => bool_decide (q i = negb e) end.
 
 Inductive step : thread → state → state → Prop :=
 (* WaitDurable and Logger, when they hold the mutex *)
 (* journal/threads.dfy: "while !ok && !failed" *)
-| Ends t N F D W C fl b u l x f g : t ≠ Installer → f t = Runs → (fl = true ∨ ∃ i, t = Waiter i ∧ g i ≤ D) →
-  step t (State N F D W C fl b u l x f g) (State N F D W C fl b u l x (upd t Out f) g)
-(* journal/commit.dfy: "if j.busy ||" *)
+| Ends t N F D W C M L fl b u l x e f g q : t ≠ Installer → f t = Runs → (fl = true ∨ ∃ i, t = Waiter i ∧ g i ≤ D) →
+  step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l x e (upd t Out f) g q)
+(* The running group is frozen. Whoever waits for it waits for a pending group then, which is wanted. *)
+(* journal/commit.dfy: "if j.busy || j.failed { return; }" *)
+(* journal/commit.dfy: "else if w {" *)
+(* journal/policy.dfy: "Raise(j, NNeed, later);" *)
+(* journal/policy.dfy: "j.notes.Set(NParity, 1 - parity % 2);" *)
 (* journal/policy.dfy: "j.notes.Set(NWaiters, 0);" *)
 (* journal/policy.dfy: "j.mu.WakeAll(CSpace);" *)
-| Starts t N F D W C u l x f g : t ≠ Installer → f t = Runs → looks t g D → F < N →
-  step t (State N F D W C false false u l x f g) (State N N D (wish t g W) 0 false true u l x (upd t Works (space f)) g)
+| Starts t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → F < N →
+  step t (State N F D W C M L false false u l x e f g q)
+    (State N N D (wish t g W) 0 (max (soon t g F M) (later t g F L)) (later t g F L) false true u l x (negb e) (upd t Works (space f)) g q)
+(* The pending groups are to become durable: that is wanted, or takes too much memory, or there is no room for another one. *)
+(* journal/commit.dfy: "if pending && need { ok := true; }" *)
+(* journal/commit.dfy: "if pending { ok := true; } else { Urge(j); }" *)
+(* journal/commit.dfy: "if ok { TakeUp(j); }" *)
+| TakesUp t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → D < F →
+  step t (State N F D W C M L false false u l x e f g q) (State N F D (wish t g W) C (soon t g F M) (later t g F L) false true u l x e (upd t Works f) g q)
 (* journal/threads.dfy: "j.mu.Wait(c); CYield(j);" *)
 (* journal/threads.dfy: "else { j.mu.Wait(CLogger); CYield(j); }" *)
-| Another t N F D W C u l x f g : t ≠ Installer → f t = Runs → looks t g D →
-  step t (State N F D W C false true u l x f g) (State N F D (wish t g W) (count t g F C) false true u l x (upd t Sleeps f) g)
-(* journal/policy.dfy: "b := k > 0 && (want > j.ncl || k >= 250 || stop != 0);" *)
-| Nothing t N F D W C b u l x f g : t ≠ Installer → f t = Runs → looks t g D → ¬ (F < N ∧ F < wish t g W) →
-  step t (State N F D W C false b u l x f g) (State N F D (wish t g W) (count t g F C) false b u l x (upd t Sleeps f) g)
+| Another t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D →
+  step t (State N F D W C M L false true u l x e f g q)
+    (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false true u l x e (upd t Sleeps f) g (on t g F e q))
+(* journal/policy.dfy: "b := k > 0 && (want > j.ncl || k >= GroupMin || stop != 0);" *)
+(* journal/policy.dfy: "b := need > j.nlb || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;" *)
+| Nothing t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → ¬ (F < N ∧ F < wish t g W) → ¬ (D < F ∧ D < soon t g F M) →
+  step t (State N F D W C M L false false u l x e f g q)
+    (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false false u l x e (upd t Sleeps f) g (on t g F e q))
 (* journal/policy.dfy: "j.notes.Set(NUrge, 1);" *)
 (* journal/policy.dfy: "j.mu.WakeOne(CInstaller);" *)
-| NoRoom t N F D W C u l x f g : t ≠ Installer → f t = Runs → looks t g D → l = true ∨ x = true →
-  step t (State N F D W C false false u l x f g) (State N F D (wish t g W) (count t g F C) false false true l x (upd t Sleeps (wake installer f)) g)
-(* ... and when the device has answered *)
-(* journal/policy.dfy: "if w == 0 { j.mu.WakeOne(CLogger); }" *)
-(* journal/policy.dfy: "else if even { j.mu.WakeOne(2); }" *)
-(* journal/policy.dfy: "if even { j.mu.WakeAll(3); } else { j.mu.WakeAll(2); }" *)
-| Finish t more one wi N F D W C fl b u l x f g : t ≠ Installer → f t = Works → (F < N → F < W → more = true) →
-  (more = true → C = 0 → one = Some Logger) →
-  (more = true → C ≠ 0 → (∃ i, one = Some (Waiter i) ∧ f (Waiter i) = Sleeps ∧ F < g i) ∨ one = None ∧ ∀ i, f (Waiter i) = Sleeps → g i ≤ F) →
-  (more = false → one = None) →
-  step t (State N F D W C fl b u l x f g) (State N F F W C fl false u true x (upd t Runs (wake (finishes wi one F g) f)) g)
+| NoRoom t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → D = F → l = true ∨ x = true →
+  step t (State N F D W C M L false false u l x e f g q)
+    (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false false true l x e (upd t Sleeps (wake installer f)) g (on t g F e q))
+(* ... and when the device has answered. The frozen group is written, and may stay pending: *)
+(* journal/threads.dfy: "if !need { Defer(j); return; }" *)
+| Defers t one N F D W C M L fl b u l x e f g q : t ≠ Installer → f t = Works → M ≤ D → passes one N F W C e f q →
+  step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl false u l x e (upd t Runs (wake (only one) f)) g q)
+(* ... or all pending groups are durable. *)
+| Finish t one wi N F D W C M L fl b u l x e f g q : t ≠ Installer → f t = Works → passes one N F W C e f q →
+  step t (State N F D W C M L fl b u l x e f g q) (State N F F W C M L fl false u true x e (upd t Runs (wake (finishes wi one e q) f)) g q)
 (* journal/policy.dfy: "j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller); j.mu.WakeAll(2); j.mu.WakeAll(3); j.mu.WakeAll(CSpace);" *)
-| Fails t N F D W C fl b u l x f g : f t = Works →
-  step t (State N F D W C fl b u l x f g) (State N F D W C true b u l x (upd t Runs (space (wake all f))) g)
+| Fails t N F D W C M L fl b u l x e f g q : f t = Works →
+  step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L true b u l x e (upd t Runs (space (wake all f))) g q)
 (* Installer *)
 (* journal/policy.dfy: "if b { j.notes.Set(NUrge, 0); }" *)
-| Installs N F D W C b u x f g : f Installer = Runs →
-  step Installer (State N F D W C false b u true x f g) (State N F D W C false b false false true (upd Installer Works f) g)
+| Installs N F D W C M L b u x e f g q : f Installer = Runs →
+  step Installer (State N F D W C M L false b u true x e f g q) (State N F D W C M L false b false false true e (upd Installer Works f) g q)
 (* journal/threads.dfy: "} else { j.mu.Wait(CInstaller); IYield(j); }" *)
-| Idles N F D W C b u l x f g : f Installer = Runs → l = false ∨ u = false →
-  step Installer (State N F D W C false b u l x f g) (State N F D W C false b u l x (upd Installer Sleeps f) g)
-| InstallerEnds N F D W C b u l x f g : f Installer = Runs →
-  step Installer (State N F D W C true b u l x f g) (State N F D W C true b u l x (upd Installer Out f) g)
+| Idles N F D W C M L b u l x e f g q : f Installer = Runs → l = false ∨ u = false →
+  step Installer (State N F D W C M L false b u l x e f g q) (State N F D W C M L false b u l x e (upd Installer Sleeps f) g q)
+| InstallerEnds N F D W C M L b u l x e f g q : f Installer = Runs →
+  step Installer (State N F D W C M L true b u l x e f g q) (State N F D W C M L true b u l x e (upd Installer Out f) g q)
 (* journal/policy.dfy: "j.mu.WakeOne(CLogger);" *)
-| Installed N F D W C fl b u l x f g : f Installer = Works →
-  step Installer (State N F D W C fl b u l x f g) (State N F D W C fl b u l false (upd Installer Runs (space (wake logger f))) g).
+| Installed N F D W C M L fl b u l x e f g q : f Installer = Works →
+  step Installer (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l false e (upd Installer Runs (space (wake logger f))) g q).
 
 (** What clients do, and the ticker, the watcher, and the end of a transaction. *)
 Inductive world : state → state → Prop :=
-(* journal/commit.dfy: "if k < 250 && k + l >= 250 && !j.busy { j.mu.WakeOne(CLogger); }" *)
-| Appends w N F D W C b u l x f g : world (State N F D W C false b u l x f g) (State (S N) F D W C false b u l x (nudge w f) g)
-| Calls i n N F D W C fl b u l x f g : f (Waiter i) = Out → n ≤ N →
-  world (State N F D W C fl b u l x f g) (State N F D W C fl b u l x (upd (Waiter i) Runs f) (upd i n g))
-(* journal/policy.dfy: "{ Nudge(j); }" *)
+(* journal/commit.dfy: "if k < GroupMin && k + l >= GroupMin && !j.busy { j.mu.WakeOne(CLogger); }" *)
+| Appends w N F D W C M L b u l x e f g q : world (State N F D W C M L false b u l x e f g q) (State (S N) F D W C M L false b u l x e (nudge w f) g q)
+| Calls i n N F D W C M L fl b u l x e f g q : f (Waiter i) = Out → n ≤ N →
+  world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l x e (upd (Waiter i) Runs f) (upd i n g) q)
+(* journal/policy.dfy: "j.notes.Set(NWant, j.nvs);" *)
 (* journal/policy.dfy: "if !j.busy { j.mu.WakeOne(CLogger); }" *)
-| Fills i N F D W C b u l x f g : f (Waiter i) = Out → F < N →
-  world (State N F D W C false b u l x f g) (State N F D N C false b u l x (upd (Waiter i) Full (nudge (negb b) f)) (upd i N g))
-| Nudges N F D W C fl b u l x f g : world (State N F D W C fl b u l x f g) (State N F D N C fl b u l x (nudge (negb b) f) g)
-| Urges N F D W C fl b u l x f g : world (State N F D W C fl b u l x f g) (State N F D W C fl b true l x (wake installer f) g)
-| Guards N F D W C fl b u l x f g : world (State N F D W C fl b u l x f g) (State N F D W C true b u l x (space (wake all f)) g).
+| Fills i N F D W C M L b u l x e f g q : f (Waiter i) = Out → F < N →
+  world (State N F D W C M L false b u l x e f g q) (State N F D N C M L false b u l x e (upd (Waiter i) Full (nudge (negb b) f)) (upd i N g) q)
+(* journal/policy.dfy: "Want(j, j.nvs);" *)
+(* journal/policy.dfy: "Raise(j, NNeed, j.ncl);" *)
+| Nudges N F D W C M L fl b u l x e f g q :
+  world (State N F D W C M L fl b u l x e f g q) (State N F D N C (max M F) (max L N) fl b u l x e (nudge (negb b) f) g q)
+| Urges N F D W C M L fl b u l x e f g q : world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b true l x e (wake installer f) g q)
+| Guards N F D W C M L fl b u l x e f g q : world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L true b u l x e (space (wake all f)) g q).
 
 Definition asleep (d : doing) : Prop := d = Sleeps ∨ d = Full.
 
-(** THE INVARIANT. Owed is its heart: who sleeps is owed a wake-up by somebody who does not. *)
-Definition Order '(State N F D W C fl b u l x f g) := D ≤ F ∧ F ≤ N.
-Definition Worker '(State N F D W C fl b u l x f g) := ∀ t, t ≠ Installer → f t = Works → b = true ∧ ∀ t', t' ≠ Installer → f t' = Works → t' = t.
-Definition Someone '(State N F D W C fl b u l x f g) := fl = false → b = true → ∃ t, t ≠ Installer ∧ f t = Works.
-Definition Logging '(State N F D W C fl b u l x f g) := fl = false → D < F → b = true.
-Definition Installing '(State N F D W C fl b u l x f g) := fl = false → (x = true ↔ f Installer = Works).
-Definition Known '(State N F D W C fl b u l x f g) := ∀ i, f (Waiter i) ≠ Out → g i ≤ N.
-Definition Wanted '(State N F D W C fl b u l x f g) := ∀ i, fl = false → asleep (f (Waiter i)) → D < g i ∧ g i ≤ W.
-Definition ForRoom '(State N F D W C fl b u l x f g) := ∀ i, fl = false → f (Waiter i) = Full → F < g i.
-Definition Background '(State N F D W C fl b u l x f g) := fl = false → ∀ t, t = Logger ∨ t = Installer → f t ≠ Out ∧ f t ≠ Full.
-Definition Counted '(State N F D W C fl b u l x f g) := fl = false → C ≠ 0 → ∃ i, F < g i ∧ (f (Waiter i) = Runs ∨ f (Waiter i) = Sleeps).
-Definition Awake '(State N F D W C fl b u l x f g) := fl = true → ∀ t, ¬ asleep (f t).
-Definition Owed '(State N F D W C fl b u l x f g) := ∀ i, fl = false → asleep (f (Waiter i)) → F < g i →
+(** THE INVARIANT. Owed and Due are its heart: what is wanted is owed by somebody who does not sleep. And Wanted and Placed: who sleeps has said what it wants; it sleeps for a
+    pending group only if somebody is the logger, and all who do are on the condition on which nobody sleeps for the running group. *)
+Definition Order '(State N F D W C M L fl b u l x e f g q) := D ≤ F ∧ F ≤ N ∧ W ≤ N.
+Definition Worker '(State N F D W C M L fl b u l x e f g q) := ∀ t, t ≠ Installer → f t = Works → b = true ∧ ∀ t', t' ≠ Installer → f t' = Works → t' = t.
+Definition Someone '(State N F D W C M L fl b u l x e f g q) := fl = false → b = true → ∃ t, t ≠ Installer ∧ f t = Works.
+Definition Due '(State N F D W C M L fl b u l x e f g q) := fl = false → D < F → D < M → b = true ∨ f Logger = Runs.
+Definition Installing '(State N F D W C M L fl b u l x e f g q) := fl = false → (x = true ↔ f Installer = Works).
+Definition Known '(State N F D W C M L fl b u l x e f g q) := ∀ i, f (Waiter i) ≠ Out → g i ≤ N.
+Definition Wanted '(State N F D W C M L fl b u l x e f g q) := ∀ i, fl = false → asleep (f (Waiter i)) → D < g i ∧ g i ≤ W.
+Definition place (F M L : nat) (b e : bool) (g : nat → nat) (q : nat → bool) (i : nat) : Prop := if decide (F < g i) then g i ≤ L ∧ q i = e else g i ≤ M ∧ b = true ∧ q i = negb e.
+Definition Placed '(State N F D W C M L fl b u l x e f g q) := ∀ i, fl = false → f (Waiter i) = Sleeps → place F M L b e g q i.
+Definition ForRoom '(State N F D W C M L fl b u l x e f g q) := ∀ i, fl = false → f (Waiter i) = Full → F < g i.
+Definition Background '(State N F D W C M L fl b u l x e f g q) := fl = false → ∀ t, t = Logger ∨ t = Installer → f t ≠ Out ∧ f t ≠ Full.
+Definition Counted '(State N F D W C M L fl b u l x e f g q) := fl = false → C ≠ 0 → ∃ i, F < g i ∧ f (Waiter i) ≠ Out ∧ f (Waiter i) ≠ Full.
+Definition Awake '(State N F D W C M L fl b u l x e f g q) := fl = true → ∀ t, ¬ asleep (f t).
+Definition Owed '(State N F D W C M L fl b u l x e f g q) := fl = false → F < W →
   b = true ∨ (∃ t, f t = Runs ∧ (t = Logger ∨ ∃ k, t = Waiter k ∧ F < g k)) ∨ f Installer = Works ∨ f Installer = Runs ∧ u = true ∧ l = true.
-Record inv (s : state) : Prop := { order : Order s; worker : Worker s; someone : Someone s; logging : Logging s; installing : Installing s; known : Known s;
-  wanted : Wanted s; full : ForRoom s; background : Background s; counted : Counted s; awake : Awake s; owed : Owed s }.
+Record inv (s : state) : Prop := { order : Order s; worker : Worker s; someone : Someone s; due : Due s; installing : Installing s; known : Known s;
+  wanted : Wanted s; placed : Placed s; full : ForRoom s; background : Background s; counted : Counted s; awake : Awake s; owed : Owed s }.
 
 (** What wakes, thread by thread. *)
 Lemma wake_does p f t : (f t = Sleeps → p t = false) ∧ wake p f t = f t ∨ f t = Sleeps ∧ p t = true ∧ wake p f t = Runs.
@@ -138,104 +185,149 @@ Ltac facts := repeat match goal with
   | H : context [space ?f ?t] |- _ => let E := fresh in destruct (space_does f t) as [[? E]|[? E]]; rewrite E in H; clear E
   | |- context [space ?f ?t] => let E := fresh in destruct (space_does f t) as [[? E]|[? E]]; rewrite E; clear E
   end; try congruence.
-Ltac cases := let S := fresh in intros I S; destruct I as [order worker someone logging installing known wanted full background counted awake owed]; destruct S; simpl in *.
-Lemma finishes_no wi one F g i : finishes wi one F g (Waiter i) = false → F < g i.
-Proof. unfold finishes. intros [_ E]%orb_false_iff. apply bool_decide_eq_false in E. lia. Qed.
-Lemma finishes_one wi y F g : finishes wi (Some y) F g y = true.
-Proof. unfold finishes. by rewrite bool_decide_true. Qed.
+Ltac cases := let S := fresh in intros I S; destruct I as [order worker someone due installing known wanted placed full background counted awake owed]; destruct S; simpl in *.
+Lemma finishes_no wi one e q i : finishes wi one e q (Waiter i) = false → q i = e.
+Proof. unfold finishes. intros [_ E]%orb_false_iff. apply bool_decide_eq_false in E. by destruct (q i), e. Qed.
+Lemma only_it y : only (Some y) y = true.
+Proof. unfold only. by rewrite bool_decide_true. Qed.
+Lemma finishes_it wi y e q : finishes wi (Some y) e q y = true.
+Proof. unfold finishes. by rewrite only_it. Qed.
 Lemma order_step t s s' : inv s → step t s s' → Order s'.
-Proof. cases; lia. Qed.
+Proof. cases; unfold wish; try (destruct t as [| |k]; try (pose proof (known k ltac:(congruence)))); lia. Qed.
 Lemma worker_step t s s' : inv s → step t s s' → Worker s'.
 Proof.
-  cases; clear order someone logging installing known wanted full background counted awake owed; intros t1 n1 w1; facts;
+  cases; clear order someone due installing known wanted placed full background counted awake owed; intros t1 n1 w1; facts;
     try (split; [congruence|]; intros t2 n2 w2; facts); subst; try done.
   all: try (destruct (worker t1 n1 ltac:(congruence)) as [? E]; try congruence; try (split; [done|])).
   all: try (intros; facts; subst; eauto; fail).
   all: try (pose proof (worker t2 n2 ltac:(congruence)); intuition congruence).
-  destruct (worker t) as [_ E2]; [done..|]. destruct H6. eauto.
+  all: destruct (worker t) as [_ E2]; [done..|]; specialize (E2 t1 n1 w1); congruence.
 Qed.
-Lemma logging_step t s s' : inv s → step t s s' → Logging s'.
-Proof. cases; intros; try lia; auto. Qed.
+Lemma due_step t s s' : inv s → step t s s' → Due s'.
+Proof.
+  cases; clear someone installing known wanted placed full background counted awake owed; intros E o m; try congruence; try lia; try (by left).
+  - (* Ends *) destruct (due E o m) as [?|r]; [by left|right]. facts. subst. destruct H1 as [?|(?&?&?)]; congruence.
+  - (* Installs *) destruct (due E o m) as [?|r]; [by left|right; facts].
+  - (* Idles *) destruct (due E o m) as [?|r]; [by left|right; facts].
+  - (* Installed *) destruct (due E o m) as [?|r]; [by left|right; facts].
+Qed.
 Lemma known_step t s s' : inv s → step t s s' → Known s'.
 Proof.
-  cases; clear worker someone logging installing wanted full background counted awake owed; intros i n; facts; try (apply known; congruence); subst;
+  cases; clear worker someone due installing wanted placed full background counted awake owed; intros i n; facts; try (apply known; congruence); subst;
     try (etrans; [apply known; congruence|lia]).
 Qed.
 Lemma awake_step t s s' : inv s → step t s s' → Awake s'.
 Proof.
-  cases; clear order worker someone logging installing known wanted full background counted owed; try done; intros E y a; unfold asleep in *; facts;
+  cases; clear order worker someone due installing known wanted placed full background counted owed; try done; intros E y a; unfold asleep in *; facts;
     try (destruct a; congruence); try (unfold all in *; destruct a; intuition congruence); try (eapply awake; eauto; fail).
 Qed.
 Lemma someone_step t s s' : inv s → step t s s' → Someone s'.
 Proof.
-  cases; clear order logging known wanted full background counted awake owed; intros E1 E2; try congruence.
+  cases; clear order due known wanted placed full background counted awake owed; intros E1 E2; try congruence.
   all: try (exists t; split; [done|]; unfold upd; case_decide; congruence).
   all: try (destruct (someone eq_refl E2) as (y&?&?); exists y; split; [done|]; facts; subst; congruence).
   all: try (destruct (someone E1 E2) as (y&?&?); exists y; split; [done|]; facts; subst; congruence).
 Qed.
 Lemma installing_step t s s' : inv s → step t s s' → Installing s'.
 Proof.
-  cases; clear order someone worker logging known wanted full background counted awake owed; intros E; try congruence; try pose proof (installing E); facts; subst; try done; try (intuition congruence).
+  cases; clear order someone worker due known wanted placed full background counted awake owed; intros E; try congruence; try pose proof (installing E); facts; subst; try done; try (intuition congruence).
 Qed.
 Lemma background_step t s s' : inv s → step t s s' → Background s'.
 Proof.
-  cases; clear order someone worker logging known wanted full installing counted awake owed; intros E y o; try congruence; pose proof (background E y o) as B; facts; subst; try done; try (intuition congruence).
+  cases; clear order someone worker due known wanted placed full installing counted awake owed; intros E y o; try congruence; pose proof (background E y o) as B; facts; subst; try done; try (intuition congruence).
   destruct H1 as [|(?&?&?)], o; congruence.
 Qed.
 Lemma full_step t s s' : inv s → step t s s' → ForRoom s'.
 Proof.
-  cases; clear order someone worker logging known wanted background installing counted awake owed; intros i E a; try congruence; facts; subst; try done; try (apply full; congruence).
+  cases; clear order someone worker due known wanted placed background installing counted awake owed; intros i E a; try congruence; facts; subst; try done; try (apply full; congruence).
 Qed.
 Lemma wanted_step t s s' : inv s → step t s s' → Wanted s'.
 Proof.
-  cases; clear someone worker background installing counted awake owed; intros i E a; try congruence; unfold asleep in *; facts; subst; try (destruct a; congruence).
+  cases; clear someone worker due background installing counted awake owed; intros i E a; try congruence; unfold asleep in *; facts; subst; try (destruct a; congruence).
   all: try (destruct (wanted i); [done|tauto|]; unfold wish; repeat case_match; lia).
   all: try (specialize (H1 i eq_refl); unfold wish; lia).
-  destruct (wanted i) as [_ ?]; [done|tauto|]. split; [|done]. destruct a; [|by apply full].
-  eapply finishes_no; eauto.
+  (* Finish *) destruct (wanted i) as [_ ?]; [done|tauto|]. split; [|done]. destruct a as [a|]; [|by apply full].
+  assert (q i = e) as R by (eapply finishes_no; eauto). specialize (placed i ltac:(done) a). unfold place in *. case_decide; [done|]. destruct placed as (_&_&Q). rewrite R in Q. by destruct e.
+Qed.
+Lemma soon_more t g F M : M ≤ soon t g F M.
+Proof. unfold soon. repeat case_match; lia. Qed.
+Lemma later_more t g F L : L ≤ later t g F L.
+Proof. unfold later. repeat case_match; lia. Qed.
+(** Who goes to sleep, and who sleeps on as another looks. *)
+Lemma it_sleeps k g F M L b e q : (g k ≤ F → b = true) → place F (soon (Waiter k) g F M) (later (Waiter k) g F L) b e g (on (Waiter k) g F e q) k.
+Proof. intros B. unfold place, soon, later, on. destruct (upd_does k (if decide (F < g k) then e else negb e) q k) as [[_ ->]|[? _]]; [|done]. case_decide; (split; [lia|]); [done|]. split; [apply B; lia|done]. Qed.
+Lemma sleeps_on t i g F M L b e q : t ≠ Waiter i → place F M L b e g q i → place F (soon t g F M) (later t g F L) b e g (on t g F e q) i.
+Proof.
+  intros n P. pose proof (soon_more t g F M). pose proof (later_more t g F L). assert (on t g F e q i = q i) as Q.
+  { destruct t; try done. simpl. unfold upd. case_decide; congruence. }
+  unfold place in *. rewrite Q. case_decide; intuition lia.
+Qed.
+Lemma placed_step t s s' : inv s → step t s s' → Placed s'.
+Proof.
+  cases; clear someone worker due background installing counted awake owed full; intros i E a; try congruence.
+  2: { (* Starts *) assert (f (Waiter i) = Sleeps) as a' by facts. specialize (placed i E a').
+    pose proof (later_more t g F L). assert (g i ≤ N) by (apply known; congruence). unfold place in *. rewrite decide_False; [|lia].
+    case_decide; [|by destruct placed as (_&?&_)]. destruct placed as [? ->]. split; [lia|]. by rewrite negb_involutive. }
+  2: { (* TakesUp *) assert (f (Waiter i) = Sleeps) as a' by facts. specialize (placed i E a').
+    pose proof (later_more t g F L). unfold place in *. case_decide; [|by destruct placed as (_&?&_)]. intuition lia. }
+  2-4: destruct (upd_does t Sleeps f (Waiter i)) as [[<- _]|[n _]].
+  2-7: try (apply sleeps_on; [done|apply placed; [done|]]; facts).
+  2-4: apply it_sleeps; specialize (H1 i eq_refl); unfold soon in *.
+  2: done.
+  2-3: intros; exfalso; repeat case_decide; lia.
+  2: { (* Defers *) assert (f (Waiter i) = Sleeps) as a' by facts. specialize (placed i E a'). destruct (wanted i E ltac:(by left)). unfold place in *. case_decide; [done|lia]. }
+  2: { (* Finish *) assert (f (Waiter i) = Sleeps ∧ finishes wi one e q (Waiter i) = false) as [a' R%finishes_no] by (facts; auto).
+    specialize (placed i E a'). unfold place in *. case_decide; [done|]. destruct placed as (_&_&Q). rewrite R in Q. by destruct e. }
+  all: apply placed; [done|facts].
 Qed.
 Lemma counted_step t s s' : inv s → step t s s' → Counted s'.
 Proof.
-  cases; clear someone worker background installing wanted full awake owed logging; intros E c; try congruence.
-  all: try (destruct (counted E c) as (i&?&a); exists i; split; [done|]; facts; subst; try (destruct a; congruence); try tauto).
-  { destruct H1 as [|(k&Q&?)]; [congruence|]. injection Q as ->. lia. }
-  all: destruct t as [| |k]; try congruence; simpl in *; try (destruct (counted E c) as (i&?&a); exists i; split; [done|]; facts; subst; tauto).
-  all: case_decide; [exists k; split; [done|]; facts; tauto|]; destruct (counted E c) as (i&?&a); exists i; split; [done|]; facts; subst; tauto.
+  cases; clear someone worker background installing wanted placed full awake owed due; intros E c; try congruence.
+  all: try (destruct (counted E c) as (i&?&?&?); exists i; split; [done|split; facts]; fail).
+  { (* Ends *) destruct (counted E c) as (i&?&?&?). exists i. split; [done|]. destruct H1 as [?|(k&->&?)]; [congruence|]. split; facts; exfalso; assert (i = k) by congruence; subst; lia. }
+  all: unfold count in *; destruct t as [| |k]; try congruence; try case_decide;
+    try (destruct (counted E c) as (i&?&?&?); exists i; split; [done|split; facts]; fail); (exists k; split; [done|split; facts]).
 Qed.
-Lemma stays_asleep t d f p i : asleep (upd t d (wake p f) (Waiter i)) → d ≠ Sleeps → d ≠ Full → asleep (f (Waiter i)).
-Proof. unfold asleep. intros a ? ?. facts; tauto. Qed.
 Lemma on_logger (f : thread → doing) y : f y ≠ Out ∧ f y ≠ Full → f y = Runs ∨ f y = Sleeps ∨ f y = Works.
 Proof. destruct (f y); tauto. Qed.
+(** NextLogger, as somebody stops to be the logger: there is somebody who goes on. *)
+Lemma somebody_next t one p' N F D W C M L fl b u l x e f g q : inv (State N F D W C M L fl b u l x e f g q) → fl = false → t ≠ Installer → f t = Works → F < W →
+  passes one N F W C e f q → (∀ y, one = Some y → p' y = true) →
+  ∃ y, upd t Runs (wake p' f) y = Runs ∧ (y = Logger ∨ ∃ k, y = Waiter k ∧ F < g k).
+Proof.
+  intros I E T w o (more&m&z&s&_) P. pose proof (order _ I) as O. pose proof (worker _ I t T w) as [_ U]. simpl in O.
+  assert (∀ y, f y = Runs ∨ f y = Sleeps ∧ one = Some y → upd t Runs (wake p' f) y = Runs) as A.
+  { intros y [r|[r Q]]; [facts|]. destruct (upd_does t Runs (wake p' f) y) as [[_ ->]|[_ ->]]; [done|]. unfold wake. by rewrite r (P y Q). }
+  destruct (decide (C = 0)) as [c|c].
+  - exists Logger. split; [|by left]. destruct (decide (t = Logger)) as [->|n]; [facts|]. apply A.
+    destruct (on_logger f Logger) as [h|[h|h]]; [by apply (background _ I); auto|by left|right; split; [done|apply z; [apply m; lia|done]]|].
+    specialize (U Logger ltac:(done) h). congruence.
+  - destruct (s ltac:(apply m; lia) c) as [(k&Q&h&B)|[_ n]].
+    + exists (Waiter k). split; [apply A; auto|]. right. exists k. split; [done|]. pose proof (placed _ I k E h) as X. unfold place in X. case_decide; [done|].
+      destruct X as (_&_&X). rewrite B in X. by destruct e.
+    + destruct (counted _ I E c) as (j&?&r1&r2). exists (Waiter j). split; [|by right; exists j].
+      destruct (f (Waiter j)) eqn:r; [done|apply A; auto| |done|rewrite -(U (Waiter j)); [facts|done..]].
+      exfalso. apply (n j r). pose proof (placed _ I j E r) as X. unfold place in X. rewrite decide_True in X; [|done]. by destruct X.
+Qed.
 Lemma owed_step t s s' : inv s → step t s s' → Owed s'.
 Proof.
-  cases; intros i E a o; try congruence; try (by left).
-  - (* Ends *) assert (asleep (f (Waiter i))) as a' by (unfold asleep in *; facts; destruct a; congruence).
-    destruct (owed i E a' o) as [?|[(y&r&k)|[?|?]]]; [by left| |do 2 right; left; facts|do 3 right; facts; intuition congruence].
+  intros I. pose proof I as I'. revert I. cases; intros E o; try congruence; try (by left).
+  - (* Ends *) destruct (owed E o) as [?|[(y&r&k)|[?|?]]]; [by left| |do 2 right; left; facts|do 3 right; facts; intuition congruence].
     right; left. exists y. destruct k as [->|(k&->&?)].
-    { split; [|by left]. clear a a'. facts. destruct H1 as [?|(j&?&?)]; congruence. }
-    split; [|by right; exists k]. clear a a'. facts. exfalso. destruct H1 as [?|(j&Q&?)]; [congruence|]. assert (j = k) by congruence. subst. lia.
-  - (* Nothing *) destruct b; [by left|]. exfalso. apply H2. destruct t as [| |k]; simpl in *; [|done|].
-    + assert (asleep (f (Waiter i))) as a' by (unfold asleep in *; facts; tauto). clear a. destruct (wanted i E a'). assert (g i ≤ N) by (apply known; destruct a'; congruence). lia.
-    + specialize (H1 k eq_refl). assert (g k ≤ N) by (apply known; congruence). destruct (decide (D < F)); [specialize (logging E ltac:(done)); done|]. lia.
-  - (* NoRoom *) clear a. right; right. destruct (on_logger f Installer) as [h|[h|h]]; [by apply background; auto|..].
-    + destruct H2 as [->| ->]; [right; split; [facts|done]|destruct (installing E) as [Q _]; specialize (Q eq_refl); congruence].
-    + destruct H2 as [->| ->]; [right; split; [facts|done]|destruct (installing E) as [Q _]; specialize (Q eq_refl); congruence].
-      exfalso. unfold installer in *. rewrite bool_decide_true in H4; [|done]. by specialize (H4 h).
+    { split; [|by left]. facts. destruct H1 as [?|(j&?&?)]; congruence. }
+    split; [|by right; exists k]. facts. exfalso. destruct H1 as [?|(j&Q&?)]; [congruence|]. assert (j = k) by congruence. subst. lia.
+  - (* Nothing *) exfalso. apply H2. assert (wish t g W ≤ N); [|lia]. destruct t as [| |k]; simpl in *; try lia. assert (g k ≤ N) by (apply known; congruence). lia.
+  - (* NoRoom *) right; right. destruct (on_logger f Installer) as [h|[h|h]]; [by apply background; auto|..].
+    + destruct H3 as [->| ->]; [right; split; [facts|done]|destruct (installing E) as [Q _]; specialize (Q eq_refl); congruence].
+    + destruct H3 as [->| ->]; [right; split; [facts|done]|destruct (installing E) as [Q _]; specialize (Q eq_refl); congruence].
+      exfalso. unfold installer in *. match goal with Q : f Installer = Sleeps → _ |- _ => specialize (Q h); by rewrite bool_decide_true in Q end.
     + left. facts.
-  - (* Finish *) right; left.
-    assert (asleep (f (Waiter i))) as a' by (by eapply stays_asleep). clear a. destruct (wanted i E a') as [_ ?]. assert (g i ≤ N) by (apply known; destruct a'; congruence).
-    rewrite H1 in H2 H3; [|lia..]. destruct (decide (C = 0)) as [c|c].
-    + rewrite (H2 eq_refl c). exists Logger. split; [|by left]. destruct (decide (t = Logger)) as [->|n]; [facts|].
-      destruct (on_logger f Logger) as [h|[h|h]]; [by apply background; auto|facts| |exfalso; destruct (worker t H H0) as [_ Q]; specialize (Q Logger ltac:(done) h); congruence].
-      facts. exfalso. match goal with Q : f Logger = Sleeps → _ |- _ => specialize (Q h); by rewrite finishes_one in Q end.
-    + destruct (H3 eq_refl c) as [(k&->&sl&?)|[-> n]].
-      * exists (Waiter k). split; [|by right; exists k]. facts. exfalso. match goal with Q : f (Waiter k) = Sleeps → _ |- _ => specialize (Q sl); by rewrite finishes_one in Q end.
-      * destruct (counted E c) as (j&?&[r|r]); [|specialize (n j r); lia]. exists (Waiter j). split; [|by right; exists j]. facts.
-  - (* Installs *) clear a. do 2 right; left. facts.
-  - (* Idles *) assert (asleep (f (Waiter i))) as a' by (unfold asleep in *; facts). clear a.
-    destruct (owed i E a' o) as [?|[(y&r&k)|[?|(?&?&?)]]]; [by left| |congruence|intuition congruence].
+  - (* Defers *) right; left. eapply somebody_next; eauto. intros y ->. apply only_it.
+  - (* Finish *) right; left. eapply somebody_next; eauto. intros y ->. apply finishes_it.
+  - (* Installs *) do 2 right; left. facts.
+  - (* Idles *) destruct (owed E o) as [?|[(y&r&k)|[?|(?&?&?)]]]; [by left| |congruence|intuition congruence].
     right; left. exists y. split; [|done]. facts. subst. destruct k as [|(k&[=]&?)]; done.
-  - (* Installed *) clear a. destruct (on_logger f Logger) as [h|[h|h]]; [by apply background; auto|..].
+  - (* Installed *) destruct (on_logger f Logger) as [h|[h|h]]; [by apply background; auto|..].
     + right; left. exists Logger. split; [|by left]. facts.
     + right; left. exists Logger. split; [|by left]. destruct (upd_does Installer Runs (space (wake logger f)) Logger) as [[? _]|[_ ->]]; [done|].
       unfold space, wake, logger. rewrite h. by case_bool_decide.
@@ -244,8 +336,8 @@ Qed.
 
 Lemma inv_step t s s' : inv s → step t s s' → inv s'.
 Proof.
-  intros I S. constructor; [eapply order_step|eapply worker_step|eapply someone_step|eapply logging_step|eapply installing_step|eapply known_step
-    |eapply wanted_step|eapply full_step|eapply background_step|eapply counted_step|eapply awake_step|eapply owed_step]; eauto.
+  intros I S. constructor; [eapply order_step|eapply worker_step|eapply someone_step|eapply due_step|eapply installing_step|eapply known_step
+    |eapply wanted_step|eapply placed_step|eapply full_step|eapply background_step|eapply counted_step|eapply awake_step|eapply owed_step]; eauto.
 Qed.
 
 Lemma nudge_does c f t : nudge c f t = f t ∨ c = true ∧ t = Logger ∧ f t = Sleeps ∧ nudge c f t = Runs.
@@ -255,7 +347,7 @@ Ltac nudges := repeat match goal with
   | |- context [nudge ?c ?f ?t] => let E := fresh in destruct (nudge_does c f t) as [E|(?&?&?&E)]; rewrite E; clear E
   end; facts.
 (** The logger is about to look, or somebody is it. *)
-Lemma nudged N F D W C fl b u l x f g : inv (State N F D W C fl b u l x f g) → fl = false → b = true ∨ nudge (negb b) f Logger = Runs.
+Lemma nudged N F D W C M L fl b u l x e f g q : inv (State N F D W C M L fl b u l x e f g q) → fl = false → b = true ∨ nudge (negb b) f Logger = Runs.
 Proof.
   intros I E. destruct b; [by left|]. destruct (on_logger f Logger) as [h|[h|h]].
   - apply (background _ I E). auto.
@@ -263,26 +355,29 @@ Proof.
   - right. simpl. unfold wake, logger. rewrite h. by case_bool_decide.
   - left. by apply (worker _ I Logger).
 Qed.
-Ltac worlds := let S := fresh in intros I S; pose proof I as [order worker someone logging installing known wanted full background counted awake owed]; destruct S; simpl in *.
+Ltac worlds := let S := fresh in intros I S; pose proof I as [order worker someone due installing known wanted placed full background counted awake owed]; destruct S; simpl in *.
 Lemma order_world s s' : inv s → world s s' → Order s'.
 Proof. worlds; lia. Qed.
 Lemma worker_world s s' : inv s → world s s' → Worker s'.
 Proof.
-  worlds; clear I order someone logging installing known wanted full background counted awake owed; intros t1 n1 w1; facts; nudges; subst; try congruence;
+  worlds; clear I order someone due installing known wanted placed full background counted awake owed; intros t1 n1 w1; facts; nudges; subst; try congruence;
     (destruct (worker t1 n1) as [? E]; [congruence|]; split; [congruence|]; intros t2 n2 w2; facts; nudges; subst; try congruence; by apply E).
 Qed.
 Lemma someone_world s s' : inv s → world s s' → Someone s'.
 Proof.
-  worlds; clear I order logging installing known wanted full background counted awake owed; intros E1 E2; try congruence.
+  worlds; clear I order due installing known wanted placed full background counted awake owed; intros E1 E2; try congruence.
   all: destruct (someone ltac:(assumption || reflexivity) ltac:(assumption)) as (y&?&?); exists y; split; [done|]; facts; nudges; subst; congruence.
 Qed.
-Lemma logging_world s s' : inv s → world s s' → Logging s'.
-Proof. worlds; intros; try lia; auto. Qed.
+Lemma due_world s s' : inv s → world s s' → Due s'.
+Proof.
+  intros I S. pose proof (due _ I) as due. destruct S; simpl in *; intros E o m; try congruence; try (destruct (due ltac:(assumption || reflexivity) o m) as [?|?]; [by left|right; facts; nudges]; fail).
+  eapply nudged; eauto.
+Qed.
 Lemma installing_world s s' : inv s → world s s' → Installing s'.
-Proof. worlds; clear I order someone worker logging known wanted full background counted awake owed; intros E; try congruence; try pose proof (installing E); facts; nudges; subst; try done; intuition congruence. Qed.
+Proof. worlds; clear I order someone worker due known wanted placed full background counted awake owed; intros E; try congruence; try pose proof (installing E); facts; nudges; subst; try done; intuition congruence. Qed.
 Lemma known_world s s' : inv s → world s s' → Known s'.
 Proof.
-  worlds; clear I worker someone logging installing wanted full background counted awake owed; intros k n0; facts; nudges; subst; try congruence; try lia; try (apply known; congruence);
+  worlds; clear I worker someone due installing wanted placed full background counted awake owed; intros k n0; facts; nudges; subst; try congruence; try lia; try (apply known; congruence);
     try (etrans; [apply known; congruence|lia]).
 Qed.
 Lemma wanted_world s s' : inv s → world s s' → Wanted s'.
@@ -290,48 +385,44 @@ Proof.
   worlds; clear I someone worker background installing counted awake owed; intros k E a; try congruence; unfold asleep in *; facts; nudges; subst; try congruence; try (destruct a; congruence).
   all: try (split; lia). all: destruct (wanted k ltac:(assumption || reflexivity)) as [? ?]; [intuition congruence|]; split; try lia; try done; apply known; destruct a; congruence.
 Qed.
+Lemma placed_world s s' : inv s → world s s' → Placed s'.
+Proof.
+  worlds; clear I order someone worker due background installing counted awake owed known wanted full; intros k E a; try congruence.
+  all: assert (f (Waiter k) = Sleeps) as a' by (facts; nudges; congruence); specialize (placed k ltac:(done) a'); unfold place in *; try done.
+  - destruct (upd_does i n g k) as [[-> _]|[_ ->]]; [congruence|done].
+  - destruct (upd_does i N g k) as [[-> _]|[_ ->]]; [congruence|done].
+  - case_decide; intuition lia.
+Qed.
 Lemma full_world s s' : inv s → world s s' → ForRoom s'.
-Proof. worlds; clear I order someone worker logging known wanted background installing counted awake owed; intros k E a; try congruence; facts; nudges; subst; try done; try congruence; try (apply full; congruence). Qed.
+Proof. worlds; clear I order someone worker due known wanted placed background installing counted awake owed; intros k E a; try congruence; facts; nudges; subst; try done; try congruence; try (apply full; congruence). Qed.
 Lemma background_world s s' : inv s → world s s' → Background s'.
-Proof. worlds; clear I order someone worker logging known wanted full installing counted awake owed; intros E y o; try congruence; pose proof (background ltac:(assumption || reflexivity) y o) as B; facts; nudges; subst; try done; try (intuition congruence). Qed.
+Proof. worlds; clear I order someone worker due known wanted placed full installing counted awake owed; intros E y o; try congruence; pose proof (background ltac:(assumption || reflexivity) y o) as B; facts; nudges; subst; try done; try (intuition congruence). Qed.
 Lemma counted_world s s' : inv s → world s s' → Counted s'.
 Proof.
-  worlds; clear I someone worker background installing wanted full awake owed logging; intros E c; try congruence.
-  all: destruct (counted ltac:(assumption || reflexivity) c) as (k&?&a); exists k; facts; nudges; subst; try (injection H1 as ->); split; try done; try (destruct a; congruence); try (intuition congruence).
+  worlds; clear I someone worker background installing wanted placed full awake owed due; intros E c; try congruence.
+  all: destruct (counted ltac:(assumption || reflexivity) c) as (k&?&?&?); exists k; facts; nudges; subst; split; try done; try (split; congruence); try congruence.
 Qed.
 Lemma awake_world s s' : inv s → world s s' → Awake s'.
 Proof.
-  worlds; clear I order worker someone logging installing known wanted full background counted owed; try done; intros E y a; unfold asleep in *; facts; nudges; subst;
+  worlds; clear I order worker someone due installing known wanted placed full background counted owed; try done; intros E y a; unfold asleep in *; facts; nudges; subst;
     try (unfold all in *; destruct a; intuition congruence); try (eapply awake; eauto; fail).
 Qed.
 Lemma owed_world s s' : inv s → world s s' → Owed s'.
 Proof.
-  intros I S. destruct S; intros k E a o; try congruence.
-  - destruct (owed _ I k E) as [?|[(y&r&Y)|[?|(?&?&?)]]]; [unfold asleep in *; nudges; intuition congruence|done|by left| | |].
-    + right; left. exists y. split; [nudges|done].
-    + do 2 right; left. nudges.
-    + do 3 right. nudges; intuition congruence.
-  - assert (Waiter k ≠ Waiter i) as n' by (intros Q; unfold asleep in a; rewrite Q in a; destruct (upd_does (Waiter i) Runs f (Waiter i)) as [[_ R]|[? _]]; [rewrite R in a; destruct a; congruence|done]).
-    assert (g k = upd i n g k) as G by (destruct (upd_does i n g k) as [[-> _]|[_ ->]]; [done|done]).
-    rewrite -G in o. destruct (owed _ I k E) as [?|[(y&r&Y)|[?|(?&?&?)]]]; [unfold asleep in *; facts; intuition congruence|done|by left| | |].
-    + right; left. exists y. split; [facts|]. destruct Y as [->|(j&->&?)]; [by left|]. right. exists j. split; [done|]. destruct (upd_does i n g j) as [[-> _]|[_ ->]]; [congruence|done].
-    + do 2 right; left. facts.
-    + do 3 right. facts; intuition congruence.
-  - destruct (nudged _ _ _ _ _ _ _ _ _ _ _ _ I E) as [?|L]; [by left|]. right; left. exists Logger. split; [facts|by left].
-  - destruct (nudged _ _ _ _ _ _ _ _ _ _ _ _ I E) as [?|L]; [by left|]. right; left. exists Logger. by split; [|left].
-  - destruct (owed _ I k E) as [?|[(y&r&Y)|[?|(?&?&?)]]]; [unfold asleep in *; facts; intuition congruence|done|by left| | |].
-    + right; left. exists y. split; [facts|done].
-    + do 2 right; left. facts.
-    + do 3 right. facts; intuition congruence.
+  intros I S. pose proof (owed _ I) as owed. destruct S; simpl in *; intros E o; try congruence.
+  3-4: destruct (nudged _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ I E) as [?|r]; [by left|right; left; exists Logger; split; [by facts|by left]].
+  all: destruct (owed E o) as [?|[(y&r&Y)|[?|(?&?&?)]]]; [by left|right; left; exists y; split; [facts; nudges|try done]
+    |do 2 right; left; facts; nudges|do 3 right; facts; nudges; intuition congruence].
+  destruct Y as [->|(j&->&?)]; [by left|]. right. exists j. split; [done|]. destruct (upd_does i n g j) as [[-> _]|[_ ->]]; [congruence|done].
 Qed.
 Lemma inv_world s s' : inv s → world s s' → inv s'.
 Proof.
-  intros I S. constructor; [eapply order_world|eapply worker_world|eapply someone_world|eapply logging_world|eapply installing_world|eapply known_world
-    |eapply wanted_world|eapply full_world|eapply background_world|eapply counted_world|eapply awake_world|eapply owed_world]; eauto.
+  intros I S. constructor; [eapply order_world|eapply worker_world|eapply someone_world|eapply due_world|eapply installing_world|eapply known_world
+    |eapply wanted_world|eapply placed_world|eapply full_world|eapply background_world|eapply counted_world|eapply awake_world|eapply owed_world]; eauto.
 Qed.
 
 (** As the journal is opened: nothing committed, nobody in a call, the threads of the background about to look. *)
-Definition opened : state := State 0 0 0 0 0 false false false false false (λ t, match t with Waiter _ => Out | _ => Runs end) (λ _, 0).
+Definition opened : state := State 0 0 0 0 0 0 0 false false false false false false (λ t, match t with Waiter _ => Out | _ => Runs end) (λ _, 0) (λ _, false).
 Inductive reachable : state → Prop :=
 | at_first : reachable opened
 | by_thread t s s' : reachable s → step t s s' → reachable s'
@@ -350,24 +441,38 @@ Theorem nobody_is_forgotten s i : reachable s → asleep (does s (Waiter i)) →
   ((∃ t, t ≠ Installer ∧ does s t = Works) ∨
    frozen s < target s i ∧ ((∃ t, does s t = Runs ∧ (t = Logger ∨ ∃ k, t = Waiter k ∧ frozen s < target s k)) ∨ does s Installer = Works ∨ does s Installer = Runs)).
 Proof.
-  intros R%inv_reachable a. destruct s as [N F D W C fl b u l x f g]; simpl in *.
+  intros R%inv_reachable a. destruct s as [N F D W C M L fl b u l x e f g q]; simpl in *.
   destruct fl; [by destruct (awake _ R eq_refl (Waiter i))|]. destruct (wanted _ R i eq_refl a) as [? ?].
   split; [done|split; [done|]]. destruct (decide (F < g i)) as [o|o].
-  - destruct (owed _ R i eq_refl a o) as [->|[?|[?|(?&_&_)]]]; [left; by apply (someone _ R)|right; auto..].
-  - left. apply (someone _ R eq_refl). apply (logging _ R eq_refl). lia.
+  - destruct (owed _ R eq_refl ltac:(lia)) as [->|[?|[?|(?&_&_)]]]; [left; by apply (someone _ R)|right; auto..].
+  - left. apply (someone _ R eq_refl). destruct a as [a|a]; [|by pose proof (full _ R i eq_refl a)].
+    pose proof (placed _ R i eq_refl a) as P. unfold place in P. case_decide; [done|]. tauto.
+Qed.
+
+(** Nor is a wish, though nobody should sleep for it, as none does for the ticker's: if something of the running group is wanted written, or of the pending ones durable, somebody who does not
+    sleep is to see to it. *)
+Theorem no_wish_is_forgotten s : reachable s → failed s = false →
+  (frozen s < want s → (∃ t, t ≠ Installer ∧ does s t = Works) ∨
+    (∃ t, does s t = Runs ∧ (t = Logger ∨ ∃ k, t = Waiter k ∧ frozen s < target s k)) ∨ does s Installer = Works ∨ does s Installer = Runs) ∧
+  (durable s < frozen s → durable s < need s → (∃ t, t ≠ Installer ∧ does s t = Works) ∨ does s Logger = Runs).
+Proof.
+  intros R%inv_reachable E. destruct s as [N F D W C M L fl b u l x e f g q]; simpl in *. split; intros.
+  - destruct (owed _ R E ltac:(done)) as [->|[?|[?|(?&_&_)]]]; [left; by apply (someone _ R)|right; auto..].
+  - destruct (due _ R E ltac:(done) ltac:(done)) as [->|?]; [left; by apply (someone _ R)|by right].
 Qed.
 
 (** Nothing stands still: in any state in which a call waits, some thread can take a step, or the device owes it an answer; and whatever it finds, there is a step for it. *)
 Lemma can_go_on t s : reachable s → does s t = Runs ∨ does s t = Works → ∃ s', step t s s'.
 Proof.
-  intros R%inv_reachable d. destruct s as [N F D W C fl b u l x f g]; simpl in *. destruct d as [r|r].
+  intros R%inv_reachable d. destruct s as [N F D W C M L fl b u l x e f g q]; simpl in *. destruct d as [r|r].
   - destruct (decide (t = Installer)) as [->|n].
     + destruct fl; [eexists; by apply InstallerEnds|]. destruct (installing _ R eq_refl) as [Q _].
       destruct x; [specialize (Q eq_refl); simpl in Q; congruence|]. destruct l; [eexists; by apply Installs|]. eexists. apply Idles; auto.
     + destruct fl; [eexists; apply Ends; auto|].
       assert (looks t g D ∨ ∃ i, t = Waiter i ∧ g i ≤ D) as [lk|lk].
       { destruct t as [| |k]; [by left|done|]. destruct (decide (g k ≤ D)); [right; by exists k|]. left. intros j [= ->]. lia. }
-      * destruct b; [eexists; by apply Another|]. destruct (decide (F < N)); [eexists; by apply Starts|]. eexists. apply Nothing; [done..|]. lia.
+      * destruct b; [eexists; by apply Another|]. pose proof (order _ R) as O. simpl in O.
+        destruct (decide (D < F)); [eexists; by apply TakesUp|]. destruct (decide (F < N)); [eexists; by apply Starts|]. eexists. apply Nothing; [done..| |]; lia.
       * eexists. apply Ends; auto.
   - eexists. by apply Fails.
 Qed.

@@ -20,7 +20,7 @@ THEOREMS = {
     "Clients": ["clients_see_the_specification", "nothing_shown_is_lost"],
     "Example": ["it_happens", "clients_of_the_example"],
     "Counterexamples": ["without_real_time", "without_waiting"],
-    "Waiting": ["nobody_is_forgotten", "nothing_stands_still"],
+    "Waiting": ["nobody_is_forgotten", "no_wish_is_forgotten", "nothing_stands_still"],
 }
 FORBIDDEN = r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Primitive|bypass_check|Unset\s+\w+\s+Checking|type_in_type)\b"
 

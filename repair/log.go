@@ -32,11 +32,8 @@ func (r *run) log() error {
 		damaged = damaged || !g.Sealed
 	}
 	last := s.Last()
-	for i, g := range s.Groups {
-		if !g.Sound && (g.Err != nil || i < len(s.Groups)-1) {
-			damaged, from = true, g.Number
-			break
-		}
+	if n := len(s.Log()); n < len(s.Groups) && (s.Groups[n].Err != nil || s.Damaged() != nil) {
+		damaged, from = true, s.Groups[n].Number
 	}
 	if !damaged {
 		return nil

@@ -1,6 +1,10 @@
 package repair
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -314,6 +318,50 @@ func TestForeignGroup(t *testing.T) {
 		t.Errorf("%v", acts)
 	}
 	if found := names(t, whole); !slices.Contains(found, "a.3") || slices.Contains(found, "later 4") {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestPendingGroups: groups that were pending when a crash came, and survived one before them, are no damage: nothing is to be repaired.
+func TestPendingGroups(t *testing.T) {
+	d := crashed(t, 6)
+	p := journalParams(t, d)
+	groups := survey(t, d).Groups
+	last := groups[len(groups)-3:]
+	for i, g := range last { // none of them was durable when it was sealed
+		b := block(t, d, g.Block)
+		binary.LittleEndian.PutUint16(b[42:], uint16(i))
+		key := sha256.Sum256(slices.Concat([]byte("tansy journal seal v3"), p.Key[:], b[48:64]))
+		c, err := aes.NewCipher(key[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		seal, err := cipher.NewGCM(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(b[80:96])
+		copy(b[80:], seal.Seal(nil, append(slices.Clone(b[24:32]), 0, 0, 0, 0), nil, b))
+		put(t, d, g.Block, b)
+	}
+	if s := survey(t, d); len(s.Log()) != len(groups) || s.Durable != last[0].Number {
+		t.Fatalf("%+v", s)
+	}
+	put(t, d, last[0].Block+1, make([]byte, disk.BlockSize))
+	if err := d.Barrier(); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := check.Volume(d, check.Options{})
+	if err != nil || !rep.Clean() {
+		t.Fatal(rep.Problems, err)
+	}
+	if want := fmt.Sprintf("groups %d to %d of the log, the last, are not all whole", last[0].Number, last[2].Number); !strings.Contains(strings.Join(rep.Unchecked, "\n"), want) {
+		t.Errorf("%q, want %q", rep.Unchecked, want)
+	}
+	if plan, err := NewPlan(d, Options{}); err != nil || len(plan.Actions) > 0 {
+		t.Errorf("%v, %v", plan.Actions, err)
+	}
+	if found := names(t, d); !slices.Contains(found, "a.4") {
 		t.Errorf("%v", found)
 	}
 }

@@ -56,10 +56,11 @@ func defaultCache(memory uint64) byteSize {
 }
 
 // divide is what of a volume's cache is for blocks that are home, and what for those in the log that are not
-// yet, in bytes: these get an eighth, but no more than they have use for, and no less than the journal needs.
+// yet, in bytes: these get an eighth, but no more than they have use for, and no less than the journal needs. Half
+// as much again is for blocks that are home and not durable yet.
 func divide(cache uint64) (clean, pinned uint64) {
 	pinned = min(cache/8, journal.DefaultPinnedBytes)
-	return cache - pinned, max(pinned, journal.MinPinnedBytes)
+	return cache - pinned - pinned/2, max(pinned, journal.MinPinnedBytes)
 }
 
 // drain is how long a stopping server waits for the requests in flight, and for peers that
@@ -103,6 +104,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
 	var cache byteSize
 	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each (default a quarter of the memory there is for the server)")
+	interval := f.Duration("commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what clients wrote UNSTABLE becomes durable though none of them has asked for it")
 	var scrubs tansyfs.ScrubOptions
 	f.Var((*byteSize)(&scrubs.Rate), "scrub", "read all that is in use from the device and check it, again and again, at most so many bytes per second of each volume, such as 20M; 0: only when tansy scrub asks for it")
 	f.DurationVar(&scrubs.Every, "scrub-every", tansyfs.DefaultScrubEvery, "time from the start of a scrub to the start of the next, if --scrub is given")
@@ -150,6 +152,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	if wrong := limit.wrong(); wrong != "" {
 		return misused(f, wrong)
+	}
+	if *interval < time.Millisecond {
+		return misused(f, "--commit-interval of less than 1ms")
 	}
 	if scrubs.Every <= 0 {
 		return misused(f, "--scrub-every has to be more than 0: without --scrub there is none but by tansy scrub")
@@ -265,7 +270,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
 		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
-		readOnly: *readOnly, cache: clean, pinned: pinned, scrub: scrubs, discard: discard,
+		readOnly: *readOnly, cache: clean, pinned: pinned, interval: *interval, scrub: scrubs, discard: discard,
 	}
 	if err := how.openAll(volumes); err != nil {
 		return fail(err)

@@ -37,8 +37,9 @@ type opening struct {
 	sized    bool  // the size was asked for
 	root     rootDir
 	readOnly bool
-	cache    uint64 // bytes, of each
-	pinned   uint64 // likewise; 0: as much as is good
+	cache    uint64        // bytes, of each
+	pinned   uint64        // likewise; 0: as much as is good
+	interval time.Duration // fs.Options.CommitInterval
 	scrub    tansyfs.ScrubOptions
 	discard  discardMode
 	deferred bool // as in fs.Options
@@ -71,7 +72,7 @@ func (o *opening) open(v *volume) error {
 		o.new.warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", v.image))
 	}
 	stats := disk.NewStats(d)
-	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, PinnedBytes: o.pinned, ReadOnly: o.readOnly, Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub})
+	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, PinnedBytes: o.pinned, CommitInterval: o.interval, ReadOnly: o.readOnly, Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub})
 	if err != nil {
 		d.Close()
 		return fmt.Errorf("%s: %w%s", v.image, err, advice(err))

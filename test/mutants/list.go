@@ -125,7 +125,15 @@ var mutants = []mutant{
 	{what: "log: direct blocks are no part of their group", file: "internal/extern/dlog/seal.go", old: "s.code.put(w, dst, at[k]-s.home, direct[k].Data())", new: "clear(dst[k-k:])", tests: damages},
 	{what: "log: direct blocks of a group may be exchanged", file: "internal/extern/dlog/seal.go", old: "s.code.put(w, dst, at[k]-s.home, direct[k].Data())", new: "s.code.put(w, dst, at[0]-s.home, direct[k].Data())", tests: damages},
 	{what: "log: recovery does not learn the codes of direct blocks", file: "internal/extern/dlog/seal.go", old: "\ts.addCodes(c, at, prints[tagSize*len(ring):])\n\treturn true", new: "\treturn true", tests: damages},
-	{what: "log: that of the format before is not read", file: "internal/extern/dlog/seal.go", old: "\tif d.old() {", new: "\tif false {", tests: seals},
+	{what: "log: direct blocks of the oldest format are not read", file: "internal/extern/dlog/seal.go", old: "\tif d.tags() {", new: "\tif false {", tests: seals},
+	{what: "log: that of the format before is not read", file: "internal/extern/dlog/seal.go", old: "\tcase noLagMagic, tagsMagic:\n", new: "\tcase tagsMagic:\n", tests: damages},
+	{what: "log: its header stays that of the format before", file: "internal/extern/dlog/seal.go", old: "\tcopy(b, hdrMagic)\n", new: "\tcopy(b, noLagHdrMagic)\n", tests: damages},
+	{what: "log: a pending group that survived another tells of damage", file: "internal/extern/dlog/seal.go", old: "return d.Sq() - d.lag() }", new: "return d.Sq() }", tests: damages},
+	{what: "log: any lag is taken for one", file: "internal/extern/dlog/seal.go", old: "most = min(d.Sq(), maxLag-1)", new: "most = maxLag", tests: seals},
+	{what: "log: only the last group is read once more", file: "internal/gen/journalm/journalm.go", old: "return uint64(32)", new: "return uint64(1)", tests: damages},
+	{what: "log: a group that was pending is called damaged", file: "journal/survey.go", old: "s.Groups[n].Number < s.Durable", new: "s.Durable > 0", tests: damages},
+	{what: "log: a barrier for each group", file: "internal/gen/journalpolicy/journalpolicy.go", old: "\tb = _62_need > j.Nlb ||", new: "\tb = true ||", tests: unstable},
+	{what: "log: blocks that a pending group freed are written again", file: "txn/dtxn/room.go", old: "{a.replace, a.take}", new: "{a.take, a.take}", tests: unstable},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
 	// The tree of codes.

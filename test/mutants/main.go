@@ -53,8 +53,9 @@ var (
 	statuses      = []string{"./status"}
 	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
 	mountStats    = []string{"./server", "./mount3", "-run", "Stats|Old"}
-	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|TwoServers|NoInstall|Inspect|Pages"}
-	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs"}
+	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
+	unstable      = []string{"./fs", "-run", "Unstable|SideBySide"}
+	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	pushes        = []string{"./disk", "./internal/extern/ddisk", "-run", "Push|Pace"}
 	codes         = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}

@@ -1,6 +1,7 @@
 // The steps of a commit under the mutex: a transaction is merged into the running group; the
 // group is frozen, in two parts, for the log and straight home (whoever does that becomes the
-// logger); and when logger.dfy has written it, it is one of the logged groups.
+// logger); when logger.dfy has written it, it is pending, and left so for the time being or made durable together with all that are:
+// then they are logged.
 include "facts.dfy"
 include "policy.dfy"
 include "../trusted/work.s.dfy"
@@ -49,7 +50,7 @@ module JournalCommit {
     if l > 500 { return ATooLarge, 0; }
     if k + l > 500 { return AFull, 0; }
     AppendTx(j, tx, p);
-    if k < 250 && k + l >= 250 && !j.busy { j.mu.WakeOne(CLogger); }
+    if k < GroupMin && k + l >= GroupMin && !j.busy { j.mu.WakeOne(CLogger); }
     return AOk, j.nvs;
   }
   method AppendTx(j: Journal, tx: BMap, ghost p: Permit)
@@ -60,11 +61,12 @@ module JournalCommit {
   {
     p.Spend();
     reveal j.Inv();
-    ComI(j);
     MergeInto(j.running, tx);
     OverOv(j.vs[j.cl], old(j.running.m), tx.m);
     j.vs := j.vs + [Over(old(j.Cur()), tx.m)];
     j.nvs := j.nvs + 1;
+    LogFacts(j);
+    AmongMore(j.g(), old(j.vs), j.lb, j.cl, j.vs, j.cl);
     CrashAll(j.d.poss, j.g(), j.vs, j.lb, j.cl);
     j.d.SetOk(OkSet(j.geo, j.vs, j.lb, j.seal.signed));
     RdFrame(j);
@@ -79,29 +81,84 @@ module JournalCommit {
     requires j.Inv() && j.mu.Inside()
     ensures n as int == |j.vs| - 1
   { reveal j.Inv(); n := j.nvs; }
-  // [L] freeze the running group: the caller becomes the logger
-  method StartCommit(j: Journal) returns (ok: bool)
+  // [L] The caller becomes the logger, if there is something to do that should not wait: all pending groups are to become durable (phase 4), because
+  // somebody waits for that or there is no room for another one; or the running group is frozen, to be written.
+  method StartCommit(j: Journal) returns (ok: bool, frozen: bool)
     requires j.Inv() && j.mu.Inside()
-    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner, j.running
+    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner, j.running, j.cgm, j.cdm
     ensures j.Inv() && j.IKeep() && j.Mono()
-    ensures ok ==> j.lg.ph == 1 && old(j.lg.ph) == 0       // nobody was the logger
+    ensures ok ==> old(j.lg.ph) == 0 && j.lg.ph == if frozen then 1 else 4       // nobody was the logger
     ensures !ok ==> j.LKeep() && j.repr == old(j.repr)
     ensures fresh(j.repr - old(j.repr))
   {
     Counters(j);
+    ok, frozen := false, false;
+    if j.busy || j.failed { return; }
+    var pending := j.lg.np > 0;
+    var need := WantDurable(j);
     var w := WantCommit(j);
-    if j.busy || j.failed || !w { return false; }
+    if pending && need { ok := true; }
+    else if w {
+      frozen := Room(j);
+      if frozen { FreezeRunning(j); return true, true; }
+      if pending { ok := true; } else { Urge(j); }
+    }
+    if ok { TakeUp(j); }
+  }
+  // [L] the pending groups are to become durable
+  method TakeUp(j: Journal)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0 && j.lg.np > 0
+    modifies j`busy, j.lg`ph
+    ensures j.Inv() && j.IKeep() && j.Mono() && j.lg.ph == 4
+  {
+    reveal j.Inv(); reveal j.LogI();
+    j.lg.ph := 4; j.busy := true;
+    assert j.OwnI() by { reveal j.OwnI(); }
+  }
+  // [L] the last pending group is written, and left as it is; who goes on is woken
+  method Defer(j: Journal)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 4
+    modifies j`busy, j.lg`ph
+    ensures j.Inv() && j.IKeep() && j.Mono() && j.lg.ph == 0
+  {
+    Resign(j);
+    NextLogger(j);
+  }
+  // [L] ... nobody is the logger
+  method Resign(j: Journal)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 4
+    modifies j`busy, j.lg`ph
+    ensures j.Inv() && j.IKeep() && j.Mono() && j.lg.ph == 0
+  {
+    reveal j.Inv(); reveal j.LogI();
+    j.lg.ph := 0; j.busy := false;
+    assert j.OwnI() by { reveal j.OwnI(); }
+  }
+  // [L] is there room for the running group behind the pending ones, and nothing in its way?
+  method Room(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
+    ensures ok ==> HasRoom(j) && forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.hq as int), a)
+  {
+    Counters(j);
+    assert j.lg.np as int == |j.lg.ps| by { reveal j.Inv(); LogFacts(j); }
     var k := j.running.Len();
-    var pinned := j.lgm.Len();
-    if j.eq >= 0x1FFF_FFFF_FFFF_0000 || j.wp >= 0x1FFF_FFFF_FFFF_0000 || j.eq - j.hq >= j.nd || j.wp + k > j.lo + j.nr || pinned + k > j.maxPin {
-      Urge(j);
-      return false;
-    }
+    var pinned := j.lgm.Len(); var c := j.cgm.Len();
+    var n := j.lg.np;
+    ok := n < WINDOW && j.eq < 0x1FFF_FFFF_FFFF_0000 && j.wp < 0x1FFF_FFFF_FFFF_0000 && j.lg.pos < 0x1FFF_FFFF_FFFE_0000 && j.eq - j.hq + n < j.nd && j.lg.pos + k <= j.lo + j.nr && pinned + c + k <= j.maxPin;
+    if !ok { return; }
     var clash := Clash(j);
-    if clash {
-      Urge(j);
-      return false;
-    }
+    ok := !clash;
+  }
+  predicate HasRoom(j: Journal) reads j, j.lg, j.running, j.lgm, j.cgm {
+    |j.lg.ps| < Window && |j.gs| + |j.lg.ps| < j.geo.nd && j.lg.pos as int + |j.running.addrs| <= j.lo as int + j.geo.nr && |j.lgm.addrs| + |j.cgm.addrs| + |j.running.addrs| <= j.maxPin as int &&
+    j.eq < 0x1FFF_FFFF_FFFF_0000 && j.lg.pos < 0x1FFF_FFFF_FFFE_0000
+  }
+  // [L] the running group is frozen
+  method FreezeRunning(j: Journal)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0 && HasRoom(j) && forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.hq as int), a)
+    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner, j.running, j.cgm, j.cdm
+    ensures j.Inv() && j.IKeep() && j.Mono() && j.lg.ph == 1 && fresh(j.repr - old(j.repr))
+  {
     var ring, dir := Split(j);
     var r := NewBMap();
     var was := j.running;
@@ -110,16 +167,13 @@ module JournalCommit {
     NoteStart(j);
     assert Unused(j, was);
     was.Clear();
-    return true;
   }
   lemma HeldOne(j: Journal, a: int)
-    requires j.Inv() && j.lg.ph == 0 && Direct(j.seal.signed, (j.hq as int), a)
-    ensures a in j.lho.m || a in j.iho.m
+    requires j.Inv() && Direct(j.seal.signed, (j.hq as int), a)
+    ensures a in j.lho.m || a in j.iho.m || a in j.cdm.m
   {
     reveal j.Inv();
     assert j.HoldI();
-    LogFacts(j);
-    assert j.cdm.m == map[];
     HeldAny(j, a);
   }
   lemma HeldAny(j: Journal, a: int)
@@ -134,10 +188,12 @@ module JournalCommit {
     var n := j.running.Len();
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && forall x :: 0 <= x < i as int ==> j.running.addrs[x] !in j.lho.m && j.running.addrs[x] !in j.iho.m
+      invariant i <= n && forall x :: 0 <= x < i as int ==> j.running.addrs[x] !in j.lho.m && j.running.addrs[x] !in j.iho.m && j.running.addrs[x] !in j.cdm.m
     {
       var a := j.running.AddrAt(i);
-      var x := j.lho.Get(a);
+      var x := j.cdm.Get(a);
+      if x != null { return true; }
+      x := j.lho.Get(a);
       if x != null { return true; }
       x := j.iho.Get(a);
       if x != null { return true; }
@@ -149,11 +205,10 @@ module JournalCommit {
     }
     return false;
   }
-  // [L] may block a of the running group go straight home? It may if it is free in the
-  // durable state and in no live group; it shall if that is wished.
-  method Straight(j: Journal, a: uint64) returns (b: bool)
+  // [L] is block a of the running group to go straight home, if it may? Not if a live or pending group has it in the log.
+  method Wished(j: Journal, a: uint64) returns (b: bool)
     requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
-    ensures b ==> FreeIn(j.geo, DurState(j.g()), a as int) && forall i :: 0 <= i < |j.gs| ==> a as int !in j.gs[i]
+    ensures b ==> j.geo.flo <= a as int < j.geo.fhi && (forall i :: 0 <= i < |j.gs| ==> a as int !in j.gs[i]) && forall i :: 0 <= i < |j.lg.ps| ==> a as int !in j.lg.ps[i].m
   {
     var w := j.notes.Bulk(a);
     b := false;
@@ -162,16 +217,134 @@ module JournalCommit {
     if x != null { return; }
     x := j.inm.Get(a);
     if x != null { return; }
+    x := j.cgm.Get(a);
+    if x != null { return; }
     GeoFacts(j);
-    var known, v := Durably(j, j.bit + a / 32768);
-    if !known { return; }
-    var set_ := BitOf(v.Get(a % 32768 / 8), a % 8);
-    if set_ { return; }
     InLive(j, a as int);
-    ghost var s := DurState(j.g());
-    assert BlockBit(s[j.bit as int + a as int / 32768], a as int % 32768) == set_;
-    assert FreeIn(j.geo, s, a as int) by { reveal FreeIn(); }
+    InNone(j, a as int);
     b := true;
+  }
+  // l has what block bb, which is no direct one, is in the durable state and in each pending group that has it
+  predicate Versions(j: Journal, bb: int, l: BList) reads j, j.lg, j.ins, j.seal, j.cdm {
+    bb !in j.cdm.m && bb in DurState(j.g()) && DurState(j.g())[bb] in l.blks && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) &&
+    forall i :: 0 <= i < |j.lg.ps| && bb in j.lg.ps[i].m ==> j.lg.ps[i].m[bb] in l.blks
+  }
+  // [L] these; null = they are not all in memory, or it is a direct block
+  method Bitmap(j: Journal, bb: uint64) returns (l: BList?)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
+    ensures l != null ==> Versions(j, bb as int, l)
+  {
+    l := null;
+    var x := j.cdm.Get(bb);
+    if x != null { return; }
+    var known, v := Durably(j, bb);
+    if !known { return; }
+    reveal j.Inv(); LogFacts(j);
+    var m := NewBMap();
+    m.Put(0, v);
+    ghost var all := [v.v];
+    var n: uint64 := 1;
+    var w := j.lg.newest;
+    ghost var bs, ms := j.lg.bodies, j.lg.maps;
+    while w != null
+      invariant |bs| <= |j.lg.ps| && bs == j.lg.bodies[..|bs|] && Chain(w, bs, ms)
+      invariant 1 <= n as int == |all| <= 1 + |j.lg.ps| - |bs| && fresh(m) && m.Ok() && |m.addrs| == n as int && (forall k :: 0 <= k < n as int ==> m.addrs[k] == k && k in m.m && m.m[k] == all[k]) && forall k :: k in m.m ==> 0 <= k < n as int
+      invariant all[0] == v.v && forall k :: |bs| <= k < |j.lg.ps| && bb as int in j.lg.ps[k].m ==> j.lg.ps[k].m[bb as int] in all
+      decreases |bs|
+    {
+      ghost var i := |bs| - 1;
+      PendFacts(j.d.poss, j.g(), i);
+      var y := In(w.body, bb, j.lg.ps[i]);
+      if y != null { m.Put(n, y); n := n + 1; all := all + [y.v]; }
+      w := w.before; bs := bs[..i]; ms := ms[..|ms| - 2];
+    }
+    l := m.List();
+    assert l.blks == all;
+    m.Clear();
+  }
+  // is the bit clear in all of l?
+  method ClearIn(l: BList, bit: uint64) returns (ok: bool)
+    requires bit < 32768 && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096
+    ensures ok ==> forall k :: 0 <= k < |l.blks| ==> !BlockBit(l.blks[k], bit as int)
+  {
+    var n := l.Len();
+    var i: uint64 := 0;
+    ok := true;
+    while i < n
+      invariant i <= n && forall k :: 0 <= k < i as int ==> !BlockBit(l.blks[k], bit as int)
+    {
+      var b := l.BlkAt(i);
+      var set_ := BitOf(b.Get(bit / 8), bit % 8);
+      if set_ { ok := false; return; }
+      assert BlockBit(l.blks[i as int], bit as int) == set_;
+      i := i + 1;
+    }
+  }
+  // [L] May block a of the running group go straight home, for which that is wished? It may if it is free in the durable state and after each
+  // pending group. l: what its block of the bitmap is in these
+  method Straight(j: Journal, a: uint64, l: BList) returns (b: bool)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0 && j.geo.flo <= a as int < j.geo.fhi && Versions(j, j.bit as int + a as int / 32768, l)
+    ensures b ==> FreeAll(j.g(), a as int)
+  {
+    b := ClearIn(l, a % 32768);
+    if b { FreeWith(j, a as int, l); }
+  }
+  lemma FreeWith(j: Journal, a: int, l: BList)
+    requires j.Inv() && j.lg.ph == 0 && j.geo.flo <= a < j.geo.fhi && Versions(j, j.bit as int + a / 32768, l)
+    requires forall k :: 0 <= k < |l.blks| ==> !BlockBit(l.blks[k], a % 32768)
+    ensures FreeAll(j.g(), a)
+  {
+    GeoFacts(j);
+    var s := DurState(j.g()); var bb := j.bit as int + a / 32768;
+    assert |s[bb]| == 4096 && !BlockBit(s[bb], a % 32768);
+    assert FreeIn(j.geo, s, a) by { reveal FreeIn(); }
+    forall i | 0 <= i < |j.lg.ps| && bb in j.lg.ps[i].m ensures |j.lg.ps[i].m[bb]| == 4096 && !BlockBit(j.lg.ps[i].m[bb], a % 32768) { assert j.lg.ps[i].m[bb] in l.blks; }
+    FreeAfter(j, a);
+  }
+  // block a of what pending group e has in the log, null if it has not
+  method In(l: BList, a: uint64, ghost e: Pend) returns (b: Blk?)
+    requires Body(l, e) && forall x :: x in e.m ==> x in e.d.addrs
+    ensures (b == null) == (a as int !in e.m) && (b != null ==> b.v == e.m[a as int] && |b.v| == 4096)
+  {
+    b := null;
+    var n := l.Len();
+    var i: uint64 := 0;
+    while i < n
+      invariant i <= n && b == null && forall k :: 0 <= k < i as int ==> l.addrs[k] != a as int
+    {
+      var x := l.AddrAt(i);
+      if x == a { b := l.BlkAt(i); return; }
+      i := i + 1;
+    }
+  }
+  lemma InNone(j: Journal, a: int)
+    requires j.Inv() && j.lg.ph == 0 && a !in j.cgm.m
+    ensures forall i :: 0 <= i < |j.lg.ps| ==> a !in j.lg.ps[i].m
+  {
+    reveal j.Inv(); LogFacts(j);
+    forall i | 0 <= i < |j.lg.ps| ensures a !in j.lg.ps[i].m { if a in j.lg.ps[i].m { MergeHas(Ms(j.lg.ps), i, a); } }
+  }
+  // a is free in the durable state, and no pending group sets its bit
+  lemma FreeAfter(j: Journal, a: int)
+    requires j.Inv() && j.lg.ph == 0 && FreeIn(j.geo, DurState(j.g()), a)
+    requires var bb := j.geo.bit + a / 32768; bb !in j.cdm.m && forall i :: 0 <= i < |j.lg.ps| && bb in j.lg.ps[i].m ==> |j.lg.ps[i].m[bb]| == 4096 && !BlockBit(j.lg.ps[i].m[bb], a % 32768)
+    ensures FreeAll(j.g(), a)
+  {
+    reveal FreeAll();
+    forall i | 0 <= i <= |j.lg.ps| ensures FreeIn(j.geo, PState(j.g(), i), a) { FreeAfterSome(j, a, i); }
+  }
+  lemma FreeAfterSome(j: Journal, a: int, i: int)
+    requires j.Inv() && j.lg.ph == 0 && FreeIn(j.geo, DurState(j.g()), a) && 0 <= i <= |j.lg.ps|
+    requires var bb := j.geo.bit + a / 32768; bb !in j.cdm.m && forall i :: 0 <= i < |j.lg.ps| && bb in j.lg.ps[i].m ==> |j.lg.ps[i].m[bb]| == 4096 && !BlockBit(j.lg.ps[i].m[bb], a % 32768)
+    ensures FreeIn(j.geo, PState(j.g(), i), a)
+    decreases i
+  {
+    if i == 0 { PStates(j.g()); return; }
+    FreeAfterSome(j, a, i - 1);
+    var g := j.g(); var bb := j.geo.bit + a / 32768; var e := g.ps[i - 1];
+    assert bb !in e.h by { reveal j.Inv(); LogFacts(j); if bb in e.h { MergeHas(Hs(g.ps), i - 1, bb); } }
+    assert PState(g, i) == Over(Over(PState(g, i - 1), e.h), e.m) by { reveal PState(); var t := g.ps[..i]; assert t[..|t|-1] == g.ps[..i - 1] && t[|t|-1] == e; }
+    reveal FreeIn();
   }
   lemma InLive(j: Journal, a: int)
     requires j.Inv() && a !in j.lgm.m && a !in j.inm.m
@@ -197,7 +370,10 @@ module JournalCommit {
     reveal j.Inv(); reveal j.CacheI(); LogFacts(j); LiveMaps(j);
     var x := j.lgm.Get(a);
     if x == null { x := j.inm.Get(a); }
-    if x == null { x := j.cache.Get(a); }
+    if x == null {
+      x := j.cdm.Get(a);     // the cache has what will be home
+      if x == null { x := j.cache.Get(a); } else { x := null; }
+    }
     known := x != null;
     if known { b := x; assert a as int in j.base; } else { b := ZeroBlk(); }
   }
@@ -213,20 +389,29 @@ module JournalCommit {
     ring := NewBMap();
     var n := j.running.Len();
     var i: uint64 := 0;
+    var looked, bm: uint64 := false, 0; var l: BList? := null;     // the last block of the bitmap that was looked at
     while i < n
+      invariant looked && l != null ==> Versions(j, bm as int, l)
       invariant i <= n && fresh(dir) && dir.Ok() && fresh(ring) && ring.Ok() && ring != dir && |ring.addrs| + |dir.addrs| <= i as int
-      invariant forall a :: a in dir.m ==> a in j.running.m && dir.m[a] == j.running.m[a] && FreeIn(j.geo, DurState(j.g()), a)
+      invariant forall a :: a in dir.m ==> a in j.running.m && dir.m[a] == j.running.m[a] && FreeAll(j.g(), a)
       invariant forall a :: a in ring.m ==> a in j.running.m && ring.m[a] == j.running.m[a]
       invariant forall a :: a in dir.m ==> a in j.running.addrs[..i as int] && a !in ring.m
       invariant forall a :: a in ring.m ==> a in j.running.addrs[..i as int]
       invariant forall a :: a in j.running.addrs[..i as int] ==> a in ring.m || a in dir.m
       invariant forall x, a {:trigger a in j.gs[x]} :: 0 <= x < |j.gs| && a in j.gs[x] ==> a !in dir.m
+      invariant forall x, a {:trigger a in j.lg.ps[x].m} :: 0 <= x < |j.lg.ps| && a in j.lg.ps[x].m ==> a !in dir.m
     {
       var a := j.running.AddrAt(i);
       var b := j.running.BlkAt(i);
       assert j.running.addrs[..i as int + 1] == j.running.addrs[..i as int] + [a as int];
       NotBefore(j.running, i as int);
-      var s := Straight(j, a);
+      var s := Wished(j, a);
+      if s {
+        GeoFacts(j);
+        var bb := j.bit + a / 32768;
+        if !looked || bb != bm { l := Bitmap(j, bb); bm := bb; looked := true; }
+        if l == null { s := false; } else { s := Straight(j, a, l); }
+      }
       if s { dir.Put(a, b); } else { ring.Put(a, b); }
       i := i + 1;
     }
@@ -255,44 +440,62 @@ module JournalCommit {
     }
     assert dir.addrs[..n as int] == dir.addrs;
   }
-  // [L] the two parts are the group being logged, and r is the running one
+  // [L] the two parts are the frozen group, and r is the running one
   method StartFields(j: Journal, r: BMap, ring: BMap, dir: BMap)
-    requires j.Inv() && j.mu.Inside() && Unused(j, r) && Unused(j, dir) && Unused(j, ring) && r !in j.repr && dir !in j.repr && r != ring && r != dir && ring != dir
-    requires r.Ok() && r.m == map[] && r.addrs == [] && j.lg.ph == 0 && ring.Ok() && dir.Ok()
+    requires j.Inv() && j.mu.Inside() && Unused(j, r) && Unused(j, dir) && Unused(j, ring) && r !in j.repr && dir !in j.repr && ring !in j.repr && r != ring && r != dir && ring != dir
+    requires r.Ok() && r.m == map[] && r.addrs == [] && j.lg.ph == 0 && ring.Ok() && dir.Ok() && HasRoom(j)
     requires Parts(j.running.m, ring.m, dir.m) && Ready(j.g(), ring.m, dir.m) && |ring.addrs| + |dir.addrs| <= |j.running.addrs|
-    requires |j.gs| < j.geo.nd && j.wp as int + |j.running.addrs| <= j.lo as int + j.geo.nr && End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp as int < 0x1FFF_FFFF_FFFF_0000
-    requires |j.lgm.addrs| + |j.running.addrs| <= j.maxPin as int
-    modifies j`running, j`cgm, j`cdm, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner
+    modifies j`running, j`repr, j`busy, j`cl, j`ncl, j.lg, j.cache, j.d`owner, j.cgm, j.cdm
     ensures j.Inv() && j.IKeep() && j.Mono()
-    ensures j.lg.ph == 1 && j.repr == old(j.repr) + {r, ring, dir} && j.running == r && j.cgm == ring && j.cdm == dir
+    ensures j.lg.ph == 1 && j.lg.ring == ring && j.lg.dir == dir && j.repr == old(j.repr) + {r, ring, dir} && j.running == r && j.cgm == old(j.cgm) && j.cdm == old(j.cdm)
   {
     reveal j.Inv(); reveal j.LogI();
     ghost var log := set a | j.at as int < a < j.home as int - 1;
     Ownable(j, log, ring.m, dir.m);
+    StartMaps(j, ring, dir);
     Uncache(j, dir);
-    j.d.Take(Logging, log + dir.m.Keys);
-    j.cgm := ring; j.cdm := dir; j.lg.dirs := null; j.lg.dn := 0;
+    if j.lg.ps == [] { j.d.Take(Logging, log + dir.m.Keys); } else { j.d.Take(Logging, dir.m.Keys); }
+    j.lg.ring := ring; j.lg.dir := dir;
+    j.lg.dirs := null; j.lg.dn := 0;
     j.running := r; j.repr := j.repr + {r, ring, dir};
     j.lg.ph := 1; j.busy := true;
     j.cl := |j.vs| - 1; j.ncl := j.nvs;
-    assert Over(j.vs[j.lb], map[]) == j.vs[j.lb];
-    assert j.vs[j.cl] == Over(Over(j.vs[j.lb], dir.m), ring.m);
     assert Over(j.vs[j.cl], map[]) == j.vs[j.cl];
+    AmongMore(j.g(), j.vs, j.lb, old(j.cl), j.vs, j.cl);
     RdFrame(j);
     assert j.OwnI() by { reveal j.OwnI(); }
     assert j.CacheI() by { reveal j.CacheI(); }
     assert j.HoldI() by { reveal j.HoldI(); }
   }
+  // [L] the frozen group joins the pending ones in memory
+  method StartMaps(j: Journal, ring: BMap, dir: BMap)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0 && ring.Ok() && dir.Ok() && Unused(j, dir) && Unused(j, ring) && ring != dir && |ring.addrs| + |dir.addrs| <= 500 && HasRoom(j)
+    requires Parts(j.running.m, ring.m, dir.m) && Ready(j.g(), ring.m, dir.m)
+    modifies j.cgm, j.cdm
+    ensures j.cgm.Ok() && j.cdm.Ok() && j.cgm.m == Ov(old(j.cgm.m), ring.m) && j.cdm.m == Ov(old(j.cdm.m), dir.m) && |j.cgm.addrs| <= |old(j.cgm.addrs)| + |ring.addrs| && |j.cdm.addrs| <= |old(j.cdm.addrs)| + |dir.addrs|
+    ensures 0 <= j.lb <= j.cl < |j.vs| && Over(j.vs[j.cl], j.running.m) == Over(Over(j.vs[j.lb], j.cdm.m), j.cgm.m)
+  {
+    reveal j.Inv(); LogFacts(j);
+    forall a | a in dir.m ensures a !in j.cgm.m {
+      if a in j.cgm.m { MergeKeys(Ms(j.lg.ps), a); var i :| 0 <= i < |j.lg.ps| && a in Ms(j.lg.ps)[i]; assert a in j.lg.ps[i].m; }
+    }
+    MergeInto(j.cgm, ring);
+    MergeInto(j.cdm, dir);
+    ghost var x := Over(j.vs[j.cl], j.running.m); ghost var y := Over(Over(j.vs[j.lb], j.cdm.m), j.cgm.m);
+    assert x.Keys == y.Keys;
+    assert x == y;
+  }
   // nobody owns what a new logger needs
   lemma Ownable(j: Journal, log: set<int>, m: BM, h: BM)
     requires j.Inv() && j.lg.ph == 0 && Ready(j.g(), m, h) && Parts(j.running.m, m, h) && log == set a | j.at as int < a < j.home as int - 1
-    ensures forall a :: a in log || a in h ==> a !in j.d.owner
+    ensures forall a :: a in h || (j.lg.ps == [] && a in log) ==> a !in j.d.owner
   {
     reveal j.Inv();
-    Owned(j);
-    forall a | a in log || a in h ensures a !in j.d.owner {
+    Owned(j); LogFacts(j); FullD(j.d.poss, j.g());
+    forall a | a in h || (j.lg.ps == [] && a in log) ensures a !in j.d.owner {
       if a in log && a in j.inm.m { assert j.home as int <= a; }
-      if a in h && a in j.im { FullD(j.d.poss, j.g()); MergeKeys(j.gs[..j.k], a); }
+      if a in h && a in j.im { MergeKeys(j.gs[..j.k], a); }
+      if a in h && a in j.cdm.m { MergeKeys(Hs(j.lg.ps), a); var i :| 0 <= i < |j.lg.ps| && a in Hs(j.lg.ps)[i]; PendDirect(j.g(), i, a); }
       if a in h { assert a in j.running.m; }
     }
   }
@@ -331,32 +534,68 @@ module JournalCommit {
     (forall x :: x in h ==> x in h2) && (forall e :: e in s ==> e.x in h2) &&
     forall x :: x in h2 ==> (x in h && h2[x] == h[x]) || exists e :: e in s && e.x == x && e.c == h2[x]
   }
-  // [L] the group is logged; c: the codes of its direct blocks. (What readers see of it, who do not hold the mutex, happens at once: in HoldAll.)
-  method FinishCommit(j: Journal, c: Codes)
+  // [L] All pending groups are logged. (What readers see of it, who do not hold the mutex, happens at once: in HoldAll.)
+  method FinishCommit(j: Journal)
     requires j.Inv() && j.mu.Inside() && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
-    requires j.tree.np > 0 ==> CodesOf(c.s, j.cdm.m, j.home as int, j.seal.key)
-    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.cgm, j.cdm, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.cgm, j.cdm, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner, j.repr
     ensures j.Inv() && j.IKeep() && j.Mono() && j.lb == old(j.cl) && j.lg.ph == 0
     ensures fresh(j.repr - old(j.repr))
   {
+    MapsApart(j);
+    var ring, dir, last := j.cgm, j.cdm, j.lg.newest;
+    ghost var bodies, maps := j.lg.bodies, j.lg.maps;
+    MadeDurable(j);
+    NoteFinish(j);
+    dir.Clear();
+    if j.lgm != ring { ring.Clear(); }
+    ClearAll(j, last, bodies, maps);
+  }
+  // the maps that the pending groups were made of are none of the seven
+  lemma MapsApart(j: Journal)
+    requires j.Inv()
+    ensures Chain(j.lg.newest, j.lg.bodies, j.lg.maps) && forall m :: m in j.lg.maps ==> m in j.repr && Unused(j, m)
+    ensures Others(j)
+  { reveal j.Inv(); LogFacts(j); }
+  // the seven are seven
+  predicate Others(j: Journal) reads j { j.cgm in j.repr && j.cdm in j.repr && j.cgm != j.cdm && j.cgm !in {j.running, j.lgm, j.inm, j.lho, j.iho} && j.cdm !in {j.running, j.lgm, j.inm, j.lho, j.iho} }
+  // [L] ... but that their memory is not given back yet
+  method MadeDurable(j: Journal)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 3 && j.trims < 0x3FFF_FFFF_FFFF_0000
+    modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg, j.cgm, j.cdm, j.lgm, j.lho, j.tree.pages`held, j.d`ok, j.d`owner
+    ensures j.Inv() && j.IKeep() && j.Mono() && j.lb == old(j.cl) && j.lg.ph == 0
+    ensures j.lg.ring == null && j.lg.dir == null && fresh(j.cgm) && fresh(j.cdm) && fresh(j.repr - old(j.repr)) && old(j.repr) <= j.repr && (j.lgm == old(j.lgm) || j.lgm == old(j.cgm))
+  {
     reveal j.Inv();
-    var n := j.cgm.Len();
-    var e := NewBMap(); var f := NewBMap();
-    var ring, dir := j.cgm, j.cdm;
-    ghost var g1 := Finished(j.g());
+    var e := NewBMap(); var f := NewBMap(); var z := NewCodes();
+    ghost var g0 := j.g(); ghost var g1 := Flat(g0);
     FinishG(j); LogFacts(j); HeldApart(j);
-    var l, h := FinishMaps(j, c);
+    var l, h := FinishMaps(j, j.lg.codes);
     j.d.SetOk(OkSet(j.geo, j.vs, j.cl, j.seal.signed));
     j.d.Leave(Logging);
-    FinishFields(j, e, f, l, n, h);
+    FinishFields(j, e, f, l, z, h);
     assert j.g() == g1;
     OverNone(j.vs[j.cl]);
+    AmongNone(j.g(), j.vs, j.lb);
     assert j.OwnI() by { reveal j.OwnI(); }
-    CacheFinish(j); HoldFinish(j); TreeFinish(j, c); RdFinish(j); LogIdle(j);
-    NoteFinish(j);
-    assert Unused(j, dir) && (l != ring ==> Unused(j, ring));
-    dir.Clear();
-    if l != ring { ring.Clear(); }
+    CacheFinish(j); HoldFinish(j, Hs(g0.ps)); TreeFinish(j, old(j.lg.codes)); RdFinish(j); LogIdle(j);
+  }
+  // [L] gives back the memory of maps that nobody sees any more
+  method ClearAll(j: Journal, last: InLog?, ghost bodies: seq<BList>, ghost maps: seq<BMap>)
+    requires j.Inv() && j.lg.ring == null && j.lg.dir == null && Chain(last, bodies, maps) && forall m :: m in maps ==> m in j.repr && Unused(j, m)
+    modifies j.repr - {j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho}
+    ensures j.Inv() && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+  {
+    var w := last;
+    ghost var bs, ms := bodies, maps;
+    while w != null
+      invariant j.Inv() && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs) && Chain(w, bs, ms) && forall m :: m in ms ==> m in maps
+      invariant j.lg.ring == null && j.lg.dir == null && j.running == old(j.running) && j.lgm == old(j.lgm) && j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && j.inm == old(j.inm) && j.lho == old(j.lho) && j.iho == old(j.iho)
+      decreases |bs|
+    {
+      assert w.ring in ms && w.dir in ms;
+      w.ring.Clear(); w.dir.Clear();
+      w := w.before; bs := bs[..|bs| - 1]; ms := ms[..|ms| - 2];
+    }
   }
   // [L] ... its direct blocks are held, and the others join those of the groups that are logged
   method FinishMaps(j: Journal, c: Codes) returns (l: BMap, h: uint64)
@@ -389,44 +628,52 @@ module JournalCommit {
   // what finishing means for the protocol's state
   lemma FinishG(j: Journal)
     requires j.Inv() && j.lg.ph == 3
-    ensures j.lg.com && 0 <= j.k <= |j.gs| && j.lg.cg == j.cgm.m && j.lg.ch == j.cdm.m && j.lg.cd.addrs == j.cgm.addrs && 0 <= j.cl < |j.vs|
-    ensures End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp as int < 0x1FFF_FFFF_FFFF_0000
-    ensures var g1 := Finished(j.g()); Full(j.d.poss, g1) && DurState(g1) == j.vs[j.cl] && g1.gs[..g1.k] == j.gs[..j.k]
-    ensures var g1 := Finished(j.g()); Merge(g1.gs[g1.k..]) == Ov(j.lgm.m, j.cgm.m)
+    ensures 0 <= j.k <= |j.gs| && j.cgm.m == Merge(Ms(j.lg.ps)) && j.cdm.m == Merge(Hs(j.lg.ps)) && 0 <= j.cl < |j.vs|
+    ensures var g1 := Flat(j.g()); Full(j.d.poss, g1) && DurState(g1) == j.vs[j.cl] && g1.gs[..g1.k] == j.gs[..j.k]
+    ensures var g1 := Flat(j.g()); Merge(g1.gs[g1.k..]) == Ov(j.lgm.m, j.cgm.m)
     ensures forall a :: a in j.cdm.m ==> a !in j.im
     ensures forall s :: CrashImg(j.d.poss, s) ==> s in OkSet(j.geo, j.vs, j.cl, j.seal.signed)
   {
-    reveal j.Inv(); reveal j.LogI();
-    FinishPres(j.d.poss, j.g());
-    TailMerge(j.g());
+    reveal j.Inv(); LogFacts(j);
+    assert AllHome(j.d.poss, j.g()) by { reveal j.LogI(); }
+    FinishAll(j.d.poss, j.g());
+    FullD(j.d.poss, j.g());
+    ComAll(j.g(), |j.d.poss|);
+    TailMerge(j.g(), Flat(j.g()));
     DirApart(j);
-    CrashAll(j.d.poss, Finished(j.g()), j.vs, j.cl, j.cl);
+    AmongNone(Flat(j.g()), j.vs, j.cl);
+    CrashAll(j.d.poss, Flat(j.g()), j.vs, j.cl, j.cl);
   }
   lemma OverNone(v: St)
     ensures Over(v, map[]) == v
   {}
   lemma LogIdle(j: Journal)
-    requires j.lg.ph == 0 && !j.lg.com && j.cgm.m == map[] && j.cgm.addrs == [] && j.cdm.m == map[] && j.cdm.addrs == [] && GeoOk(j.geo) && |j.d.cur| == |j.d.poss| >= Home(j.geo)
+    requires j.lg.ph == 0 && j.lg.ps == [] && j.lg.np == 0 && j.lg.newest == null && j.lg.ring == null && j.lg.dir == null && j.lg.bodies == [] && j.lg.maps == [] && j.lg.codes.s == [] && j.cgm.m == map[] && j.cgm.addrs == [] && j.cdm.m == map[] && j.cdm.addrs == [] && GeoOk(j.geo) && |j.d.cur| == |j.d.poss| >= Home(j.geo)
+    requires j.lg.pos == j.wp && End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp < 0x1FFF_FFFF_FFFF_0000
     ensures j.LogI()
-  { reveal j.LogI(); }
+  {
+    reveal j.LogI();
+    assert Hs(j.lg.ps) == [] && Ms(j.lg.ps) == [] && Merge([]) == map[];
+    assert CodesOf([], map[], Home(j.geo), j.seal.key) by { reveal CodesOf(); }
+  }
   // a read of a direct block that began before it was written is not valid: hence trims
-  method FinishFields(j: Journal, e: BMap, f: BMap, l: BMap, n: uint64, h: uint64)
-    requires j.eq < 0x2000_0000_0000_0000 && j.wp < 0x2000_0000_0000_0000 && n <= 500 && j.trims < 0x3FFF_FFFF_FFFF_0000
+  method FinishFields(j: Journal, e: BMap, f: BMap, l: BMap, z: Codes, h: uint64)
+    requires j.eq as int + j.lg.np as int < 0x2000_0000_0000_0000 && j.trims < 0x3FFF_FFFF_FFFF_0000
     modifies j`cgm, j`cdm, j`lgm, j`repr, j`gs, j`hs, j`ds, j`base, j`torn, j`lb, j`nlb, j`eq, j`wp, j`trims, j`busy, j.lg
-    ensures j.torn == old(j.torn) - old(j.lg.ch).Keys
-    ensures j.cgm == e && j.cdm == f && j.lgm == l && j.repr == old(j.repr) + {e, f} && j.lb == j.cl && j.nlb == j.ncl && j.eq == old(j.eq) + 1 && j.wp == old(j.wp) + n && !j.busy
+    ensures j.torn == old(j.torn) - Merge(Hs(old(j.lg.ps))).Keys
+    ensures j.cgm == e && j.cdm == f && j.lgm == l && j.repr == old(j.repr) + {e, f} && j.lb == j.cl && j.nlb == j.ncl && j.eq as int == old(j.eq) as int + old(j.lg.np) as int && j.wp == old(j.lg.pos) && !j.busy
     ensures j.trims == if h > 0 then old(j.trims) + 1 else old(j.trims)
-    ensures j.gs == old(j.gs + [j.lg.cg]) && j.hs == old(j.hs + [j.lg.ch]) && j.ds == old(j.ds + [j.lg.cd]) && j.base == Over(old(j.base), old(j.lg.ch))
-    ensures j.lg.ph == 0 && !j.lg.com && j.lg.cg == map[] && j.lg.ch == map[] && j.lg.cd == old(j.lg.cd) && j.lg.cb == old(j.lg.cb)
+    ensures j.gs == old(j.gs) + Ms(old(j.lg.ps)) && j.hs == old(j.hs) + Hs(old(j.lg.ps)) && j.ds == old(j.ds) + Ds(old(j.lg.ps)) && j.base == Over(old(j.base), Merge(Hs(old(j.lg.ps))))
+    ensures j.lg.ph == 0 && j.lg.ps == [] && j.lg.np == 0 && j.lg.newest == null && j.lg.bodies == [] && j.lg.maps == [] && j.lg.codes == z && j.lg.pos == old(j.lg.pos) && j.lg.ring == null && j.lg.dir == null
   {
     j.cgm := e; j.cdm := f; j.lgm := l; j.repr := j.repr + {e, f};
     j.lb := j.cl; j.nlb := j.ncl;
-    j.eq := j.eq + 1; j.wp := j.wp + n;
+    j.eq := j.eq + j.lg.np; j.wp := j.lg.pos;
     if h > 0 { j.trims := j.trims + 1; }
-    j.gs := j.gs + [j.lg.cg]; j.hs := j.hs + [j.lg.ch]; j.ds := j.ds + [j.lg.cd]; j.base := Over(j.base, j.lg.ch);
-    j.torn := j.torn - j.lg.ch.Keys;
-    j.lg.com := false; j.lg.cg := map[]; j.lg.ch := map[];
-    j.lg.desc := null; j.lg.body := null; j.lg.dirs := null; j.lg.dn := 0;
+    j.gs := j.gs + Ms(j.lg.ps); j.hs := j.hs + Hs(j.lg.ps); j.ds := j.ds + Ds(j.lg.ps); j.base := Over(j.base, Merge(Hs(j.lg.ps)));
+    j.torn := j.torn - Merge(Hs(j.lg.ps)).Keys;
+    j.lg.ps := []; j.lg.np := 0; j.lg.newest := null; j.lg.bodies := []; j.lg.maps := []; j.lg.codes := z;
+    j.lg.desc := null; j.lg.body := null; j.lg.dirs := null; j.lg.ring := null; j.lg.dir := null; j.lg.dn := 0;
     j.lg.ph := 0; j.busy := false;
   }
   twostate lemma CacheFinish(j: Journal)
@@ -434,15 +681,16 @@ module JournalCommit {
     requires j.cached == old(j.cached) && forall a :: a in old(j.cdm.m) ==> a !in j.im
     ensures j.CacheI()
   { reveal j.CacheI(); }
-  twostate lemma HoldFinish(j: Journal)
+  twostate lemma HoldFinish(j: Journal, ts: seq<BM>)
     requires old(j.HoldI()) && j.seal.signed == old(j.seal.signed) && j.hq as int == old(j.hq) as int && j.k == old(j.k) && j.iho.m == old(j.iho.m)
-    requires j.hs == old(j.hs) + [old(j.cdm.m)]
+    requires j.hs == old(j.hs) + ts && Merge(ts) == old(j.cdm.m)
     requires forall a :: a in j.lho.m <==> a in old(j.lho.m) || a in old(j.cdm.m)
     ensures j.HoldI()
   {
     reveal j.HoldI();
     var t := old(j.hs)[j.k..];
-    assert j.hs[j.k..] == t + [old(j.cdm.m)] && (t + [old(j.cdm.m)])[..|t|] == t;
+    assert j.hs[j.k..] == t + ts;
+    MergeCat(t, ts);
     assert j.hs[..j.k] == old(j.hs)[..j.k];
   }
   twostate lemma RdFinish(j: Journal)

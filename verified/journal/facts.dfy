@@ -20,32 +20,43 @@ module JournalFacts {
   // what LogI says, without the disk
   lemma LogFacts(j: Journal)
     requires j.LogI()
-    ensures 0 <= j.lg.ph <= 3 && (j.lg.com <==> j.lg.ph >= 2) && (j.lg.ph == 0 ==> j.cgm.m == map[] && j.cgm.addrs == [] && j.cdm.m == map[] && j.cdm.addrs == [])
-    ensures j.lg.ph == 1 ==> Ready(j.g(), j.cgm.m, j.cdm.m)
-    ensures j.lg.ph >= 2 ==> j.lg.ch == j.cdm.m && j.lg.cd.dirs == j.cdm.addrs && j.lg.dirs != null && |j.d.cur| >= Home(j.geo) && Lists(j.lg.dirs, j.cdm.m, Home(j.geo), |j.d.cur|) && 0 <= j.lg.dn <= |j.lg.dirs.addrs|
-    ensures j.lg.ph >= 1 ==> |j.gs| < j.geo.nd && j.wp as int + |j.cgm.addrs| <= j.lo as int + j.geo.nr && End(j.g()) < 0x1FFF_FFFF_FFFF_FFFF && j.wp < 0x1FFF_FFFF_FFFF_0000
-    ensures j.lg.ph >= 2 ==> j.lg.cg == j.cgm.m && j.lg.cd.addrs == j.cgm.addrs && j.lg.cd.pos == j.wp as int && j.lg.desc != null && j.lg.desc.v == j.lg.cb && |j.lg.cb| == 4096 &&
-                         j.lg.body != null && 0 <= j.lg.wn <= |j.cgm.addrs| == |j.lg.body.blks|
-    ensures j.lg.ph >= 2 ==> forall i :: 0 <= i < |j.lg.body.blks| ==> |j.lg.body.blks[i]| == 4096
+    ensures 0 <= j.lg.ph <= 4 && |j.lg.bodies| == |j.lg.ps| == j.lg.np as int && Chain(j.lg.newest, j.lg.bodies, j.lg.maps) && (j.lg.ph != 1 ==> j.lg.ring == null && j.lg.dir == null) && (j.lg.ph >= 2 ==> j.lg.ps != []) && |j.cgm.addrs| + |j.cdm.addrs| <= 500 * (|j.lg.ps| + if j.lg.ph == 1 then 1 else 0) && j.lg.pos as int == PendEnd(j.g()) && End(j.g()) + |j.lg.ps| < 0x1FFF_FFFF_FFFF_FFFF && j.lg.pos < 0x1FFF_FFFF_FFFF_0000
+    ensures j.lg.ph == 1 ==> j.lg.ring != null && j.lg.dir != null && j.Frozen(j.lg.ring, j.lg.dir)
+    ensures j.lg.ph != 1 ==> j.cgm.m == Merge(Ms(j.lg.ps)) && j.cdm.m == Merge(Hs(j.lg.ps))
+    ensures forall i :: 0 <= i < |j.lg.ps| ==> Body(j.lg.bodies[i], j.lg.ps[i])
+    ensures CodesOf(j.lg.codes.s, Merge(Hs(j.lg.ps)), Home(j.geo), j.seal.key)
+    ensures j.lg.ph == 2 ==> j.lg.ps != [] && j.lg.desc != null && j.lg.body != null && j.lg.dirs != null && |j.d.cur| >= Home(j.geo) && var e := j.lg.ps[|j.lg.ps|-1];
+      j.lg.desc.v == e.b && |e.b| == 4096 && j.lg.body == j.lg.bodies[|j.lg.ps|-1] && Body(j.lg.body, e) && 0 <= j.lg.wn <= |e.d.addrs| && Lists(j.lg.dirs, e.h, Home(j.geo), |j.d.cur|) && 0 <= j.lg.dn <= |j.lg.dirs.addrs|
   { reveal j.LogI(); }
-  // nobody but the logger writes the direct blocks of the committing group
+  // nobody but the logger writes the direct blocks of the frozen group and the pending ones
   lemma DirApart(j: Journal)
     requires j.LogI() && Full(j.d.poss, j.g())
     ensures forall a :: a in j.cdm.m ==> a !in j.cgm.m && a !in j.im && a !in Merge(j.gs)
   {
-    reveal j.LogI(); FullD(j.d.poss, j.g());
-    forall a | a in j.cdm.m ensures a !in j.cgm.m && a !in j.im && a !in Merge(j.gs) {
-      if j.lg.ph == 1 {
-        if a in Merge(j.gs) { MergeKeys(j.gs, a); }
-        if a in j.im { MergeKeys(j.gs[..j.k], a); }
-      } else if j.lg.ph >= 2 { ComHome(j.g(), |j.d.poss|, a); }
+    LogFacts(j); FullD(j.d.poss, j.g());
+    forall a | a in j.cdm.m ensures a !in j.cgm.m && a !in j.im && a !in Merge(j.gs) { DirOneApart(j, a); }
+  }
+  lemma DirOneApart(j: Journal, a: int)
+    requires j.LogI() && DInv(j.d.poss, j.g()) && a in j.cdm.m
+    ensures a !in j.cgm.m && a !in j.im && a !in Merge(j.gs)
+  {
+    LogFacts(j);
+    if a in Merge(Hs(j.lg.ps)) {
+      MergeKeys(Hs(j.lg.ps), a);
+      var i :| 0 <= i < |j.lg.ps| && a in Hs(j.lg.ps)[i];
+      PendHome(j.g(), |j.d.poss|, i, a);
+      if j.lg.ph == 1 && a in j.lg.ring.m { PendDirect(j.g(), i, a); }
+    } else {
+      assert j.lg.ph == 1 && a in j.lg.dir.m;
+      if a in Merge(j.gs) { MergeKeys(j.gs, a); }
+      if a in j.im { MergeKeys(j.gs[..j.k], a); }
+      if a in Merge(Ms(j.lg.ps)) { MergeKeys(Ms(j.lg.ps), a); var i :| 0 <= i < |j.lg.ps| && a in Ms(j.lg.ps)[i]; assert a in j.lg.ps[i].m; }
     }
   }
-  // the state with the committing group is that after commit cl
-  lemma ComI(j: Journal)
-    requires j.LogI() && j.Abs()
-    ensures j.lg.com ==> j.vs[j.cl] == ComState(j.g())
-  { reveal j.LogI(); }
+  lemma PendDirect(g: G, i: int, a: int)
+    requires Free(g) && 0 <= i < |g.ps| && a in g.ps[i].h
+    ensures Direct(g.sg, g.hq, a)
+  { reveal Free(); assert DirPend(g.ps, i, a); DirectFrom(g.sg, g.hq, End(g) + i, a); }
   // what InsI says of the list of the installer
   lemma InsLists(j: Journal)
     requires j.InsI() && j.ins.ip > 0 && j.ins.list != null
@@ -60,7 +71,7 @@ module JournalFacts {
   // the blocks that have an owner
   lemma Owned(j: Journal)
     requires j.OwnI()
-    ensures forall a :: a in j.d.owner <==> (j.lg.ph >= 1 && (j.geo.at < a < Copy(j.geo) || a in j.cdm.m)) || (j.ins.ip > 0 && (j.tree.first as int <= a < j.geo.at || a == j.geo.at || a == Copy(j.geo) || a in j.im))
+    ensures forall a :: a in j.d.owner <==> ((j.lg.ph >= 1 || j.lg.ps != []) && (j.geo.at < a < Copy(j.geo) || a in j.cdm.m)) || (j.ins.ip > 0 && (j.tree.first as int <= a < j.geo.at || a == j.geo.at || a == Copy(j.geo) || a in j.im))
   {
     reveal j.OwnI();
     forall a | a in j.d.owner ensures Owns(j.d.owner, Logging, a) || Owns(j.d.owner, Installing, a) { assert !Owns(j.d.owner, Recovering, a); }
@@ -85,14 +96,9 @@ module JournalFacts {
     ensures |j.running.addrs| <= 500 && |j.lgm.addrs| < 0x1_0000_0000 && |j.gs| == j.eq as int - j.hq as int
   { reveal j.Inv(); }
 
-  // s has the codes of the blocks m
-  predicate {:opaque} CodesOf(s: seq<Code>, m: BM, home: int, key: int) {
-    (forall e :: e in s ==> e.x + home in m && Vouches(key, e.x, e.c, m[e.x + home])) &&
-    forall a :: a in m ==> exists e :: e in s && e.x == a - home
-  }
   // no block that goes straight home is one of those that did and are held
   lemma HeldApart(j: Journal)
-    requires j.LogI() && j.HoldI() && Full(j.d.poss, j.g()) && j.lg.ph >= 2
+    requires j.LogI() && j.HoldI() && Full(j.d.poss, j.g()) && j.lg.ph != 1
     ensures forall a :: a in j.cdm.m ==> a !in j.lho.m && a !in j.iho.m
   {
     reveal j.HoldI(); FullD(j.d.poss, j.g()); LogFacts(j);
@@ -101,6 +107,7 @@ module JournalFacts {
       MergeKeys(j.hs, a);
       var i :| 0 <= i < |j.hs| && a in j.hs[i];
       KeptHome(j.g(), |j.d.poss|, i, a);
+      if a in Merge(Hs(j.lg.ps)) { MergeKeys(Hs(j.lg.ps), a); var x :| 0 <= x < |j.lg.ps| && a in Hs(j.lg.ps)[x]; assert a in j.lg.ps[x].h; }
     }
   }
   // what the blocks that are held have to do with an installation
@@ -149,13 +156,37 @@ module JournalFacts {
 
   // LogI when nothing is changed of what the logger owns
   twostate lemma LogFrame(j: Journal)
-    requires old(j.LogI()) && old(j.OwnI()) && DiskKept(j.d, Logging) && SameForLog(old(j.g()), j.g()) && j.wp == old(j.wp) && unchanged(j.lg)
+    requires old(j.LogI()) && old(j.OwnI()) && DiskKept(j.d, Logging) && SameForLog(old(j.g()), j.g()) && j.wp == old(j.wp) && unchanged(j.lg, j.lg.codes)
+    requires (j.lg.ring != null ==> unchanged(j.lg.ring)) && (j.lg.dir != null ==> unchanged(j.lg.dir)) && Full(old(j.d.poss), old(j.g()))
     requires j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && unchanged(j.cgm, j.cdm) && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
     ensures j.LogI()
   {
-    reveal j.LogI(); reveal j.OwnI();
-    if j.lg.ph == 1 { ReadyKeep(old(j.g()), j.g(), j.cgm.m, j.cdm.m); }
-    if j.lg.ph == 3 { LoggedLess(j.d.poss, old(j.d.poss), j.g(), old(j.g()), j.lg.cg, j.lg.ch, j.lg.cd, End(j.g())); }
+    reveal j.LogI();
+    assert PendEnd(j.g()) == old(PendEnd(j.g()));
+    if j.lg.ph == 1 { ReadyKeep(old(j.g()), j.g(), j.lg.ring.m, j.lg.dir.m); assert j.Frozen(j.lg.ring, j.lg.dir); }
+    OwnPend(j);
+    if !j.d.bad { forall i | 0 <= i < (if j.lg.ph == 2 then |j.lg.ps| - 1 else |j.lg.ps|) ensures Written(j.geo, j.d.cur, j.lg.ps[i]) { assert Written(j.geo, old(j.d.cur), j.lg.ps[i]); } }
+    if j.lg.ph == 3 { AllHomeKeep(j); }
+  }
+  // the logger owns the log and the direct blocks of all pending groups
+  twostate lemma OwnPend(j: Journal)
+    requires old(j.LogI()) && old(j.OwnI())
+    ensures old(j.lg.ps) != [] ==> (forall a :: j.geo.at < a < Copy(j.geo) ==> Owns(old(j.d.owner), Logging, a)) && forall i, a {:trigger a in old(j.lg.ps)[i].h} :: 0 <= i < |old(j.lg.ps)| && a in old(j.lg.ps)[i].h ==> Owns(old(j.d.owner), Logging, a)
+  {
+    reveal j.OwnI(); reveal j.LogI();
+    forall i, a | 0 <= i < |old(j.lg.ps)| && a in old(j.lg.ps)[i].h ensures a in old(j.cdm.m) { MergeHas(Hs(old(j.lg.ps)), i, a); }
+  }
+  twostate lemma AllHomeKeep(j: Journal)
+    requires SameForLog(old(j.g()), j.g()) && AllHome(old(j.d.poss), old(j.g())) && |j.d.poss| == |old(j.d.poss)|
+    requires j.lg.ps != [] ==> (forall a :: j.geo.at < a < Copy(j.geo) && a < |j.d.poss| ==> j.d.poss[a] <= old(j.d.poss)[a]) && forall i, a {:trigger a in j.lg.ps[i].h} :: 0 <= i < |j.lg.ps| && a in j.lg.ps[i].h && 0 <= a < |j.d.poss| ==> j.d.poss[a] <= old(j.d.poss)[a]
+    ensures AllHome(j.d.poss, j.g())
+  {
+    forall i | 0 <= i < |j.lg.ps| ensures PendLogged(j.d.poss, j.g(), j.lg.ps[i], End(j.g()) + i) {
+      var e := j.lg.ps[i]; var sq := End(j.g()) + i;
+      assert PendLogged(old(j.d.poss), old(j.g()), e, sq);
+      LoggedLess(j.d.poss, old(j.d.poss), j.g(), old(j.g()), e.m, e.h, e.d, sq);
+      forall a | a in e.h ensures 0 <= a < |j.d.poss| && j.d.poss[a] <= iset{e.h[a]} { assert a in j.lg.ps[i].h; }
+    }
   }
   // InsI when nothing is changed of what the installer owns
   twostate lemma InsFrame(j: Journal)

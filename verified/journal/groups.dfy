@@ -1,7 +1,7 @@
 // What the steps of the journal share and what is not about its fields: the images a crash
 // may leave, maps of blocks that are merged or split in two, lists of blocks in the order of
 // their addresses, and facts about the protocol's state.
-include "steps.dfy"
+include "crashes.dfy"
 
 module Groups {
   import opened Machine
@@ -11,31 +11,65 @@ module Groups {
   import opened Ring
   import opened LogModel
   import opened LogSteps
+  import opened LogCrashes
 
   function {:opaque} OkSet(p: Geo, vs: seq<St>, lb: int, sg: set<Rec>): iset<Img> requires 0 <= lb {
     iset s: Img | exists n :: lb <= n < |vs| && RecOK(p, s, vs[n], sg)
   }
   predicate InHome(home: int, m: BM, n: int) { forall a :: a in m ==> home <= a < n }
 
+  // x is one of the states from lb to cl
+  predicate Among(vs: seq<St>, lb: int, cl: int, x: St) { exists n :: 0 <= lb <= n <= cl < |vs| && vs[n] == x }
+  // each state that a crash may leave of the pending groups is
+  predicate {:opaque} AllAmong(g: G, vs: seq<St>, lb: int, cl: int) { forall j :: 0 <= j <= |g.ps| ==> Among(vs, lb, cl, PState(g, j)) }
   lemma CrashAll(poss: Poss, g: G, vs: seq<St>, lb: int, cl: int)
-    requires Full(poss, g) && 0 <= lb <= cl < |vs| && vs[lb] == DurState(g)
-    requires g.com ==> vs[cl] == ComState(g)
+    requires Full(poss, g) && 0 <= lb <= cl < |vs| && AllAmong(g, vs, lb, cl) && End(g) + |g.ps| < 0x1FFF_FFFF_FFFF_FFFF && PendEnd(g) < 0x1FFF_FFFF_FFFF_0000
     ensures forall s :: CrashImg(poss, s) ==> s in OkSet(g.p, vs, lb, g.sg)
   {
-    reveal OkSet(); FullD(poss, g);
+    reveal OkSet(); reveal AllAmong();
     forall s | CrashImg(poss, s) ensures s in OkSet(g.p, vs, lb, g.sg) {
-      CrashLemma(poss, g, s);
-      if RecOK(g.p, s, DurState(g), g.sg) { assert RecOK(g.p, s, vs[lb], g.sg); } else { assert RecOK(g.p, s, vs[cl], g.sg); }
+      var j := CrashLemma(poss, g, s);
+      assert Among(vs, lb, cl, PState(g, j));
+      var n :| 0 <= lb <= n <= cl < |vs| && vs[n] == PState(g, j);
+      assert RecOK(g.p, s, vs[n], g.sg);
     }
   }
+  lemma AmongMore(g: G, vs: seq<St>, lb: int, cl: int, vs2: seq<St>, cl2: int)
+    requires AllAmong(g, vs, lb, cl) && cl <= cl2 < |vs2| && |vs| <= |vs2| && forall i :: 0 <= i < |vs| ==> vs2[i] == vs[i]
+    ensures AllAmong(g, vs2, lb, cl2)
+  {
+    reveal AllAmong();
+    forall j | 0 <= j <= |g.ps| ensures Among(vs2, lb, cl2, PState(g, j)) {
+      assert Among(vs, lb, cl, PState(g, j));
+      var n :| 0 <= lb <= n <= cl < |vs| && vs[n] == PState(g, j);
+      assert vs2[n] == PState(g, j);
+    }
+  }
+  // none is pending: the durable state
+  lemma AmongNone(g: G, vs: seq<St>, lb: int)
+    requires g.ps == [] && 0 <= lb < |vs| && vs[lb] == DurState(g)
+    ensures AllAmong(g, vs, lb, lb)
+  { reveal AllAmong(); PStates(g); forall j | 0 <= j <= |g.ps| ensures Among(vs, lb, lb, PState(g, j)) { assert vs[lb] == PState(g, 0); } }
+  // the group that is sealed, after those that are pending
+  lemma AmongStart(g: G, g2: G, vs: seq<St>, lb: int, cl: int)
+    requires AllAmong(g, vs, lb, cl) && 0 <= cl < |vs| && |g2.ps| == |g.ps| + 1 && g2.ps[..|g.ps|] == g.ps && g2.base == g.base && g2.gs == g.gs && vs[cl] == ComState(g2)
+    ensures AllAmong(g2, vs, lb, cl)
+  {
+    reveal AllAmong(); PStates(g2);
+    forall j | 0 <= j <= |g2.ps| ensures Among(vs, lb, cl, PState(g2, j)) {
+      if j <= |g.ps| { StartState(g, g2, j); assert Among(vs, lb, cl, PState(g, j)); }
+      else { assert Among(vs, lb, cl, PState(g, 0)); assert vs[cl] == PState(g2, j); }
+    }
+  }
+  // all pending groups are durable
+  function AllFinished(g: G): G decreases |g.ps| { if g.ps == [] then g else AllFinished(Finished(g)) }
   // an empty log; the tree with the root r says v
   function G0(p: Geo, sg: set<Rec>, q: int, v: St, r: CV): G {
-    G(p, sg, q, [], [], [], 0, false, map[], map[], Desc(0, 0, 0, [], []), [], v, map[], 0, 0, 0, 0, r, v, r, v, p.torn)
+    G(p, sg, q, [], [], [], 0, [], v, map[], 0, 0, 0, 0, r, v, r, v, p.torn)
   }
-  lemma ComFacts(poss: Poss, g: G)
-    requires Full(poss, g) && g.com
-    ensures GroupWf(g.p, g.cg, g.ch, g.cd, End(g), |poss|) && g.cd.pos == g.wp && DecDesc(g.cb) == SomeDesc(g.cd)
-    ensures Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd)) in g.sg
+  lemma PendFacts(poss: Poss, g: G, j: int)
+    requires Full(poss, g) && 0 <= j < |g.ps|
+    ensures PendWf(g, g.ps[j], End(g) + j, |poss|)
   { reveal Full(); }
   method MergeInto(dst: BMap, src: BMap)
     requires dst != src && dst.Ok() && src.Ok()
@@ -62,13 +96,68 @@ module Groups {
     assert src.addrs[..n as int] == src.addrs;
   }
 
-  lemma TailMerge(g: G)
-    requires 0 <= g.k <= |g.gs|
-    ensures var g1 := Finished(g); Merge(g1.gs[g1.k..]) == Ov(Merge(g.gs[g.k..]), g.cg) && g1.gs[..g1.k] == g.gs[..g.k]
+  // what finishing all pending groups means
+  lemma FinishAll(poss: Poss, g: G)
+    requires Full(poss, g) && AllHome(poss, g)
+    requires End(g) + |g.ps| < 0x1FFF_FFFF_FFFF_FFFF && PendEnd(g) < 0x1FFF_FFFF_FFFF_0000
+    ensures Full(poss, AllFinished(g)) && DurState(AllFinished(g)) == ComState(g) && AllFinished(g) == Flat(g)
+    decreases |g.ps|
+  {
+    if g.ps == [] {
+      PStates(g);
+      assert Over(g.base, map[]) == g.base && g.torn - {} == g.torn;
+    } else {
+      FullD(poss, g);
+      var g1 := Finished(g);
+      FirstHome(poss, g);
+      FinishPres(poss, g);
+      RestHome(poss, g);
+      FinishAll(poss, g1);
+      FinishedMore(g, g1, AllFinished(g));
+    }
+  }
+  // all pending groups are where they belong
+  predicate AllHome(poss: Poss, g: G) { GeoOk(g.p) && |poss| >= Home(g.p) && forall j :: 0 <= j < |g.ps| ==> PendLogged(poss, g, g.ps[j], End(g) + j) }
+  predicate PendLogged(poss: Poss, g: G, e: Pend, sq: int) requires GeoOk(g.p) && |poss| >= Home(g.p) { Logged(poss, g, e.m, e.h, e.d, sq) && DirHome(poss, e.h) }
+  lemma FirstHome(poss: Poss, g: G)
+    requires AllHome(poss, g) && g.ps != [] && DInv(poss, g) && PInv(g)
+    ensures Logged(poss, g, g.ps[0].m, g.ps[0].h, g.ps[0].d, End(g)) && DirHome(poss, g.ps[0].h) && g.ps[0].d.pos <= PendEnd(g)
+  { assert PendLogged(poss, g, g.ps[0], End(g) + 0); }
+  lemma RestHome(poss: Poss, g: G)
+    requires AllHome(poss, g) && g.ps != []
+    ensures AllHome(poss, Finished(g))
   {
     var g1 := Finished(g);
-    assert g1.gs[g1.k..] == g.gs[g.k..] + [g.cg];
-    assert g1.gs[g1.k..][..|g1.gs[g1.k..]|-1] == g.gs[g.k..];
+    forall j | 0 <= j < |g1.ps| ensures PendLogged(poss, g1, g1.ps[j], End(g1) + j) {
+      assert g1.ps[j] == g.ps[j + 1] && End(g1) + j == End(g) + (j + 1);
+      assert PendLogged(poss, g, g.ps[j + 1], End(g) + (j + 1));
+      LoggedSg(poss, g, g1, g1.ps[j].m, g1.ps[j].h, g1.ps[j].d, End(g1) + j);
+    }
+  }
+  function Ds(ps: seq<Pend>): (r: seq<Desc>) ensures |r| == |ps| && forall i :: 0 <= i < |ps| ==> r[i] == ps[i].d { if ps == [] then [] else Ds(ps[..|ps|-1]) + [ps[|ps|-1].d] }
+  // g with all pending groups durable, at once
+  function Flat(g: G): G {
+    g.(ps := [], gs := g.gs + Ms(g.ps), hs := g.hs + Hs(g.ps), ds := g.ds + Ds(g.ps), base := Over(g.base, Merge(Hs(g.ps))), wp := PendEnd(g),
+      torn := g.torn - Merge(Hs(g.ps)).Keys)
+  }
+  lemma FinishedMore(g: G, g1: G, g2: G)
+    requires g.ps != [] && g1 == Finished(g) && g2 == Flat(g1) && PendEnd(g1) == PendEnd(g)
+    ensures g2 == Flat(g)
+  {
+    var e := g.ps[0]; var t := g.ps[1..];
+    assert Ms(g.ps) == [e.m] + Ms(t) && Hs(g.ps) == [e.h] + Hs(t) && Ds(g.ps) == [e.d] + Ds(t);
+    assert g.gs + Ms(g.ps) == g1.gs + Ms(t) && g.hs + Hs(g.ps) == g1.hs + Hs(t) && g.ds + Ds(g.ps) == g1.ds + Ds(t);
+    MergeCat([e.h], Hs(t));
+    assert [e.h][..0] == []; assert Ov(map[], e.h) == e.h;
+    OverOv(g.base, e.h, Merge(Hs(t)));
+    assert g.torn - Merge(Hs(g.ps)).Keys == g1.torn - Merge(Hs(t)).Keys;
+  }
+  lemma TailMerge(g: G, g1: G)
+    requires 0 <= g.k <= |g.gs| && g1 == Flat(g)
+    ensures Merge(g1.gs[g1.k..]) == Ov(Merge(g.gs[g.k..]), Merge(Ms(g.ps))) && g1.gs[..g1.k] == g.gs[..g.k]
+  {
+    assert g1.gs[g1.k..] == g.gs[g.k..] + Ms(g.ps);
+    MergeCat(g.gs[g.k..], Ms(g.ps));
   }
   method MergeOrSwap(dst: BMap, src: BMap) returns (r: BMap)
     requires dst != src && dst.Ok() && src.Ok()
@@ -101,7 +190,7 @@ module Groups {
     }
   }
   predicate SameForLog(a: G, b: G) {
-    a.p == b.p && a.sg == b.sg && a.com == b.com && a.cg == b.cg && a.ch == b.ch && a.cd == b.cd && a.cb == b.cb && End(a) == End(b) && a.wp == b.wp &&
+    a.p == b.p && a.sg == b.sg && a.ps == b.ps && End(a) == End(b) && a.wp == b.wp &&
     |b.gs| <= |a.gs| && (b.gs == a.gs || b.gs == a.gs[|a.gs| - |b.gs|..]) && a.lo <= b.lo && DurState(a) == DurState(b)
   }
   lemma ReadyKeep(a: G, b: G, m: BM, h: BM)
@@ -111,6 +200,21 @@ module Groups {
     assert a.hq <= b.hq;
     forall x | Direct(b.sg, b.hq, x) ensures Direct(a.sg, a.hq, x) { DirectFrom(a.sg, a.hq, b.hq, x); }
     forall i, x | 0 <= i < |b.gs| && x in b.gs[i] ensures x !in h { assert x in a.gs[|a.gs| - |b.gs| + i]; }
+    forall x | x in h ensures FreeAll(b, x) { FreeAllKeep(a, b, x); }
+  }
+  lemma FreeAllKeep(a: G, b: G, x: int)
+    requires SameForLog(a, b) && FreeAll(a, x)
+    ensures FreeAll(b, x)
+  {
+    reveal FreeAll();
+    forall i | 0 <= i <= |b.ps| ensures FreeIn(b.p, PState(b, i), x) { assert PState(b, i) == PState(a, i) by { reveal PState(); } assert FreeIn(a.p, PState(a, i), x); }
+  }
+  lemma AmongKeep(a: G, b: G, vs: seq<St>, lb: int, cl: int)
+    requires SameForLog(a, b) && AllAmong(a, vs, lb, cl)
+    ensures AllAmong(b, vs, lb, cl)
+  {
+    reveal AllAmong();
+    forall j | 0 <= j <= |b.ps| ensures Among(vs, lb, cl, PState(b, j)) { assert PState(b, j) == PState(a, j) by { reveal PState(); } assert Among(vs, lb, cl, PState(a, j)); }
   }
   predicate SameForIns(a: G, b: G) { a.p == b.p && a.ip == b.ip && a.im == b.im && a.hq == b.hq && a.k == b.k }
   lemma LoggedLess(p: Poss, q: Poss, g: G, g0: G, m: BM, h: BM, d: Desc, sq: int)
@@ -134,11 +238,13 @@ module Groups {
     (forall a :: a in ring ==> a in m && a !in dir && ring[a] == m[a]) && (forall a :: a in dir ==> a in m && dir[a] == m[a])
   }
   lemma SealedBelow(poss: Poss, g: G)
-    requires Full(poss, g) && !g.com
-    ensures forall r :: r in g.sg ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g)
+    requires Full(poss, g)
+    ensures forall r :: r in g.sg ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) + |g.ps|
   {
     FullD(poss, g);
-    forall r | r in g.sg ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) { assert Below(r, End(g)); }
+    forall r | r in g.sg ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) + |g.ps| {
+      if !Below(r, End(g)) { var i :| 0 <= i < |g.ps| && IsPend(g.ps[i], r); assert PendWf(g, g.ps[i], End(g) + i, |poss|); }
+    }
   }
   // n blocks from the i-th on were written where they belong, and none of those before them
   lemma LogWritten(p: Geo, d: Desc, cur: Img, blks: seq<BV>, i: int, n: int)

@@ -80,15 +80,22 @@ module RecoverImages {
   }
   // what is at home is w, but for what is free in v, or torn
   predicate HomeIs(p: Geo, s: Img, v: St, w: St) requires Fits(p, s) { forall a :: a in w && Home(p) <= a < |s| && a !in p.torn && !FreeIn(p, v, a) ==> s[a] == w[a] }
+  // every record has a number below q, and does not say that group q, or one behind it, was durable
+  predicate Past(sg: set<Rec>, q: int) { forall r :: r in sg ==> Below(r, q) && DecDesc(r.b).d.dur <= q }
+  // no record has a number of those that come Window behind the end of a log
+  lemma LogPast(p: Geo, s: Img, q: int, ms: seq<BM>, sg: set<Rec>)
+    requires Fits(p, s) && Log(p, s, q, ms, sg)
+    ensures Past(sg, q + |ms| + Window)
+  { forall r | r in sg ensures Below(r, q + |ms| + Window) && DecDesc(r.b).d.dur <= q + |ms| + Window { assert Below(r, q + |ms| + Window); } }
   // an empty log
   lemma RecHdr(p: Geo, s: Img, b: BV, w: St, v: St, sg: set<Rec>)
     requires Fits(p, s) && HdrWf(p.key, b) && Says(p, DecHdr(p.key, b).root, w) && w.Keys == HomeOf(p, s).Keys && Agree(p, v, w) && HomeIs(p, s, v, w)
-    requires forall r :: r in sg ==> Below(r, DecHdr(p.key, b).q)
+    requires Past(sg, DecHdr(p.key, b).q)
     ensures RecFrom(p, s, b, v, sg)
   {
     var pb := Under(p, b); var q := DecHdr(p.key, b).q;
     var ms: seq<BM> := [];
-    forall r | r in sg ensures Below(r, q + |ms| + 1) { assert Below(r, q); }
+    forall r | r in sg ensures Below(r, q + Window) && DecDesc(r.b).d.dur <= q { assert Below(r, q); }
     if ValidAt(pb, s, q, sg) {
       var x := s[DSlot(pb, q)]; var d := DecDesc(x).d;
       assert Below(Rec(x, RecBlks(pb, s, d)), q);
@@ -301,11 +308,12 @@ module RecoverImages {
   lemma EmptyCrash(p: Geo, c: Img, c2: Img, s: Img, hb: BV, ms: seq<BM>, w: St, v: St, nb: BV, w2: St, sg: set<Rec>)
     requires RecBy(p, c, hb, ms, w, v, sg) && Heads(p, c2, hb) && Between(p, c2, s, nb) && HdrWf(p.key, nb) && Installed(p, c, c2, ms)
     requires w2 == Recovered(p, c, DecHdr(p.key, hb).q, ms, w) && Says(p, DecHdr(p.key, nb).root, w2)
-    requires DecHdr(p.key, nb).q == DecHdr(p.key, hb).q + |ms| + 1
+    requires DecHdr(p.key, nb).q == DecHdr(p.key, hb).q + |ms| + Window
     ensures s in OkSet(p, [v], 0, sg)
   {
     assert Installed(p, c, s, ms);
     InstalledIs(p, c, s, hb, ms, w, v, sg);
+    LogPast(p, c, DecHdr(p.key, hb).q, ms, sg);
     RecHdr(p, s, nb, w2, v, sg);
     RecCrash(p, c, s, hb, ms, w, v, sg);
     reveal OkSet();
@@ -316,17 +324,18 @@ module RecoverImages {
     requires Fits(p, cur) && |poss| == |cur| && 0 <= q < 0x1FFF_0000_0000_0000
     requires forall a | a == p.at || a == Copy(p) :: HdrTail(cur[a]) && DecHdr(p.key, cur[a]) == Hdr(q, p.ep, r)
     requires forall a :: 0 <= a < |poss| ==> poss[a] == iset{cur[a]}
-    requires v.Keys == HomeOf(p, cur).Keys && Says(p, r, v) && (forall a :: a in v ==> cur[a] == v[a] || a in p.torn) && forall r :: r in sg ==> Below(r, q)
+    requires v.Keys == HomeOf(p, cur).Keys && Says(p, r, v) && (forall a :: a in v ==> cur[a] == v[a] || a in p.torn) && Past(sg, q)
     ensures Full(poss, G0(p, sg, q, v, r))
   {
     reveal Full();
     var g := G0(p, sg, q, v, r);
     assert g.gs[..0] == [];
     assert Merge([]) == map[];
-    forall r | r in g.sg ensures Below(r, End(g)) {}
+    forall r | r in g.sg ensures Below(r, End(g)) && DecDesc(r.b).d.dur <= End(g) {}
     forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g) {}
     assert g.base.Keys == (set a | Home(g.p) <= a < |poss|);
     forall b | Home(g.p) <= b < |poss| ensures HomePoss(poss[b], g, b) { assert b in v; }
+    reveal Free();
     assert Trees(g) by { reveal Trees(); assert Over(v, map[]) == v; assert g.hs[0..] == []; }
   }
 }

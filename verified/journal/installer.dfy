@@ -48,6 +48,7 @@ module JournalInstaller {
     j.d.Take(Installing, pages + {j.at as int, j.home as int - 1} + g1.im.Keys);
     StartInstallFields(j, r, f);
     assert j.g() == g1;
+    AmongKeep(old(j.g()), g1, j.vs, j.lb, j.cl);
     OwnBegun(j);
     LogFrame(j); RdFrame(j); InsNone(j); CacheBegun(j); HoldBegun(j); TreeBegun(j);
     assert j.PagesI() by { reveal j.PagesI(); }
@@ -66,7 +67,7 @@ module JournalInstaller {
   }
   // what the beginning of an installation means for OwnI, HoldI, CacheI
   twostate lemma OwnBegun(j: Journal)
-    requires old(j.OwnI()) && old(j.ins.ip) == 0 && j.ins.ip == 1 && j.lg.ph == old(j.lg.ph) && j.cdm == old(j.cdm) && unchanged(j.cdm)
+    requires old(j.OwnI()) && old(j.ins.ip) == 0 && j.ins.ip == 1 && j.lg.ph == old(j.lg.ph) && j.lg.ps == old(j.lg.ps) && j.cdm == old(j.cdm) && unchanged(j.cdm)
     requires forall x, a :: Owns(j.d.owner, x, a) <==> Owns(old(j.d.owner), x, a) || (x == Installing && (j.tree.first as int <= a < j.geo.at || a == j.geo.at || a == Copy(j.geo) || a in j.im))
     ensures j.OwnI()
   { reveal j.OwnI(); }
@@ -92,7 +93,9 @@ module JournalInstaller {
     forall a | Direct(j.seal.signed, j.hq as int + j.k, a) ensures a in j.cdm.m {
       var r :| r in j.seal.signed && DirectOf(r, j.hq as int + j.k, a);
       assert !Below(r, End(old(j.g())));
-      assert IsCom(old(j.g()), r);
+      var i :| 0 <= i < |j.lg.ps| && IsPend(j.lg.ps[i], r);
+      assert a in j.lg.ps[i].h;
+      MergeHas(Hs(j.lg.ps), i, a);
     }
   }
   twostate lemma TreeBegun(j: Journal)
@@ -156,7 +159,7 @@ module JournalInstaller {
     assert j.home as int <= j.ins.list.addrs[i];
     forall x | a <= x < a + n ensures x in j.im { assert j.ins.list.addrs[i + (x - a)] == x; }
     InstWritePres(j.d.poss, j.g(), a, n);
-    ComI(j);
+    LogFacts(j);
     CrashAll(Fuzzy(j.d.poss, a, n), j.g(), j.vs, j.lb, j.cl);
   }
   twostate lemma InstWroteI(j: Journal, a: int, n: int, ok: bool)
@@ -227,7 +230,7 @@ module JournalInstaller {
     ensures !ok ==> j.d.bad
   {
     reveal j.Inv(); reveal j.OwnI();
-    ComI(j);
+    LogFacts(j);
     TreeWritePres(j.d.poss, j.g(), a as int, 1);
     CrashAll(Fuzzy(j.d.poss, a as int, 1), j.g(), j.vs, j.lb, j.cl);
     Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
@@ -381,6 +384,7 @@ module JournalInstaller {
       PagesDone(j);
       assert j.OwnI() by { reveal j.OwnI(); }
     } else { PagesFrame(j); }
+    AmongKeep(old(j.g()), j.g(), j.vs, j.lb, j.cl);
     LogFrame(j);
   }
   // the pages that were written are durable
@@ -423,8 +427,9 @@ module JournalInstaller {
     reveal j.Inv(); reveal j.OwnI();
     HdrWritePres(j.d.poss, j.g(), a, v, r2);
     ghost var g1 := j.g().(ip := 3, r2 := r2);
-    assert DurState(g1) == DurState(j.g()) && ComState(g1) == ComState(j.g());
-    ComI(j);
+    assert DurState(g1) == DurState(j.g());
+    LogFacts(j);
+    AmongKeep(j.g(), g1, j.vs, j.lb, j.cl);
     CrashAll(AddHdr(j.d.poss, a, v), g1, j.vs, j.lb, j.cl);
   }
   lemma HdrPhase(j: Journal, copy: bool)
@@ -443,7 +448,7 @@ module JournalInstaller {
     ensures j.InsI()
   { reveal j.InsI(); }
   twostate lemma HdrOwnI(j: Journal)
-    requires old(j.OwnI()) && old(j.ins.ip) > 0 && j.ins.ip > 0 && unchanged(j) && j.cdm.m == old(j.cdm.m) && j.lg.ph == old(j.lg.ph) && j.d.owner == old(j.d.owner)
+    requires old(j.OwnI()) && old(j.ins.ip) > 0 && j.ins.ip > 0 && unchanged(j) && j.cdm.m == old(j.cdm.m) && j.lg.ph == old(j.lg.ph) && j.lg.ps == old(j.lg.ps) && j.d.owner == old(j.d.owner)
     ensures j.OwnI()
   { reveal j.OwnI(); }
   twostate lemma HdrPages(j: Journal, pg: seq<BV>)
@@ -476,6 +481,7 @@ module JournalInstaller {
     ok := j.d.WriteSector(Installing, a, b);
     j.ins.ip := 3; j.ins.r2 := CV(r0, r1);
     if ok { j.ins.hph := if copy then 3 else 1; }
+    AmongKeep(old(j.g()), j.g(), j.vs, j.lb, j.cl);
     HdrWroteI(j, copy, a as int, b.v, ok);
     HdrOwnI(j);
     LogFrame(j);
@@ -571,7 +577,7 @@ module JournalInstaller {
     requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
     modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.tree.pages, j.d`owner
     ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
-    ensures fresh(j.repr - old(j.repr)) && var was := old(j.inm); was !in {j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho}
+    ensures fresh(j.repr - old(j.repr)) && var was := old(j.inm); was !in {j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho} && was != j.lg.ring && was != j.lg.dir
   {
     FinishInstallG(j);
     reveal j.Inv();
@@ -581,6 +587,7 @@ module JournalInstaller {
     Advance(j.tree, c, r0, r1, j.iho, pg);
     FinishInstallFields(j, e, f);
     assert j.g() == g1;
+    AmongKeep(old(j.g()), g1, j.vs, j.lb, j.cl);
     assert j.OwnI() by { reveal j.OwnI(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg); PagesNewest(j, pg);
     NoteInstall(j);

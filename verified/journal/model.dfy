@@ -20,6 +20,7 @@ module LogModel {
   import opened Ring
   import opened Bits
   type St = map<int, BV>                    // contents of the home blocks
+  const Window := 32                        // at most so many groups are written that are not known to be durable
 
   // Header at block at, then nd units of 16 blocks, then a ring of nr data blocks, then a copy of the header. A unit has
   // the descriptor of a group in its first block. Behind it lie the data of a group that has no
@@ -149,8 +150,10 @@ module LogModel {
     requires Fits(p, s)
   {
     (forall i :: 0 <= i < |ms| ==> GM(p, s, q + i, ms[i], sg)) && !ValidAt(p, s, q + |ms|, sg) &&
-    (forall r :: r in sg ==> Below(r, q + |ms| + 1)) && Clear(ms, sg, q) && DirsApart(p, s, q, q + |ms|)
+    EndsAt(sg, q + |ms|) && Clear(ms, sg, q) && DirsApart(p, s, q, q + |ms|)
   }
+  // The log may end where group e should be: no record says that it was durable, and none has a number much larger.
+  predicate EndsAt(sg: set<Rec>, e: int) { forall r :: r in sg ==> Below(r, e + Window) && DecDesc(r.b).d.dur <= e }
   // no two of the groups with numbers from q up to e have the same direct block
   predicate DirsApart(p: Geo, s: Img, q: int, e: int) requires Fits(p, s) {
     forall i, j, a {:trigger a in DirsOf(p, s, i), a in DirsOf(p, s, j)} :: q <= i < j < e && a in DirsOf(p, s, i) ==> a !in DirsOf(p, s, j)
@@ -197,12 +200,14 @@ module LogModel {
   }
 
   // ---- ghost state of the on-disk protocol ----
+  // A pending group: its blocks in the log, its direct ones, its descriptor, and the block of that.
+  datatype Pend = Pend(m: BM, h: BM, d: Desc, b: BV)
   datatype G = G(p: Geo, sg: set<Rec>,       // layout; all records sealed so far
                  hq: int,                    // first live sequence number (header)
                  gs: seq<BM>, ds: seq<Desc>, // logged groups: their blocks in the log, and their descriptors
                  hs: seq<BM>,                // their direct blocks
                  k: int,                     // gs[..k] are being installed
-                 com: bool, cg: BM, ch: BM, cd: Desc, cb: BV, // committing group, its descriptor and block
+                 ps: seq<Pend>,              // groups that no barrier has covered yet; the last one may be being written
                  base: St, im: BM, ip: int,  // installer: 0 idle, 1 writing, 2 home durable, 3 header written
                  lo: int, ilo: int, wp: int, // live log positions [lo, wp), after install [ilo, wp)
                  r: CV, tb: St,              // the root in the header, and what its tree says of the home blocks
@@ -230,21 +235,45 @@ module LogModel {
     (forall i :: 0 <= i < |d.addrs| ==> poss[At(g.p, d, i)] <= iset{m[d.addrs[i]]})
   }
   function End(g: G): int { g.hq + |g.gs| }
-  // every record sealed so far has a number below End, or is that of the committing group
+  // r is the record of pending group e
+  predicate IsPend(e: Pend, r: Rec) {
+    (forall i :: 0 <= i < |e.d.addrs| ==> e.d.addrs[i] in e.m) && (forall i :: 0 <= i < |e.d.dirs| ==> e.d.dirs[i] in e.h) &&
+    r == Rec(e.b, GroupBlks(e.m, e.h, e.d))
+  }
+  // every record sealed so far has a number below End, or is that of a pending group; and what it says to be durable is
   predicate Sealed(g: G) {
-    forall r :: r in g.sg ==> Below(r, End(g)) || (g.com && IsCom(g, r))
+    forall r :: r in g.sg ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.dur <= End(g) && (Below(r, End(g)) || exists i :: 0 <= i < |g.ps| && IsPend(g.ps[i], r))
   }
-  predicate IsCom(g: G, r: Rec) {
-    (forall i :: 0 <= i < |g.cd.addrs| ==> g.cd.addrs[i] in g.cg) && (forall i :: 0 <= i < |g.cd.dirs| ==> g.cd.dirs[i] in g.ch) &&
-    r == Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd))
+  predicate PendWf(g: G, e: Pend, sq: int, n: int) requires GeoOk(g.p) {
+    GroupWf(g.p, e.m, e.h, e.d, sq, n) && e.d.dur <= End(g) && DecDesc(e.b) == SomeDesc(e.d) && Rec(e.b, GroupBlks(e.m, e.h, e.d)) in g.sg
   }
+  // a is a direct block of a pending group
+  predicate InPend(ps: seq<Pend>, a: int) { exists j :: 0 <= j < |ps| && a in ps[j].h }
+  function Ms(ps: seq<Pend>): (r: seq<BM>) ensures |r| == |ps| && forall i :: 0 <= i < |ps| ==> r[i] == ps[i].m { if ps == [] then [] else Ms(ps[..|ps|-1]) + [ps[|ps|-1].m] }
+  function Hs(ps: seq<Pend>): (r: seq<BM>) ensures |r| == |ps| && forall i :: 0 <= i < |ps| ==> r[i] == ps[i].h { if ps == [] then [] else Hs(ps[..|ps|-1]) + [ps[|ps|-1].h] }
+  function DurState(g: G): St { Over(g.base, Merge(g.gs)) }
+  // state v after the pending groups ps
+  function Applied(v: St, ps: seq<Pend>): St { if ps == [] then v else var e := ps[|ps|-1]; Over(Over(Applied(v, ps[..|ps|-1]), e.h), e.m) }
+  function ComState(g: G): St { Applied(DurState(g), g.ps) }
+  // the state after the first i of them
+  function {:opaque} PState(g: G, i: int): St requires 0 <= i <= |g.ps| { Applied(DurState(g), g.ps[..i]) }
+  lemma PStates(g: G)
+    ensures PState(g, 0) == DurState(g) && PState(g, |g.ps|) == ComState(g)
+  { reveal PState(); assert g.ps[..0] == [] && g.ps[..|g.ps|] == g.ps; }
   // the direct blocks of live groups are at home, and no live group has them in the log
   predicate Kept(g: G) {
-    (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> a in g.base && g.base[a] == g.hs[i][a] && (g.com ==> a !in g.ch)) &&
-    Clear(g.gs, g.sg, g.hq) && (g.com ==> Clear([g.cg], g.sg, g.hq)) &&
-    (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> Direct(g.sg, g.hq + i, a)) &&
-    (g.com ==> forall a :: a in g.ch ==> FreeIn(g.p, DurState(g), a) && Direct(g.sg, End(g), a))
+    (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> a in g.base && g.base[a] == g.hs[i][a] && !InPend(g.ps, a)) &&
+    Clear(g.gs, g.sg, g.hq) && Clear(Ms(g.ps), g.sg, g.hq) &&
+    (forall i, a {:trigger a in g.hs[i]} :: 0 <= i < |g.hs| && a in g.hs[i] ==> Direct(g.sg, g.hq + i, a)) && Free(g)
   }
+  // the direct blocks of a pending group are free in each state that a crash may leave without it
+  predicate {:opaque} Free(g: G) {
+    (forall j, a :: DirPend(g.ps, j, a) ==> Direct(g.sg, End(g) + j, a)) &&
+    (forall i, j, a {:trigger PState(g, i), DirPend(g.ps, j, a)} :: 0 <= i <= j && DirPend(g.ps, j, a) ==> FreeIn(g.p, PState(g, i), a)) &&
+    (forall i, j, a {:trigger DirPend(g.ps, i, a), DirPend(g.ps, j, a)} :: i < j && DirPend(g.ps, i, a) ==> !DirPend(g.ps, j, a))
+  }
+  // a is a direct block of the j-th pending group
+  predicate DirPend(ps: seq<Pend>, j: int, a: int) { 0 <= j < |ps| && a in ps[j].h }
   // What the trees say: that of the header, and that of the next one. Direct blocks of groups that the
   // header has not passed are not in the tree yet.
   predicate {:opaque} Trees(g: G) {
@@ -261,17 +290,20 @@ module LogModel {
     g.base.Keys == (set a | Home(g.p) <= a < n) &&
     g.im == Merge(g.gs[..g.k]) && 0 <= g.ip <= 3 && (g.ip == 0 ==> g.k == 0) &&
     (forall i :: 0 <= i < |g.gs| ==> GroupWf(g.p, g.gs[i], g.hs[i], g.ds[i], g.hq + i, n)) &&
-    (g.com ==> GroupWf(g.p, g.cg, g.ch, g.cd, End(g), n) && |g.gs| < g.p.nd && DecDesc(g.cb) == SomeDesc(g.cd) && Rec(g.cb, GroupBlks(g.cg, g.ch, g.cd)) in g.sg) &&
+    (forall j :: 0 <= j < |g.ps| ==> PendWf(g, g.ps[j], End(g) + j, n)) && |g.ps| <= Window && |g.gs| + |g.ps| <= g.p.nd &&
     Sealed(g) && Kept(g) && Trees(g)
   }
-  // log space: live groups do not overlap, and the committing group does not overwrite them
+  // the log position after the last pending group
+  function PendEnd(g: G): int { if g.ps == [] then g.wp else var d := g.ps[|g.ps|-1].d; d.pos + |d.addrs| }
+  // log space: live groups do not overlap, and pending groups overwrite neither them nor each other
   predicate PInv(g: G)
     requires |g.ds| == |g.gs| && 0 <= g.k <= |g.gs|
   {
     0 <= g.lo <= g.ilo <= g.wp <= g.lo + g.p.nr && g.wp < 0x2000_0000_0000_0000 && (g.ip == 0 ==> g.ilo == g.lo) &&
     (forall i :: 0 <= i < g.k ==> g.lo <= g.ds[i].pos && g.ds[i].pos + |g.ds[i].addrs| <= g.ilo) &&
     (forall i :: g.k <= i < |g.gs| ==> g.ilo <= g.ds[i].pos && g.ds[i].pos + |g.ds[i].addrs| <= g.wp) &&
-    (g.com ==> g.cd.pos == g.wp && g.wp + |g.cd.addrs| <= g.lo + g.p.nr)
+    (forall j :: 0 <= j < |g.ps| ==> g.wp <= g.ps[j].d.pos && g.ps[j].d.pos + |g.ps[j].d.addrs| <= g.lo + g.p.nr) &&
+    (forall i, j :: 0 <= i < j < |g.ps| ==> g.ps[i].d.pos + |g.ps[i].d.addrs| <= g.ps[j].d.pos)
   }
   predicate HdrOk(x: BV, g: G) {
     HdrTail(x) && (DecHdr(g.p.key, x) == Hdr(g.hq, g.p.ep, g.r) || (g.ip == 3 && DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep, g.r2)))
@@ -287,14 +319,11 @@ module LogModel {
   predicate HomePoss(s: iset<BV>, g: G, a: int)
     requires a in g.base
   {
-    if g.com && a in g.ch then true
+    if InPend(g.ps, a) then true
     else if a !in g.im || g.ip == 0 then a in g.torn || s <= iset{g.base[a]}
     else if g.ip == 1 then true
     else s <= iset{g.im[a]}
   }
-  function DurState(g: G): St { Over(g.base, Merge(g.gs)) }
-  function ComState(g: G): St { Over(Over(DurState(g), g.ch), g.cg) }
-
   lemma MergeKeys(ms: seq<BM>, a: int)
     requires a in Merge(ms)
     ensures exists i :: 0 <= i < |ms| && a in ms[i]
@@ -321,213 +350,9 @@ module LogModel {
     requires Direct(sg, q2, a) && q <= q2
     ensures Direct(sg, q, a)
   { var r :| r in sg && DirectOf(r, q2, a); assert DirectOf(r, q, a); }
-  // a live group's direct block a is at home, and nobody writes it
-  lemma KeptHome(g: G, n: int, i: int, a: int)
-    requires GInv(g, n) && 0 <= i < |g.hs| && a in g.hs[i]
-    ensures a in g.base && g.base[a] == g.hs[i][a] && a !in g.im && a !in Merge(g.gs) && (g.com ==> a !in g.ch) && a !in g.torn
-  {
-    reveal Trees();
-    DirectFrom(g.sg, g.hq, g.hq + i, a);
-    ClearMerge(g.gs, g.sg, g.hq, a);
-    assert Clear(g.gs[..g.k], g.sg, g.hq);
-    ClearMerge(g.gs[..g.k], g.sg, g.hq, a);
-  }
-  lemma ComHome(g: G, n: int, a: int)
-    requires GInv(g, n) && g.com && a in g.ch
-    ensures a !in g.im && a !in Merge(g.gs) && a !in g.cg && FreeIn(g.p, DurState(g), a)
-  {
-    DirectFrom(g.sg, g.hq, End(g), a);
-    ClearMerge(g.gs, g.sg, g.hq, a);
-    assert Clear(g.gs[..g.k], g.sg, g.hq);
-    ClearMerge(g.gs[..g.k], g.sg, g.hq, a);
-    if a in g.cg { assert a in [g.cg][0]; }
-  }
-  // what an image that a crash leaves holds of a logged group
-  lemma CrashBlks(poss: Poss, g: G, s: Img, i: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
-    ensures Fits(g.p, s) && DescWf(g.p, g.ds[i], |s|) && Logged(poss, g, g.gs[i], g.hs[i], g.ds[i], g.hq + i)
-    ensures RecBlks(g.p, s, g.ds[i]) == GroupBlks(g.gs[i], g.hs[i], g.ds[i])
-    ensures forall j :: 0 <= j < |g.ds[i].addrs| ==> s[At(g.p, g.ds[i], j)] == g.gs[i][g.ds[i].addrs[j]]
-  {
-    var d := g.ds[i]; var m := g.gs[i]; var h := g.hs[i]; var p := g.p;
-    assert Logged(poss, g, m, h, d, g.hq + i);
-    var rb := ReadBlks(p, s, d, |d.addrs|);
-    forall j | 0 <= j < |d.addrs| ensures rb[j] == m[d.addrs[j]] && s[At(p, d, j)] == m[d.addrs[j]] {
-      assert s[At(p, d, j)] in poss[At(p, d, j)];
-    }
-    assert rb == BlksOf(m, d.addrs);
-    var hb := HomeBlks(s, d.dirs);
-    forall j | 0 <= j < |d.dirs| ensures hb[j] == h[d.dirs[j]] {
-      var a := d.dirs[j];
-      KeptHome(g, |poss|, i, a);
-      assert s[a] in poss[a];
-      assert HomePoss(poss[a], g, a);
-    }
-    assert hb == BlksOf(h, d.dirs);
-  }
-  lemma CrashLogged(poss: Poss, g: G, s: Img, i: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
-    ensures GM(g.p, s, g.hq + i, g.gs[i], g.sg)
-  {
-    CrashBlks(poss, g, s, i);
-    assert s[DSlot(g.p, g.hq + i)] in poss[DSlot(g.p, g.hq + i)];
-  }
-  lemma CrashCom(poss: Poss, g: G, s: Img)
-    requires DInv(poss, g) && CrashImg(poss, s)
-    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && GM(g.p, s, End(g), g.cg, g.sg) && DirsOf(g.p, s, End(g)) == g.cd.dirs && forall a :: a in g.ch ==> 0 <= a < |s| && s[a] == g.ch[a]
-    ensures !ValidAt(g.p, s, End(g) + 1, g.sg)
-  {
-    if ValidAt(g.p, s, End(g), g.sg) {
-      var x := s[DSlot(g.p, End(g))];
-      var d := DecDesc(x).d;
-      var r := Rec(x, RecBlks(g.p, s, d));
-      assert r in g.sg && !Below(r, End(g));
-      assert g.com && IsCom(g, r);
-      assert d == g.cd;
-      var rb := ReadBlks(g.p, s, d, |d.addrs|);
-      var hb := HomeBlks(s, d.dirs);
-      var cb := BlksOf(g.cg, d.addrs);
-      var ch := BlksOf(g.ch, d.dirs);
-      assert rb + hb == cb + ch;
-      assert rb == (rb + hb)[..|d.addrs|] == (cb + ch)[..|d.addrs|] == cb;
-      assert hb == (rb + hb)[|d.addrs|..] == (cb + ch)[|d.addrs|..] == ch;
-      forall j | 0 <= j < |d.addrs| ensures s[At(g.p, d, j)] == g.cg[d.addrs[j]] {
-        assert rb[j] == s[At(g.p, d, j)];
-      }
-      forall a | a in g.ch ensures 0 <= a < |s| && s[a] == g.ch[a] {
-        assert a in d.dirs;
-        var j :| 0 <= j < |d.dirs| && d.dirs[j] == a;
-        assert hb[j] == s[a];
-      }
-    }
-    if ValidAt(g.p, s, End(g) + 1, g.sg) {
-      var x := s[DSlot(g.p, End(g) + 1)];
-      var d := DecDesc(x).d;
-      var r := Rec(x, RecBlks(g.p, s, d));
-      assert r in g.sg;
-    }
-  }
-  // the direct blocks that a crash image lists for the i-th live group
-  lemma DirsLive(poss: Poss, g: G, s: Img, i: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= i < |g.gs|
-    ensures Fits(g.p, s) && forall a :: a in DirsOf(g.p, s, g.hq + i) <==> a in g.hs[i]
-  {
-    CrashBlks(poss, g, s, i);
-    assert s[DSlot(g.p, g.hq + i)] in poss[DSlot(g.p, g.hq + i)];
-    assert GroupWf(g.p, g.gs[i], g.hs[i], g.ds[i], g.hq + i, |poss|);
-  }
-  // ... and for all from the c-th on; com: with the committing group
-  lemma DirsAre(poss: Poss, g: G, s: Img, c: int, com: bool)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs| && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
-    ensures Fits(g.p, s) && forall a :: IsDir(g.p, s, g.hq + c, |g.gs| - c + (if com then 1 else 0), a) <==> a in Merge(g.hs[c..]) || (com && a in g.ch)
-  {
-    var n := |g.gs| - c;
-    forall a ensures IsDir(g.p, s, g.hq + c, n + (if com then 1 else 0), a) <==> a in Merge(g.hs[c..]) || (com && a in g.ch) {
-      DirOne(poss, g, s, c, com, a);
-    }
-  }
-  lemma DirOne(poss: Poss, g: G, s: Img, c: int, com: bool, a: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs| && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
-    ensures Fits(g.p, s) && (IsDir(g.p, s, g.hq + c, |g.gs| - c + (if com then 1 else 0), a) <==> a in Merge(g.hs[c..]) || (com && a in g.ch))
-  {
-    var n := |g.gs| - c; var m := n + (if com then 1 else 0); var q := g.hq + c;
-    MergeFrom(g.hs, c, a);
-    if com { CrashCom(poss, g, s); assert q + n == End(g); }
-    if IsDir(g.p, s, q, m, a) {
-      var i :| 0 <= i < m && a in DirsOf(g.p, s, q + i);
-      if i < n { DirsLive(poss, g, s, c + i); assert q + i == g.hq + (c + i); assert a in g.hs[c + i]; } else { assert i == n; }
-    }
-    if a in Merge(g.hs[c..]) {
-      var i :| c <= i < |g.hs| && a in g.hs[i];
-      DirsLive(poss, g, s, i);
-      assert a in DirsOf(g.p, s, q + (i - c)) by { assert q + (i - c) == g.hq + i; }
-    }
-    if com && a in g.ch { assert a in DirsOf(g.p, s, q + n); }
-  }
-  // what the header says that has passed the groups being installed (late), or has not
-  function SaidBy(g: G, late: bool): St { if late then g.tb2 else g.tb }
-  function HomeBy(g: G, late: bool): St { if late then Over(g.base, g.im) else g.base }
-  lemma SaidHome(g: G, n: int, late: bool)
-    requires GInv(g, n) && (late ==> g.ip == 3)
-    ensures var c := if late then g.k else 0; HomeBy(g, late) == Over(SaidBy(g, late), Merge(g.hs[c..])) && SaidBy(g, late).Keys == g.base.Keys
-    ensures Over(HomeBy(g, late), Merge(g.gs[if late then g.k else 0..])) == DurState(g)
-  {
-    reveal Trees();
-    assert g.hs[0..] == g.hs && g.gs[0..] == g.gs;
-    if late {
-      assert g.gs == g.gs[..g.k] + g.gs[g.k..];
-      MergeCat(g.gs[..g.k], g.gs[g.k..]);
-      OverOv(g.base, g.im, Merge(g.gs[g.k..]));
-    }
-  }
-  // what a crash image holds of a live group's direct block
-  lemma CrashDir(poss: Poss, g: G, s: Img, c: int, a: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.hs| && a in Merge(g.hs[c..])
-    ensures Home(g.p) <= a < |s| && a in g.base && s[a] == g.base[a] && a !in g.im && (g.com ==> a !in g.ch)
-  {
-    MergeFrom(g.hs, c, a);
-    var i :| c <= i < |g.hs| && a in g.hs[i];
-    KeptHome(g, |poss|, i, a);
-    assert s[a] in poss[a];
-    assert HomePoss(poss[a], g, a);
-  }
-  lemma CrashWith(poss: Poss, g: G, s: Img, late: bool, com: bool)
-    requires DInv(poss, g) && CrashImg(poss, s) && (late ==> g.ip == 3) && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
-    ensures var c := if late then g.k else 0; Fits(g.p, s) &&
-      WithDirs(g.p, s, g.hq + c, |g.gs| - c + (if com then 1 else 0), SaidBy(g, late)) == Over(HomeBy(g, late), if com then g.ch else map[])
-  {
-    var c := if late then g.k else 0; var w := SaidBy(g, late); var n := |g.gs| - c + (if com then 1 else 0);
-    DirsAre(poss, g, s, c, com); SaidHome(g, |poss|, late);
-    if com { CrashCom(poss, g, s); }
-    var x := WithDirs(g.p, s, g.hq + c, n, w); var y := Over(HomeBy(g, late), if com then g.ch else map[]);
-    forall a | a in w ensures x[a] == y[a] {
-      if a in Merge(g.hs[c..]) { CrashDir(poss, g, s, c, a); }
-    }
-  }
-  lemma CrashAtHome(poss: Poss, g: G, s: Img, late: bool, com: bool, ms: seq<BM>)
-    requires DInv(poss, g) && CrashImg(poss, s) && (late ==> g.ip == 3) && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
-    requires ms == g.gs[if late then g.k else 0..] + if com then [g.cg] else []
-    ensures Fits(g.p, s) && AtHome(g.p, s, g.hq + (if late then g.k else 0), ms, if com then ComState(g) else DurState(g), SaidBy(g, late))
-  {
-    var c := if late then g.k else 0; var w := SaidBy(g, late); var v := if com then ComState(g) else DurState(g);
-    DirsAre(poss, g, s, c, com); SaidHome(g, |poss|, late);
-    reveal Trees();
-    assert g.gs[0..] == g.gs;
-    forall a | a in w && Home(g.p) <= a < |s| && a !in g.p.torn && !FreeIn(g.p, v, a) && a !in Merge(ms) && !IsDir(g.p, s, g.hq + c, |ms|, a) ensures s[a] == w[a] {
-      assert s[a] in poss[a];
-      assert HomePoss(poss[a], g, a);
-      assert a !in Merge(g.gs[c..]) by { MergeCat(g.gs[c..], if com then [g.cg] else []); }
-      if a in g.im && !late { MergeKeys(g.gs[..g.k], a); var i :| 0 <= i < g.k && a in g.gs[..g.k][i]; MergeHas(g.gs, i, a); }
-      assert !(g.com && a in g.ch) by { if g.com && a in g.ch && !com { ComHome(g, |poss|, a); } }
-    }
-  }
   lemma OverOv(x: St, y: BM, z: BM)
     ensures Over(x, Ov(y, z)) == Over(Over(x, y), z)
   {}
-  lemma LogTail(poss: Poss, g: G, s: Img, c: int)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs|
-    ensures !ValidAt(g.p, s, End(g), g.sg) ==> Log(g.p, s, g.hq + c, g.gs[c..], g.sg)
-    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && Log(g.p, s, g.hq + c, g.gs[c..] + [g.cg], g.sg)
-  {
-    var tail := g.gs[c..];
-    CrashCom(poss, g, s);
-    forall r | r in g.sg ensures Below(r, End(g) + 1) { }
-    forall i | 0 <= i < |tail| ensures GM(g.p, s, g.hq + c + i, tail[i], g.sg) { CrashLogged(poss, g, s, c + i); }
-    ClearTail(g.gs, g.sg, g.hq, c);
-    DirsTail(poss, g, s, c, ValidAt(g.p, s, End(g), g.sg));
-    if g.com { ClearTail([g.cg], g.sg, g.hq, 0); ClearFrom([g.cg], g.sg, g.hq, g.hq + c); ClearCat(tail, [g.cg], g.sg, g.hq + c); }
-  }
-  lemma DirsTail(poss: Poss, g: G, s: Img, c: int, com: bool)
-    requires DInv(poss, g) && CrashImg(poss, s) && 0 <= c <= |g.gs| && (com ==> ValidAt(g.p, s, End(g), g.sg))
-    ensures Fits(g.p, s) && DirsApart(g.p, s, g.hq + c, End(g) + if com then 1 else 0)
-  {
-    reveal Trees();
-    if com { CrashCom(poss, g, s); }
-    forall i, j, a | g.hq + c <= i < j < End(g) + (if com then 1 else 0) && a in DirsOf(g.p, s, i) ensures a !in DirsOf(g.p, s, j) {
-      DirsLive(poss, g, s, i - g.hq);
-      if j < End(g) { DirsLive(poss, g, s, j - g.hq); }
-    }
-  }
   lemma ClearFrom(ms: seq<BM>, sg: set<Rec>, q: int, q2: int)
     requires Clear(ms, sg, q) && q <= q2
     ensures Clear(ms, sg, q2)
@@ -545,63 +370,62 @@ module LogModel {
     requires Clear(x, sg, q) && Clear(y, sg, q)
     ensures Clear(x + y, sg, q)
   {}
-  lemma CrashState(poss: Poss, g: G, s: Img, late: bool, com: bool, ms: seq<BM>)
-    requires DInv(poss, g) && CrashImg(poss, s) && (late ==> g.ip == 3) && (com ==> g.com && ValidAt(g.p, s, End(g), g.sg))
-    requires ms == g.gs[if late then g.k else 0..] + if com then [g.cg] else []
-    ensures Fits(g.p, s) && Recovered(g.p, s, g.hq + (if late then g.k else 0), ms, SaidBy(g, late)) == if com then ComState(g) else DurState(g)
+  // a live group's direct block a is at home, and nobody writes it
+  lemma KeptHome(g: G, n: int, i: int, a: int)
+    requires GInv(g, n) && 0 <= i < |g.hs| && a in g.hs[i]
+    ensures a in g.base && g.base[a] == g.hs[i][a] && a !in g.im && a !in Merge(g.gs) && !InPend(g.ps, a) && a !in g.torn
   {
-    var c := if late then g.k else 0;
-    var tail := g.gs[c..];
-    CrashWith(poss, g, s, late, com);
-    SaidHome(g, |poss|, late);
-    if com {
-      forall a | a in Merge(tail) ensures a in Merge(g.gs) { MergeFrom(g.gs, c, a); MergeFrom(g.gs, 0, a); assert g.gs[0..] == g.gs; }
-      ComRecovered(g, |poss|, HomeBy(g, late), tail);
-    } else { assert ms == tail; assert Over(HomeBy(g, late), map[]) == HomeBy(g, late); }
+    reveal Trees();
+    DirectFrom(g.sg, g.hq, g.hq + i, a);
+    ClearMerge(g.gs, g.sg, g.hq, a);
+    assert Clear(g.gs[..g.k], g.sg, g.hq);
+    ClearMerge(g.gs[..g.k], g.sg, g.hq, a);
   }
-  // s, read from header block b on
-  lemma CrashFrom(poss: Poss, g: G, s: Img, b: BV)
-    requires DInv(poss, g) && CrashImg(poss, s) && HdrOk(b, g)
-    ensures Fits(g.p, s) && HdrWf(g.p.key, b)
-    ensures !ValidAt(g.p, s, End(g), g.sg) ==> RecFrom(g.p, s, b, DurState(g), g.sg)
-    ensures ValidAt(g.p, s, End(g), g.sg) ==> g.com && RecFrom(g.p, s, b, ComState(g), g.sg)
+  // nor that of a pending group, which is free
+  lemma PendHome(g: G, n: int, j: int, a: int)
+    requires GInv(g, n) && 0 <= j < |g.ps| && a in g.ps[j].h
+    ensures a !in g.im && a !in Merge(g.gs) && a !in Merge(Ms(g.ps)) && FreeIn(g.p, DurState(g), a)
   {
-    var late := DecHdr(g.p.key, b) != Hdr(g.hq, g.p.ep, g.r);
-    var com := ValidAt(g.p, s, End(g), g.sg);
-    var c := if late then g.k else 0;
-    var ms := g.gs[c..] + if com then [g.cg] else [];
-    var v := if com then ComState(g) else DurState(g);
-    assert Under(g.p, b) == g.p;
-    CrashCom(poss, g, s);
-    LogTail(poss, g, s, c);
-    CrashState(poss, g, s, late, com, ms);
-    CrashAtHome(poss, g, s, late, com, ms);
-    HeaderSays(g, |poss|, late);
-    assert ms == if com then g.gs[c..] + [g.cg] else g.gs[c..];
-    assert RecBy(g.p, s, b, ms, SaidBy(g, late), v, g.sg);
+    assert DirPend(g.ps, j, a);
+    reveal Free();
+    DirectFrom(g.sg, g.hq, End(g) + j, a);
+    ClearMerge(g.gs, g.sg, g.hq, a);
+    ClearMerge(Ms(g.ps), g.sg, g.hq, a);
+    assert Clear(g.gs[..g.k], g.sg, g.hq);
+    ClearMerge(g.gs[..g.k], g.sg, g.hq, a);
+    PStates(g);
+    assert FreeIn(g.p, PState(g, 0), a);
   }
-  // what the tree says whose root the header has; late: the header of the installation
-  lemma HeaderSays(g: G, n: int, late: bool)
-    requires GInv(g, n) && (late ==> g.ip == 3)
-    ensures Says(g.p, if late then g.r2 else g.r, SaidBy(g, late)) && SaidBy(g, late).Keys == (set a | Home(g.p) <= a < n)
-  { reveal Trees(); }
-  lemma ComRecovered(g: G, n: int, b: St, tail: seq<BM>)
-    requires GInv(g, n) && g.com && Over(b, Merge(tail)) == DurState(g) && forall a :: a in Merge(tail) ==> a in Merge(g.gs)
-    ensures Over(Over(b, g.ch), Merge(tail + [g.cg])) == ComState(g)
+  lemma AfterFirst(v: St, ps: seq<Pend>)
+    requires ps != []
+    ensures Applied(Over(Over(v, ps[0].h), ps[0].m), ps[1..]) == Applied(v, ps)
   {
-    var ms := tail + [g.cg];
-    assert ms[..|ms|-1] == tail;
-    OverOv(Over(b, g.ch), Merge(tail), g.cg);
-    var x := Over(Over(b, g.ch), Merge(tail)); var y := Over(DurState(g), g.ch);
-    forall a | a in x ensures x[a] == y[a] { if a in g.ch { ComHome(g, n, a); } }
-    assert x == y;
+    var t := ps[1..];
+    if t == [] { assert ps[..|ps|-1] == []; }
+    else { AfterFirst(v, ps[..|ps|-1]); assert ps[..|ps|-1][1..] == t[..|t|-1]; assert ps[..|ps|-1][0] == ps[0]; }
   }
-  lemma CrashLemma(poss: Poss, g: G, s: Img)
-    requires DInv(poss, g) && CrashImg(poss, s)
-    ensures RecOK(g.p, s, DurState(g), g.sg) || (g.com && RecOK(g.p, s, ComState(g), g.sg))
+  // all pending groups at once
+  lemma AfterAll(v: St, ps: seq<Pend>)
+    requires forall a, i, j {:trigger a in ps[i].h, a in ps[j].m} :: 0 <= i < |ps| && 0 <= j < |ps| && a in ps[i].h ==> a !in ps[j].m
+    ensures Applied(v, ps) == Over(Over(v, Merge(Hs(ps))), Merge(Ms(ps)))
   {
-    assert s[g.p.at] in poss[g.p.at] && s[Copy(g.p)] in poss[Copy(g.p)];
-    CrashFrom(poss, g, s, s[g.p.at]);
-    CrashFrom(poss, g, s, s[Copy(g.p)]);
+    if ps == [] { assert Over(Over(v, map[]), map[]) == v; }
+    else {
+      var t := ps[..|ps|-1]; var e := ps[|ps|-1];
+      AfterAll(v, t);
+      var x := Over(Over(Applied(v, t), e.h), e.m); var y := Over(Over(v, Ov(Merge(Hs(t)), e.h)), Ov(Merge(Ms(t)), e.m));
+      assert Hs(ps)[..|ps|-1] == Hs(t) && Ms(ps)[..|ps|-1] == Ms(t);
+      forall a | a in x ensures x[a] == y[a] {
+        if a in e.h && a in Merge(Ms(t)) { MergeKeys(Ms(t), a); var j :| 0 <= j < |t| && a in Ms(t)[j]; assert a in ps[j].m && a in ps[|ps|-1].h; }
+      }
+      assert x == y;
+    }
+  }
+  lemma ComAll(g: G, n: int)
+    requires GInv(g, n)
+    ensures ComState(g) == Over(Over(DurState(g), Merge(Hs(g.ps))), Merge(Ms(g.ps)))
+  {
+    forall a, i, j | 0 <= i < |g.ps| && 0 <= j < |g.ps| && a in g.ps[i].h ensures a !in g.ps[j].m { PendHome(g, n, i, a); if a in g.ps[j].m { MergeHas(Ms(g.ps), j, a); } }
+    AfterAll(DurState(g), g.ps);
   }
 }

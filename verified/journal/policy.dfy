@@ -10,7 +10,7 @@ module JournalPolicy {
   import opened JournalM
 
   // notes
-  const NWant: uint32 := 0         // commits up to here are wanted durable now
+  const NWant: uint32 := 0         // commits up to here are wanted written now
   const NWaiters: uint32 := 1      // threads that wait for the running group (at least)
   const NParity: uint32 := 2       // of the running group: its condition variable is 2 + parity
   const NUrge: uint32 := 3         // 1: install now
@@ -18,38 +18,63 @@ module JournalPolicy {
   const NGroups: uint32 := 5       // group commits so far
   const NInstalls: uint32 := 6     // installations so far
 
-  const NAge: uint32 := 7          // milliseconds since a look at the header before direct blocks; a large number before the first
+  const NNeed: uint32 := 7         // commits up to here, of those that are not in the running group, are wanted durable now
+  const NLater: uint32 := 8        // ... and up to here, of those that are
+
+  const NAge: uint32 := 9          // milliseconds since a look at the header before direct blocks; a large number before the first
 
   const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
-  const HoldMax: uint64 := 16384   // so many direct blocks are read by a recovery, plus a group
+  const HoldMax: uint64 := 32768   // so many direct blocks are read by a recovery, plus a group
 
-  // [L] is there something to commit that should not wait?
+  const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
+
+  // [L] is the running group to be written now?
   method WantCommit(j: Journal) returns (b: bool)
     requires j.Inv() && j.mu.Inside()
   {
     var k := j.running.Len();
     var want := j.notes.Get(NWant);
     var stop := j.notes.Get(NStop);
-    b := k > 0 && (want > j.ncl || k >= 250 || stop != 0);
+    b := k > 0 && (want > j.ncl || k >= GroupMin || stop != 0);
+  }
+  // [L] are the pending groups to become durable now: does somebody wait for that, or do they take much memory?
+  method WantDurable(j: Journal) returns (b: bool)
+    requires j.Inv() && j.mu.Inside()
+  {
+    var need := j.notes.Get(NNeed);
+    var stop := j.notes.Get(NStop);
+    var c := j.cgm.Len(); var h := j.cdm.Len();
+    b := need > j.nlb || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;
+  }
+  // note x is n at least
+  method Raise(j: Journal, x: uint32, n: uint64)
+    requires j.mu.Inside() && x < 10
+  {
+    var was := j.notes.Get(x);
+    if was < n { j.notes.Set(x, n); }
   }
   // [L] commit n is wanted durable now
   method Want(j: Journal, n: uint64)
     requires j.mu.Inside()
   {
-    var want := j.notes.Get(NWant);
-    if want < n { j.notes.Set(NWant, n); }
+    Raise(j, NWant, n);
+    if n <= j.ncl { Raise(j, NNeed, n); } else { Raise(j, NLater, n); }
   }
   // [L] everything appended so far is wanted durable now
   method Nudge(j: Journal)
     requires j.mu.Inside()
   {
+    Want(j, j.nvs);
+    Raise(j, NNeed, j.ncl);
+    if !j.busy { j.mu.WakeOne(CLogger); }
+  }
+  // [L] somebody waits for room in the running group (after this: mu.Wait(CSpace)): it is wanted written, durable or not
+  method AskSpace(j: Journal)
+    requires j.mu.Inside()
+  {
     j.notes.Set(NWant, j.nvs);
     if !j.busy { j.mu.WakeOne(CLogger); }
   }
-  // [L] somebody waits for room in the running group (after this: mu.Wait(CSpace))
-  method AskSpace(j: Journal)
-    requires j.mu.Inside()
-  { Nudge(j); }
   // [L] the logged groups are wanted installed now
   method Urge(j: Journal)
     requires j.mu.Inside()
@@ -108,34 +133,44 @@ module JournalPolicy {
     }
     c := if parity % 2 == 0 then 2 else 3;
   }
-  // [L] the running group becomes the committing one
+  // [L] the running group becomes the frozen one
   method NoteStart(j: Journal)
     requires j.mu.Inside()
   {
+    var later := j.notes.Get(NLater);
+    Raise(j, NNeed, later);
     var parity := j.notes.Get(NParity);
     j.notes.Set(NParity, 1 - parity % 2);
     j.notes.Set(NWaiters, 0);
     j.mu.WakeAll(CSpace);
   }
-  // [L] the committing group is durable
+  // [L] the pending groups are durable
   method NoteFinish(j: Journal)
     requires j.Inv() && j.mu.Inside()
   {
-    var parity := j.notes.Get(NParity);
-    var w := j.notes.Get(NWaiters);
     var groups := j.notes.Get(NGroups);
     if groups < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NGroups, groups + 1); }
-    var even := parity % 2 == 0;
     var full := FillsUp(j);
-    if full { j.mu.WakeOne(CInstaller); }
-    var more := WantCommit(j);
-    if more {
-      if w == 0 { j.mu.WakeOne(CLogger); }
-      else if even { j.mu.WakeOne(2); }
-      else { j.mu.WakeOne(3); }
-    }
+    var urge := j.notes.Get(NUrge);
+    if full || urge != 0 { j.mu.WakeOne(CInstaller); }
+    NextLogger(j);
     // after the one that goes on with the next group: the device should not wait
+    var parity := j.notes.Get(NParity);
+    var even := parity % 2 == 0;
     if even { j.mu.WakeAll(3); } else { j.mu.WakeAll(2); }
+  }
+  // [L] nobody is the logger: who goes on with the running group, if it is to be written, is woken
+  method NextLogger(j: Journal)
+    requires j.Inv() && j.mu.Inside()
+  {
+    var more := WantCommit(j);
+    if !more { return; }
+    var parity := j.notes.Get(NParity);
+    var w := j.notes.Get(NWaiters);
+    var even := parity % 2 == 0;
+    if w == 0 { j.mu.WakeOne(CLogger); }
+    else if even { j.mu.WakeOne(2); }
+    else { j.mu.WakeOne(3); }
   }
   // [L] is so much logged that an installation should begin? Then there is room in the log for what comes while it runs: if it began
   // when something is full, all commits would wait for the whole of it.

@@ -172,6 +172,7 @@ module JournalReader {
     reveal j.Inv();
     LogFacts(j); FullD(j.d.poss, j.g());
     assert HomePoss(j.d.poss[a], j.g(), a);
+    if InPend(j.lg.ps, a) { var i :| 0 <= i < |j.lg.ps| && a in j.lg.ps[i].h; MergeHas(Hs(j.lg.ps), i, a); assert a in j.cdm.m; }
   }
   lemma NoneTorn(j: Journal)
     requires j.Inv() && j.tree.np == 0

@@ -1,5 +1,6 @@
 // mkfs and recovery. Recovery makes both headers the same, replays the log (it writes the
-// newest contents of every logged block home), then empties the log, for a new epoch. A crash
+// newest contents of every logged block home), then empties the log, for a new epoch. That begins behind all numbers
+// which groups may have that a crash left behind the log's end: none of them can be given again. A crash
 // at any moment of it leaves an image that recovers to the same state. It writes no direct block of a group that it may find
 // valid (model.dfy, Clear): so what it finds valid does not change while it runs.
 include "scan.dfy"
@@ -313,7 +314,7 @@ module RecoverM {
   // the log was installed, with header hb. The tree with the root r0, r1 says what is home now.
   method Empty(d: Disk, seal: Seal, q: uint64, r0: uint64, r1: uint64, at: uint64, cp: uint64, ghost p: Geo, ghost c: Img, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St) returns (io: bool, ghost w1: St, ghost torn: set<int>)
     requires Fit(d, p) && p.at == at as int && Copy(p) == cp as int && p.key == seal.key && p.tree == seal.t && RecBy(p, c, hb, ms, w, v, seal.signed) && Heads(p, d.cur, hb)
-    requires q as int == DecHdr(p.key, hb).q + |ms| + 1 && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
+    requires q as int == DecHdr(p.key, hb).q + |ms| + Window && q < 0x1FFF_0000_0000_0000 && d.ok == OkSet(p, [v], 0, seal.signed)
     requires Installed(p, c, d.cur, ms) && Alone(d) && Says(p, CV(r0, r1), Recovered(p, c, DecHdr(p.key, hb).q, ms, w)) && (p.tree.np <= 0 ==> p.torn == {})
     modifies d, seal
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) && seal.signed == old(seal.signed)
@@ -331,6 +332,7 @@ module RecoverM {
     if !io { return; }
     assert Installed(p, c, d.cur, ms);
     InstalledIs(p, c, d.cur, hb, ms, w, v, seal.signed);
+    LogPast(p, c, DecHdr(p.key, hb).q, ms, seal.signed);
     w1, torn := Beginning(p, d.cur, v, w2);
     ghost var p1 := p.(ep := seal.ep, torn := torn);
     SaysEp(p, p1, CV(r0, r1), w2);
@@ -421,7 +423,7 @@ module RecoverM {
     io, damaged, mm, i, g := Scan(d, seal, t, cs, hb, h, at, nd, nr, sz, q, ms, w, v);
     honest := honest && g;
     if !io || damaged { return; }
-    io, j := Rebuild(d, seal, mu, cache, t, cs, hb, h + i + 1, mm, sz, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, ms, w, v);
+    io, j := Rebuild(d, seal, mu, cache, t, cs, hb, h + i + WINDOW, mm, sz, at, nd, nr, bit, flo, fhi, maxPin, instAt, p, ms, w, v);
   }
   // The journal over the device, whose log, ms, is installed and emptied; it goes on with number e.
   method Rebuild(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap, sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
@@ -430,7 +432,7 @@ module RecoverM {
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && t.pages.held == map[] && (t.np == 0 ==> p.torn == {})
     requires RecOK(p, d.cur, v, seal.signed) && d.ok == OkSet(p, [v], 0, seal.signed) && cache.m == map[] && Alone(d) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     requires HdrWf(p.key, hb.v) && (hb.v == d.cur[p.at] || hb.v == d.cur[Copy(p)]) && RecBy(Under(p, hb.v), d.cur, hb.v, ms, w, v, seal.signed)
-    requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms) && e as int == DecHdr(p.key, hb.v).q + |ms| + 1 && e < 0x1FFF_0000_0000_0000
+    requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms) && e as int == DecHdr(p.key, hb.v).q + |ms| + Window && e < 0x1FFF_0000_0000_0000
     requires t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && TreeSays(Under(p, hb.v), t.Now(), t.Root(), w) && DirCodes(Under(p, hb.v), d.cur, DecHdr(p.key, hb.v).q, |ms|, cs.s)
     modifies d, seal, cs, t.pages
     ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0
@@ -463,7 +465,7 @@ module RecoverM {
     returns (io: bool, ghost w1: St, ghost torn: set<int>, ghost r: CV)
     requires Fit(d, q) && q.at == at as int && Copy(q) == cp as int && q.key == seal.key && q.tree == seal.t && TreeFor(t, d, seal, q.at, Home(q), |d.cur|) && (t.np == 0 ==> q.torn == {})
     requires RecBy(q, d.cur, hb.v, ms, w, v, seal.signed) && d.ok == OkSet(q, [v], 0, seal.signed) && Alone(d) && mm.Ok() && InHome(Home(q), mm.m, |d.cur|) && mm.m == Merge(ms)
-    requires e as int == DecHdr(q.key, hb.v).q + |ms| + 1 && e < 0x1FFF_0000_0000_0000 && HdrTail(d.cur[q.at]) && HdrTail(d.cur[Copy(q)])
+    requires e as int == DecHdr(q.key, hb.v).q + |ms| + Window && e < 0x1FFF_0000_0000_0000 && HdrTail(d.cur[q.at]) && HdrTail(d.cur[Copy(q)])
     requires forall s :: Between(q, d.cur, s, hb.v) ==> s in d.ok
     requires t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && TreeSays(q, t.Now(), t.Root(), w) && DirCodes(q, d.cur, DecHdr(q.key, hb.v).q, |ms|, cs.s)
     modifies d, seal, cs, t.pages
@@ -474,13 +476,9 @@ module RecoverM {
     ensures io ==> Unsound(t, old(Sitting(t, d.poss))) || t.np == 0 || Sitting(t, d.poss)
   {
     w1, torn, r := w, {}, CV(0, 0);
-    ghost var c := d.cur; ghost var h := DecHdr(q.key, hb.v).q;
-    io := WriteHeads(d, hb, at, cp, q);
+    ghost var c := d.cur;
+    io := SameHeads(d, t, cs, hb, at, cp, q, ms, w, v, seal.signed);
     if !io { return; }
-    if t.np > 0 { SitsStill(t, old(d.poss), d.poss, t.Now(), t.Root()); }
-    RecKept(q, c, d.cur, hb.v, ms, w, v, seal.signed);
-    HeadsOk(q, d.cur, hb.v, ms, w, v, seal.signed);
-    if t.np > 0 { DirCodesKept(q, c, d.cur, h, ms, cs.s, seal.signed); }
     c := d.cur;
     var r0, r1; ghost var pg;
     io, r0, r1, pg := UpdateTree(d, t, cs, mm, q, hb.v, ms, w, v, seal.signed);
@@ -495,6 +493,24 @@ module RecoverM {
     if !io { return; }
     Advance(t, cs, r0, r1, mm, pg);
     if t.np > 0 { SitsStill(t, poss, d.poss, pg, r); }
+  }
+  // Both headers become hb; the log is what it was, and so is the tree.
+  method SameHeads(d: Disk, t: Tree, cs: Codes, hb: Blk, at: uint64, cp: uint64, ghost q: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St, ghost sg: set<Rec>) returns (io: bool)
+    requires Fit(d, q) && q.at == at as int && Copy(q) == cp as int && TreeFor(t, d, t.seal, q.at, Home(q), |d.cur|) && RecBy(q, d.cur, hb.v, ms, w, v, sg)
+    requires HdrTail(d.cur[q.at]) && HdrTail(d.cur[Copy(q)]) && Alone(d) && forall s :: Between(q, d.cur, s, hb.v) ==> s in d.ok
+    requires t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && DirCodes(q, d.cur, DecHdr(q.key, hb.v).q, |ms|, cs.s)
+    modifies d
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner) && (!io ==> d.bad)
+    ensures io ==> Still(d) && Heads(q, d.cur, hb.v) && RecBy(q, d.cur, hb.v, ms, w, v, sg) && RecOK(q, d.cur, v, sg)
+    ensures io && t.np > 0 ==> DirCodes(q, d.cur, DecHdr(q.key, hb.v).q, |ms|, cs.s) && (old(Sitting(t, d.poss)) ==> Sitting(t, d.poss))
+  {
+    ghost var c := d.cur;
+    io := WriteHeads(d, hb, at, cp, q);
+    if !io { return; }
+    if t.np > 0 { SitsStill(t, old(d.poss), d.poss, t.Now(), t.Root()); }
+    RecKept(q, c, d.cur, hb.v, ms, w, v, sg);
+    HeadsOk(q, d.cur, hb.v, ms, w, v, sg);
+    if t.np > 0 { DirCodesKept(q, c, d.cur, DecHdr(q.key, hb.v).q, ms, cs.s, sg); }
   }
   // the device erred, or had not the tree where its pages say
   predicate Unsound(t: Tree, sits: bool) { Erred(t.d) || (t.np > 0 && !sits) }
@@ -511,7 +527,7 @@ module RecoverM {
     q: uint64, maxPin: uint64, instAt: uint64, ghost p: Geo, ghost v: St, ghost w: St, ghost torn: set<int>, ghost r: CV) returns (j: Journal)
     requires p == GeoOf(seal.key, p.ep, at, nd, nr, bit, flo, fhi, seal.t, p.torn) && GeoOk(p) && maxPin < 0x1_0000_0000 && d.Valid() && |d.cur| == sz as int && cache.m == map[]
     requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
-    requires Full(d.poss, G0(p.(ep := seal.ep, torn := torn), seal.signed, q as int, w, r)) && forall a :: a in torn ==> a in p.torn || FreeIn(p, v, a)
+    requires q < 0x1FFF_0000_0000_0000 && Full(d.poss, G0(p.(ep := seal.ep, torn := torn), seal.signed, q as int, w, r)) && forall a :: a in torn ==> a in p.torn || FreeIn(p, v, a)
     requires torn == Differ(d.cur, w) && if t.np == 0 then torn == {} else |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && t.Root() == r && TreeSays(p, t.Now(), r, w)
     requires Agree(p, v, w) && d.ok == OkSet(p, [v], 0, seal.signed) && forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d
@@ -525,6 +541,7 @@ module RecoverM {
     ghost var g0 := G0(p2, seal.signed, q as int, w, r);
     FullD(d.poss, g0);
     assert DurState(g0) == w;
+    AmongNone(g0, [w], 0);
     CrashAll(d.poss, g0, [w], 0, 0);
     AgreeEp(p, p1, v, w);
     FreeEp(p, p1, v); AgreeFree(p, v, w);

@@ -4,8 +4,9 @@
 // The device may return anything for the log, too (ReadAny). Seals decide what is a group, and numbers which
 // one it is, as no number is used twice. What no seal can tell is where the log ends: a device that shows nothing
 // of its last groups shows what it would if they had never got there. So of what is read the device is believed in one thing
-// (ReadRun): what it holds of the last group found, and in the place behind it. If it does not lie there, the log
-// that was found is the whole log, or it is said to be damaged, and nothing has been written.
+// (ReadRun): what it holds of the last Window groups found, and in the place behind them. For where the log ends there may be
+// groups that no barrier has covered, as many as Window, of which a crash leaves any: those behind the first that is gone are sealed, but
+// none of the log. If the device does not lie there, the log that was found is the whole log, or it is said to be damaged, and nothing has been written.
 include "state.dfy"
 include "images.dfy"
 
@@ -24,6 +25,7 @@ module LogScan {
   import opened TreeModel
   import opened TreeOfCodes
   import opened TreeSaid
+
 
   predicate Still(d: Disk) reads d {
     d.Valid() && forall a :: 0 <= a < |d.cur| ==> d.poss[a] == iset{d.cur[a]}
@@ -320,10 +322,10 @@ module LogScan {
       var j :| 0 <= j < n as int && r.d.addrs[j] == a && gm.m[a] == bs[j];
     }
   }
-  // What was found of the log ms: i groups, merged into mm, with the codes s of their direct blocks. One too many: the device
-  // lied in the place behind the log's end, where a group may have been on its way.
+  // What was found of the log ms: i groups, merged into mm, with the codes s of their direct blocks. Too many: the device
+  // lied in the places behind the log's end, where groups may have been on their way.
   predicate Found(p: Geo, c: Img, q: int, ms: seq<BM>, mm: BM, s: seq<Code>, i: int) requires Fits(p, c) {
-    0 <= i <= |ms| + 1 && (i <= |ms| ==> mm == Merge(ms[..i]) && (p.tree.np > 0 ==> DirCodes(p, c, q, i, s)))
+    0 <= i <= |ms| + Window && (i <= |ms| ==> mm == Merge(ms[..i]) && (p.tree.np > 0 ==> DirCodes(p, c, q, i, s)))
   }
   // The log is read and all its groups are merged into mm; cs gets the codes of their direct blocks.
   method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
@@ -332,7 +334,7 @@ module LogScan {
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && (damaged ==> !honest) && ((io && honest) || Erred(d))
-    ensures io && !damaged ==> mm.m == Merge(ms) && i as int == |ms| && i <= 0x1_0000_0000
+    ensures io && !damaged ==> mm.m == Merge(ms) && i as int == |ms| && i <= 0x1_0000_0020
     ensures io && !damaged && t.np > 0 ==> DirCodes(p, d.cur, h as int, |ms|, cs.s)
   {
     damaged := false;
@@ -343,7 +345,7 @@ module LogScan {
     honest := honest && g;
     if i as int < |ms| { assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
     if !io || damaged { return; }
-    if 0 < i as int <= |ms| { assert GM(p, d.cur, h as int + i as int - 1, ms[i as int - 1], seal.signed); }
+    if i as int == |ms| { LastOf(p, d.cur, h as int, ms, seal.signed); }
     io, damaged := Ends(d, seal, t, hb, h, i, at, nd, nr, sz, p);
     assert ms[..|ms|] == ms;
   }
@@ -354,7 +356,7 @@ module LogScan {
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 && TreeFor(t, d, seal, p.at, Home(p), |d.cur|)
     modifies cs
     ensures mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int)
-    ensures io ==> Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && i <= 0x1_0000_0000 && (honest ==> i as int <= |ms| && !ValidAt(p, d.cur, h as int + i as int, seal.signed))
+    ensures io ==> Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && i <= 0x1_0000_0020 && (honest ==> i as int <= |ms| && !ValidAt(p, d.cur, h as int + i as int, seal.signed))
     ensures (io && honest) || Erred(d)
   {
     LogFits(p, d.cur, h as int, ms, seal.signed);
@@ -362,9 +364,9 @@ module LogScan {
     i := 0; io := true; honest := true;
     var done := false;
     while !done
-      invariant mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && |mm.addrs| <= 500 * i as int && i <= 0x1_0000_0000 && (honest || Erred(d))
+      invariant mm.Ok() && fresh(mm) && InHome(Home(p), mm.m, sz as int) && |mm.addrs| <= 500 * i as int && i <= 0x1_0000_0020 && (honest || Erred(d))
       invariant Found(p, d.cur, h as int, ms, mm.m, cs.s, i as int) && (honest ==> i as int <= |ms|) && (done && io && honest ==> !ValidAt(p, d.cur, h as int + i as int, seal.signed))
-      decreases !done, |ms| + 1 - i as int
+      decreases !done, |ms| + Window - i as int
     {
       var gm; ghost var s := cs.s; ghost var g;
       io, gm, g := ReadAt(d, false, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
@@ -372,7 +374,7 @@ module LogScan {
       if !io { return; }
       if gm == null { done := true; }
       else {
-        Numbers(seal.signed, h as int + i as int, h as int + |ms| + 1);
+        Numbers(seal.signed, h as int + i as int, h as int + |ms| + Window);
         if i as int < |ms| { assert GM(p, d.cur, h as int + i as int, ms[i as int], seal.signed); }
         FoundMore(p, d.cur, h as int, ms, mm.m, gm.m, s, cs.s, i as int);
         MergeInto(mm, gm);
@@ -391,7 +393,7 @@ module LogScan {
     }
   }
   lemma FoundMore(p: Geo, c: Img, q: int, ms: seq<BM>, mm: BM, m: BM, s: seq<Code>, s2: seq<Code>, i: int)
-    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i <= |ms| && DirsApart(p, c, q, q + |ms|) && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
+    requires Fits(p, c) && Found(p, c, q, ms, mm, s, i) && i < |ms| + Window && DirsApart(p, c, q, q + |ms|) && (i < |ms| ==> m == ms[i] && (p.tree.np > 0 ==> MoreCodes(p, c, q + i, s, s2)))
     ensures Found(p, c, q, ms, Ov(mm, m), s2, i + 1)
   {
     if i < |ms| {
@@ -403,11 +405,11 @@ module LogScan {
     requires Numbered(sg, q) && forall r :: r in sg ==> Below(r, e)
     ensures q < e
   { var r :| r in sg && HasNumber(r, q); assert Below(r, e); }
-  // Is there a sealed descriptor with a number above e, in any epoch? Then group e was once durable, and
-  // that it cannot be read is damage, not the end of the log.
+  // Does a sealed descriptor, of any epoch, say that group e was durable when it was made? Then that this group cannot be read is
+  // damage, not the end of the log. One with a number above e that does not say so may be that of a pending group.
   method Beyond(d: Disk, seal: Seal, e: uint64, at: uint64, nd: uint64, ghost p: Geo) returns (io: bool, found: bool, ghost honest: bool)
     requires Fit(d, p) && p.at == at as int && p.nd == nd as int
-    ensures (found ==> exists r :: r in seal.signed && !Below(r, e as int + 1)) && ((io && honest) || Erred(d))
+    ensures (found ==> exists r :: r in seal.signed && SaysDurable(r, e as int)) && ((io && honest) || Erred(d))
   {
     var s: uint64 := 0;
     io := true; found := false; honest := true;
@@ -421,32 +423,54 @@ module LogScan {
       var b := l.BlkAt(0);
       var r := Parse(b);
       if r != null {
-        var q := r.Sq();
-        var ok := seal.Vouch(r);
-        if q > e && ok {
-          found := true;
-          ghost var x :| Rec(r.b, x) in seal.signed;
-          assert !Below(Rec(r.b, x), e as int + 1);
-          return;
+        var u := r.Dur();
+        if u > e {
+          var ok := seal.Vouch(r);
+          if ok {
+            found := true;
+            ghost var x :| Rec(r.b, x) in seal.signed;
+            assert SaysDurable(Rec(r.b, x), e as int);
+            return;
+          }
         }
       }
       s := s + 1;
     }
   }
-  // The log seems to end behind i groups. Believing the device: is there no group, and one before? If not, it lied before.
+  // r says that group e was durable
+  predicate SaysDurable(r: Rec, e: int) { DecDesc(r.b).SomeDesc? && e < DecDesc(r.b).d.dur }
+  // The last groups before number e, as many as Window, but from number h on: c holds all of them.
+  predicate LastThere(p: Geo, c: Img, h: int, e: int, sg: set<Rec>) requires Fits(p, c) {
+    forall q {:trigger ValidAt(p, c, q, sg)} :: h <= q < e && e - Window <= q ==> ValidAt(p, c, q, sg)
+  }
+  lemma LastOf(p: Geo, c: Img, h: int, ms: seq<BM>, sg: set<Rec>)
+    requires Fits(p, c) && Log(p, c, h, ms, sg)
+    ensures LastThere(p, c, h, h + |ms|, sg)
+  { forall q | h <= q < h + |ms| ensures ValidAt(p, c, q, sg) { assert GM(p, c, h + (q - h), ms[q - h], sg); } }
+  // The log seems to end behind i groups. Believing the device: is there no group, and are the last ones there, among which is the true end if
+  // the device has shown more than the log has? If not, it lied before.
   method Ends(d: Disk, seal: Seal, t: Tree, hb: Blk, h: uint64, i: uint64, at: uint64, nd: uint64, nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, lied: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) && p == Under(p, hb.v)
-    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && h < 0x1000_0000_0000_0000 && i <= 0x1_0000_0000
+    requires TreeFor(t, d, seal, p.at, Home(p), |d.cur|) && h < 0x1000_0000_0000_0000 && i <= 0x1_0000_0020
     ensures io || Erred(d)
-    ensures (lied ==> io) && (io ==> lied == (ValidAt(p, d.cur, h as int + i as int, seal.signed) || (0 < i && !ValidAt(p, d.cur, h as int + i as int - 1, seal.signed))))
+    ensures (lied ==> io) && (io ==> lied == (ValidAt(p, d.cur, h as int + i as int, seal.signed) || !LastThere(p, d.cur, h as int, h as int + i as int, seal.signed)))
   {
     var cs := NewCodes(); var gm; ghost var honest;
     lied := false;
     io, gm, honest := ReadAt(d, true, seal, t, cs, hb, h + i, at, nd, nr, sz, p);
     if !io { return; }
     lied := gm != null;
-    if lied || i == 0 { return; }
-    io, gm, honest := ReadAt(d, true, seal, t, cs, hb, h + i - 1, at, nd, nr, sz, p);
-    lied := io && gm == null;
+    var e := h + i;
+    while !lied && e > h && h + i - e < WINDOW
+      invariant h <= e <= h + i && io && h as int + i as int - e as int <= WINDOW as int
+      invariant !lied ==> !ValidAt(p, d.cur, h as int + i as int, seal.signed) && forall q {:trigger ValidAt(p, d.cur, q, seal.signed)} :: e as int <= q < h as int + i as int ==> ValidAt(p, d.cur, q, seal.signed)
+      invariant lied ==> ValidAt(p, d.cur, h as int + i as int, seal.signed) || !LastThere(p, d.cur, h as int, h as int + i as int, seal.signed)
+      decreases !lied, e
+    {
+      io, gm, honest := ReadAt(d, true, seal, t, cs, hb, e - 1, at, nd, nr, sz, p);
+      if !io { return; }
+      lied := gm == null;
+      e := e - 1;
+    }
   }
 }

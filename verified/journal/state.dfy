@@ -1,13 +1,14 @@
 // The state of the journal, what is always true of it (Inv), and what its threads may rely on.
 //
 // A transaction is merged into the `running` group. A group goes the way running ->
-// committing (being written to the log) -> logged -> installing (being written home) ->
-// clean. At most one is committing and at most one merged one is installing. A group that is
-// committing or installing is frozen. The direct blocks of a group (model.dfy) are written home
-// when it is committed; from then on only their addresses are held, until the header passes
+// frozen -> pending (being written to the log, or written and not durable yet) -> logged (durable) ->
+// installing (being written home) -> clean. One barrier makes all pending groups durable. At most one group is
+// being written, and at most one merged one is installing. A group that is
+// frozen, pending, or installing does not change. The direct blocks of a group (model.dfy) are written home
+// when it is written to the log; when it is logged only their addresses are held, until the header passes
 // the group: blocks with these addresses cannot be committed before that.
 //
-// Roles. Whoever gets true from StartCommit is the logger until FinishCommit: a thread that
+// Roles. Whoever gets true from StartCommit is the logger until Defer or FinishCommit: a thread that
 // waits for its commit, or the logger thread of the background. The installer is one thread.
 // Each role has an object for what it changes without the mutex, and owns the blocks of the
 // device that it writes. One method is one atomic step. [L] runs under the mutex. [F] runs
@@ -36,28 +37,49 @@ module JournalM {
                                    // 2, 3: durability, for groups of alternating parity
   const CSpace: uint32 := 4        // there is room for transactions again
 
+  const WINDOW: uint64 := 32       // Window
+
   datatype Rd = Rd(a: int, t: int, v: BV)
 
+  // A pending group in memory: the two maps that it was made of, whose memory is seen until it is durable; what it has in the log; and the one before it.
+  class InLog {
+    const body: BList
+    const ring: BMap
+    const dir: BMap
+    const before: InLog?
+    constructor (l: BList, r: BMap, f: BMap, w: InLog?)
+      ensures body == l && ring == r && dir == f && before == w
+    { body := l; ring := r; dir := f; before := w; }
+  }
+  // from w on, the last one, the pending groups have this in the log, and were made of these maps
+  predicate Chain(w: InLog?, bodies: seq<BList>, maps: seq<BMap>) decreases |bodies| {
+    if |bodies| == 0 then w == null && maps == []
+    else w != null && |maps| >= 2 && w.body == bodies[|bodies|-1] && w.ring == maps[|maps|-2] && w.dir == maps[|maps|-1] && Chain(w.before, bodies[..|bodies|-1], maps[..|maps|-2])
+  }
   // What the logger alone changes, without the mutex.
   class Logger {
     var desc: Blk?         // the descriptor block of the group being logged
     var body: BList?       // its blocks for the log
     var dirs: BList?       // its direct blocks by address
-    ghost var ph: int      // 0 idle 1 frozen 2 writing 3 durable
+    var ring: BMap?        // the frozen group in two parts: for the log,
+    var dir: BMap?         // and straight home
+    var np: uint64         // number of pending groups,
+    var newest: InLog?   // and the last of them
+    var pos: uint64        // the log position after them
+    var codes: Codes       // of their direct blocks
+    ghost var ps: seq<Pend>   // the pending groups: G
+    ghost var bodies: seq<BList>  // what they have in the log
+    ghost var maps: seq<BMap>     // the maps that they were made of
+    ghost var ph: int      // 0 nobody is the logger 1 a group is frozen 2 the last pending one is being written 3 all are durable 4 all are written
     ghost var wn: int      // blocks for the log written so far
     ghost var dn: int      // direct ones
     ghost var wd: bool     // and the descriptor
-    ghost var com: bool    // the committing group: G
-    ghost var cg: BM
-    ghost var ch: BM
-    ghost var cd: Desc
-    ghost var cb: BV
     constructor ()
-      ensures ph == 0 && wn == 0 && dn == 0 && !wd && !com && cg == map[] && ch == map[] && cd == Desc(0, 0, 0, [], []) && cb == []
+      ensures ph == 0 && np == 0 && newest == null && ps == [] && bodies == [] && maps == [] && pos == 0 && ring == null && dir == null && fresh(codes) && codes.s == []
     {
-      desc := null; body := null; dirs := null;
-      ph := 0; wn := 0; dn := 0; wd := false;
-      com := false; cg := map[]; ch := map[]; cd := Desc(0, 0, 0, [], []); cb := [];
+      var c := NewCodes();
+      desc := null; body := null; dirs := null; ring := null; dir := null; np := 0; newest := null; bodies := []; maps := []; pos := 0; codes := c;
+      ps := []; ph := 0; wn := 0; dn := 0; wd := false;
     }
   }
   // What the installer alone changes, without the mutex.
@@ -98,6 +120,20 @@ module JournalM {
     forall p :: 0 <= p < t.np as int ==> if p in wr then pg[p] == wr[p]
       else pg[p] == t.Now()[p] && PageCode(t.seal.t, pg, r, p) == PageCode(t.seal.t, t.Now(), t.Root(), p)
   }
+  // l is what pending group e has in the log
+  predicate Body(l: BList, e: Pend) {
+    l.addrs == e.d.addrs && |l.blks| == |e.d.addrs| && forall i :: 0 <= i < |l.blks| ==> e.d.addrs[i] in e.m && l.blks[i] == e.m[e.d.addrs[i]] && |l.blks[i]| == 4096
+  }
+  // pending group e was written: its record to the log, and its direct blocks home
+  predicate Written(p: Geo, c: Img, e: Pend) requires GeoOk(p) && |c| >= Home(p) {
+    c[DSlot(p, e.d.sq)] == e.b && (forall i :: 0 <= i < |e.d.addrs| ==> e.d.addrs[i] in e.m && c[At(p, e.d, i)] == e.m[e.d.addrs[i]]) &&
+    forall a :: a in e.h ==> 0 <= a < |c| && c[a] == e.h[a]
+  }
+  // s has the codes of the blocks m
+  predicate {:opaque} CodesOf(s: seq<Code>, m: BM, home: int, key: int) {
+    (forall e :: e in s ==> e.x + home in m && Vouches(key, e.x, e.c, m[e.x + home])) &&
+    forall a :: a in m ==> exists e :: e in s && e.x == a - home
+  }
   // blocks that c has with other contents than w
   function Differ(c: Img, w: St): set<int> { set a | a in w && (0 <= a < |c| ==> c[a] != w[a]) }
 
@@ -123,8 +159,8 @@ module JournalM {
 
     // changed under the mutex alone
     var running: BMap      // commits not yet being logged
-    var cgm: BMap          // group being logged (frozen; replaced only by the logger)
-    var cdm: BMap          // its direct blocks (likewise)
+    var cgm: BMap          // the frozen group and the pending ones, merged (changed only by who is or becomes the logger)
+    var cdm: BMap          // their direct blocks (likewise)
     var lgm: BMap          // logged groups not being installed, merged
     var inm: BMap          // being installed (frozen; replaced only by the installer)
     var lho: BMap          // direct blocks of logged groups not being installed, and
@@ -138,7 +174,7 @@ module JournalM {
     var wp: uint64
     var trims: uint64      // number of completed installs
     var nvs: uint64        // index of the last commit
-    var ncl: uint64        // ... last commit in the group being logged
+    var ncl: uint64        // ... last commit in the frozen group, or the pending ones
     var nlb: uint64        // ... last durable commit
     var busy: bool         // somebody is the logger
     var failed: bool       // for good: no commit is accepted any more
@@ -161,13 +197,16 @@ module JournalM {
 
     // the state of the protocol
     function g(): G reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`torn, seal,
-      lg`com, lg`cg, lg`ch, lg`cd, lg`cb, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2
+      lg`ps, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2
     {
-      G(geo, seal.signed, hq as int, gs, ds, hs, k, lg.com, lg.cg, lg.ch, lg.cd, lg.cb, base, im, ins.ip, lo as int, ilo as int, wp as int,
+      G(geo, seal.signed, hq as int, gs, ds, hs, k, lg.ps, base, im, ins.ip, lo as int, ilo as int, wp as int,
         ins.r, ins.tb, ins.r2, ins.tb2, torn)
     }
 
-    predicate Shape() reads this, ins, running, lgm, cgm, cdm, inm, lho, iho {
+    // a map that is none of the seven
+    predicate Kept(m: BMap) reads this { m in repr && m !in {running, lgm, cgm, cdm, inm, lho, iho} }
+    predicate Shape() reads this, ins, lg`maps, lg`ring, lg`dir, running, lgm, cgm, cdm, inm, lho, iho {
+      (forall m :: m in lg.maps ==> Kept(m)) && (lg.ring != null ==> Kept(lg.ring)) && (lg.dir != null ==> Kept(lg.dir)) &&
       running != lgm && running != cgm && running != cdm && running != inm && running != lho && running != iho &&
       lgm != cgm && lgm != cdm && lgm != inm && lgm != lho && lgm != iho && lho != cgm && lho != cdm && lho != inm && lho != iho &&
       cgm != cdm && cgm != inm && cgm != iho && cdm != inm && cdm != iho &&
@@ -176,7 +215,7 @@ module JournalM {
       InHome(home as int, running.m, sz as int) && InHome(home as int, lgm.m, sz as int) &&
       InHome(home as int, cgm.m, sz as int) && InHome(home as int, inm.m, sz as int) &&
       (ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000) &&
-      |running.addrs| <= 500 && |cgm.addrs| + |cdm.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
+      |running.addrs| <= 500 && |lgm.addrs| + |cgm.addrs| <= maxPin as int < 0x1_0000_0000
     }
     predicate GeoI() reads seal {
       geo == Geo(at as int, nd as int, nr as int, seal.key, seal.ep, bit as int, flo as int, fhi as int, seal.t, geo.torn) && GeoOk(geo) && home as int == Home(geo) <= sz as int &&
@@ -194,30 +233,39 @@ module JournalM {
     predicate Abs() reads this, seal, lg, ins, running, lgm, cgm, cdm, inm {
       0 <= lb <= cl < |vs| && 0 <= k <= |gs| &&
       vs[lb] == DurState(g()) && vs[cl] == Over(Over(vs[lb], cdm.m), cgm.m) && vs[|vs|-1] == Over(vs[cl], running.m) &&
-      lgm.m == Merge(gs[k..]) && inm.m == im
+      lgm.m == Merge(gs[k..]) && inm.m == im && AllAmong(g(), vs, lb, cl)
     }
     // who may write what: the logger the log and its direct blocks, the installer the tree, the headers, and what it installs
-    predicate {:opaque} OwnI() reads this`cdm, this`im, lg`ph, ins`ip, cdm, d`owner {
-      (forall a :: Owns(d.owner, Logging, a) <==> lg.ph >= 1 && (geo.at < a < Copy(geo) || a in cdm.m)) &&
+    predicate {:opaque} OwnI() reads this`cdm, this`im, lg`ph, lg`ps, ins`ip, cdm, d`owner {
+      (forall a :: Owns(d.owner, Logging, a) <==> (lg.ph >= 1 || lg.ps != []) && (geo.at < a < Copy(geo) || a in cdm.m)) &&
       (forall a :: Owns(d.owner, Installing, a) <==> ins.ip > 0 && (tree.first as int <= a < geo.at || a == geo.at || a == Copy(geo) || a in im)) &&
       (forall a :: !Owns(d.owner, Recovering, a))
     }
     predicate {:opaque} LogI() reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`torn, this`cgm, this`cdm,
-      lg, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2, seal, d`cur, d`poss, d`bad, cgm, cdm
+      lg, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2, seal, d`cur, d`poss, d`bad, cgm, cdm, lg.ring, lg.dir, lg.codes
     {
-      GeoOk(geo) && |d.cur| == |d.poss| >= Home(geo) &&
-      0 <= lg.ph <= 3 && (lg.com <==> lg.ph >= 2) && (lg.ph == 0 ==> cgm.m == map[] && cgm.addrs == [] && cdm.m == map[] && cdm.addrs == []) &&
-      (lg.ph == 1 ==> Ready(g(), cgm.m, cdm.m)) &&
-      (lg.ph >= 1 ==> |gs| < geo.nd && wp as int + |cgm.addrs| <= lo as int + geo.nr &&
-                    End(g()) < 0x1FFF_FFFF_FFFF_FFFF && wp < 0x1FFF_FFFF_FFFF_0000) &&
-      (lg.ph >= 2 ==> lg.cg == cgm.m && lg.ch == cdm.m && lg.cd.addrs == cgm.addrs && lg.cd.dirs == cdm.addrs && lg.cd.pos == wp as int &&
-                    lg.dirs != null && Lists(lg.dirs, cdm.m, Home(geo), |d.cur|) && 0 <= lg.dn <= |lg.dirs.addrs| &&
-                    lg.desc != null && lg.desc.v == lg.cb && |lg.cb| == 4096 && lg.body != null && 0 <= lg.wn <= |cgm.addrs| == |lg.body.blks| &&
-                    (forall i :: 0 <= i < |cgm.addrs| ==> cgm.addrs[i] in cgm.m && lg.body.blks[i] == cgm.m[cgm.addrs[i]] && |lg.body.blks[i]| == 4096)) &&
-      (lg.ph == 2 && !d.bad ==> (forall i :: 0 <= i < lg.wn ==> d.cur[At(geo, lg.cd, i)] == lg.body.blks[i]) &&
+      GeoOk(geo) && |d.cur| == |d.poss| >= Home(geo) && 0 <= lg.ph <= 4 &&
+      |lg.bodies| == |lg.ps| == lg.np as int && Chain(lg.newest, lg.bodies, lg.maps) && (lg.ph != 1 ==> lg.ring == null && lg.dir == null) && (lg.ph >= 2 ==> lg.ps != []) && |cgm.addrs| + |cdm.addrs| <= 500 * (|lg.ps| + if lg.ph == 1 then 1 else 0) && lg.pos as int == PendEnd(g()) && CodesOf(lg.codes.s, Merge(Hs(lg.ps)), Home(geo), seal.key) &&
+      End(g()) + |lg.ps| < 0x1FFF_FFFF_FFFF_FFFF && lg.pos < 0x1FFF_FFFF_FFFF_0000 && (forall i :: 0 <= i < |lg.ps| ==> Body(lg.bodies[i], lg.ps[i])) &&
+      (if lg.ph == 1 then lg.ring != null && lg.dir != null && Frozen(lg.ring, lg.dir) else cgm.m == Merge(Ms(lg.ps)) && cdm.m == Merge(Hs(lg.ps))) &&
+      (lg.ph == 2 ==> lg.ps != [] && lg.desc != null && lg.body != null && lg.dirs != null && var e := lg.ps[|lg.ps|-1];
+                    lg.desc.v == e.b && |e.b| == 4096 && lg.body == lg.bodies[|lg.ps|-1] && 0 <= lg.wn <= |e.d.addrs| &&
+                    Lists(lg.dirs, e.h, Home(geo), |d.cur|) && 0 <= lg.dn <= |lg.dirs.addrs|) &&
+      (lg.ph == 2 && !d.bad ==> var e := lg.ps[|lg.ps|-1];
+                    (forall i :: 0 <= i < lg.wn ==> d.cur[At(geo, e.d, i)] == lg.body.blks[i]) &&
                     (forall i :: 0 <= i < lg.dn ==> d.cur[lg.dirs.addrs[i]] == lg.dirs.blks[i]) &&
-                    (lg.wd ==> d.cur[DSlot(geo, End(g()))] == lg.cb)) &&
-      (lg.ph == 3 ==> Logged(d.poss, g(), lg.cg, lg.ch, lg.cd, End(g())) && DirHome(d.poss, g()))
+                    (lg.wd ==> d.cur[DSlot(geo, e.d.sq)] == e.b)) &&
+      (!d.bad ==> forall i :: 0 <= i < (if lg.ph == 2 then |lg.ps| - 1 else |lg.ps|) ==> Written(geo, d.cur, lg.ps[i])) &&
+      (lg.ph == 3 ==> AllHome(d.poss, g()))
+    }
+    // the frozen group, in two parts, and the pending ones are what is in cgm and cdm
+    predicate Frozen(ring: BMap, dir: BMap) reads this`hq, this`gs, this`ds, this`hs, this`k, this`base, this`im, this`lo, this`ilo, this`wp, this`torn, this`cgm, this`cdm,
+      lg`ps, lg`pos, ins`ip, ins`r, ins`tb, ins`r2, ins`tb2, seal, d`cur, cgm, cdm, ring, dir
+    {
+      ring != dir && ring.Ok() && dir.Ok() && |ring.addrs| + |dir.addrs| <= 500 && InHome(Home(geo), ring.m, |d.cur|) && InHome(Home(geo), dir.m, |d.cur|) &&
+      GeoOk(geo) && Ready(g(), ring.m, dir.m) && |lg.ps| < Window && |gs| + |lg.ps| < geo.nd && lg.pos as int + |ring.addrs| <= lo as int + geo.nr &&
+      lg.pos as int + |ring.addrs| < 0x1FFF_FFFF_FFFF_0000 && End(g()) + |lg.ps| + 1 < 0x1FFF_FFFF_FFFF_FFFF &&
+      cgm.m == Ov(Merge(Ms(lg.ps)), ring.m) && cdm.m == Ov(Merge(Hs(lg.ps)), dir.m)
     }
     // a header block, for certain one that passes what is being installed
     predicate Passes(s: iset<BV>) reads this`hq, this`k, ins`r2 { forall x :: x in s ==> DecHdr(geo.key, x) == Hdr(hq as int + k, geo.ep, ins.r2) }
@@ -275,17 +323,18 @@ module JournalM {
     }
     // why a journal may fail: the device did, the installer's tree cannot be read, or a counter is spent
     predicate Cause() reads this`trims, d`bad, ins`lost { d.bad || ins.lost || trims >= 0x3FFF_FFFF_FFFF_0000 }
-    predicate {:opaque} Inv() reads this, d, seal, cache, tree.pages, lg, ins, running, lgm, cgm, cdm, inm, lho, iho
+    predicate {:opaque} Inv() reads this, d, seal, cache, tree.pages, lg, ins, running, lgm, cgm, cdm, inm, lho, iho, lg.ring, lg.dir, lg.codes
       ensures Inv() ==> running.Ok() && cgm.Ok() && cdm.Ok() && inm.Ok() && lgm.Ok() && lho.Ok() && iho.Ok() && |vs| > 0
       ensures Inv() ==> running in repr && lgm in repr && cgm in repr && cdm in repr && inm in repr && lho in repr && iho in repr
+      ensures Inv() ==> (lg.ring != null ==> lg.ring in repr) && (lg.dir != null ==> lg.dir in repr)
       ensures Inv() ==> (ins.ip > 0 && ins.list != null ==> |ins.list.addrs| == |ins.list.blks| < 0x8_0000_0000_0000)
     {
       Shape() && DiskI() && Reals() && Abs() && OwnI() && LogI() && InsI() && CacheI() && HoldI() && TreeI() && PagesI() && RdI() && (failed ==> Cause()) && (ins.lost ==> !Sound())
     }
 
     // what a step must not change about the logger / the installer / the history
-    twostate predicate LKeep() reads this, d, lg, cgm, cdm {
-      (forall a :: Owns(d.owner, Logging, a) == Owns(old(d.owner), Logging, a)) && unchanged(lg) &&
+    twostate predicate LKeep() reads this, d, lg, cgm, cdm, lg.ring, lg.dir, lg.codes {
+      (forall a :: Owns(d.owner, Logging, a) == Owns(old(d.owner), Logging, a)) && unchanged(lg, lg.codes) && (lg.ring != null ==> unchanged(lg.ring)) && (lg.dir != null ==> unchanged(lg.dir)) &&
       cgm == old(cgm) && cdm == old(cdm) && unchanged(cgm, cdm) && wp == old(wp) && eq == old(eq) && cl == old(cl)
     }
     twostate predicate IKeep() reads this, d, ins, inm, tree.pages {
@@ -293,9 +342,10 @@ module JournalM {
       icnr == old(icnr) && inm == old(inm) && unchanged(inm) && hq == old(hq) && ieq == old(ieq) &&
       tree.pages.vs == old(tree.pages.vs) && tree.pages.rs == old(tree.pages.rs)
     }
-    twostate predicate Mono() reads this, d, ins {
+    twostate predicate Mono() reads this, d, ins, lg {
       |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds &&
-      (old(failed) ==> failed) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost) && torn <= old(torn)
+      (old(failed) ==> failed) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost) && torn <= old(torn) &&
+      (lg.codes == old(lg.codes) || fresh(lg.codes))
     }
     function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }
     predicate TxOk(tx: BMap) reads tx { tx.Ok() && InHome(home as int, tx.m, sz as int) }
@@ -304,7 +354,7 @@ module JournalM {
 
     // after recovery: empty log, first sequence number q, state ins0.tb, which the tree says
     constructor (d0: Disk, seal0: Seal, mu0: Mutex, cache0: Cache, tree0: Tree, n: uint64, at0: uint64, nd0: uint64, nr0: uint64, bit0: uint64, flo0: uint64, fhi0: uint64, q: uint64, maxPin0: uint64, instAt0: uint64, ins0: Installer)
-      requires ins0.list == null && ins0.ip == 0 && ins0.wn == 0 && ins0.hph == 0 && ins0.r2 == ins0.r && ins0.tb2 == ins0.tb
+      requires q < 0x1FFF_0000_0000_0000 && ins0.list == null && ins0.ip == 0 && ins0.wn == 0 && ins0.hph == 0 && ins0.r2 == ins0.r && ins0.tb2 == ins0.tb
       requires var v := ins0.tb; var r := ins0.r; var torn0 := Differ(d0.cur, v); var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int, seal0.t, torn0);
         GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [v], 0, seal0.signed) &&
         Full(d0.poss, G0(p, seal0.signed, q as int, v, r)) &&
@@ -317,7 +367,7 @@ module JournalM {
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
       ensures bit == bit0 && flo == flo0 && fhi == fhi0 && maxPin == maxPin0 && instAt == instAt0 && !failed
       ensures vs == [ins0.tb] && geo.torn == Differ(d0.cur, ins0.tb) && ins == ins0 && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {} && (whole <==> (tree.np > 0 ==> Sitting(tree, d.poss)))
-      ensures fresh(lg)
+      ensures fresh(lg) && fresh(lg.codes)
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
     {
       var nt := NewNotes();
@@ -351,13 +401,16 @@ module JournalM {
       requires running.addrs == lgm.addrs == cgm.addrs == cdm.addrs == []
       requires running !in {lgm, cgm, cdm, inm, lho, iho} && lgm !in {cgm, cdm, inm, lho, iho} && lho !in {cgm, cdm, inm, iho} && cgm !in {cdm, inm, iho} && cdm !in {inm, iho}
       requires repr == {running, lgm, cgm, cdm, inm, lho, iho} && maxPin < 0x1_0000_0000 && forall x, a :: !Owns(d.owner, x, a)
-      requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && !failed && lg.ph == 0
+      requires eq == hq && trims == 0 && nvs == 0 && ncl == 0 && nlb == 0 && !busy && !failed && lg.ph == 0 && lg.ps == [] && lg.np == 0 && lg.newest == null && lg.ring == null && lg.dir == null && lg.bodies == [] && lg.maps == [] && lg.pos == 0 && lg.codes.s == [] && hq < 0x1FFF_0000_0000_0000
       requires ins.list == null && ins.wn == 0 && icnr == 0 && ins.hph == 0 && ins.wr == map[] && !ins.lost && (whole ==> tree.np > 0 ==> Sitting(tree, d.poss))
       ensures Inv()
     {
       reveal Inv(); reveal OwnI(); reveal PagesI(); reveal LogI(); reveal InsI(); reveal CacheI(); reveal RdI(); reveal HoldI(); reveal TreeI();
       assert Merge([]) == map[]; assert gs[k..] == []; assert hs[..k] == []; assert hs[k..] == [];
       assert Over(v, map[]) == v;
+      AmongNone(g(), vs, 0);
+      assert Ms(lg.ps) == [] && Hs(lg.ps) == [];
+      assert CodesOf([], map[], Home(geo), seal.key) by { reveal CodesOf(); }
     }
   }
 }

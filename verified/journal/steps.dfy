@@ -24,7 +24,7 @@ module LogSteps {
   // g changed to g2 in a way that says nothing new about logged groups and home blocks
   lemma KeepHome(poss: Poss, g: G, g2: G)
     requires DInv(poss, g) && g2.p == g.p && g2.base == g.base && g2.im == g.im && g2.ip == g.ip && g2.torn == g.torn
-    requires g.com ==> g2.com && g2.ch == g.ch
+    requires forall a :: InPend(g.ps, a) ==> InPend(g2.ps, a)
     ensures forall a :: Home(g.p) <= a < |poss| ==> HomePoss(poss[a], g2, a)
   { forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g2, a) { assert HomePoss(poss[a], g, a); } }
 
@@ -87,28 +87,29 @@ module LogSteps {
     requires GeoOk(p) && Side(p, d, i, n) && q <= d.sq < q + p.nd
     ensures !(At(p, d, i) <= DSlot(p, q) < At(p, d, i) + n)
   { if q < d.sq { UnitApart(p, q, d.sq); } }
-  // what live groups have to do with the one that is being committed
-  lemma LiveCom(g: G, n: int, x: int)
-    requires GInv(g, n) && PInv(g) && g.com && 0 <= x < |g.gs|
-    ensures g.cd.sq == End(g) && g.ds[x].sq == g.hq + x && g.ds[x].sq < g.cd.sq < g.ds[x].sq + g.p.nd
-    ensures g.ds[x].pos + |g.ds[x].addrs| <= g.cd.pos && g.cd.pos + |g.cd.addrs| <= g.ds[x].pos + g.p.nr
-  {}
-  // n data blocks of the committing group, from the i-th on, are being written
-  lemma LogWritePres(poss: Poss, g: G, i: int, n: int)
-    requires Full(poss, g) && g.com && Side(g.p, g.cd, i, n) && n > 0
-    ensures Full(Fuzzy(poss, At(g.p, g.cd, i), n), g)
+  // what live groups have to do with a pending one
+  lemma LivePend(g: G, n: int, x: int, j: int)
+    requires GInv(g, n) && PInv(g) && 0 <= x < |g.gs| && 0 <= j < |g.ps|
+    ensures var d := g.ps[j].d; d.sq == End(g) + j && g.ds[x].sq == g.hq + x && g.ds[x].sq < d.sq < g.ds[x].sq + g.p.nd
+    ensures var d := g.ps[j].d; g.ds[x].pos + |g.ds[x].addrs| <= d.pos && d.pos + |d.addrs| <= g.ds[x].pos + g.p.nr
+  { assert PendWf(g, g.ps[j], End(g) + j, n); }
+  // n data blocks of the j-th pending group, from the i-th on, are being written
+  lemma LogWritePres(poss: Poss, g: G, j: int, i: int, n: int)
+    requires Full(poss, g) && 0 <= j < |g.ps| && Side(g.p, g.ps[j].d, i, n) && n > 0
+    ensures Full(Fuzzy(poss, At(g.p, g.ps[j].d, i), n), g)
   {
     reveal Full();
-    var a := At(g.p, g.cd, i);
-    assert At(g.p, g.cd, i + (n - 1)) == a + (n - 1) by { if |g.cd.addrs| > 15 { SlotRun(g.cd.pos + i, n - 1, g.p.nr); assert g.cd.pos + i + (n - 1) == g.cd.pos + (i + (n - 1)); } }
+    var e := g.ps[j].d;
+    var a := At(g.p, e, i);
+    assert At(g.p, e, i + (n - 1)) == a + (n - 1) by { if |e.addrs| > 15 { SlotRun(e.pos + i, n - 1, g.p.nr); assert e.pos + i + (n - 1) == e.pos + (i + (n - 1)); } }
     var p := Fuzzy(poss, a, n);
     assert p[g.p.at] == poss[g.p.at] && p[Copy(g.p)] == poss[Copy(g.p)];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       var d := g.ds[x];
-      LiveCom(g, |poss|, x);
-      forall j | 0 <= j < |d.addrs| ensures p[At(g.p, d, j)] == poss[At(g.p, d, j)] { NotInData(g.p, d, j, g.cd, i, n); }
-      NotInDesc(g.p, d.sq, g.cd, i, n);
+      LivePend(g, |poss|, x, j);
+      forall y | 0 <= y < |d.addrs| ensures p[At(g.p, d, y)] == poss[At(g.p, d, y)] { NotInData(g.p, d, y, e, i, n); }
+      NotInDesc(g.p, d.sq, e, i, n);
       LoggedFrame(p, poss, g, g.gs[x], g.hs[x], d, g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
@@ -126,9 +127,9 @@ module LogSteps {
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
   }
-  // direct blocks of the committing group are being written
+  // direct blocks of pending groups are being written
   lemma DirWritePres(poss: Poss, g: G, a: int, n: int)
-    requires Full(poss, g) && g.com && Home(g.p) <= a && 0 <= n && a + n <= |poss| && forall x :: a <= x < a + n ==> x in g.ch
+    requires Full(poss, g) && Home(g.p) <= a && 0 <= n && a + n <= |poss| && forall x :: a <= x < a + n ==> InPend(g.ps, x)
     ensures Full(Fuzzy(poss, a, n), g)
   {
     reveal Full();
@@ -140,49 +141,52 @@ module LogSteps {
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert HomePoss(poss[b], g, b); }
   }
-  lemma DescWritePres(poss: Poss, g: G)
-    requires Full(poss, g) && g.com
-    ensures Full(Fuzzy(poss, DSlot(g.p, End(g)), 1), g)
+  lemma DescWritePres(poss: Poss, g: G, j: int)
+    requires Full(poss, g) && 0 <= j < |g.ps|
+    ensures Full(Fuzzy(poss, DSlot(g.p, End(g) + j), 1), g)
   {
     reveal Full();
-    var a := DSlot(g.p, End(g));
+    var a := DSlot(g.p, End(g) + j);
     var p := Fuzzy(poss, a, 1);
     assert p[g.p.at] == poss[g.p.at] && p[Copy(g.p)] == poss[Copy(g.p)];
     forall x | 0 <= x < |g.gs| ensures Logged(p, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
-      LiveDesc(g, |poss|, x);
+      LiveDesc(g, |poss|, x, j);
       LoggedFrame(p, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     forall b | Home(g.p) <= b < |p| ensures HomePoss(p[b], g, b) { assert p[b] == poss[b]; assert HomePoss(poss[b], g, b); }
   }
-  // the committing group is small, and all of its unit is being written
-  lemma UnitWritePres(poss: Poss, g: G)
-    requires Full(poss, g) && g.com && |g.cd.addrs| <= 15
-    ensures g.cd.sq == End(g) && DSlot(g.p, End(g)) + 1 + |g.cd.addrs| <= |poss|
-    ensures Full(Fuzzy(poss, DSlot(g.p, End(g)), 1 + |g.cd.addrs|), g)
+  // a pending group is small, and all of its unit is being written
+  lemma UnitWritePres(poss: Poss, g: G, j: int, d: Desc)
+    requires Full(poss, g) && 0 <= j < |g.ps| && d == g.ps[j].d && |d.addrs| <= 15
+    ensures d.sq == End(g) + j && DSlot(g.p, d.sq) + 1 + |d.addrs| <= |poss|
+    ensures Full(Fuzzy(poss, DSlot(g.p, d.sq), 1 + |d.addrs|), g)
   {
-    FullD(poss, g);
-    var a := DSlot(g.p, End(g)); var n := |g.cd.addrs|;
-    DescWritePres(poss, g);
+    assert d.sq == End(g) + j && GeoOk(g.p) && |poss| >= Home(g.p) by { FullD(poss, g); assert PendWf(g, g.ps[j], End(g) + j, |poss|); }
+    var a := DSlot(g.p, d.sq); var n := |d.addrs|;
+    DescWritePres(poss, g, j);
     var q := Fuzzy(poss, a, 1);
-    if n > 0 { LogWritePres(q, g, 0, n); assert At(g.p, g.cd, 0) == a + 1; }
+    if n > 0 { LogWritePres(q, g, j, 0, n); assert At(g.p, d, 0) == a + 1; }
     assert Fuzzy(poss, a, 1 + n) == if n == 0 then q else Fuzzy(q, a + 1, n);
   }
-  // the committing group's descriptor is nothing of a live group
-  lemma LiveDesc(g: G, n: int, x: int)
-    requires GInv(g, n) && PInv(g) && g.com && 0 <= x < |g.gs|
-    ensures DSlot(g.p, g.hq + x) != DSlot(g.p, End(g))
-    ensures forall j :: 0 <= j < |g.ds[x].addrs| ==> At(g.p, g.ds[x], j) != DSlot(g.p, End(g))
+  // a pending group's descriptor is nothing of a live group
+  lemma LiveDesc(g: G, n: int, x: int, j: int)
+    requires GInv(g, n) && PInv(g) && 0 <= x < |g.gs| && 0 <= j < |g.ps|
+    ensures DSlot(g.p, g.hq + x) != DSlot(g.p, End(g) + j)
+    ensures forall y :: 0 <= y < |g.ds[x].addrs| ==> At(g.p, g.ds[x], y) != DSlot(g.p, End(g) + j)
   {
-    LiveCom(g, n, x);
-    UnitApart(g.p, g.hq + x, End(g));
-    forall j | 0 <= j < |g.ds[x].addrs| ensures At(g.p, g.ds[x], j) != DSlot(g.p, End(g)) { NotInData(g.p, g.ds[x], j, g.cd, 0, 0); }
+    LivePend(g, n, x, j);
+    UnitApart(g.p, g.hq + x, End(g) + j);
+    forall y | 0 <= y < |g.ds[x].addrs| ensures At(g.p, g.ds[x], y) != DSlot(g.p, End(g) + j) { NotInData(g.p, g.ds[x], y, g.ps[j].d, 0, 0); }
   }
-  function Started(g: G, m: BM, h: BM, d: Desc, b: BV, r: Rec): G { g.(com := true, cg := m, ch := h, cd := d, cb := b, sg := g.sg + {r}) }
-  // h may go straight home: it is free, and nobody needs it; and no live group has m or h direct
+  function Started(g: G, m: BM, h: BM, d: Desc, b: BV, r: Rec): G { g.(ps := g.ps + [Pend(m, h, d, b)], sg := g.sg + {r}) }
+  // block a is free in the durable state, and after each of the pending groups
+  predicate {:opaque} FreeAll(g: G, a: int) { forall i :: 0 <= i <= |g.ps| ==> FreeIn(g.p, PState(g, i), a) }
+  // h may go straight home: it is free, and nobody needs it; and no live or pending group has m or h direct
   predicate Ready(g: G, m: BM, h: BM) {
-    (forall a :: a in h ==> FreeIn(g.p, DurState(g), a) && a !in m && !Direct(g.sg, g.hq, a)) &&
+    (forall a :: a in h ==> FreeAll(g, a) && a !in m && !Direct(g.sg, g.hq, a)) &&
     (forall i, a {:trigger a in g.gs[i]} :: 0 <= i < |g.gs| && a in g.gs[i] ==> a !in h) &&
+    (forall i, a {:trigger a in g.ps[i].m} :: 0 <= i < |g.ps| && a in g.ps[i].m ==> a !in h) &&
     (forall a :: a in m ==> !Direct(g.sg, g.hq, a))
   }
   lemma LoggedSg(poss: Poss, g: G, g2: G, m: BM, h: BM, d: Desc, sq: int)
@@ -195,27 +199,40 @@ module LogSteps {
     ensures Trees(g2)
   { reveal Trees(); }
   lemma StartPres(poss: Poss, g: G, m: BM, h: BM, d: Desc, b: BV)
-    requires Full(poss, g) && !g.com && Ready(g, m, h)
-    requires GroupWf(g.p, m, h, d, End(g), |poss|) && DecDesc(b) == SomeDesc(d) && d.pos == g.wp
-    requires |g.gs| < g.p.nd && g.wp + |d.addrs| <= g.lo + g.p.nr
+    requires Full(poss, g) && Ready(g, m, h) && |g.ps| < Window
+    requires GroupWf(g.p, m, h, d, End(g) + |g.ps|, |poss|) && DecDesc(b) == SomeDesc(d) && d.pos == PendEnd(g) && d.dur <= End(g)
+    requires |g.gs| + |g.ps| < g.p.nd && PendEnd(g) + |d.addrs| <= g.lo + g.p.nr
     ensures Full(poss, Started(g, m, h, d, b, Rec(b, GroupBlks(m, h, d))))
   {
     reveal Full();
     var rec := Rec(b, GroupBlks(m, h, d));
     var g' := Started(g, m, h, d, b, rec);
+    forall a | InPend(g.ps, a) ensures InPend(g'.ps, a) { var j :| 0 <= j < |g.ps| && a in g.ps[j].h; assert a in g'.ps[j].h; }
     KeepHome(poss, g, g');
     forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall x | 0 <= x < |g.gs| ensures Logged(poss, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x) {
       assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
-    forall r | r in g'.sg ensures Below(r, End(g')) || IsCom(g', r) { if r in g.sg { assert Below(r, End(g)); } }
-    assert Sealed(g');
+    forall j | 0 <= j < |g'.ps| ensures PendWf(g', g'.ps[j], End(g') + j, |poss|) { if j < |g.ps| { assert PendWf(g, g.ps[j], End(g) + j, |poss|); } }
+    StartSealed(g, m, h, d, b, |poss|);
     StartKept(g, m, h, d, b, |poss|);
     TreesKept(g, g');
   }
+  lemma StartSealed(g: G, m: BM, h: BM, d: Desc, b: BV, n: int)
+    requires GInv(g, n) && GroupWf(g.p, m, h, d, End(g) + |g.ps|, n) && DecDesc(b) == SomeDesc(d) && d.dur <= End(g)
+    ensures Sealed(Started(g, m, h, d, b, Rec(b, GroupBlks(m, h, d))))
+  {
+    var rec := Rec(b, GroupBlks(m, h, d));
+    var g' := Started(g, m, h, d, b, rec);
+    forall r | r in g'.sg ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.dur <= End(g') && (Below(r, End(g')) || exists i :: 0 <= i < |g'.ps| && IsPend(g'.ps[i], r)) {
+      if r in g.sg {
+        if !Below(r, End(g)) { var i :| 0 <= i < |g.ps| && IsPend(g.ps[i], r); assert IsPend(g'.ps[i], r); }
+      } else { assert IsPend(g'.ps[|g.ps|], r); }
+    }
+  }
   lemma StartKept(g: G, m: BM, h: BM, d: Desc, b: BV, n: int)
-    requires GInv(g, n) && !g.com && Ready(g, m, h) && GroupWf(g.p, m, h, d, End(g), n) && DecDesc(b) == SomeDesc(d)
+    requires GInv(g, n) && Ready(g, m, h) && GroupWf(g.p, m, h, d, End(g) + |g.ps|, n) && DecDesc(b) == SomeDesc(d)
     ensures Kept(Started(g, m, h, d, b, Rec(b, GroupBlks(m, h, d))))
   {
     var rec := Rec(b, GroupBlks(m, h, d));
@@ -227,85 +244,220 @@ module LogSteps {
     }
     forall a, q | Direct(g.sg, q, a) ensures Direct(g'.sg, q, a) { var r :| r in g.sg && DirectOf(r, q, a); assert DirectOf(r, q, a); }
     forall a, i | 0 <= i < |g.gs| && a in g.gs[i] ensures !Direct(g'.sg, g.hq, a) {}
-    forall a, i | 0 <= i < |[m]| && a in [m][i] ensures !Direct(g'.sg, g.hq, a) { assert i == 0 && a in m; }
-    forall a | a in h ensures Direct(g'.sg, End(g), a) { assert rec in g'.sg && DirectOf(rec, End(g), a); }
-    forall i, a | 0 <= i < |g.hs| && a in g.hs[i] ensures a !in h && Direct(g'.sg, g.hq + i, a) {
+    forall a, i | 0 <= i < |Ms(g'.ps)| && a in Ms(g'.ps)[i] ensures !Direct(g'.sg, g.hq, a) {
+      if i < |g.ps| { assert a in g.ps[i].m; assert a in Ms(g.ps)[i]; } else { assert a in m; }
+    }
+    forall i, a | 0 <= i < |g.hs| && a in g.hs[i] ensures !InPend(g'.ps, a) && Direct(g'.sg, g.hq + i, a) {
       assert Direct(g.sg, g.hq + i, a);
       DirectFrom(g.sg, g.hq, g.hq + i, a);
+      if InPend(g'.ps, a) { var j :| 0 <= j < |g'.ps| && a in g'.ps[j].h; if j < |g.ps| { assert a in g.ps[j].h; } }
+    }
+    StartFree(g, m, h, d, b, n);
+  }
+  lemma StartFree(g: G, m: BM, h: BM, d: Desc, b: BV, n: int)
+    requires GInv(g, n) && Ready(g, m, h) && GroupWf(g.p, m, h, d, End(g) + |g.ps|, n) && DecDesc(b) == SomeDesc(d)
+    ensures Free(Started(g, m, h, d, b, Rec(b, GroupBlks(m, h, d))))
+  {
+    reveal Free(); reveal FreeAll();
+    var rec := Rec(b, GroupBlks(m, h, d));
+    var g' := Started(g, m, h, d, b, rec);
+    forall j, a | DirPend(g'.ps, j, a) ensures Direct(g'.sg, End(g') + j, a) {
+      MorePend(g.ps, Pend(m, h, d, b), j, a);
+      if DirPend(g.ps, j, a) { var r :| r in g.sg && DirectOf(r, End(g) + j, a); assert r in g'.sg; }
+      else { assert rec in g'.sg && DirectOf(rec, End(g) + j, a); }
+    }
+    forall i, j, a | 0 <= i <= j && DirPend(g'.ps, j, a) ensures FreeIn(g'.p, PState(g', i), a) {
+      MorePend(g.ps, Pend(m, h, d, b), j, a);
+      StartState(g, g', i);
+      assert i <= |g.ps|;
+      assert FreeIn(g.p, PState(g, i), a) by { if !DirPend(g.ps, j, a) { assert a in h && FreeAll(g, a); } }
+      assert PState(g', i) == PState(g, i) && g'.p == g.p;
+    }
+    forall i, j, a | i < j && DirPend(g'.ps, i, a) ensures !DirPend(g'.ps, j, a) {
+      MorePend(g.ps, Pend(m, h, d, b), i, a);
+      MorePend(g.ps, Pend(m, h, d, b), j, a);
+      if DirPend(g'.ps, j, a) {
+        assert DirPend(g.ps, i, a) && Direct(g.sg, End(g) + i, a);
+        DirectFrom(g.sg, g.hq, End(g) + i, a);
+        assert !DirPend(g.ps, j, a);
+        assert a !in h;
+      }
     }
   }
-  function Finished(g: G): G {
-    g.(com := false, cg := map[], ch := map[], gs := g.gs + [g.cg], hs := g.hs + [g.ch], ds := g.ds + [g.cd],
-       base := Over(g.base, g.ch), wp := g.wp + |g.cd.addrs|, torn := g.torn - g.ch.Keys)
+  lemma MorePend(ps: seq<Pend>, e: Pend, j: int, a: int)
+    ensures DirPend(ps + [e], j, a) <==> DirPend(ps, j, a) || (j == |ps| && a in e.h)
+  {}
+  lemma StartState(g: G, g2: G, i: int)
+    requires 0 <= i <= |g.ps| && |g2.ps| == |g.ps| + 1 && g2.ps[..|g.ps|] == g.ps && g2.base == g.base && g2.gs == g.gs
+    ensures PState(g2, i) == PState(g, i)
+  { reveal PState(); assert g2.ps[..i] == g.ps[..i]; assert DurState(g2) == DurState(g); }
+  // the first pending group is durable
+  function Finished(g: G): G requires g.ps != [] {
+    var e := g.ps[0];
+    g.(ps := g.ps[1..], gs := g.gs + [e.m], hs := g.hs + [e.h], ds := g.ds + [e.d],
+       base := Over(g.base, e.h), wp := e.d.pos + |e.d.addrs|, torn := g.torn - e.h.Keys)
   }
+  // the direct blocks h are at home
+  predicate DirHome(poss: Poss, h: BM) { forall a :: a in h ==> 0 <= a < |poss| && poss[a] <= iset{h[a]} }
   lemma FinishPres(poss: Poss, g: G)
-    requires Full(poss, g) && g.com && Logged(poss, g, g.cg, g.ch, g.cd, End(g)) && DirHome(poss, g)
-    requires End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.wp < 0x1FFF_FFFF_FFFF_0000
-    ensures Full(poss, Finished(g)) && DurState(Finished(g)) == ComState(g)
+    requires Full(poss, g) && g.ps != [] && Logged(poss, g, g.ps[0].m, g.ps[0].h, g.ps[0].d, End(g)) && DirHome(poss, g.ps[0].h)
+    requires End(g) < 0x1FFF_FFFF_FFFF_FFFF && g.ps[0].d.pos < 0x1FFF_FFFF_FFFF_0000
+    ensures Full(poss, Finished(g)) && DurState(Finished(g)) == Applied(DurState(g), g.ps[..1]) && ComState(Finished(g)) == ComState(g)
+    ensures PendEnd(Finished(g)) == PendEnd(g)
   {
     reveal Full();
-    var g' := Finished(g);
+    var g' := Finished(g); var e := g.ps[0];
+    assert PendWf(g, e, End(g) + 0, |poss|);
     assert g'.gs[..g'.k] == g.gs[..g.k];
-    forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g', a) {
-      assert HomePoss(poss[a], g, a);
-      if a in g.ch { ComHome(g, |poss|, a); }
-    }
+    forall a | Home(g.p) <= a < |poss| ensures HomePoss(poss[a], g', a) { FinishHome(poss, g, a); }
     forall x | x in poss[g.p.at] + poss[Copy(g.p)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
     forall x | 0 <= x < |g'.gs| ensures Logged(poss, g', g'.gs[x], g'.hs[x], g'.ds[x], g.hq + x) {
       if x < |g.gs| {
         assert Logged(poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
         LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
-      } else { LoggedSg(poss, g, g', g.cg, g.ch, g.cd, End(g)); }
+      } else { LoggedSg(poss, g, g', e.m, e.h, e.d, End(g)); }
     }
-    forall r | r in g'.sg ensures Below(r, End(g')) {}
-    assert Sealed(g');
+    forall j | 0 <= j < |g'.ps| ensures PendWf(g', g'.ps[j], End(g') + j, |poss|) { assert PendWf(g, g.ps[j + 1], End(g) + (j + 1), |poss|); }
+    FinishSealed(g, |poss|);
+    FinishState(g, |poss|);
     FinishKept(g, |poss|);
     FinishTrees(g, |poss|);
-    FinishState(g, |poss|);
   }
-  // the direct blocks of the committing group are at home
-  predicate DirHome(poss: Poss, g: G) { forall a :: a in g.ch ==> 0 <= a < |poss| && poss[a] <= iset{g.ch[a]} }
+  lemma FinishHome(poss: Poss, g: G, a: int)
+    requires DInv(poss, g) && g.ps != [] && DirHome(poss, g.ps[0].h) && Home(g.p) <= a < |poss|
+    ensures a in Finished(g).base && HomePoss(poss[a], Finished(g), a)
+  {
+    var g' := Finished(g); var e := g.ps[0];
+    assert HomePoss(poss[a], g, a);
+    if a in e.h { PendHome(g, |poss|, 0, a); }
+    else if InPend(g.ps, a) { var j :| 0 <= j < |g.ps| && a in g.ps[j].h; assert a in g'.ps[j - 1].h; assert InPend(g'.ps, a); }
+  }
+  lemma FinishSealed(g: G, n: int)
+    requires GInv(g, n) && g.ps != []
+    ensures Sealed(Finished(g))
+  {
+    var g' := Finished(g);
+    forall r | r in g'.sg ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.dur <= End(g') && (Below(r, End(g')) || exists i :: 0 <= i < |g'.ps| && IsPend(g'.ps[i], r)) {
+      if !Below(r, End(g)) {
+        var i :| 0 <= i < |g.ps| && IsPend(g.ps[i], r);
+        assert PendWf(g, g.ps[i], End(g) + i, n);
+        if i > 0 { assert IsPend(g'.ps[i - 1], r); }
+      }
+    }
+  }
   lemma FinishKept(g: G, n: int)
-    requires GInv(g, n) && g.com
+    requires GInv(g, n) && g.ps != [] && DurState(Finished(g)) == Applied(DurState(g), g.ps[..1])
     ensures Kept(Finished(g))
   {
     var g' := Finished(g);
-    forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i] ensures a in g'.base && g'.base[a] == g'.hs[i][a] && Direct(g.sg, g.hq + i, a) {
-      if i < |g.hs| { assert a in g.hs[i]; assert a !in g.ch; }
+    forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i] ensures a in g'.base && g'.base[a] == g'.hs[i][a] && !InPend(g'.ps, a) && Direct(g.sg, g.hq + i, a) { FinishHeld(g, n, i, a); }
+    FinishClear(g, n);
+    FinishFree(g, n);
+  }
+  lemma FinishClear(g: G, n: int)
+    requires GInv(g, n) && g.ps != []
+    ensures var g' := Finished(g); Clear(Ms(g'.ps), g.sg, g.hq) && Clear(g'.gs, g.sg, g.hq)
+  {
+    var g' := Finished(g);
+    forall i, a | 0 <= i < |Ms(g'.ps)| && a in Ms(g'.ps)[i] ensures !Direct(g.sg, g.hq, a) { assert a in Ms(g.ps)[i + 1]; }
+    forall i, a | 0 <= i < |g'.gs| && a in g'.gs[i] ensures !Direct(g.sg, g.hq, a) { if i < |g.gs| { assert a in g.gs[i]; } else { assert a in Ms(g.ps)[0]; } }
+  }
+  lemma FinishFree(g: G, n: int)
+    requires GInv(g, n) && g.ps != [] && DurState(Finished(g)) == Applied(DurState(g), g.ps[..1])
+    ensures Free(Finished(g))
+  {
+    var g' := Finished(g);
+    reveal Free();
+    forall j, a | DirPend(g'.ps, j, a) ensures Direct(g'.sg, End(g') + j, a) { LessPend(g.ps, j, a); assert DirPend(g.ps, j + 1, a); assert Direct(g.sg, End(g) + (j + 1), a); assert End(g') + j == End(g) + (j + 1); }
+    forall i, j, a | 0 <= i <= j && DirPend(g'.ps, j, a) ensures FreeIn(g'.p, PState(g', i), a) { LessPend(g.ps, j, a); FinishAfter(g, i); assert DirPend(g.ps, j + 1, a); assert FreeIn(g.p, PState(g, i + 1), a); assert PState(g', i) == PState(g, i + 1) && g'.p == g.p; }
+    forall i, j, a | i < j && DirPend(g'.ps, i, a) ensures !DirPend(g'.ps, j, a) {
+      LessPend(g.ps, i, a); LessPend(g.ps, j, a);
+      assert DirPend(g.ps, i + 1, a);
+      assert !DirPend(g.ps, j + 1, a);
     }
-    ClearCat(g.gs, [g.cg], g.sg, g.hq);
+  }
+  lemma LessPend(ps: seq<Pend>, j: int, a: int)
+    requires ps != []
+    ensures 0 <= j && DirPend(ps[1..], j, a) ==> DirPend(ps, j + 1, a)
+  {}
+  lemma FinishAfter(g: G, i: int)
+    requires g.ps != [] && 0 <= i < |g.ps| && DurState(Finished(g)) == Applied(DurState(g), g.ps[..1])
+    ensures PState(Finished(g), i) == PState(g, i + 1)
+  {
+    reveal PState();
+    var t := g.ps[..i + 1];
+    AfterFirst(DurState(g), t);
+    assert t[1..] == g.ps[1..][..i];
+    assert g.ps[..1] == [g.ps[0]] && [g.ps[0]][..0] == [];
+    assert Applied(DurState(g), [g.ps[0]]) == Over(Over(DurState(g), g.ps[0].h), g.ps[0].m);
+  }
+  lemma FinishHeld(g: G, n: int, i: int, a: int)
+    requires GInv(g, n) && g.ps != [] && 0 <= i < |Finished(g).hs| && a in Finished(g).hs[i]
+    ensures var g' := Finished(g); a in g'.base && g'.base[a] == g'.hs[i][a] && !InPend(g'.ps, a) && Direct(g.sg, g.hq + i, a)
+  {
+    var g' := Finished(g); reveal Free();
+    if i < |g.hs| {
+      assert a in g.hs[i] && !InPend(g.ps, a);
+      assert a !in g.ps[0].h;
+      if InPend(g'.ps, a) { var j :| 0 <= j < |g'.ps| && a in g'.ps[j].h; assert a in g.ps[j + 1].h; }
+    } else {
+      assert i == |g.hs| && g'.hs[i] == g.ps[0].h;
+      assert PendWf(g, g.ps[0], End(g) + 0, n);
+      assert a in g.ps[0].d.dirs && a in g.base;
+      assert DirPend(g.ps, 0, a);
+      if InPend(g'.ps, a) { var j :| 0 <= j < |g'.ps| && a in g'.ps[j].h; assert DirPend(g.ps, j + 1, a); }
+      assert End(g) + 0 == g.hq + i;
+    }
   }
   lemma FinishTrees(g: G, n: int)
-    requires GInv(g, n) && g.com
+    requires GInv(g, n) && g.ps != []
     ensures Trees(Finished(g))
   {
     reveal Trees();
-    var g' := Finished(g);
+    var g' := Finished(g); var h := g.ps[0].h;
     assert g'.hs[..|g.hs|] == g.hs;
-    OverOv(g.tb, Merge(g.hs), g.ch);
+    OverOv(g.tb, Merge(g.hs), h);
     var t := g.hs[g.k..];
-    assert g'.hs[g.k..] == t + [g.ch] && (t + [g.ch])[..|t|] == t && g'.hs[..g.k] == g.hs[..g.k];
-    OverOv(g.tb2, Merge(t), g.ch);
+    assert g'.hs[g.k..] == t + [h] && (t + [h])[..|t|] == t && g'.hs[..g.k] == g.hs[..g.k];
+    OverOv(g.tb2, Merge(t), h);
     if g.ip >= 1 {
-      var x := Over(g'.base, g.im); var y := Over(Over(g.base, g.im), g.ch);
-      forall a | a in x ensures x[a] == y[a] { if a in g.ch { ComHome(g, n, a); } }
+      var x := Over(g'.base, g.im); var y := Over(Over(g.base, g.im), h);
+      forall a | a in x ensures x[a] == y[a] { if a in h { PendHome(g, n, 0, a); } }
       assert x == y;
     }
-    forall i, j, a | 0 <= i < j < |g'.hs| && a in g'.hs[i] ensures a !in g'.hs[j] { assert a in g.hs[i]; }
+    forall i, j, a | 0 <= i < j < |g'.hs| && a in g'.hs[i] ensures a !in g'.hs[j] { assert a in g.hs[i]; assert !InPend(g.ps, a); assert a !in g.ps[0].h; }
     forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i] ensures a !in g'.torn { if i < |g.hs| { assert a in g.hs[i]; } }
   }
   lemma FinishState(g: G, n: int)
-    requires GInv(g, n) && g.com
-    ensures DurState(Finished(g)) == ComState(g)
+    requires GInv(g, n) && g.ps != []
+    ensures DurState(Finished(g)) == Applied(DurState(g), g.ps[..1]) && ComState(Finished(g)) == ComState(g)
   {
-    var g' := Finished(g);
+    var g' := Finished(g); var e := g.ps[0];
     assert g'.gs[..|g'.gs|-1] == g.gs;
-    assert Merge(g'.gs) == Ov(Merge(g.gs), g.cg);
-    OverOv(g'.base, Merge(g.gs), g.cg);
-    forall a | a in g.base ensures Over(g'.base, Merge(g.gs))[a] == Over(DurState(g), g.ch)[a] {
-      if a in g.ch { ComHome(g, n, a); }
+    assert Merge(g'.gs) == Ov(Merge(g.gs), e.m);
+    OverOv(g'.base, Merge(g.gs), e.m);
+    forall a | a in g.base ensures Over(g'.base, Merge(g.gs))[a] == Over(DurState(g), e.h)[a] {
+      if a in e.h { PendHome(g, n, 0, a); }
     }
-    assert Over(g'.base, Merge(g.gs)) == Over(DurState(g), g.ch);
+    assert Over(g'.base, Merge(g.gs)) == Over(DurState(g), e.h);
+    assert g.ps[..1] == [e] && [e][..0] == [];
+    AfterFirst(DurState(g), g.ps);
+  }
+  // what is pending is not the installer's business
+  lemma PendKept(g: G, g2: G, n: int)
+    requires GInv(g, n) && g2.p == g.p && g2.ps == g.ps && g2.sg == g.sg && g2.hq == g.hq && g2.gs == g.gs && g2.hs == g.hs && g2.base == g.base
+    ensures Sealed(g2) && Kept(g2) && forall j :: 0 <= j < |g.ps| ==> PendWf(g2, g2.ps[j], End(g2) + j, n)
+  {
+    assert End(g2) == End(g) && DurState(g2) == DurState(g);
+    forall j | 0 <= j < |g.ps| ensures PendWf(g2, g2.ps[j], End(g2) + j, n) { assert PendWf(g, g.ps[j], End(g) + j, n); }
+    FreeKept(g, g2);
+  }
+  lemma FreeKept(g: G, g2: G)
+    requires Free(g) && g2.p == g.p && g2.ps == g.ps && g2.sg == g.sg && End(g2) == End(g) && DurState(g2) == DurState(g)
+    ensures Free(g2)
+  {
+    reveal Free();
+    forall i, j, a | 0 <= i <= j && DirPend(g2.ps, j, a) ensures FreeIn(g2.p, PState(g2, i), a) { assert PState(g2, i) == PState(g, i) by { reveal PState(); } }
   }
   function IStarted(g: G): G { g.(k := |g.gs|, im := Merge(g.gs), ip := 1, ilo := g.wp, tb2 := Over(g.base, Merge(g.gs))) }
   lemma StartTrees(g: G)
@@ -331,7 +483,7 @@ module LogSteps {
       LoggedSg(poss, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
     StartTrees(g);
-    assert Sealed(g');
+    PendKept(g, g', |poss|);
   }
   lemma InstWritePres(poss: Poss, g: G, a: int, n: int)
     requires Full(poss, g) && g.ip == 1 && Home(g.p) <= a && 0 <= n && a + n <= |poss| && forall x :: a <= x < a + n ==> x in g.im
@@ -363,7 +515,7 @@ module LogSteps {
       LoggedFrame(poss2, poss, g, g.gs[x], g.hs[x], g.ds[x], g.hq + x);
       LoggedSg(poss2, g, g', g.gs[x], g.hs[x], g.ds[x], g.hq + x);
     }
-    assert Sealed(g');
+    PendKept(g, g', |poss|);
   }
   lemma InstBarrierPres(poss: Poss, g: G)
     requires Full(poss, g) && g.ip == 1
@@ -441,14 +593,15 @@ module LogSteps {
     var g' := IFinished(g);
     IFinishStates(poss, g);
     forall i, a | 0 <= i < |g'.hs| && a in g'.hs[i]
-      ensures a in g'.base && g'.base[a] == g'.hs[i][a] && (g.com ==> a !in g.ch) && Direct(g.sg, g'.hq + i, a)
+      ensures a in g'.base && g'.base[a] == g'.hs[i][a] && !InPend(g.ps, a) && Direct(g.sg, g'.hq + i, a)
     {
       assert a in g.hs[g.k + i];
       KeptHome(g, |poss|, g.k + i, a);
       assert g.hq + (g.k + i) == g'.hq + i;
     }
     ClearTail(g.gs, g.sg, g.hq, g.k);
-    if g.com { ClearFrom([g.cg], g.sg, g.hq, g'.hq); }
+    ClearFrom(Ms(g.ps), g.sg, g.hq, g'.hq);
+    FreeKept(g, g');
   }
   // a header block, for certain the one that passes what is installed
   predicate HdrAll(s: iset<BV>, g: G) { forall x :: x in s ==> DecHdr(g.p.key, x) == Hdr(g.hq + g.k, g.p.ep, g.r2) }

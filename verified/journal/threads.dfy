@@ -45,12 +45,15 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j
   { j.mu.Yielded(j); }
 
-  // Writes the direct blocks of the frozen group home. look: only if the volume is ours still.
+  // what the logger's programs leave alone
+  twostate predicate SameGroup(j: Journal) reads j, j.lg {
+    j.lg.ph == 2 && old(j.lg.ph) == 2 && j.cl == old(j.cl) && j.lg.ps == old(j.lg.ps) && j.lg.ps != [] && j.lg.dirs == old(j.lg.dirs)
+  }
+  // Writes the direct blocks of the last pending group home. look: only if the volume is ours still.
   method WriteDirect(j: Journal, look: bool) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
+    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-    ensures j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
     ensures ok ==> j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
     ensures !ok ==> j.d.bad
     decreases *
@@ -61,8 +64,8 @@ module JournalThreads {
     ok := true;
     if look { LYield(j); ok := HeaderIsOurs(j); }
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
-      invariant j.cgm == old(j.cgm) && j.cgm.addrs == old(j.cgm.addrs) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
+      invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
+      invariant j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
       invariant if ok then i as int == j.lg.dn else j.d.bad
       decreases *
     {
@@ -72,21 +75,19 @@ module JournalThreads {
       if ok { i := i + m; }
     }
   }
-  // Writes the n blocks of the frozen group to the ring.
+  // Writes the n blocks of the last pending group to the ring.
   method WriteRing(j: Journal, n: uint64) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    requires 15 < n as int == |j.cgm.addrs|
+    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
+    requires 15 < n as int == |Last(j).d.addrs|
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-    ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
-    ensures if ok then j.lg.wn == |j.cgm.addrs| else j.d.bad
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.lg.dn == 0
+    ensures if ok then j.lg.wn == |Last(j).d.addrs| else j.d.bad
     decreases *
   {
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.lg.ph == 2 && n as int == |j.cgm.addrs| && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-      invariant j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
+      invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.lg.dn == 0 && n as int == |Last(j).d.addrs| && fresh(j.repr - old(j.repr))
       invariant if ok then i as int == j.lg.wn else j.d.bad
       decreases *
     {
@@ -96,13 +97,12 @@ module JournalThreads {
       if ok { i := i + m; }
     }
   }
-  // Writes the descriptor of the frozen group and what it has in the log.
+  // Writes the descriptor of the last pending group and what it has in the log.
   method WriteRecord(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
+    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.lg.ph == 2 && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-    ensures j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0
-    ensures if ok then j.lg.wd && j.lg.wn == |j.cgm.addrs| else j.d.bad
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.lg.dn == 0
+    ensures if ok then j.lg.wd && j.lg.wn == |Last(j).d.addrs| else j.d.bad
     decreases *
   {
     LYield(j);
@@ -114,12 +114,12 @@ module JournalThreads {
     assert fresh(j.repr - old(j.repr));
     ok := LogWriteDesc(j);
   }
-  // Writes the frozen group, durably.
+  // Writes the last pending group.
   method WriteGroup(j: Journal, look: bool) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
+    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl) && j.cdm == old(j.cdm) && j.cdm.m == old(j.cdm.m)
-    ensures if ok then j.lg.ph == 3 else j.d.bad
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+    ensures if ok then j.lg.ph == 4 else j.d.bad
     decreases *
   {
     ok := WriteRecord(j);
@@ -128,28 +128,58 @@ module JournalThreads {
     if !ok { return; }
     LYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := LogBarrier(j);
+    LogWrote(j);
   }
-  // Commits the frozen group. The caller is the logger and holds the mutex, at the
+  // Seals the frozen group and writes it. The caller is the logger and holds the mutex, at the
   // beginning and at the end.
-  method LogGroup(j: Journal) returns (ok: bool)
+  method WriteFrozen(j: Journal) returns (ok: bool)
     requires j.Inv() && j.lg.ph == 1 && j.mu.Inside()
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
+    ensures if ok then j.lg.ph == 4 else j.failed
+    decreases *
+  {
+    var look := LookDue(j);
+    j.mu.Unlock(); LYield(j);
+    LogEnc(j);
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
+    ok := WriteGroup(j, look);
+    assert fresh(j.repr - old(j.repr)) && j.Mono();
+    j.mu.Lock(); LYield(j);
+    if !ok { Fail(j); }
+  }
+  // Makes all pending groups durable, likewise.
+  method SealAll(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.lg.ph == 4 && j.mu.Inside()
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
     ensures if ok then j.lb >= old(j.cl) else j.failed
     decreases *
   {
     ghost var c := j.cl;
-    var look := LookDue(j);
     j.mu.Unlock(); LYield(j);
-    var cs := LogEnc(j);
-    assert fresh(j.repr - old(j.repr)) && j.Mono();
-    ok := WriteGroup(j, look);
+    ok := LogBarrier(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     j.mu.Lock(); LYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
     if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
-    FinishCommit(j, cs);
+    FinishCommit(j);
+  }
+  // What the logger does once: the group is written that it has frozen, and the pending groups become durable if that is wanted; it always is
+  // if none was frozen. The caller holds the mutex, at the beginning and at the end.
+  method LogGroup(j: Journal, frozen: bool)
+    requires j.Inv() && j.lg.ph == (if frozen then 1 else 4) && j.mu.Inside()
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
+    decreases *
+  {
+    if frozen {
+      var ok := WriteFrozen(j);
+      if !ok { return; }
+      var need := WantDurable(j);
+      if !need { Defer(j); return; }
+    }
+    var ok := SealAll(j);
   }
   // The logger thread: commits what nobody waits for.
   method Logger(j: Journal)
@@ -164,8 +194,8 @@ module JournalThreads {
       invariant j.Inv() && j.mu.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
-      var go := StartCommit(j);
-      if go { var ok := LogGroup(j); }
+      var go, frozen := StartCommit(j);
+      if go { LogGroup(j, frozen); }
       else { j.mu.Wait(CLogger); CYield(j); }
       alive := Alive(j);
     }
@@ -218,7 +248,7 @@ module JournalThreads {
     NothingWritten(j, c, pg);
     assert Wrote(j, W, pg);
     while ok && i < n
-      invariant i <= n && n as int == |c.s| && fresh(c) && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
+      invariant i <= n && n as int == |c.s| && fresh(c) && c != j.lg.codes && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
       invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
       invariant if ok then Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s) else j.Cause()
       decreases *
@@ -232,9 +262,9 @@ module JournalThreads {
   predicate Wrote(j: Journal, W: set<int>, pg: seq<BV>) reads j.ins`wr { j.ins.wr.Keys == W && forall p :: p in W ==> 0 <= p < |pg| && pg[p] == j.ins.wr[p] }
   // One page of it: that of the i-th code.
   method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && Wrote(j, W0, pg0) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
+    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && c != j.lg.codes && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && Wrote(j, W0, pg0) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled, c
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && i1 as int <= |c.s|
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && c != j.lg.codes && i1 as int <= |c.s|
     ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
     ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0) else j.Cause()
   {
@@ -409,8 +439,8 @@ module JournalThreads {
       decreases *
     {
       Want(j, n);
-      var go := StartCommit(j);
-      if go { var done := LogGroup(j); }
+      var go, frozen := StartCommit(j);
+      if go { LogGroup(j, frozen); }
       else {
         var c := WaitOn(j, n);
         j.mu.Wait(c); CYield(j);

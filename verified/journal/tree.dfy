@@ -195,12 +195,26 @@ module TreeModel {
     ensures Changing(t, pg0, r0, s2, j, W + {p}, pg[p := b], r2)
   {
     StepWork(t, s, i, W, j, p, c, r, s2, r2);
-    var pg2 := pg[p := b];
-    assert s2[..j] == s[..j];
+    StepCodes(t, pg0, s, i, W, pg, j, p, b, s2);
+    StepPassed(t, s, W, pg, p, b, c, r, s2, r2);
+  }
+  lemma StepCodes(t: TreeGeo, pg0: seq<BV>, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, j: int, p: int, b: BV, s2: seq<Code>)
+    requires PagesOk(t, pg0) && PagesOk(t, pg) && 0 <= i <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np && Wrote(s, i, j, p, pg[p], b)
+    requires |s| <= |s2| && s2[..|s|] == s
+    requires forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg, x) == if x in Done(s[..i]) then Done(s[..i])[x] else CodeIn(t, pg0, x)
+    ensures forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg[p := b], x) == if x in Done(s2[..j]) then Done(s2[..j])[x] else CodeIn(t, pg0, x)
+  {
+    assert s2[..j] == s2[..|s|][..j] == s[..j];
     forall x | 0 <= x < t.n + t.np - 1
-      ensures CodeIn(t, pg2, x) == if x in Done(s[..j]) then Done(s[..j])[x] else CodeIn(t, pg0, x)
+      ensures CodeIn(t, pg[p := b], x) == if x in Done(s2[..j]) then Done(s2[..j])[x] else CodeIn(t, pg0, x)
     { StepCode(t, pg0, s, i, W, pg, j, p, b, x); }
-    forall q | q in W + {p} && q < t.np - 1 ensures Passed(t, s2, q, pg2[q]) {
+  }
+  lemma StepPassed(t: TreeGeo, s: seq<Code>, W: set<int>, pg: seq<BV>, p: int, b: BV, c: CV, r: CV, s2: seq<Code>, r2: CV)
+    requires TreeGeoOk(t) && |pg| == t.np && (forall q :: q in W ==> 0 <= q < t.np) && 0 <= p < t.np
+    requires (forall q :: q in W && q < t.np - 1 ==> Passed(t, s, q, pg[q])) && Vouches(t.key, t.n + p, c, b) && Passes(t, s, p, c, r, s2, r2)
+    ensures forall q :: q in W + {p} && q < t.np - 1 ==> Passed(t, s2, q, pg[p := b][q])
+  {
+    forall q | q in W + {p} && q < t.np - 1 ensures Passed(t, s2, q, pg[p := b][q]) {
       if q == p { assert s2[|s|] == Code(t.n + p, c); }
       else { assert Passed(t, s, q, pg[q]); var m :| 0 <= m < |s| && s[m].x == t.n + q && Vouches(t.key, t.n + q, s[m].c, pg[q]); assert s2[m] == s[m]; }
     }

@@ -323,7 +323,7 @@ class Check:
                         self.say(m, s.at, "%s is for the role %s" % (o.name, r))
                 if s.kind == "if" and before is not None:
                     for r, (_, step) in ROLES.items():
-                        if step and re.match(r"(?:var )?%s := [\w.]*%s\([^()]*\);$" % (re.escape(s.text), step), before.text):
+                        if step and re.match(r"(?:var )?%s(?:, \w+)* := [\w.]*%s\([^()]*\);$" % (re.escape(s.text), step), before.text):
                             taken = r
                 for i, p in enumerate(s.parts):
                     scan(p, taken if taken and i == 0 else role)

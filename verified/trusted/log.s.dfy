@@ -10,8 +10,9 @@ module LogSpec {
   import opened DiskS
   type BM = map<int, BV>
   // A descriptor: epoch, sequence number, position of its data if they lie on the ring, the home addresses
-  // of these data, and those of the group's direct blocks, whose data lie there already.
-  datatype Desc = Desc(ep: int, sq: int, pos: int, addrs: seq<int>, dirs: seq<int>)
+  // of these data, and those of the group's direct blocks, whose data lie there already. All groups with numbers below dur
+  // were durable when it was made.
+  datatype Desc = Desc(ep: int, sq: int, dur: int, pos: int, addrs: seq<int>, dirs: seq<int>)
   datatype OptDesc = NoDesc | SomeDesc(d: Desc)
   // A sealed record: the descriptor block and the data blocks of a group, direct ones last.
   datatype Rec = Rec(b: BV, blks: seq<BV>)
@@ -136,11 +137,11 @@ module {:extern "dlog"} LogS {
     method {:extern "WakeAll"} WakeAll(c: uint32) requires c < 5
   }
 
-  // Numbers 0..7 that steer when things are done, not what is done: Get promises nothing. (7 grows by itself: milliseconds.)
+  // Numbers 0..9 that steer when things are done, not what is done: Get promises nothing. (9 grows by itself: milliseconds.)
   // Bulk: is block a wished to go straight home, not through the log?
   class {:extern "Notes"} Notes {         // tested: dlog.TestNotes, TestAge, TestWishes
-    method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 8
-    method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 8
+    method {:extern "Get"} Get(i: uint32) returns (x: uint64) requires i < 10
+    method {:extern "Set"} Set(i: uint32, x: uint64) requires i < 10
     method {:extern "Bulk"} Bulk(a: uint64) returns (b: bool)
     method {:extern "Damaged"} Damaged(a: uint64)    // block a is not what was written there
   }
@@ -204,10 +205,10 @@ module {:extern "dlog"} LogS {
     method {:extern "NewEpoch"} NewEpoch() modifies this ensures signed == old(signed)
     // bm: the blocks in the log, hm: the direct ones, and c their codes. What is sealed of these is their codes: that
     // Check accepts no other data with the same code is the assumption about codes (OneContents).
-    method {:extern "Sign"} Sign(sq: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk, c: Codes)
-      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500 && forall a :: a in hm.m ==> home <= a
+    method {:extern "Sign"} Sign(sq: uint64, dur: uint64, pos: uint64, bm: BMap, hm: BMap) returns (b: Blk, c: Codes)
+      requires bm.Ok() && hm.Ok() && |bm.addrs| + |hm.addrs| <= 500 && (forall a :: a in hm.m ==> home <= a) && dur <= sq && sq as int - dur as int < 1000
       requires forall r :: r in signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < sq as int
-      modifies this ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, pos as int, bm.addrs, hm.addrs))
+      modifies this ensures |b.v| == 4096 && DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, dur as int, pos as int, bm.addrs, hm.addrs))
       ensures ep == old(ep) && signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
       ensures fresh(c) && |c.s| == |hm.addrs| && forall i :: 0 <= i < |c.s| ==> c.s[i].x == hm.addrs[i] - home && Vouches(key, c.s[i].x, c.s[i].c, hm.m[hm.addrs[i]])
     // x, y: the blocks in the log, z: the direct ones, whose codes c gets if the record is a sealed one
@@ -238,6 +239,7 @@ module {:extern "dlog"} LogS {
     ghost const b: BV
     ghost const d: Desc
     method {:extern "Sq"} Sq() returns (q: uint64) ensures q as int == d.sq
+    method {:extern "Dur"} Dur() returns (q: uint64) ensures q as int == d.dur
     method {:extern "Pos"} Pos() returns (q: uint64) ensures q as int == d.pos
     method {:extern "N"} N() returns (q: uint64) ensures q as int == |d.addrs|
     method {:extern "Addr"} Addr(i: uint64) returns (a: uint64)

@@ -30,7 +30,7 @@ module Serializability {
   import opened CommitM
 
   // the history is whole: all commits are transactions'
-  predicate Whole(s: Sys) reads s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl {
+  predicate Whole(s: Sys) reads s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.j.lg.ring, s.j.lg.dir, s.j.lg.codes, s.tbl {
     s.Inv() && Complete(s.logs, s.j.vs)
   }
   // what the first n transactions do, one after the other, is what makes vs[n] of vs[0]

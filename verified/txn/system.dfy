@@ -33,7 +33,7 @@ module TxnSysM {
       ensures j == j0 && tbl == t && kinds == map[] && stab == map[] && logs == map[]
     { j := j0; tbl := t; kinds := map[]; stab := map[]; logs := map[]; }
 
-    predicate Inv() reads this, j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, tbl {
+    predicate Inv() reads this, j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho, j.lg.ring, j.lg.dir, j.lg.codes, tbl {
       j.Inv() && |j.vs| > 0 && tbl.Valid() &&
       (forall a: uint64 {:trigger a in kinds} :: a in kinds ==> j.home <= a < j.sz && a < 0x1_0000_0000_0000) &&
       (forall k: uint64 {:trigger k in tbl.last} :: k in tbl.last ==> tbl.last[k] as int < |j.vs|) &&

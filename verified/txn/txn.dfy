@@ -51,10 +51,10 @@ module TxnM {
       DidNone(s.kinds);
     }
 
-    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf
+    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.j.lg.ring, s.j.lg.dir, s.j.lg.codes, s.tbl, buf
     { InvAs(false) }
     // waits: for a lock
-    predicate InvAs(waits: bool) reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.tbl, buf {
+    predicate InvAs(waits: bool) reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.j.lg.ring, s.j.lg.dir, s.j.lg.codes, s.tbl, buf {
       (own in s.tbl.wants <==> waits) && s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| && (top == 0 || s.tbl.Holds(own, top)) &&
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&

@@ -231,7 +231,7 @@ func NewNotes() *Notes {
 }
 
 // age is the number that grows: the milliseconds since it was set, whatever to.
-const age = 7
+const age = 9
 
 // Get returns number i.
 func (n *Notes) Get(i uint32) uint64 {

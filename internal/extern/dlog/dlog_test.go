@@ -144,21 +144,21 @@ func TestNotes(t *testing.T) {
 // The last number is a large one before it is set, and grows from 0 then.
 func TestAge(t *testing.T) {
 	n := NewNotes()
-	before := n.Get(7)
-	n.Set(7, 1<<63)
-	last := n.Get(7)
+	before := n.Get(age)
+	n.Set(age, 1<<63)
+	last := n.Get(age)
 	if before < 1<<32 || last > 1<<32 {
 		t.Error(before, last)
 	}
 	for range 1000 {
-		x := n.Get(7)
+		x := n.Get(age)
 		if x < last {
 			t.Error(x, "after", last)
 		}
 		last = x
 	}
 	n.set = n.set.Add(-time.Hour)
-	if x := n.Get(7); x < 3600_000 || x > 2*3600_000 {
+	if x := n.Get(age); x < 3600_000 || x > 2*3600_000 {
 		t.Error("after an hour:", x)
 	}
 }
@@ -235,12 +235,13 @@ func TestSeal(t *testing.T) {
 		direct := min([]int{0, 1, 3, 40, GroupMax}[r.IntN(5)], GroupMax-n)
 		m, h := group(r, n), group(r, direct)
 		sq, pos := r.Uint64(), r.Uint64()
-		b, codes := s.Sign(sq, pos, m, h)
+		dur := sq - min(sq, r.Uint64N(maxLag))
+		b, codes := s.Sign(sq, dur, pos, m, h)
 		if !codesFit(s, codes.list, h) {
 			t.Fatalf("seed %d: other codes", seed)
 		}
 		d := Parse(b)
-		if d == nil || d.Sq() != sq || d.Pos() != pos || d.N() != uint64(n) || d.M() != uint64(direct) {
+		if d == nil || d.Sq() != sq || d.Dur() != dur || d.Pos() != pos || d.N() != uint64(n) || d.M() != uint64(direct) {
 			t.Fatalf("seed %d: %+v", seed, d)
 		}
 		for i := range m.addrs {
@@ -327,7 +328,7 @@ func TestSealDirect(t *testing.T) {
 	}
 	for n := range 7 {
 		bm, hm := part(n)
-		b, _ := s.Sign(5, 8, bm, hm)
+		b, _ := s.Sign(5, 5, 8, bm, hm)
 		for k := range 7 {
 			o := b.Thaw()
 			o.PutU32(40, uint32(k))

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFormat computes records as seal.go describes them, in another way: the format
-// must never change, and no nonce may be used for two messages. Records of the format before are accepted, too.
+// must never change, and no nonce may be used for two messages. Records of the formats before are accepted, too.
 func TestFormat(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 0))
 	key, uuid := [32]byte{3, 4}, [16]byte{5, 6}
@@ -60,10 +60,10 @@ func TestFormat(t *testing.T) {
 	for i, c := range [][2]int{{0, 0}, {1, 0}, {3, 0}, {60, 0}, {128, 0}, {130, 65}, {GroupMax, 0}, {0, 1}, {2, 3}, {0, GroupMax}, {1, GroupMax - 1}} {
 		n, direct := c[0], c[1]
 		m, h := group(r, n), group(r, direct)
-		sq, pos := uint64(i)<<40+7, r.Uint64()
-		sealed := func(magic string, codes bool) []byte {
+		sq, pos, lag := uint64(i)<<40+7, r.Uint64(), r.Uint64N(8)
+		sealed := func(magic string, codes bool, lag uint64) []byte {
 			head := le.AppendUint64(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), pos)
-			head = append(le.AppendUint32(le.AppendUint32(head, uint32(n)), uint32(direct)), s.epoch[:]...)
+			head = append(le.AppendUint32(le.AppendUint16(le.AppendUint16(head, uint16(n)), uint16(lag)), uint32(direct)), s.epoch[:]...)
 			var addrs, tags []byte
 			for j, a := range slices.Concat(m.addrs, h.addrs) {
 				addrs = le.AppendUint64(addrs, a)
@@ -82,23 +82,39 @@ func TestFormat(t *testing.T) {
 			return block(gmac(sq, 0, block(make([]byte, 16))))
 		}
 		used = real
-		if b, _ := s.Sign(sq, pos, m, h); !bytes.Equal(b.Data(), sealed("TansyLg4", true)) {
+		if b, _ := s.Sign(sq, sq-lag, pos, m, h); !bytes.Equal(b.Data(), sealed("TansyLg5", true, lag)) {
 			t.Errorf("descriptor of %d and %d blocks", n, direct)
 		}
-		for _, magic := range []string{"TansyLg4", "TansyLg3"} {
+		for _, magic := range []string{"TansyLg5", "TansyLg4", "TansyLg3"} {
+			lag := lag
+			if magic != "TansyLg5" {
+				lag = 0
+			}
 			for _, codes := range []bool{true, false} {
 				x, y, z := data(m, h, n/2)
 				c := NewCodes()
 				used = map[[12]byte]bool{} // the same messages again, and what was never sealed
-				good := s.Check(Parse(dbytes.BlkOf(sealed(magic, codes))), x, y, z, c)
-				if good != (direct == 0 || codes == (magic == "TansyLg4")) || good && !codesFit(s, c.list, h) {
+				d := Parse(dbytes.BlkOf(sealed(magic, codes, lag)))
+				if d.Dur() != sq-lag {
+					t.Errorf("%s of %d: %d were durable, not %d", magic, sq, d.Dur(), sq-lag)
+				}
+				good := s.Check(d, x, y, z, c)
+				if good != (direct == 0 || codes == (magic != "TansyLg3")) || good && !codesFit(s, c.list, h) {
 					t.Errorf("%s of %d and %d blocks, with codes %v: %v", magic, n, direct, codes, good)
 				}
 			}
 		}
-		used = map[[12]byte]bool{}
-		if Parse(dbytes.BlkOf(sealed("TansyLg2", true))) != nil {
-			t.Error("a descriptor of another format is parsed")
+		for _, magic := range []string{"TansyLg2", "TansyLg6"} {
+			used = map[[12]byte]bool{}
+			if Parse(dbytes.BlkOf(sealed(magic, true, 0))) != nil {
+				t.Error("a descriptor of another format is parsed")
+			}
+		}
+		for _, magic := range []string{"TansyLg3", "TansyLg4"} {
+			used = map[[12]byte]bool{}
+			if Parse(dbytes.BlkOf(sealed(magic, true, 1))) != nil {
+				t.Error("a descriptor of a format before has a lag")
+			}
 		}
 		header := func(magic string) []byte {
 			hdr := append(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), s.epoch[:]...)
@@ -109,15 +125,19 @@ func TestFormat(t *testing.T) {
 			hdr = mac.Sum(hdr)
 			return append(hdr, make([]byte, 4096-len(hdr))...)
 		}
-		if !bytes.Equal(s.EncHdr(sq, sq+1, sq+2).Data(), header("TansyHd6")) {
+		if !bytes.Equal(s.EncHdr(sq, sq+1, sq+2).Data(), header("TansyHd7")) {
 			t.Errorf("header of %d", sq)
 		}
-		ok, q := s.DecHdr(dbytes.BlkOf(header("TansyHd5")))
-		if r0, r1 := s.Root(dbytes.BlkOf(header("TansyHd5"))); !ok || q != sq || r0 != sq+1 || r1 != sq+2 {
-			t.Error("a header of the format before is refused")
+		for _, magic := range []string{"TansyHd5", "TansyHd6"} {
+			ok, q := s.DecHdr(dbytes.BlkOf(header(magic)))
+			if r0, r1 := s.Root(dbytes.BlkOf(header(magic))); !ok || q != sq || r0 != sq+1 || r1 != sq+2 {
+				t.Error("a header of a format before is refused")
+			}
 		}
-		if ok, _ := s.DecHdr(dbytes.BlkOf(header("TansyHd4"))); ok {
-			t.Error("a header of another format is accepted")
+		for _, magic := range []string{"TansyHd4", "TansyHd8"} {
+			if ok, _ := s.DecHdr(dbytes.BlkOf(header(magic))); ok {
+				t.Error("a header of another format is accepted")
+			}
 		}
 	}
 }
@@ -132,7 +152,7 @@ func TestEpochs(t *testing.T) {
 	var heads []*dbytes.Blk
 	for range 3 {
 		s.NewEpoch()
-		b, _ := s.Sign(9, 1, m, NewBMap())
+		b, _ := s.Sign(9, 7, 1, m, NewBMap())
 		descs = append(descs, Parse(b))
 		heads = append(heads, s.EncHdr(9, 0, 0))
 	}
@@ -170,7 +190,7 @@ func TestEpochs(t *testing.T) {
 func TestOtherVolume(t *testing.T) {
 	a, b := NewSeal([32]byte{1}, [16]byte{1}, 0), NewSeal([32]byte{1}, [16]byte{2}, 0)
 	m := group(rand.New(rand.NewPCG(4, 0)), 3)
-	desc, _ := a.Sign(9, 1, m, NewBMap())
+	desc, _ := a.Sign(9, 7, 1, m, NewBMap())
 	d := Parse(desc)
 	l, none, c := &ddisk.BList{Blks: m.blks}, &ddisk.BList{}, NewCodes()
 	if !a.Check(d, l, none, none, c) || b.Check(d, l, none, none, c) {

@@ -118,21 +118,30 @@ func TestParse(t *testing.T) {
 		for i := range b.Data {
 			b.Data[i] = byte(r.Uint32())
 		}
-		magic, n, m := r.IntN(4) > 0, r.Uint64N(600), r.Uint64N(300)
+		magic, n, m, sq, lag := r.IntN(4) > 0, r.Uint64N(600), r.Uint64N(300), r.Uint64N(2000), r.Uint64N(1200)
+		if r.IntN(2) == 0 {
+			lag = 0
+		}
+		most := uint64(0) // the largest lag that there may be
 		if magic {
-			copy(b.Data, []string{descMagic, oldDescMagic}[r.IntN(2)])
-			b.PutU32(40, uint32(n))
+			k := r.IntN(3)
+			copy(b.Data, []string{descMagic, noLagMagic, tagsMagic}[k])
+			b.PutU64(24, sq)
+			b.PutU32(40, uint32(lag<<16+n))
 			b.PutU32(44, uint32(m))
+			if k == 0 {
+				most = min(sq, 999)
+			}
 		}
 		blk := dbytes.Freeze(b)
 		d, same := Parse(blk), Parse(dbytes.Freeze(blk.Thaw()))
-		if (d != nil) != (magic && n+m <= GroupMax) || (d == nil) != (same == nil) {
-			t.Fatal(magic, n, m, d, same)
+		if (d != nil) != (magic && n+m <= GroupMax && lag <= most) || (d == nil) != (same == nil) {
+			t.Fatal(magic, n, m, sq, lag, d, same)
 		}
 		if d == nil {
 			continue
 		}
-		if d.N() != n || d.M() != m || d.Sq() != same.Sq() || d.Pos() != same.Pos() {
+		if d.N() != n || d.M() != m || d.Sq() != sq || d.Dur() != sq-lag || d.Pos() != same.Pos() {
 			t.Fatal(n, d.N(), m, d.M())
 		}
 		for i := range n {
@@ -153,10 +162,10 @@ func FuzzParse(f *testing.F) {
 	s := NewSeal([32]byte{1}, [16]byte{1}, 10)
 	r := rand.New(rand.NewPCG(2, 0))
 	m, h := group(r, 3), group(r, 2)
-	signed, _ := s.Sign(5, 6, m, h)
+	signed, _ := s.Sign(5, 4, 6, m, h)
 	header := s.EncHdr(5, 6, 7)
 	old := signed.Thaw()
-	copy(old.Data, oldDescMagic)
+	copy(old.Data, tagsMagic)
 	for _, b := range [][]byte{signed.Data(), header.Data(), old.Data, nil} {
 		f.Add(b)
 	}

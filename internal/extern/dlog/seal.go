@@ -19,7 +19,7 @@ import (
 //
 // Header, within the first sector of its block, zeros after it:
 //
-//	0   8  "TansyHd6"
+//	0   8  "TansyHd7"
 //	8  16  UUID of the volume
 //	24  8  first live sequence number
 //	32 16  epoch: a random number, new for each opening of the volume
@@ -28,11 +28,12 @@ import (
 //
 // Descriptor:
 //
-//	0   8  "TansyLg4"
+//	0   8  "TansyLg5"
 //	8  16  UUID of the volume
 //	24  8  sequence number
 //	32  8  position of the first data block on the ring, if they lie there
-//	40  4  number n of data blocks in the log
+//	40  2  number n of data blocks in the log
+//	42  2  lag, below 1000: all groups with numbers below the group's own less this were durable when it was sealed
 //	44  4  number m of direct blocks, whose data lie at home; n + m is at most 500
 //	48 16  epoch
 //	64 16  tag of the data
@@ -49,15 +50,19 @@ import (
 // number is given to two groups, whatever crashes (verified); and if the device lies about what it
 // holds, so that a number is given again, it is in another epoch and so under another key.
 //
-// Before, the direct blocks had tags like the others, numbered behind them, in place of their codes. Logs of that
-// kind are read: their headers begin with "TansyHd5", and their descriptors with "TansyLg3". A header is replaced
-// at the first opening, so that servers that know only these take none of the new descriptors for the end of the log.
+// Before, each group was sealed when all before it were durable: n had four bytes, the upper two of them zero, so that the lag
+// is 0. Such logs have headers that begin with "TansyHd6", and descriptors with "TansyLg4". Before that, the direct blocks had
+// tags like the others, numbered behind them, in place of their codes: "TansyHd5" and "TansyLg3". Logs of both kinds are read. A
+// header is replaced at the first opening, so that servers that know only these take none of the new descriptors for the end of the log.
 const (
-	descMagic    = "TansyLg4"
-	hdrMagic     = "TansyHd6"
-	oldDescMagic = "TansyLg3"
-	oldHdrMagic  = "TansyHd5"
+	descMagic     = "TansyLg5"
+	hdrMagic      = "TansyHd7"
+	noLagMagic    = "TansyLg4"
+	noLagHdrMagic = "TansyHd6"
+	tagsMagic     = "TansyLg3"
+	tagsHdrMagic  = "TansyHd5"
 
+	maxLag    = 1000 // no lag is as large
 	dataIndex = 1<<32 - 1
 	tagSize   = 16
 	descEpoch = 48 // offset of a descriptor's epoch
@@ -125,16 +130,17 @@ func gcm(key []byte) cipher.AEAD {
 	return aead
 }
 
-// Sign returns the descriptor block of the group with the blocks bm in the log and the
-// direct blocks hm, and the codes of these.
-func (s *Seal) Sign(sq, pos uint64, bm, hm *BMap) (*dbytes.Blk, *Codes) {
+// Sign returns the descriptor block of group sq, with the blocks bm in the log and the
+// direct blocks hm, and the codes of these. All groups with numbers below dur are durable; sq - dur is below 1000.
+func (s *Seal) Sign(sq, dur, pos uint64, bm, hm *BMap) (*dbytes.Blk, *Codes) {
 	buf := dbytes.NewBytes(dbytes.BlkSize)
 	b := buf.Data
 	copy(b, descMagic)
 	copy(b[8:], s.uuid[:])
 	le.PutUint64(b[24:], sq)
 	le.PutUint64(b[32:], pos)
-	le.PutUint32(b[40:], uint32(len(bm.addrs)))
+	le.PutUint16(b[40:], uint16(len(bm.addrs)))
+	le.PutUint16(b[42:], uint16(sq-dur))
 	le.PutUint32(b[44:], uint32(len(hm.addrs)))
 	copy(b[descEpoch:], s.epoch[:])
 	at := b[descAddrs:]
@@ -221,7 +227,7 @@ func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList, c *Codes) bool {
 	key, ring := s.epochKey(d.epoch()), slices.Concat(x.Blks, y.Blks)
 	prints := s.prints(key, d.Sq(), ring, z.Blks, at)
 	sealed := prints
-	if d.old() {
+	if d.tags() {
 		sealed = s.prints(key, d.Sq(), slices.Concat(ring, z.Blks), nil, nil)
 	}
 	tag := tagOf(key, d.Sq(), dataIndex, sealed)
@@ -270,7 +276,8 @@ func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
 }
 
 func (s *Seal) isHdr(b []byte) bool {
-	return (string(b[:8]) == hdrMagic || string(b[:8]) == oldHdrMagic) && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
+	magic := string(b[:8])
+	return (magic == hdrMagic || magic == noLagHdrMagic || magic == tagsHdrMagic) && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
 }
 
 // Root returns the code of the root in a header.
@@ -292,25 +299,40 @@ type DescR struct{ b *dbytes.Blk }
 // Parse returns b as a descriptor, or nil if it does not look like one.
 func Parse(b *dbytes.Blk) *DescR {
 	d := &DescR{b}
-	if string(b.Data()[:8]) != descMagic && !d.old() || d.N()+d.M() > GroupMax {
+	most := uint64(0)
+	switch d.magic() {
+	case descMagic:
+		most = min(d.Sq(), maxLag-1)
+	case noLagMagic, tagsMagic:
+	default:
+		return nil
+	}
+	if d.lag() > most || d.N()+d.M() > GroupMax {
 		return nil
 	}
 	return d
 }
 
-// old says whether the direct blocks have tags, not codes, in d's tag of the data.
-func (d *DescR) old() bool { return string(d.b.Data()[:8]) == oldDescMagic }
+func (d *DescR) magic() string { return string(d.b.Data()[:8]) }
+
+// tags says whether the direct blocks have tags, not codes, in d's tag of the data.
+func (d *DescR) tags() bool { return d.magic() == tagsMagic }
+
+func (d *DescR) lag() uint64 { return uint64(d.b.U32(40) >> 16) }
 
 func (d *DescR) epoch() []byte { return d.b.Data()[descEpoch:dataTag] }
 
 // Sq is the sequence number.
 func (d *DescR) Sq() uint64 { return d.b.U64(24) }
 
+// Dur is the number below which all groups were durable when this one was sealed.
+func (d *DescR) Dur() uint64 { return d.Sq() - d.lag() }
+
 // Pos is the position of the first data block.
 func (d *DescR) Pos() uint64 { return d.b.U64(32) }
 
 // N is the number of data blocks in the log.
-func (d *DescR) N() uint64 { return uint64(d.b.U32(40)) }
+func (d *DescR) N() uint64 { return uint64(d.b.U32(40) & 0xFFFF) }
 
 // Addr is the home address of block i in the log.
 func (d *DescR) Addr(i uint64) uint64 { return d.b.U64(descAddrs + 8*i) }
