@@ -449,9 +449,10 @@ module JournalCommit {
     ensures j.Inv() && j.IKeep() && j.Mono()
     ensures j.lg.ph == 1 && j.lg.ring == ring && j.lg.dir == dir && j.repr == old(j.repr) + {r, ring, dir} && j.running == r && j.cgm == old(j.cgm) && j.cdm == old(j.cdm)
   {
-    reveal j.Inv(); reveal j.LogI();
+    reveal j.Inv();
     ghost var log := set a | j.at as int < a < j.home as int - 1;
     Ownable(j, log, ring.m, dir.m);
+    NoneDirect(j);
     StartMaps(j, ring, dir);
     Uncache(j, dir);
     if j.lg.ps == [] { j.d.Take(Logging, log + dir.m.Keys); } else { j.d.Take(Logging, dir.m.Keys); }
@@ -462,11 +463,32 @@ module JournalCommit {
     j.cl := |j.vs| - 1; j.ncl := j.nvs;
     assert Over(j.vs[j.cl], map[]) == j.vs[j.cl];
     AmongMore(j.g(), j.vs, j.lb, old(j.cl), j.vs, j.cl);
+    assert j.g() == old(j.g());
+    StartLogI(j, ring, dir);
     RdFrame(j);
-    assert j.OwnI() by { reveal j.OwnI(); }
+    StartOwnI(j, log, dir);
     assert j.CacheI() by { reveal j.CacheI(); }
     assert j.HoldI() by { reveal j.HoldI(); }
   }
+  lemma NoneDirect(j: Journal)
+    requires j.LogI() && j.lg.ph == 0
+    ensures j.lg.ps == [] ==> j.cdm.m == map[]
+  { LogFacts(j); }
+  twostate lemma StartLogI(j: Journal, ring: BMap, dir: BMap)
+    requires old(j.LogI()) && old(j.lg.ph) == 0 && j.lg.ph == 1 && j.lg.ring == ring && j.lg.dir == dir && ring != dir && ring.Ok() && dir.Ok() && |ring.addrs| + |dir.addrs| <= 500
+    requires unchanged(j.lg`ps, j.lg`bodies, j.lg`maps, j.lg`newest, j.lg`np, j.lg`pos, j.lg`codes, j.lg.codes, j.d`cur, j.d`poss, j.d`bad, j.seal) && j.g() == old(j.g()) && j.cgm == old(j.cgm) && j.cdm == old(j.cdm)
+    requires j.cgm.m == Ov(old(j.cgm.m), ring.m) && j.cdm.m == Ov(old(j.cdm.m), dir.m) && |j.cgm.addrs| <= |old(j.cgm.addrs)| + |ring.addrs| && |j.cdm.addrs| <= |old(j.cdm.addrs)| + |dir.addrs|
+    requires Ready(j.g(), ring.m, dir.m) && InHome(Home(j.geo), ring.m, |j.d.cur|) && InHome(Home(j.geo), dir.m, |j.d.cur|)
+    requires |j.lg.ps| < Window && |j.gs| + |j.lg.ps| < j.geo.nd && j.lg.pos as int + |ring.addrs| <= j.lo as int + j.geo.nr && End(j.g()) < 0x1FFF_FFFF_FFFF_0000 && j.lg.pos < 0x1FFF_FFFF_FFFE_0000
+    ensures j.LogI()
+  { reveal j.LogI(); assert j.Frozen(ring, dir); }
+  twostate lemma StartOwnI(j: Journal, log: set<int>, dir: BMap)
+    requires old(j.OwnI()) && old(j.lg.ph) == 0 && j.lg.ph == 1 && unchanged(j.lg`ps) && j.im == old(j.im) && unchanged(j.ins`ip) && log == set a | j.geo.at < a < Copy(j.geo)
+    requires j.cdm == old(j.cdm) && j.cdm.m == Ov(old(j.cdm.m), dir.m)
+    requires forall x, a :: Owns(j.d.owner, x, a) <==> Owns(old(j.d.owner), x, a) || (x == Logging && (a in dir.m || (j.lg.ps == [] && a in log)))
+    requires j.lg.ps == [] ==> old(j.cdm.m) == map[]
+    ensures j.OwnI()
+  { reveal j.OwnI(); }
   // [L] the frozen group joins the pending ones in memory
   method StartMaps(j: Journal, ring: BMap, dir: BMap)
     requires j.Inv() && j.mu.Inside() && j.lg.ph == 0 && ring.Ok() && dir.Ok() && Unused(j, dir) && Unused(j, ring) && ring != dir && |ring.addrs| + |dir.addrs| <= 500 && HasRoom(j)
@@ -576,7 +598,7 @@ module JournalCommit {
     assert j.g() == g1;
     OverNone(j.vs[j.cl]);
     AmongNone(j.g(), j.vs, j.lb);
-    assert j.OwnI() by { reveal j.OwnI(); }
+    OwnFinish(j);
     CacheFinish(j); HoldFinish(j, Hs(g0.ps)); TreeFinish(j, old(j.lg.codes)); RdFinish(j); LogIdle(j);
   }
   // [L] gives back the memory of maps that nobody sees any more
@@ -676,6 +698,10 @@ module JournalCommit {
     j.lg.desc := null; j.lg.body := null; j.lg.dirs := null; j.lg.ring := null; j.lg.dir := null; j.lg.dn := 0;
     j.lg.ph := 0; j.busy := false;
   }
+  twostate lemma OwnFinish(j: Journal)
+    requires old(j.OwnI()) && j.lg.ph == 0 && j.lg.ps == [] && j.im == old(j.im) && unchanged(j.ins`ip) && forall x, a :: Owns(j.d.owner, x, a) <==> x != Logging && Owns(old(j.d.owner), x, a)
+    ensures j.OwnI()
+  { reveal j.OwnI(); }
   twostate lemma CacheFinish(j: Journal)
     requires old(j.CacheI()) && j.cache.m == old(j.cache.m) && j.cdm.m == map[] && j.base == Over(old(j.base), old(j.cdm.m)) && j.im == old(j.im)
     requires j.cached == old(j.cached) && forall a :: a in old(j.cdm.m) ==> a !in j.im
