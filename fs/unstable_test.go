@@ -3,6 +3,7 @@ package fs_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	"tansy/fs"
@@ -14,7 +15,7 @@ func TestUnstableBarriers(t *testing.T) {
 	mem := disk.NewMem(2 * writes * size / fs.BlockSize)
 	mkfs(t, mem, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	count := disk.NewStats(mem)
-	v := open(t, count, fs.Options{})
+	v := open(t, count, fs.Options{CommitInterval: time.Hour})
 	h, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, &fs.SetAttr{}, 0)
 	if err != nil {
 		t.Fatal(err)
