@@ -133,7 +133,7 @@ var mutants = []mutant{
 	{what: "log: only the last group is read once more", file: "internal/gen/journalm/journalm.go", old: "return uint64(32)", new: "return uint64(1)", tests: damages},
 	{what: "log: a group that was pending is called damaged", file: "journal/survey.go", old: "s.Groups[n].Number < s.Durable", new: "s.Durable > 0", tests: damages},
 	{what: "log: a barrier for each group", file: "internal/gen/journalpolicy/journalpolicy.go", old: "\tb = _62_need > j.Nlb ||", new: "\tb = true ||", tests: unstable},
-	{what: "log: blocks that a pending group freed are written again", file: "txn/dtxn/room.go", old: "{a.replace, a.take}", new: "{a.take, a.take}", tests: unstable},
+	{what: "log: blocks that a pending group freed are written again", file: "txn/dtxn/room.go", old: "from := a.onward(near)", new: "from := near", tests: unstable},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
 	// The tree of codes.

@@ -29,12 +29,13 @@ type alloc struct {
 
 	mu    lockorder.Mutex[lockorder.Allocator]
 	next  uint64 // where the search without a wish goes on
-	rotor uint64 // the bit that replace handed out last
 	win   map[uint64]*window
 	use   uint64  // ticks, for recency
 	free  []int32 // clear bits within [first, limit) per window, -1 = not counted yet
 	todo  int     // windows not counted yet
 	total uint64  // sum of the counts
+
+	rotor atomic.Uint64 // what was handed out last in the place of another; 0: nothing
 
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever
 
@@ -155,23 +156,22 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 	return x, ok, err
 }
 
-// rotorSpan is how far from what is wished replace may look, in bits.
+// rotorSpan is how far from what is wished the search for a block in the place of another goes on, in bits.
 const rotorSpan = 2 * windowBits
 
-// replace is take for a block that takes the place of another. If the one after near is not to be had, it goes on behind
-// what it handed out last, unless that is far away: for what was freed a moment ago is no place for new data before that is durable.
-func (a *alloc) replace(near uint64) (x uint64, ok bool, err error) {
+// onward is near, or what was handed out last in the place of another, if the bit after near is not to be had and that is not far
+// away: for what was freed a moment ago is no place for new data before that is durable.
+func (a *alloc) onward(near uint64) uint64 {
+	r := a.rotor.Load()
+	if r <= near || r-near >= rotorSpan {
+		return near
+	}
 	a.mu.Lock()
-	if near < a.rotor && a.rotor-near < rotorSpan && !a.isClear(near+1) {
-		near = a.rotor
+	defer a.mu.Unlock()
+	if a.isClear(near + 1) {
+		return near
 	}
-	a.mu.Unlock()
-	if x, ok, err = a.take(near); ok {
-		a.mu.Lock()
-		a.rotor = x
-		a.mu.Unlock()
-	}
-	return x, ok, err
+	return r
 }
 
 // isClear reports whether bit x is known to be clear, and not handed out. The caller holds mu.

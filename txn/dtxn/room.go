@@ -55,18 +55,25 @@ func (s *System) hint(which, near uint64) (x uint64, ok bool, err error) {
 // the image is not to grow each time a file is written over.
 func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
 	a := s.alloc[Blocks]
-	for _, find := range []func(uint64) (uint64, bool, error){a.replace, a.take} {
-		if x, ok, err = find(near); !ok || err != nil || s.layout.Host == nil {
-			return x, ok, err
-		}
-		if ok, err = s.backed(x); ok {
-			return x, true, nil
-		}
-		a.giveBack(x)
-		if err != nil {
-			break
-		}
+	from := a.onward(near)
+	if x, ok, err = s.exchangeFrom(from); !ok && err == nil && from != near {
+		x, ok, err = s.exchangeFrom(near)
 	}
+	a.rotor.Store(x)
+	return x, ok, err
+}
+
+// exchangeFrom does so with the next free block after near; x is 0 if it is not ok.
+func (s *System) exchangeFrom(near uint64) (x uint64, ok bool, err error) {
+	a := s.alloc[Blocks]
+	x, ok, err = a.take(near)
+	if !ok || err != nil || s.layout.Host == nil {
+		return x, ok, err
+	}
+	if ok, err = s.backed(x); ok {
+		return x, true, nil
+	}
+	a.giveBack(x)
 	if errors.Is(err, disk.ErrNoRoom) {
 		err = nil
 	}
