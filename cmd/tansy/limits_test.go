@@ -12,7 +12,7 @@ func TestLimitsOutOfRange(t *testing.T) {
 	img := filepath.Join(t.TempDir(), "v.img")
 	for _, wrong := range []string{
 		"max-connections=0", "max-connections-per-host=-1", "max-calls=0", "max-calls=x", "write-memory=1M", "reply-memory=2T",
-		"idle-timeout=0s", "record-timeout=10", "reply-timeout=1ms", "crowded-timeout=-5s",
+		"idle-timeout=0s", "record-timeout=10", "reply-timeout=1ms", "crowded-timeout=-5s", "commit-interval=0s", "commit-interval=-1s",
 	} {
 		if code := run([]string{"serve", "--volume", img, "--" + wrong}); code != exitUsage {
 			t.Errorf("--%s: exit code %d", wrong, code)

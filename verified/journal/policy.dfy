@@ -24,7 +24,7 @@ module JournalPolicy {
   const NAge: uint32 := 9          // milliseconds since a look at the header before direct blocks; a large number before the first
 
   const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
-  const HoldMax: uint64 := 32768   // so many direct blocks are read by a recovery, plus a group
+  const HoldMax: uint64 := 32768   // so many direct blocks are read by a recovery, plus those that were pending
 
   const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
 
