@@ -26,8 +26,10 @@ func TestAllocs(t *testing.T) {
 		{"ACCESS", 2, func() error { _, _, err := v.Access(root, n.Handle, 1); return err }},
 		{"LOOKUP", 4, func() error { _, err := v.Lookup(root, v.Root(), []byte("a")); return err }},
 		{"READ of 64 KiB", 4, func() error {
-			data, _, _, err := v.Read(root, n.Handle, 0, 64<<10)
-			Recycle(data)
+			data, _, _, err := v.View(root, n.Handle, 0, 64<<10)
+			if err == nil {
+				data.Done()
+			}
 			return err
 		}},
 		{"WRITE of 4 KiB", 10, func() error { _, _, _, err := v.Write(root, n.Handle, 0, data[:4096], Unstable); return err }},

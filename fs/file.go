@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"bytes"
+
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/fileops"
@@ -79,23 +81,35 @@ func (v *FS) Readlink(_ *Cred, h Handle) ([]byte, *Attr, error) {
 
 // Read implements FileSystem. It returns at most MaxIO bytes.
 func (v *FS) Read(who *Cred, h Handle, off uint64, count uint32) ([]byte, bool, *Attr, error) {
+	d, eof, a, err := v.View(who, h, off, count)
+	if err != nil {
+		return nil, false, a, err
+	}
+	defer d.Done()
+	return bytes.Join(d.Pieces(), nil), eof, a, nil
+}
+
+// View implements Viewer. It returns at most MaxIO bytes.
+func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *Attr, error) {
 	vc := cred(new(vcred), who)
 	var c call
-	var data *buf
 	var eof bool
+	d := idleData.Get().(*Data)
 	err := v.run(&c, procRead, func(t *txn) (st uint32) {
-		st, data, eof, c.File = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
+		var p *dbytes.Pieces
+		st, p, eof, c.File = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
+		d.drop() // of a transaction before, which did not end well
+		if st == 0 {
+			d.take(t, p)
+		}
 		return st
 	})
 	if err != nil {
+		d.Done()
 		return nil, false, decode(h.Ino, c.File), err
 	}
-	return data.Data, eof, decode(h.Ino, c.File), nil
+	return d, eof, decode(h.Ino, c.File), nil
 }
-
-// Recycle takes back what a Read returned, if nobody uses it any more: it may be what a later one returns.
-// Who keeps it need not call this.
-func Recycle(data []byte) { dbytes.Recycle(data) }
 
 // Write implements FileSystem. It stores at most MaxIO bytes, and fewer when
 // they do not fit one transaction of the journal; data is copied once, into the

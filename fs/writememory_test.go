@@ -3,6 +3,7 @@ package fs_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ func TestWriteMemory(t *testing.T) {
 				t.Error(err)
 				return
 			}
+			var seen []view // that have not ended
 			for range 150 {
 				at, k := r.Intn(blocks), 1+r.Intn(40)
 				if r.Intn(2) == 0 {
@@ -46,18 +48,31 @@ func TestWriteMemory(t *testing.T) {
 					}
 					continue
 				}
-				data, _, _, err := v.Read(root, n.Handle, uint64(at*fs.BlockSize), uint32(k*fs.BlockSize))
+				if len(seen) > r.Intn(8) {
+					if err := seen[0].end(); err != nil {
+						t.Error(err)
+						return
+					}
+					seen = seen[1:]
+				}
+				data, _, _, err := v.View(root, n.Handle, uint64(at*fs.BlockSize), uint32(k*fs.BlockSize))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				for j := range len(data) / fs.BlockSize {
-					if b := data[j*fs.BlockSize:][:fs.BlockSize]; !marked(b, uint64(at+j)) {
+				whole := bytes.Join(data.Pieces(), nil)
+				for j := range len(whole) / fs.BlockSize {
+					if b := whole[j*fs.BlockSize:][:fs.BlockSize]; !marked(b, uint64(at+j)) {
 						t.Errorf("block %d was never written so: %x...", at+j, b[:32])
 						return
 					}
 				}
-				fs.Recycle(data)
+				seen = append(seen, view{data, whole})
+			}
+			for _, s := range seen {
+				if err := s.end(); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
@@ -67,6 +82,21 @@ func TestWriteMemory(t *testing.T) {
 	if n := dbytes.WritesHeld(); n > before {
 		t.Errorf("%d blocks of WRITEs are in use when the volume is closed", n-before)
 	}
+}
+
+// view is what a View found, and a copy of it.
+type view struct {
+	*fs.Data
+	was []byte
+}
+
+// end ends a view, which must not have changed.
+func (v view) end() error {
+	defer v.Done()
+	if !bytes.Equal(bytes.Join(v.Pieces(), nil), v.was) {
+		return errors.New("what was read changed before it was done with")
+	}
+	return nil
 }
 
 // mark makes b what some client writes to block at: two numbers again and again.

@@ -3,6 +3,8 @@
 package mount
 
 import (
+	"bytes"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
@@ -22,12 +24,11 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.close(in.NodeId) }
 
 // contents are what Read returns; the memory is used again when the kernel has them.
-type contents []byte
+type contents struct{ *fs.Data }
 
-func (c contents) Bytes([]byte) ([]byte, fuse.Status) { return c, fuse.OK }
-func (c contents) Slices() ([][]byte, fuse.Status)    { return [][]byte{c}, fuse.OK }
-func (c contents) Size() int                          { return len(c) }
-func (c contents) Done()                              { fs.Recycle(c) }
+func (c contents) Bytes([]byte) ([]byte, fuse.Status) { return bytes.Join(c.Pieces(), nil), fuse.OK }
+func (c contents) Slices() ([][]byte, fuse.Status)    { return c.Pieces(), fuse.OK }
+func (c contents) Size() int                          { return c.Len() }
 
 // Read implements fuse.RawFileSystem.
 func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
@@ -35,11 +36,11 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.Re
 	if err != nil {
 		return nil, status(err)
 	}
-	data, _, _, err := f.volume.Read(superuser, h, in.Offset, in.Size)
+	data, _, _, err := f.volume.View(superuser, h, in.Offset, in.Size)
 	if err != nil {
 		return nil, status(err)
 	}
-	return contents(data), fuse.OK
+	return contents{data}, fuse.OK
 }
 
 // Write implements fuse.RawFileSystem. It is one transaction, if one of the journal's can hold it.

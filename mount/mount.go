@@ -19,6 +19,7 @@ import (
 // Volume is what a mount needs of one; fs.FS is it, opened with Deferred.
 type Volume interface {
 	fs.FileSystem
+	fs.Viewer
 	Space() (fs.Stat, error)
 	Sync() error
 

@@ -39,7 +39,7 @@ func getRead(d *oncrpc.Decoder) readArgs { return readArgs{getHandle(d), d.Uint6
 func readWeight(args oncrpc.Decoder) int { return int(min(getRead(&args).count, fs.MaxIO)) }
 
 type readResult struct {
-	data []byte
+	data oncrpc.Data
 	eof  bool
 	attr *fs.Attr
 }
@@ -51,17 +51,32 @@ func (s *Service) read(c call, a readArgs) (r readResult, err error) {
 		if c.Limit > 0 {
 			count = min(count, uint32(c.Limit)) // as RFC 1813 allows: the client asks for the rest
 		}
-		r.data, r.eof, r.attr, err = s.fs.Read(c.cred, h, a.off, count)
+		r, err = s.view(c, h, a.off, count)
 	}
+	return r, err
+}
+
+// view reads, without a copy if the file system can do that.
+func (s *Service) view(c call, h fs.Handle, off uint64, count uint32) (r readResult, err error) {
+	if v, ok := s.fs.(fs.Viewer); ok {
+		var d *fs.Data
+		if d, r.eof, r.attr, err = v.View(c.cred, h, off, count); err == nil {
+			r.data = d
+		}
+		return r, err
+	}
+	var b []byte
+	b, r.eof, r.attr, err = s.fs.Read(c.cred, h, off, count)
+	r.data = oncrpc.Bytes(b)
 	return r, err
 }
 
 func (s *Service) putRead(c call, r readResult, err error) {
 	s.putPostOp(&c.Reply, r.attr)
 	if err == nil {
-		c.Reply.Uint32(uint32(len(r.data)))
+		c.Reply.Uint32(uint32(r.data.Len()))
 		c.Reply.Bool(r.eof)
-		c.Reply.Data(r.data, fs.Recycle)
+		c.Reply.Data(r.data)
 	}
 }
 

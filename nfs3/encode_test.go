@@ -145,13 +145,13 @@ func encoded(s *Service, proc int, r made, oc *oncrpc.Call, err error) []any {
 			v.bytes(x.target)
 		}
 	case ProcRead:
-		x := readResult{r.bytes(4095), r.IntN(2) == 0, r.maybe()}
+		x := readResult{oncrpc.Bytes(r.bytes(4095)), r.IntN(2) == 0, r.maybe()}
 		s.putRead(c, x, err)
 		v.postOp(x.attr)
 		if ok {
-			v.num(uint64(len(x.data)))
+			v.num(uint64(x.data.Len()))
 			v.mark(x.eof)
-			v.bytes(x.data)
+			v.bytes(x.data.(oncrpc.Bytes))
 		}
 	case ProcWrite:
 		x := writeResult{r.wcc(), r.u32(), fs.Stability(r.IntN(3)), r.u64()}

@@ -27,7 +27,7 @@ func patient(t *testing.T, cfg Config) (*Server, string) {
 		if c.Limit > 0 {
 			n = min(n, uint32(c.Limit))
 		}
-		c.Reply.Data(make([]byte, n), nil)
+		c.Reply.Data(Bytes(make([]byte, n)))
 		return Success
 	}
 	p := echo(nil)

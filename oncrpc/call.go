@@ -189,7 +189,7 @@ func (t *task) run() outgoing {
 	execute(c.s, t.proc, &t.call, t.xid)
 	buf.b = t.call.Reply.b
 	t.release()
-	return outgoing{buf: buf, data: t.call.Reply.data, done: t.call.Reply.done, receipt: t.call.receipt, calls: 1, bytes: t.bytes, weight: t.weight}
+	return outgoing{buf: buf, data: t.call.Reply.data, receipt: t.call.receipt, calls: 1, bytes: t.bytes, weight: t.weight}
 }
 
 // release gives back the memory of the arguments.

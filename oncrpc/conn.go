@@ -391,7 +391,7 @@ func (c *conn) flush() {
 
 // sendBatch sends the batch, and data behind it. When more than maxQueued is on its
 // way it waits: a peer that does not read its replies is not served any further.
-func (c *conn) sendBatch(data []byte) {
+func (c *conn) sendBatch(data Data) {
 	c.send(outgoing{buf: c.batch, data: data}, &c.turn)
 	c.s.turns.end(&c.turn)
 	c.batch = nil

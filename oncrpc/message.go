@@ -194,7 +194,7 @@ func beginReply(e *Encoder, xid uint32, stat Accept) {
 
 // endReply fills in the mark of the reply that starts at start.
 func endReply(e *Encoder, start int) {
-	n := len(e.b) - start - 4 + (len(e.data)+3)&^3
+	n := len(e.b) - start - 4 + (lenOf(e.data)+3)&^3
 	binary.BigEndian.PutUint32(e.b[start:], lastFragment|uint32(n))
 }
 

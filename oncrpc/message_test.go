@@ -43,9 +43,9 @@ func TestEncoder(t *testing.T) {
 	e.Uint64(0x0102030405060708)
 	e.Opaque([]byte("abcde"))
 	e.Bool(true)
-	e.Data([]byte("xyz"), nil)
+	e.Data(Bytes("xyz"))
 	want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 5, 'a', 'b', 'c', 'd', 'e', 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3}
-	if !bytes.Equal(e.Bytes(), want) || string(e.data) != "xyz" {
+	if !bytes.Equal(e.Bytes(), want) || string(e.data.(Bytes)) != "xyz" {
 		t.Errorf("% x %q", e.Bytes(), e.data)
 	}
 	if whole := e.Whole(); !bytes.Equal(whole, append(want, 'x', 'y', 'z', 0)) {

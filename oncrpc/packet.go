@@ -137,7 +137,9 @@ func (p *PacketServer) answer(packet []byte, peer net.Addr, buf []byte) []byte {
 	case Success:
 		c.Args = d
 		execute(p.s, proc, &c, h.xid)
-		if whole := e.Whole(); len(whole)-mark <= maxPacketReply {
+		whole := e.Whole()
+		e.Truncate(0)
+		if len(whole)-mark <= maxPacketReply {
 			return whole[mark:]
 		}
 		decline(SystemErr)

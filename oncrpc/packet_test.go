@@ -31,7 +31,7 @@ func packets() *PacketServer {
 				if !c.Args.Ok() {
 					return GarbageArgs
 				}
-				c.Reply.Data(make([]byte, n), nil)
+				c.Reply.Data(Bytes(make([]byte, n)))
 				return Success
 			}},
 			{Name: "PANIC", Serve: func(c *Call) Accept { panic("a fault") }},

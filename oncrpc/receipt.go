@@ -56,7 +56,7 @@ func (r *Receipt) Delivered() (yes bool) {
 func (l *link) number(batch []outgoing) {
 	at := l.sent.Load()
 	for _, o := range batch {
-		at += uint64(len(o.buf.b) + (len(o.data)+3)&^3)
+		at += uint64(len(o.buf.b) + (lenOf(o.data)+3)&^3)
 		if o.receipt != nil {
 			o.receipt.ends.Store(at)
 		}

@@ -29,12 +29,12 @@ func TestReceipt(t *testing.T) {
 			return Success
 		}},
 		{Name: "BIG", Serve: func(c *Call) Accept {
-			c.Reply.Data(make([]byte, big), nil)
+			c.Reply.Data(Bytes(make([]byte, big)))
 			return Success
 		}},
 		{Name: "SOME", Serve: func(c *Call) Accept {
 			receipts <- c.Receipt()
-			c.Reply.Data(make([]byte, some), nil)
+			c.Reply.Data(Bytes(make([]byte, some)))
 			return Success
 		}},
 	}}

@@ -34,13 +34,13 @@ func echo(g *gate) Program {
 			if !c.Args.Ok() {
 				return GarbageArgs
 			}
-			c.Reply.Data(b, nil)
+			c.Reply.Data(Bytes(b))
 			return Success
 		}},
 		{Name: "PANIC", Serve: func(c *Call) Accept { panic("as asked") }},
 		{Name: "WAIT", Serve: func(c *Call) Accept { return waitFor(g, c) }},
 		{Name: "ZEROS", Serve: func(c *Call) Accept {
-			c.Reply.Data(make([]byte, c.Args.Uint32()), nil)
+			c.Reply.Data(Bytes(make([]byte, c.Args.Uint32())))
 			return Success
 		}, Weight: func(d Decoder) int { return int(d.Uint32()) }},
 	}}

@@ -227,7 +227,7 @@ func (c *conn) numbers() ConnStats {
 	defer c.mu.Unlock()
 	n.InProgress, n.Queued = c.inFlight, c.queued
 	for _, o := range c.queue {
-		n.Queued += len(o.buf.b) + len(o.data) - o.inline()
+		n.Queued += len(o.buf.b) + lenOf(o.data) - o.inline()
 	}
 	return n
 }

@@ -12,9 +12,8 @@ import (
 // outgoing is a reply, or several, on its way out.
 type outgoing struct {
 	buf   *replyBuffer
-	data  []byte       // follows buf
-	done  func([]byte) // takes data back, or nil
-	calls int          // in flight that end with it
+	data  Data // follows buf, or nil
+	calls int  // in flight that end with it
 
 	receipt *Receipt // or nil
 
@@ -28,11 +27,14 @@ func (o *outgoing) inline() int {
 	if o.calls > 0 {
 		return 0 // these are in the memory
 	}
-	return len(o.buf.b) + len(o.data)
+	return len(o.buf.b) + lenOf(o.data)
 }
 
 const (
 	writeSize = 128 << 10 // a write has at least that, if there is as much, and less than twice that (bytes)
+
+	// maxPieces is how many pieces the system takes at once (IOV_MAX).
+	maxPieces = 1024
 
 	// slowWrite is how long a write may wait for the peer that is not slow.
 	slowWrite = 250 * time.Millisecond
@@ -78,8 +80,8 @@ func (c *conn) send(o outgoing, t *turn) {
 				o.buf.b = o.buf.b[:0]
 				replyBuffers.Put(o.buf)
 			}
-			if o.done != nil {
-				o.done(o.data)
+			if o.data != nil {
+				o.data.Done()
 			}
 			batch[i] = outgoing{}
 		}
@@ -101,7 +103,7 @@ func (c *conn) shrink(o *outgoing) {
 	if o.calls == 0 {
 		return
 	}
-	needs := min(cap(o.buf.b)+len(o.data), o.bytes)
+	needs := min(cap(o.buf.b)+lenOf(o.data), o.bytes)
 	over := o.bytes - needs
 	c.held -= over
 	o.bytes = needs
@@ -126,17 +128,29 @@ func (c *conn) write(batch []outgoing) error {
 		c.one[0] = batch[0].buf.b
 		return c.writePiece(c.one[:])
 	}
-	bufs := make(net.Buffers, 0, 3*len(batch))
+	pieces := 0
+	for _, o := range batch {
+		pieces += 2
+		if o.data != nil {
+			pieces += len(o.data.Pieces())
+		}
+	}
+	bufs := make(net.Buffers, 0, pieces) // enough if none is split
 	for _, o := range batch {
 		bufs = appendSplit(bufs, o.buf.b)
-		bufs = appendSplit(bufs, o.data)
-		if pad := -len(o.data) & 3; pad > 0 {
+		if o.data == nil {
+			continue
+		}
+		for _, p := range o.data.Pieces() {
+			bufs = appendSplit(bufs, p)
+		}
+		if pad := -o.data.Len() & 3; pad > 0 {
 			bufs = append(bufs, padding[:pad])
 		}
 	}
 	for len(bufs) > 0 {
 		n := 0
-		for size := 0; n < len(bufs) && size < writeSize; n++ {
+		for size := 0; n < min(len(bufs), maxPieces) && size < writeSize; n++ {
 			size += len(bufs[n])
 		}
 		part := bufs[:n]

@@ -1,6 +1,9 @@
 package oncrpc
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Decoder reads XDR (RFC 4506) from a byte slice. It is total: input that ends
 // too early or breaks a bound makes it fail for good, after which every method
@@ -80,8 +83,29 @@ func (d *Decoder) Opaque(limit int) []byte {
 // copied (Data); everything else goes to the slice.
 type Encoder struct {
 	b    []byte
-	data []byte       // follows b, then padding to a multiple of 4
-	done func([]byte) // is to be called with data when it is sent; or nil
+	data Data // follows b, then padding to a multiple of 4; or nil
+}
+
+// Data is bytes that a reply ends in, which are not copied. They lie in pieces, one behind the other.
+type Data interface {
+	Len() int         // bytes, of all pieces
+	Pieces() [][]byte // which do not change, and are not changed
+	Done()            // nobody uses them any more; called once
+}
+
+// Bytes is Data in one piece, which is the garbage collector's.
+type Bytes []byte
+
+func (b Bytes) Len() int         { return len(b) }
+func (b Bytes) Pieces() [][]byte { return [][]byte{b} }
+func (b Bytes) Done()            {}
+
+// lenOf is the number of bytes of d.
+func lenOf(d Data) int {
+	if d == nil {
+		return 0
+	}
+	return d.Len()
 }
 
 // NewEncoder returns an encoder that appends to b.
@@ -93,15 +117,22 @@ func (e *Encoder) Bytes() []byte { return e.b }
 // Whole returns a copy of all that was encoded, as it goes to the peer.
 func (e *Encoder) Whole() []byte {
 	b := append([]byte(nil), e.b...)
-	b = append(b, e.data...)
-	return append(b, padding[:-len(e.data)&3]...)
+	if e.data != nil {
+		b = append(b, bytes.Join(e.data.Pieces(), nil)...)
+	}
+	return append(b, padding[:-lenOf(e.data)&3]...)
 }
 
 // Len is the number of bytes encoded, without Data's data.
 func (e *Encoder) Len() int { return len(e.b) }
 
-// Truncate takes back all but the first n bytes, and Data's data.
-func (e *Encoder) Truncate(n int) { e.b, e.data, e.done = e.b[:n], nil, nil }
+// Truncate takes back all but the first n bytes, and ends with Data's data.
+func (e *Encoder) Truncate(n int) {
+	if e.data != nil {
+		e.data.Done()
+	}
+	e.b, e.data = e.b[:n], nil
+}
 
 // Uint32 encodes an unsigned int, an int or an enum.
 func (e *Encoder) Uint32(v uint32) { e.b = binary.BigEndian.AppendUint32(e.b, v) }
@@ -132,11 +163,13 @@ func (e *Encoder) Opaque(v []byte) {
 	e.Fixed(v)
 }
 
-// Data encodes opaque<> as Opaque does, but keeps v instead of copying it. It
-// must be the last thing encoded, and v must not change before the reply is
-// sent. Then done, if it is not nil, is called with v, which nobody uses any more; it may also
-// never be called.
-func (e *Encoder) Data(v []byte, done func(v []byte)) {
-	e.Uint32(uint32(len(v)))
-	e.data, e.done = v, done
+// Data encodes opaque<> as Opaque does, but keeps d instead of copying it, until the reply is sent or given up. It
+// must be the last thing encoded.
+func (e *Encoder) Data(d Data) {
+	e.Uint32(uint32(d.Len()))
+	if d.Len() == 0 {
+		d.Done()
+		return
+	}
+	e.data = d
 }

@@ -79,7 +79,7 @@ func (v *volume) write(ino, off uint64, p []byte) bool {
 
 func (v *volume) read(ino, off, n uint64) (p []byte) {
 	v.run(func(tx *dtxn.Txn) bool {
-		p = v.fs.Read(tx, ino, off, n).Data
+		p = v.fs.Read(tx, ino, off, n).Join().Data
 		return true
 	})
 	return

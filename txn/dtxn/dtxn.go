@@ -123,6 +123,8 @@ type System struct {
 	layout    Layout
 	alloc     [2]*alloc
 	scarce    [2]scarce
+	lent      atomic.Int64 // blocks
+	lendable  int64        // the most of them
 	refused   atomic.Uint64
 	pool      sync.Pool                        // of *Txn, idle
 	large     lockorder.Mutex[lockorder.Large] // see parts.go
@@ -144,6 +146,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 		s.alloc[i].unspare = j.Unspare
 		s.alloc[i].gate.Nth(i)
 	}
+	s.lendable = int64(j.Stats().CacheLimit) / 4
 	s.pool.New = func() any {
 		t := &Txn{s: s, t: txnm.New_Txn_()}
 		t.hold = dlog.NewHold()

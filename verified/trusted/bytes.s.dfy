@@ -77,7 +77,6 @@ module {:extern "dbytes"} ByteSlice {
 
   method {:extern "NewBytes"} NewBytes(n: uint64) returns (b: Bytes)         // tested: dbytes.TestNewBytes
     ensures fresh(b) && b.data == Zeros(n as int)
-  method {:extern "AnyBytes"} AnyBytes(n: uint64) returns (b: Bytes) ensures fresh(b) && |b.data| == n as int  // tested: dbytes.TestAnyBytes
 
   // An immutable block.
   class {:extern "Blk"} Blk {             // tested: dbytes.TestBlk
@@ -100,6 +99,20 @@ module {:extern "dbytes"} ByteSlice {
     method {:extern "Thaw"} Thaw() returns (b: Bytes)
       ensures fresh(b) && b.data == v
   }
+  // Bytes that lie in blocks, one piece after the other, which are not copied.
+  class {:extern "Pieces"} Pieces {       // tested: dbytes.TestPieces
+    ghost var data: seq<byte>
+
+    // b's bytes from so on, len of them, behind those that are there
+    method {:extern "Add"} Add(b: Blk, so: uint64, len: uint64)
+      modifies this
+      requires so as int + len as int <= |b.v|
+      ensures data == old(data) + b.v[so as int..so as int + len as int]
+    // a mutable copy
+    method {:extern "Join"} Join() returns (b: Bytes)
+      ensures fresh(b) && b.data == data
+  }
+  method {:extern "NewPieces"} NewPieces() returns (p: Pieces) ensures fresh(p) && p.data == []   // tested: dbytes.TestPieces
   // the block of zeros; tested: dbytes.TestBlk
   method {:extern "ZeroBlk"} ZeroBlk() returns (b: Blk)
     ensures b.v == Zeros(4096)

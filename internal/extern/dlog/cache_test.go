@@ -167,6 +167,9 @@ func TestHold(t *testing.T) {
 	h2.Keep(c, b)
 	other := block(9)
 	h.Keep(c, other)
+	if h.Len() != 1 || h2.Len() != 1 { // the other is the garbage collector's
+		t.Error(h.Len(), h2.Len())
+	}
 	for _, forget := range []func(){
 		func() { c.Put(1, block(2)) },
 		func() { c.Forget(1) },
@@ -176,6 +179,8 @@ func TestHold(t *testing.T) {
 			}
 		},
 		func() { h.End(); c.Put(2, block(4)) },
+		func() { h2.Pass(h); h2.End() },
+		func() { h.Pass(h2); h.End() },
 	} {
 		forget()
 		for a := range uint64(2 * minCache) {

@@ -44,6 +44,18 @@ func (h *Hold) Take(l *ddisk.BList) {
 	}
 }
 
+// Pass gives all that h has to a Hold that has nothing.
+func (h *Hold) Pass(to *Hold) { *h, *to = *to, *h }
+
+// Len is how many blocks it has.
+func (h *Hold) Len() int {
+	n := len(h.slots) + len(h.blks)
+	for _, run := range h.runs {
+		n += len(run)
+	}
+	return n
+}
+
 // End ends the Hold: nobody sees a block of it any more. It may be used again.
 func (h *Hold) End() { h.EndSince(Mark{}) }
 

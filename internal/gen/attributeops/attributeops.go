@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _845_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _845_ip
-	var _out1143 uint32
-	var _ = _out1143
-	var _out1144 *dbytes.Bytes
+	var _846_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _846_ip
+	var _out1144 uint32
 	var _ = _out1144
-	_out1143, _out1144 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1143
-	_845_ip = _out1144
+	var _out1145 *dbytes.Bytes
+	var _ = _out1145
+	_out1144, _out1145 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1144
+	_846_ip = _out1145
 	if st == uint32(0) {
-		after = _845_ip
+		after = _846_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _846_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _846_ip
-	var _out1145 uint32
-	var _ = _out1145
-	var _out1146 *dbytes.Bytes
+	var _847_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _847_ip
+	var _out1146 uint32
 	var _ = _out1146
-	_out1145, _out1146 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1145
-	_846_ip = _out1146
+	var _out1147 *dbytes.Bytes
+	var _ = _out1147
+	_out1146, _out1147 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1146
+	_847_ip = _out1147
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _846_ip
-	var _out1147 uint32
-	var _ = _out1147
-	_out1147 = permissions.Companion_Default___.AccessBits(c, _846_ip)
-	bits = _out1147
+	after = _847_ip
+	var _out1148 uint32
+	var _ = _out1148
+	_out1148 = permissions.Companion_Default___.AccessBits(c, _847_ip)
+	bits = _out1148
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _847_own bool
-	var _ = _847_own
-	var _out1148 bool
-	var _ = _out1148
-	_out1148 = permissions.Companion_Default___.IsOwner(c, ip)
-	_847_own = _out1148
-	if a.HasMode && !_847_own {
+	var _848_own bool
+	var _ = _848_own
+	var _out1149 bool
+	var _ = _out1149
+	_out1149 = permissions.Companion_Default___.IsOwner(c, ip)
+	_848_own = _out1149
+	if a.HasMode && !_848_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _848_u uint32
-		var _ = _848_u
-		var _out1149 uint32
-		var _ = _out1149
-		_out1149 = inodeformat.Companion_Default___.GetUid(ip)
-		_848_u = _out1149
-		if !_847_own || a.Uid != _848_u {
+		var _849_u uint32
+		var _ = _849_u
+		var _out1150 uint32
+		var _ = _out1150
+		_out1150 = inodeformat.Companion_Default___.GetUid(ip)
+		_849_u = _out1150
+		if !_848_own || a.Uid != _849_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _849_g uint32
-		var _ = _849_g
-		var _out1150 uint32
-		var _ = _out1150
-		_out1150 = inodeformat.Companion_Default___.GetGid(ip)
-		_849_g = _out1150
-		var _850_mine bool
-		var _ = _850_mine
-		var _out1151 bool
+		var _850_g uint32
+		var _ = _850_g
+		var _out1151 uint32
 		var _ = _out1151
-		_out1151 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_850_mine = _out1151
-		if !_847_own || a.Gid != _849_g && !_850_mine {
+		_out1151 = inodeformat.Companion_Default___.GetGid(ip)
+		_850_g = _out1151
+		var _851_mine bool
+		var _ = _851_mine
+		var _out1152 bool
+		var _ = _out1152
+		_out1152 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_851_mine = _out1152
+		if !_848_own || a.Gid != _850_g && !_851_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_847_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_848_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _851_w bool
-		var _ = _851_w
-		var _out1152 bool
-		var _ = _out1152
-		_out1152 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_851_w = _out1152
-		if !_851_w {
+		var _852_w bool
+		var _ = _852_w
+		var _out1153 bool
+		var _ = _out1153
+		_out1153 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_852_w = _out1153
+		if !_852_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _852_mode uint32
-	var _ = _852_mode
-	var _out1153 uint32
-	var _ = _out1153
-	_out1153 = inodeformat.Companion_Default___.GetMode(ip)
-	_852_mode = _out1153
+	var _853_mode uint32
+	var _ = _853_mode
+	var _out1154 uint32
+	var _ = _out1154
+	_out1154 = inodeformat.Companion_Default___.GetMode(ip)
+	_853_mode = _out1154
 	if a.HasMode {
-		_852_mode = a.Mode % uint32(4096)
-		var _853_gid uint32
-		var _ = _853_gid
-		var _out1154 uint32
-		var _ = _out1154
-		_out1154 = inodeformat.Companion_Default___.GetGid(ip)
-		_853_gid = _out1154
-		var _854_mine bool
-		var _ = _854_mine
-		var _out1155 bool
+		_853_mode = a.Mode % uint32(4096)
+		var _854_gid uint32
+		var _ = _854_gid
+		var _out1155 uint32
 		var _ = _out1155
-		_out1155 = permissions.Companion_Default___.InGroup(c, _853_gid)
-		_854_mine = _out1155
-		if c.Uid != uint32(0) && !_854_mine {
-			_852_mode = permissions.Companion_Default___.DropSetgid(_852_mode)
+		_out1155 = inodeformat.Companion_Default___.GetGid(ip)
+		_854_gid = _out1155
+		var _855_mine bool
+		var _ = _855_mine
+		var _out1156 bool
+		var _ = _out1156
+		_out1156 = permissions.Companion_Default___.InGroup(c, _854_gid)
+		_855_mine = _out1156
+		if c.Uid != uint32(0) && !_855_mine {
+			_853_mode = permissions.Companion_Default___.DropSetgid(_853_mode)
 		}
 	}
-	var _855_ty uint32
-	var _ = _855_ty
-	var _out1156 uint32
-	var _ = _out1156
-	_out1156 = inodeformat.Companion_Default___.GetTy(ip)
-	_855_ty = _out1156
-	if _855_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_852_mode = permissions.Companion_Default___.KillPriv(_852_mode)
+	var _856_ty uint32
+	var _ = _856_ty
+	var _out1157 uint32
+	var _ = _out1157
+	_out1157 = inodeformat.Companion_Default___.GetTy(ip)
+	_856_ty = _out1157
+	if _856_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_853_mode = permissions.Companion_Default___.KillPriv(_853_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _852_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _853_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _856_ip *dbytes.Bytes
-	var _ = _856_ip
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1157 = d.Fs.GetInode(txn, ino, true)
-	_856_ip = _out1157
-	var _857_was uint64
-	var _ = _857_was
-	var _out1158 uint64
+	var _857_ip *dbytes.Bytes
+	var _ = _857_ip
+	var _out1158 *dbytes.Bytes
 	var _ = _out1158
-	_out1158 = inodeformat.Companion_Default___.GetSize(_856_ip)
-	_857_was = _out1158
-	var _858_shrink uint64
-	var _ = _858_shrink
+	_out1158 = d.Fs.GetInode(txn, ino, true)
+	_857_ip = _out1158
+	var _858_was uint64
+	var _ = _858_was
 	var _out1159 uint64
 	var _ = _out1159
-	_out1159 = inodeformat.Companion_Default___.GetShrink(_856_ip)
-	_858_shrink = _out1159
-	if size > _857_was && _858_shrink != uint64(0) {
+	_out1159 = inodeformat.Companion_Default___.GetSize(_857_ip)
+	_858_was = _out1159
+	var _859_shrink uint64
+	var _ = _859_shrink
+	var _out1160 uint64
+	var _ = _out1160
+	_out1160 = inodeformat.Companion_Default___.GetShrink(_857_ip)
+	_859_shrink = _out1160
+	if size > _858_was && _859_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _859_ok bool
-	var _ = _859_ok
-	var _out1160 bool
-	var _ = _out1160
-	_out1160 = d.SetSize(txn, ino, size)
-	_859_ok = _out1160
-	if !_859_ok {
+	var _860_ok bool
+	var _ = _860_ok
+	var _out1161 bool
+	var _ = _out1161
+	_out1161 = d.SetSize(txn, ino, size)
+	_860_ok = _out1161
+	if !_860_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _857_was {
-		var _860_done bool
-		var _ = _860_done
-		var _out1161 bool
-		var _ = _out1161
-		_out1161 = procedurebase.Companion_Default___.Release(txn, d, ino, _857_was-size)
-		_860_done = _out1161
-		later = !_860_done
+	if size < _858_was {
+		var _861_done bool
+		var _ = _861_done
+		var _out1162 bool
+		var _ = _out1162
+		_out1162 = procedurebase.Companion_Default___.Release(txn, d, ino, _858_was-size)
+		_861_done = _out1162
+		later = !_861_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _861_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _861_p
-	var _out1162 uint32
-	var _ = _out1162
-	var _out1163 *dbytes.Bytes
+	var _862_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _862_p
+	var _out1163 uint32
 	var _ = _out1163
-	_out1162, _out1163 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1162
-	_861_p = _out1163
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	_out1163, _out1164 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1163
+	_862_p = _out1164
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _861_p
+	ip = _862_p
 	if guard {
-		var _862_cs uint64
-		var _ = _862_cs
-		var _863_cns uint32
-		var _ = _863_cns
-		var _out1164 uint64
-		var _ = _out1164
-		var _out1165 uint32
+		var _863_cs uint64
+		var _ = _863_cs
+		var _864_cns uint32
+		var _ = _864_cns
+		var _out1165 uint64
 		var _ = _out1165
-		_out1164, _out1165 = inodeformat.Companion_Default___.GetCtime(_861_p)
-		_862_cs = _out1164
-		_863_cns = _out1165
-		if _862_cs != gs || _863_cns != gns {
+		var _out1166 uint32
+		var _ = _out1166
+		_out1165, _out1166 = inodeformat.Companion_Default___.GetCtime(_862_p)
+		_863_cs = _out1165
+		_864_cns = _out1166
+		if _863_cs != gs || _864_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _864_ty uint32
-	var _ = _864_ty
-	var _out1166 uint32
-	var _ = _out1166
-	_out1166 = inodeformat.Companion_Default___.GetTy(_861_p)
-	_864_ty = _out1166
-	if a.HasSize && _864_ty != permissions.Companion_Default___.REG() {
-		st = permissions.Companion_Default___.INVAL()
-		return st, ip
-	}
+	var _865_ty uint32
+	var _ = _865_ty
 	var _out1167 uint32
 	var _ = _out1167
-	_out1167 = Companion_Default___.ArgStatus(a)
-	st = _out1167
-	if st != uint32(0) {
+	_out1167 = inodeformat.Companion_Default___.GetTy(_862_p)
+	_865_ty = _out1167
+	if a.HasSize && _865_ty != permissions.Companion_Default___.REG() {
+		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
 	var _out1168 uint32
 	var _ = _out1168
-	_out1168 = Companion_Default___.MaySetattr(c, _861_p, a)
+	_out1168 = Companion_Default___.ArgStatus(a)
 	st = _out1168
+	if st != uint32(0) {
+		return st, ip
+	}
+	var _out1169 uint32
+	var _ = _out1169
+	_out1169 = Companion_Default___.MaySetattr(c, _862_p, a)
+	st = _out1169
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1169 uint32
-		var _ = _out1169
-		var _out1170 bool
+		var _out1170 uint32
 		var _ = _out1170
-		_out1169, _out1170 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1169
-		later = _out1170
+		var _out1171 bool
+		var _ = _out1171
+		_out1170, _out1171 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1170
+		later = _out1171
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _865_np *dbytes.Bytes
-	var _ = _865_np
-	var _out1171 *dbytes.Bytes
-	var _ = _out1171
-	_out1171 = d.Fs.GetInode(txn, ino, true)
-	_865_np = _out1171
-	var _866_ts uint64
-	var _ = _866_ts
-	var _867_tns uint32
-	var _ = _867_tns
-	var _out1172 uint64
+	var _866_np *dbytes.Bytes
+	var _ = _866_np
+	var _out1172 *dbytes.Bytes
 	var _ = _out1172
-	var _out1173 uint32
+	_out1172 = d.Fs.GetInode(txn, ino, true)
+	_866_np = _out1172
+	var _867_ts uint64
+	var _ = _867_ts
+	var _868_tns uint32
+	var _ = _868_tns
+	var _out1173 uint64
 	var _ = _out1173
-	_out1172, _out1173 = attributechanges.Companion_Default___.Stamp(_865_np, s, ns)
-	_866_ts = _out1172
-	_867_tns = _out1173
-	Companion_Default___.Apply(c, _865_np, a, _866_ts, _867_tns)
-	inodeformat.Companion_Default___.SetVerf(_865_np, uint64(0))
-	d.PutInode(txn, ino, _865_np)
-	after = _865_np
+	var _out1174 uint32
+	var _ = _out1174
+	_out1173, _out1174 = attributechanges.Companion_Default___.Stamp(_866_np, s, ns)
+	_867_ts = _out1173
+	_868_tns = _out1174
+	Companion_Default___.Apply(c, _866_np, a, _867_ts, _868_tns)
+	inodeformat.Companion_Default___.SetVerf(_866_np, uint64(0))
+	d.PutInode(txn, ino, _866_np)
+	after = _866_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1174 uint32
-	var _ = _out1174
-	var _out1175 *dbytes.Bytes
+	var _out1175 uint32
 	var _ = _out1175
-	_out1174, _out1175 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1174
-	before = _out1175
+	var _out1176 *dbytes.Bytes
+	var _ = _out1176
+	_out1175, _out1176 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1175
+	before = _out1176
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1176 uint32
-	var _ = _out1176
-	var _out1177 *dbytes.Bytes
+	var _out1177 uint32
 	var _ = _out1177
-	var _out1178 bool
+	var _out1178 *dbytes.Bytes
 	var _ = _out1178
-	_out1176, _out1177, _out1178 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1176
-	after = _out1177
-	later = _out1178
+	var _out1179 bool
+	var _ = _out1179
+	_out1177, _out1178, _out1179 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1177
+	after = _out1178
+	later = _out1179
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _868_ty uint32
-	var _ = _868_ty
-	var _out1179 uint32
-	var _ = _out1179
-	_out1179 = inodeformat.Companion_Default___.GetTy(ip)
-	_868_ty = _out1179
-	var _869_dmode uint32
-	var _ = _869_dmode
+	var _869_ty uint32
+	var _ = _869_ty
 	var _out1180 uint32
 	var _ = _out1180
-	_out1180 = inodeformat.Companion_Default___.GetMode(dp)
-	_869_dmode = _out1180
-	var _870_dgid uint32
-	var _ = _870_dgid
+	_out1180 = inodeformat.Companion_Default___.GetTy(ip)
+	_869_ty = _out1180
+	var _870_dmode uint32
+	var _ = _870_dmode
 	var _out1181 uint32
 	var _ = _out1181
-	_out1181 = inodeformat.Companion_Default___.GetGid(dp)
-	_870_dgid = _out1181
+	_out1181 = inodeformat.Companion_Default___.GetMode(dp)
+	_870_dmode = _out1181
+	var _871_dgid uint32
+	var _ = _871_dgid
+	var _out1182 uint32
+	var _ = _out1182
+	_out1182 = inodeformat.Companion_Default___.GetGid(dp)
+	_871_dgid = _out1182
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _869_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _870_dgid
+		if _870_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _871_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _868_ty == permissions.Companion_Default___.DIR() {
+		if _869_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _871_dmode uint32
-	var _ = _871_dmode
-	var _out1182 uint32
-	var _ = _out1182
-	_out1182 = inodeformat.Companion_Default___.GetMode(dp)
-	_871_dmode = _out1182
-	var _872_m uint32
-	var _ = _872_m
+	var _872_dmode uint32
+	var _ = _872_dmode
 	var _out1183 uint32
 	var _ = _out1183
-	_out1183 = inodeformat.Companion_Default___.GetMode(ip)
-	_872_m = _out1183
-	if _871_dmode/uint32(1024)%uint32(2) == uint32(1) && _872_m/uint32(1024)%uint32(2) == uint32(0) && _872_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _872_m+uint32(1024))
+	_out1183 = inodeformat.Companion_Default___.GetMode(dp)
+	_872_dmode = _out1183
+	var _873_m uint32
+	var _ = _873_m
+	var _out1184 uint32
+	var _ = _out1184
+	_out1184 = inodeformat.Companion_Default___.GetMode(ip)
+	_873_m = _out1184
+	if _872_dmode/uint32(1024)%uint32(2) == uint32(1) && _873_m/uint32(1024)%uint32(2) == uint32(0) && _873_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _873_m+uint32(1024))
 	}
 }
 

@@ -86,8 +86,8 @@ func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Byte
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 	_this.Fs.SetMeta(txn, ip, ino)
 }
-func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Bytes {
-	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
+	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
 	var _641_ip *dbytes.Bytes
 	var _ = _641_ip
@@ -102,9 +102,9 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	_out914 = inodeformat.Companion_Default___.GetSize(_641_ip)
 	_642_size = _out914
 	if off >= _642_size {
-		var _out915 *dbytes.Bytes
+		var _out915 *dbytes.Pieces
 		var _ = _out915
-		_out915 = dbytes.NewBytes(uint64(0))
+		_out915 = dbytes.NewPieces()
 		b = _out915
 		return b
 	}
@@ -114,7 +114,7 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = _out916
 	_out916 = reading.Companion_Default___.Min(len_, _642_size-off)
 	_643_n = _out916
-	var _out917 *dbytes.Bytes
+	var _out917 *dbytes.Pieces
 	var _ = _out917
 	_out917 = reading.Companion_Default___.Fetch(_this.Fs, txn, _641_ip, off, _643_n)
 	b = _out917

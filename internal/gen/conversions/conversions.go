@@ -93,39 +93,39 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 	var _ = ctime
 	var ctimens uint32 = 0
 	var _ = ctimens
-	var _out1717 uint32
-	var _ = _out1717
-	_out1717 = inodeformat.Companion_Default___.GetTy(b)
-	ty = _out1717
-	var _out1718 uint32
-	var _ = _out1718
-	_out1718 = inodeformat.Companion_Default___.GetMode(b)
-	mode = _out1718
 	var _out1719 uint32
 	var _ = _out1719
-	_out1719 = inodeformat.Companion_Default___.GetNlink(b)
-	nlink = _out1719
+	_out1719 = inodeformat.Companion_Default___.GetTy(b)
+	ty = _out1719
 	var _out1720 uint32
 	var _ = _out1720
-	_out1720 = inodeformat.Companion_Default___.GetUid(b)
-	uid = _out1720
+	_out1720 = inodeformat.Companion_Default___.GetMode(b)
+	mode = _out1720
 	var _out1721 uint32
 	var _ = _out1721
-	_out1721 = inodeformat.Companion_Default___.GetGid(b)
-	gid = _out1721
-	var _out1722 uint64
+	_out1721 = inodeformat.Companion_Default___.GetNlink(b)
+	nlink = _out1721
+	var _out1722 uint32
 	var _ = _out1722
-	_out1722 = inodeformat.Companion_Default___.GetSize(b)
-	size = _out1722
-	var _out1723 uint64
+	_out1722 = inodeformat.Companion_Default___.GetUid(b)
+	uid = _out1722
+	var _out1723 uint32
 	var _ = _out1723
-	_out1723 = inodeformat.Companion_Default___.GetGen(b)
-	gen = _out1723
-	mode = mode % uint32(4096)
+	_out1723 = inodeformat.Companion_Default___.GetGid(b)
+	gid = _out1723
 	var _out1724 uint64
 	var _ = _out1724
-	_out1724 = attributechanges.Companion_Default___.Used(b)
-	used = _out1724
+	_out1724 = inodeformat.Companion_Default___.GetSize(b)
+	size = _out1724
+	var _out1725 uint64
+	var _ = _out1725
+	_out1725 = inodeformat.Companion_Default___.GetGen(b)
+	gen = _out1725
+	mode = mode % uint32(4096)
+	var _out1726 uint64
+	var _ = _out1726
+	_out1726 = attributechanges.Companion_Default___.Used(b)
+	used = _out1726
 	major, minor = b.U32(uint64(20)), b.U32(uint64(24))
 	atime, atimens, mtime, mtimens, ctime, ctimens = b.U64(uint64(56)), b.U32(uint64(80)), b.U64(uint64(64)), b.U32(uint64(84)), b.U64(uint64(72)), b.U32(uint64(88))
 	return ty, mode, nlink, uid, gid, major, minor, size, used, gen, atime, atimens, mtime, mtimens, ctime, ctimens
@@ -133,28 +133,28 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1172_size uint64
-	var _ = _1172_size
-	var _out1725 uint64
-	var _ = _out1725
-	_out1725 = inodeformat.Companion_Default___.GetSize(b)
-	_1172_size = _out1725
-	var _1173_shrink uint64
-	var _ = _1173_shrink
-	var _out1726 uint64
-	var _ = _out1726
-	_out1726 = inodeformat.Companion_Default___.GetShrink(b)
-	_1173_shrink = _out1726
-	ok = _1172_size <= Companion_Default___.MAXFILE() && _1173_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	var _1174_size uint64
+	var _ = _1174_size
+	var _out1727 uint64
+	var _ = _out1727
+	_out1727 = inodeformat.Companion_Default___.GetSize(b)
+	_1174_size = _out1727
+	var _1175_shrink uint64
+	var _ = _1175_shrink
+	var _out1728 uint64
+	var _ = _out1728
+	_out1728 = inodeformat.Companion_Default___.GetShrink(b)
+	_1175_shrink = _out1728
+	ok = _1174_size <= Companion_Default___.MAXFILE() && _1175_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _out1727 *dbytes.Bytes
-	var _ = _out1727
-	_out1727 = dbytes.NewBytes(uint64(256))
-	r = _out1727
+	var _out1729 *dbytes.Bytes
+	var _ = _out1729
+	_out1729 = dbytes.NewBytes(uint64(256))
+	r = _out1729
 	r.CopyFrom(uint64(16), key, uint64(0), uint64(32))
 	r.CopyFrom(uint64(80), client, uint64(0), uint64(16))
 	r.PutU32(uint64(4), nsec)
@@ -172,20 +172,20 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1174_u uint32
-	var _ = _1174_u
-	_1174_u = r.U32(uint64(0))
-	full = _1174_u == uint32(1)
+	var _1176_u uint32
+	var _ = _1176_u
+	_1176_u = r.U32(uint64(0))
+	full = _1176_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
-	var _out1728 *dbytes.Bytes
-	var _ = _out1728
-	_out1728 = dbytes.NewBytes(uint64(32))
-	key = _out1728
+	var _out1730 *dbytes.Bytes
+	var _ = _out1730
+	_out1730 = dbytes.NewBytes(uint64(32))
+	key = _out1730
 	key.CopyFrom(uint64(0), r, uint64(16), uint64(32))
-	var _out1729 *dbytes.Bytes
-	var _ = _out1729
-	_out1729 = dbytes.NewBytes(uint64(16))
-	client = _out1729
+	var _out1731 *dbytes.Bytes
+	var _ = _out1731
+	_out1731 = dbytes.NewBytes(uint64(16))
+	client = _out1731
 	client.CopyFrom(uint64(0), r, uint64(80), uint64(16))
 	return full, sec, nsec, key, client
 }

@@ -61,16 +61,16 @@ func (_this type_Default___) Default() interface{} {
 func (_this type_Default___) String() string {
 	return "fileops.Default__"
 }
-func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64) (uint32, *dbytes.Bytes, bool, *dbytes.Bytes) {
+func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64) (uint32, *dbytes.Pieces, bool, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
-	var data *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var data *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = data
 	var eof bool = false
 	var _ = eof
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	data, eof, after = (*dbytes.Bytes)(nil), false, (*dbytes.Bytes)(nil)
+	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
 	var _827_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _827_ip
 	var _out1115 uint32
@@ -117,7 +117,7 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	_out1120 = inodeformat.Companion_Default___.GetSize(_827_ip)
 	_831_size = _out1120
 	eof = off >= _831_size || len_ >= _831_size-off
-	var _out1121 *dbytes.Bytes
+	var _out1121 *dbytes.Pieces
 	var _ = _out1121
 	_out1121 = d.Fs.Read(txn, ino, off, len_)
 	data = _out1121
@@ -286,10 +286,16 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _out1139 *dbytes.Bytes
+	var _845_p *dbytes.Pieces
+	var _ = _845_p
+	var _out1139 *dbytes.Pieces
 	var _ = _out1139
 	_out1139 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	target = _out1139
+	_845_p = _out1139
+	var _out1140 *dbytes.Bytes
+	var _ = _out1140
+	_out1140 = _845_p.Join()
+	target = _out1140
 	return st, target, after
 }
 

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _873_dots uint32 = 0
-	var _ = _873_dots
-	var _out1184 uint32
-	var _ = _out1184
-	var _out1185 *dbytes.Bytes
+	var _874_dots uint32 = 0
+	var _ = _874_dots
+	var _out1185 uint32
 	var _ = _out1185
-	var _out1186 uint32
+	var _out1186 *dbytes.Bytes
 	var _ = _out1186
-	_out1184, _out1185, _out1186 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1184
-	dir = _out1185
-	_873_dots = _out1186
+	var _out1187 uint32
+	var _ = _out1187
+	_out1185, _out1186, _out1187 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1185
+	dir = _out1186
+	_874_dots = _out1187
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _874_ok bool
-	var _ = _874_ok
-	var _out1187 bool
-	var _ = _out1187
-	_out1187 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_874_ok = _out1187
-	if !_874_ok {
+	var _875_ok bool
+	var _ = _875_ok
+	var _out1188 bool
+	var _ = _out1188
+	_out1188 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_875_ok = _out1188
+	if !_875_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _875_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _875_ip
-	if _873_dots == uint32(1) {
+	var _876_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _876_ip
+	if _874_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _873_dots == uint32(2) {
-		var _out1188 uint64
-		var _ = _out1188
-		_out1188 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1188
+	if _874_dots == uint32(2) {
+		var _out1189 uint64
+		var _ = _out1189
+		_out1189 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1189
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1189 *dbytes.Bytes
-		var _ = _out1189
-		_out1189 = d.Fs.GetInode(txn, ino, false)
-		_875_ip = _out1189
-		node = _875_ip
+		var _out1190 *dbytes.Bytes
+		var _ = _out1190
+		_out1190 = d.Fs.GetInode(txn, ino, false)
+		_876_ip = _out1190
+		node = _876_ip
 		return st, ino, node, dir
 	}
-	var _876_found bool = false
-	var _ = _876_found
-	var _out1190 bool
-	var _ = _out1190
-	var _out1191 uint64
+	var _877_found bool = false
+	var _ = _877_found
+	var _out1191 bool
 	var _ = _out1191
-	_out1190, _out1191 = d.Lookup(txn, dino, name, false)
-	_876_found = _out1190
-	ino = _out1191
-	if !_876_found {
+	var _out1192 uint64
+	var _ = _out1192
+	_out1191, _out1192 = d.Lookup(txn, dino, name, false)
+	_877_found = _out1191
+	ino = _out1192
+	if !_877_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1192 uint32
-	var _ = _out1192
-	var _out1193 *dbytes.Bytes
+	var _out1193 uint32
 	var _ = _out1193
-	_out1192, _out1193 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1192
-	_875_ip = _out1193
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	_out1193, _out1194 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1193
+	_876_ip = _out1194
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _875_ip
+	node = _876_ip
 	return st, ino, node, dir
 }
 

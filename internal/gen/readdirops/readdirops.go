@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _877_w *dbytes.Bytes
-	var _ = _877_w
-	var _out1194 *dbytes.Bytes
-	var _ = _out1194
-	_out1194 = dbytes.NewBytes(uint64(4096))
-	_877_w = _out1194
-	_877_w.Set(uint64(0), uint8(46))
-	_877_w.Set(uint64(1), uint8(46))
-	var _out1195 *dbytes.Blk
+	var _878_w *dbytes.Bytes
+	var _ = _878_w
+	var _out1195 *dbytes.Bytes
 	var _ = _out1195
-	_out1195 = dbytes.Freeze(_877_w)
-	b = _out1195
+	_out1195 = dbytes.NewBytes(uint64(4096))
+	_878_w = _out1195
+	_878_w.Set(uint64(0), uint8(46))
+	_878_w.Set(uint64(1), uint8(46))
+	var _out1196 *dbytes.Blk
+	var _ = _out1196
+	_out1196 = dbytes.Freeze(_878_w)
+	b = _out1196
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _878_dots *dbytes.Blk
-	var _ = _878_dots
-	var _out1196 *dbytes.Blk
-	var _ = _out1196
-	_out1196 = Companion_Default___.DotNames()
-	_878_dots = _out1196
+	var _879_dots *dbytes.Blk
+	var _ = _879_dots
+	var _out1197 *dbytes.Blk
+	var _ = _out1197
+	_out1197 = Companion_Default___.DotNames()
+	_879_dots = _out1197
 	if cookie == uint64(0) {
-		var _out1197 bool
-		var _ = _out1197
-		_out1197 = out.Offer(ino, _878_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1197
-	}
-	if fits {
 		var _out1198 bool
 		var _ = _out1198
-		_out1198 = out.Offer(up, _878_dots, uint64(0), uint64(2), uint64(2))
+		_out1198 = out.Offer(ino, _879_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out1198
+	}
+	if fits {
+		var _out1199 bool
+		var _ = _out1199
+		_out1199 = out.Offer(up, _879_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1199
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _879_up uint64
-	var _ = _879_up
-	var _out1199 uint64
-	var _ = _out1199
-	_out1199 = inodeformat.Companion_Default___.GetParent(dp)
-	_879_up = _out1199
-	var _880_fits bool
-	var _ = _880_fits
-	var _out1200 bool
+	var _880_up uint64
+	var _ = _880_up
+	var _out1200 uint64
 	var _ = _out1200
-	_out1200 = Companion_Default___.Offer2(ino, _879_up, cookie, out)
-	_880_fits = _out1200
-	if !_880_fits {
-		return eof
-	}
+	_out1200 = inodeformat.Companion_Default___.GetParent(dp)
+	_880_up = _out1200
+	var _881_fits bool
+	var _ = _881_fits
 	var _out1201 bool
 	var _ = _out1201
-	_out1201 = d.List(txn, ino, func() uint64 {
+	_out1201 = Companion_Default___.Offer2(ino, _880_up, cookie, out)
+	_881_fits = _out1201
+	if !_881_fits {
+		return eof
+	}
+	var _out1202 bool
+	var _ = _out1202
+	_out1202 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1201
+	eof = _out1202
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1202 uint32
-	var _ = _out1202
-	var _out1203 *dbytes.Bytes
+	var _out1203 uint32
 	var _ = _out1203
-	_out1202, _out1203 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1202
-	dir = _out1203
+	var _out1204 *dbytes.Bytes
+	var _ = _out1204
+	_out1203, _out1204 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1203
+	dir = _out1204
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _881_ok bool
-	var _ = _881_ok
-	var _out1204 bool
-	var _ = _out1204
-	_out1204 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_881_ok = _out1204
-	if !_881_ok {
+	var _882_ok bool
+	var _ = _882_ok
+	var _out1205 bool
+	var _ = _out1205
+	_out1205 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_882_ok = _out1205
+	if !_882_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _882_room bool
-	var _ = _882_room
-	var _out1205 bool
-	var _ = _out1205
-	_out1205 = out.Fits()
-	_882_room = _out1205
-	if !_882_room {
+	var _883_room bool
+	var _ = _883_room
+	var _out1206 bool
+	var _ = _out1206
+	_out1206 = out.Fits()
+	_883_room = _out1206
+	if !_883_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1206 bool
-	var _ = _out1206
-	_out1206 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1206
-	var _883_n uint64
-	var _ = _883_n
-	var _out1207 uint64
+	var _out1207 bool
 	var _ = _out1207
-	_out1207 = out.Len()
-	_883_n = _out1207
-	if _883_n == uint64(0) && !eof {
-		st = Companion_Default___.TOOSMALL()
-	}
-	return st, eof, dir
-}
-func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
+	_out1207 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1207
 	var _884_n uint64
 	var _ = _884_n
 	var _out1208 uint64
 	var _ = _out1208
 	_out1208 = out.Len()
 	_884_n = _out1208
-	var _885_i uint64
-	var _ = _885_i
-	_885_i = uint64(0)
-	for _885_i < _884_n {
-		var _886_x uint64
-		var _ = _886_x
-		var _out1209 uint64
-		var _ = _out1209
-		_out1209 = out.InoAt(_885_i)
-		_886_x = _out1209
-		var _887_p *dbytes.Bytes
-		var _ = _887_p
-		var _out1210 *dbytes.Bytes
+	if _884_n == uint64(0) && !eof {
+		st = Companion_Default___.TOOSMALL()
+	}
+	return st, eof, dir
+}
+func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
+	var _885_n uint64
+	var _ = _885_n
+	var _out1209 uint64
+	var _ = _out1209
+	_out1209 = out.Len()
+	_885_n = _out1209
+	var _886_i uint64
+	var _ = _886_i
+	_886_i = uint64(0)
+	for _886_i < _885_n {
+		var _887_x uint64
+		var _ = _887_x
+		var _out1210 uint64
 		var _ = _out1210
-		_out1210 = d.Fs.GetInode(txn, _886_x, false)
-		_887_p = _out1210
-		out.AttrAt(_885_i, _887_p)
-		_885_i = _885_i + uint64(1)
+		_out1210 = out.InoAt(_886_i)
+		_887_x = _out1210
+		var _888_p *dbytes.Bytes
+		var _ = _888_p
+		var _out1211 *dbytes.Bytes
+		var _ = _out1211
+		_out1211 = d.Fs.GetInode(txn, _887_x, false)
+		_888_p = _out1211
+		out.AttrAt(_886_i, _888_p)
+		_886_i = _886_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1211 uint32
-	var _ = _out1211
-	var _out1212 bool
+	var _out1212 uint32
 	var _ = _out1212
-	var _out1213 *dbytes.Bytes
+	var _out1213 bool
 	var _ = _out1213
-	_out1211, _out1212, _out1213 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1211
-	eof = _out1212
-	dir = _out1213
+	var _out1214 *dbytes.Bytes
+	var _ = _out1214
+	_out1212, _out1213, _out1214 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1212
+	eof = _out1213
+	dir = _out1214
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _888_ok bool
-	var _ = _888_ok
-	var _out1214 bool
-	var _ = _out1214
-	_out1214 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_888_ok = _out1214
-	if !_888_ok {
+	var _889_ok bool
+	var _ = _889_ok
+	var _out1215 bool
+	var _ = _out1215
+	_out1215 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_889_ok = _out1215
+	if !_889_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -149,12 +149,12 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 	}
 	return r
 }
-func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Bytes {
-	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
+	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out839 *dbytes.Bytes
+	var _out839 *dbytes.Pieces
 	var _ = _out839
-	_out839 = dbytes.AnyBytes(n)
+	_out839 = dbytes.NewPieces()
 	b = _out839
 	var _536_done uint64
 	var _ = _536_done
@@ -228,7 +228,7 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 			_out848 = x.ReadAt(txn, _544_bn, false)
 			_545_blk = _out848
 		}
-		b.CopyBlk(_536_done, _545_blk, _542_bo, _543_c)
+		b.Add(_545_blk, _542_bo, _543_c)
 		_536_done = _536_done + _543_c
 	}
 	return b

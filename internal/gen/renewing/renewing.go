@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _985_g volumegeometry.Geo
-	var _ = _985_g
-	_985_g = d.Fs.Geo
-	var _986_s *blockstore.BlockFs
-	var _ = _986_s
-	_986_s = d.Fs.Fs.Fs
-	if _985_g.Dtor_ibm() <= a && a < _985_g.Dtor_itab() {
-		var _987_bit bool
-		var _ = _987_bit
-		var _out1429 bool
-		var _ = _out1429
-		_out1429 = txn.ReadBit(a, uint64(0), true)
-		_987_bit = _out1429
-		txn.WriteBit(a, uint64(0), _987_bit)
-	} else if _985_g.Dtor_itab() <= a && a < _985_g.Dtor_slot0() {
-		var _988_ino *dbytes.Bytes
-		var _ = _988_ino
-		var _out1430 *dbytes.Bytes
+	var _986_g volumegeometry.Geo
+	var _ = _986_g
+	_986_g = d.Fs.Geo
+	var _987_s *blockstore.BlockFs
+	var _ = _987_s
+	_987_s = d.Fs.Fs.Fs
+	if _986_g.Dtor_ibm() <= a && a < _986_g.Dtor_itab() {
+		var _988_bit bool
+		var _ = _988_bit
+		var _out1430 bool
 		var _ = _out1430
-		_out1430 = txn.ReadInode(a, uint64(0), true)
-		_988_ino = _out1430
-		txn.WriteInode(a, uint64(0), _988_ino)
-	} else if _985_g.Dtor_data0() <= a && a < _985_g.Dtor_data1() {
-		var _989_unused bool
-		var _ = _989_unused
-		var _out1431 bool
+		_out1430 = txn.ReadBit(a, uint64(0), true)
+		_988_bit = _out1430
+		txn.WriteBit(a, uint64(0), _988_bit)
+	} else if _986_g.Dtor_itab() <= a && a < _986_g.Dtor_slot0() {
+		var _989_ino *dbytes.Bytes
+		var _ = _989_ino
+		var _out1431 *dbytes.Bytes
 		var _ = _out1431
-		_out1431 = _986_s.FreeBit(txn, a)
-		_989_unused = _out1431
-		if _989_unused {
+		_out1431 = txn.ReadInode(a, uint64(0), true)
+		_989_ino = _out1431
+		txn.WriteInode(a, uint64(0), _989_ino)
+	} else if _986_g.Dtor_data0() <= a && a < _986_g.Dtor_data1() {
+		var _990_unused bool
+		var _ = _990_unused
+		var _out1432 bool
+		var _ = _out1432
+		_out1432 = _987_s.FreeBit(txn, a)
+		_990_unused = _out1432
+		if _990_unused {
 			wrote = false
 			return wrote
 		}
-		var _990_b *dbytes.Blk
-		var _ = _990_b
-		var _out1432 *dbytes.Blk
-		var _ = _out1432
-		_out1432 = txn.ReadBlock(a, true)
-		_990_b = _out1432
-		var _991_y *dbytes.Bytes
-		var _ = _991_y
-		var _out1433 *dbytes.Bytes
+		var _991_b *dbytes.Blk
+		var _ = _991_b
+		var _out1433 *dbytes.Blk
 		var _ = _out1433
-		_out1433 = _990_b.Thaw()
-		_991_y = _out1433
-		txn.WriteBlock(a, _991_y)
+		_out1433 = txn.ReadBlock(a, true)
+		_991_b = _out1433
+		var _992_y *dbytes.Bytes
+		var _ = _992_y
+		var _out1434 *dbytes.Bytes
+		var _ = _out1434
+		_out1434 = _991_b.Thaw()
+		_992_y = _out1434
+		txn.WriteBlock(a, _992_y)
 	} else {
 		wrote = false
 		return wrote

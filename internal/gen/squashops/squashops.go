@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1576 *dbytes.Bytes
-		var _ = _out1576
-		_out1576 = dbytes.NewBytes(uint64(0))
-		gs = _out1576
+		var _out1578 *dbytes.Bytes
+		var _ = _out1578
+		_out1578 = dbytes.NewBytes(uint64(0))
+		gs = _out1578
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1096_n uint64
-	var _ = _1096_n
-	_1096_n = gids.Len() / uint64(4)
-	var _1097_out *dbytes.Bytes
-	var _ = _1097_out
-	var _out1577 *dbytes.Bytes
-	var _ = _out1577
-	_out1577 = dbytes.NewBytes(uint64(4) * _1096_n)
-	_1097_out = _out1577
-	var _1098_i uint64
-	var _ = _1098_i
-	_1098_i = uint64(0)
-	for _1098_i < _1096_n {
-		var _1099_x uint32
-		var _ = _1099_x
-		_1099_x = gids.U32(uint64(4) * _1098_i)
-		if _1099_x == uint32(0) {
-			_1099_x = anonGid
+	var _1098_n uint64
+	var _ = _1098_n
+	_1098_n = gids.Len() / uint64(4)
+	var _1099_out *dbytes.Bytes
+	var _ = _1099_out
+	var _out1579 *dbytes.Bytes
+	var _ = _out1579
+	_out1579 = dbytes.NewBytes(uint64(4) * _1098_n)
+	_1099_out = _out1579
+	var _1100_i uint64
+	var _ = _1100_i
+	_1100_i = uint64(0)
+	for _1100_i < _1098_n {
+		var _1101_x uint32
+		var _ = _1101_x
+		_1101_x = gids.U32(uint64(4) * _1100_i)
+		if _1101_x == uint32(0) {
+			_1101_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1097_out, uint64(4)*_1098_i, _1099_x)
-		_1098_i = _1098_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1099_out, uint64(4)*_1100_i, _1101_x)
+		_1100_i = _1100_i + uint64(1)
 	}
-	gs = _1097_out
+	gs = _1099_out
 	return u, g, gs
 }
 

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1420 uint32
-	var _ = _out1420
-	var _out1421 *dbytes.Bytes
+	var _out1421 uint32
 	var _ = _out1421
-	_out1420, _out1421 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1420
-	after = _out1421
-	var _978_all uint64
-	var _ = _978_all
-	_978_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _979_files uint64
-	var _ = _979_files
-	_979_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _980_b uint64
-	var _ = _980_b
-	_980_b = Companion_Default___.Least(blocks, _978_all)
-	var _981_i uint64
-	var _ = _981_i
-	_981_i = Companion_Default___.Least(inodes, _979_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _978_all, uint64(4096) * _980_b, uint64(4096) * _980_b, _979_files, _981_i, _981_i, uint32(0)}}
+	var _out1422 *dbytes.Bytes
+	var _ = _out1422
+	_out1421, _out1422 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1421
+	after = _out1422
+	var _979_all uint64
+	var _ = _979_all
+	_979_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _980_files uint64
+	var _ = _980_files
+	_980_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _981_b uint64
+	var _ = _981_b
+	_981_b = Companion_Default___.Least(blocks, _979_all)
+	var _982_i uint64
+	var _ = _982_i
+	_982_i = Companion_Default___.Least(inodes, _980_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _979_all, uint64(4096) * _981_b, uint64(4096) * _981_b, _980_files, _982_i, _982_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1422 uint32
-	var _ = _out1422
-	var _out1423 *dbytes.Bytes
+	var _out1423 uint32
 	var _ = _out1423
-	_out1422, _out1423 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1422
-	after = _out1423
+	var _out1424 *dbytes.Bytes
+	var _ = _out1424
+	_out1423, _out1424 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1423
+	after = _out1424
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1424 uint32
-	var _ = _out1424
-	var _out1425 *dbytes.Bytes
+	var _out1425 uint32
 	var _ = _out1425
-	_out1424, _out1425 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1424
-	after = _out1425
+	var _out1426 *dbytes.Bytes
+	var _ = _out1426
+	_out1425, _out1426 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1425
+	after = _out1426
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _982_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _982_ip
-	var _out1426 uint32
-	var _ = _out1426
-	var _out1427 *dbytes.Bytes
+	var _983_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _983_ip
+	var _out1427 uint32
 	var _ = _out1427
-	_out1426, _out1427 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1426
-	_982_ip = _out1427
+	var _out1428 *dbytes.Bytes
+	var _ = _out1428
+	_out1427, _out1428 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1427
+	_983_ip = _out1428
 	if st != uint32(0) {
 		return st, after
 	}
-	var _983_ty uint32
-	var _ = _983_ty
-	var _out1428 uint32
-	var _ = _out1428
-	_out1428 = inodeformat.Companion_Default___.GetTy(_982_ip)
-	_983_ty = _out1428
-	if _983_ty != permissions.Companion_Default___.REG() {
+	var _984_ty uint32
+	var _ = _984_ty
+	var _out1429 uint32
+	var _ = _out1429
+	_out1429 = inodeformat.Companion_Default___.GetTy(_983_ip)
+	_984_ty = _out1429
+	if _984_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _982_ip
+	after = _983_ip
 	return st, after
 }
 

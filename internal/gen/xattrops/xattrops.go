@@ -69,24 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1528 *dbytes.Bytes
-		var _ = _out1528
-		_out1528 = dbytes.NewBytes(uint64(4096))
-		b = _out1528
+		var _out1529 *dbytes.Bytes
+		var _ = _out1529
+		_out1529 = dbytes.NewBytes(uint64(4096))
+		b = _out1529
 		return b
 	}
-	var _out1529 *dbytes.Bytes
-	var _ = _out1529
-	_out1529 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	b = _out1529
-	var _1055_n uint64
-	var _ = _1055_n
-	_1055_n = b.Len()
-	if _1055_n != uint64(4096) {
-		var _out1530 *dbytes.Bytes
-		var _ = _out1530
-		_out1530 = dbytes.NewBytes(uint64(4096))
-		b = _out1530
+	var _1056_p *dbytes.Pieces
+	var _ = _1056_p
+	var _out1530 *dbytes.Pieces
+	var _ = _out1530
+	_out1530 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1056_p = _out1530
+	var _out1531 *dbytes.Bytes
+	var _ = _out1531
+	_out1531 = _1056_p.Join()
+	b = _out1531
+	var _1057_n uint64
+	var _ = _1057_n
+	_1057_n = b.Len()
+	if _1057_n != uint64(4096) {
+		var _out1532 *dbytes.Bytes
+		var _ = _out1532
+		_out1532 = dbytes.NewBytes(uint64(4096))
+		b = _out1532
 		return b
 	}
 	return b
@@ -94,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1531 *dbytes.Bytes
-	var _ = _out1531
-	_out1531 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1531
-	var _1056_g uint64
-	var _ = _1056_g
-	_1056_g = b.U64(uint64(0))
-	if _1056_g != gen || _1056_g == uint64(0) {
-		var _out1532 *dbytes.Bytes
-		var _ = _out1532
-		_out1532 = dbytes.NewBytes(uint64(4096))
-		b = _out1532
+	var _out1533 *dbytes.Bytes
+	var _ = _out1533
+	_out1533 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1533
+	var _1058_g uint64
+	var _ = _1058_g
+	_1058_g = b.U64(uint64(0))
+	if _1058_g != gen || _1058_g == uint64(0) {
+		var _out1534 *dbytes.Bytes
+		var _ = _out1534
+		_out1534 = dbytes.NewBytes(uint64(4096))
+		b = _out1534
 	}
 	return b
 }
@@ -116,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1533 bool
-	var _ = _out1533
-	_out1533 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1533
+	var _out1535 bool
+	var _ = _out1535
+	_out1535 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1535
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1057_hp *dbytes.Bytes
-	var _ = _1057_hp
-	var _out1534 *dbytes.Bytes
-	var _ = _out1534
-	_out1534 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1057_hp = _out1534
-	var _1058_size uint64
-	var _ = _1058_size
-	var _out1535 uint64
-	var _ = _out1535
-	_out1535 = inodeformat.Companion_Default___.GetSize(_1057_hp)
-	_1058_size = _out1535
-	if _1058_size/uint64(4096) <= ino {
+	var _1059_hp *dbytes.Bytes
+	var _ = _1059_hp
+	var _out1536 *dbytes.Bytes
+	var _ = _out1536
+	_out1536 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1059_hp = _out1536
+	var _1060_size uint64
+	var _ = _1060_size
+	var _out1537 uint64
+	var _ = _out1537
+	_out1537 = inodeformat.Companion_Default___.GetSize(_1059_hp)
+	_1060_size = _out1537
+	if _1060_size/uint64(4096) <= ino {
 		return
 	}
-	var _1059_m uint64
-	var _ = _1059_m
-	var _out1536 uint64
-	var _ = _out1536
-	_out1536 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1059_m = _out1536
-}
-func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1060_ip *dbytes.Bytes
-	var _ = _1060_ip
-	var _out1537 *dbytes.Bytes
-	var _ = _out1537
-	_out1537 = d.Fs.GetInode(txn, ino, true)
-	_1060_ip = _out1537
-	var _1061_ts uint64
-	var _ = _1061_ts
-	var _1062_tns uint32
-	var _ = _1062_tns
+	var _1061_m uint64
+	var _ = _1061_m
 	var _out1538 uint64
 	var _ = _out1538
-	var _out1539 uint32
+	_out1538 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1061_m = _out1538
+}
+func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
+	var _1062_ip *dbytes.Bytes
+	var _ = _1062_ip
+	var _out1539 *dbytes.Bytes
 	var _ = _out1539
-	_out1538, _out1539 = attributechanges.Companion_Default___.Stamp(_1060_ip, s, ns)
-	_1061_ts = _out1538
-	_1062_tns = _out1539
-	inodeformat.Companion_Default___.SetCtime(_1060_ip, _1061_ts, _1062_tns)
-	d.PutInode(txn, ino, _1060_ip)
+	_out1539 = d.Fs.GetInode(txn, ino, true)
+	_1062_ip = _out1539
+	var _1063_ts uint64
+	var _ = _1063_ts
+	var _1064_tns uint32
+	var _ = _1064_tns
+	var _out1540 uint64
+	var _ = _out1540
+	var _out1541 uint32
+	var _ = _out1541
+	_out1540, _out1541 = attributechanges.Companion_Default___.Stamp(_1062_ip, s, ns)
+	_1063_ts = _out1540
+	_1064_tns = _out1541
+	inodeformat.Companion_Default___.SetCtime(_1062_ip, _1063_ts, _1064_tns)
+	d.PutInode(txn, ino, _1062_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -175,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1063_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1063_ip
-	var _out1540 uint32
-	var _ = _out1540
-	var _out1541 *dbytes.Bytes
-	var _ = _out1541
-	_out1540, _out1541 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1540
-	_1063_ip = _out1541
+	var _1065_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1065_ip
+	var _out1542 uint32
+	var _ = _out1542
+	var _out1543 *dbytes.Bytes
+	var _ = _out1543
+	_out1542, _out1543 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1542
+	_1065_ip = _out1543
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1064_b *dbytes.Bytes
-	var _ = _1064_b
-	var _out1542 *dbytes.Bytes
-	var _ = _out1542
-	_out1542 = Companion_Default___.Current(txn, d, ino, gen)
-	_1064_b = _out1542
-	var _1065_found bool
-	var _ = _1065_found
-	var _1066_at uint64
-	var _ = _1066_at
-	var _1067_len uint64
-	var _ = _1067_len
-	var _out1543 bool
-	var _ = _out1543
-	var _out1544 uint64
+	var _1066_b *dbytes.Bytes
+	var _ = _1066_b
+	var _out1544 *dbytes.Bytes
 	var _ = _out1544
-	var _out1545 uint64
+	_out1544 = Companion_Default___.Current(txn, d, ino, gen)
+	_1066_b = _out1544
+	var _1067_found bool
+	var _ = _1067_found
+	var _1068_at uint64
+	var _ = _1068_at
+	var _1069_len uint64
+	var _ = _1069_len
+	var _out1545 bool
 	var _ = _out1545
-	_out1543, _out1544, _out1545 = xattrlists.Companion_Default___.Find(_1064_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1065_found = _out1543
-	_1066_at = _out1544
-	_1067_len = _out1545
-	if !_1065_found {
+	var _out1546 uint64
+	var _ = _out1546
+	var _out1547 uint64
+	var _ = _out1547
+	_out1545, _out1546, _out1547 = xattrlists.Companion_Default___.Find(_1066_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1067_found = _out1545
+	_1068_at = _out1546
+	_1069_len = _out1547
+	if !_1067_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1068_v *dbytes.Bytes
-	var _ = _1068_v
-	var _out1546 *dbytes.Bytes
-	var _ = _out1546
-	_out1546 = dbytes.NewBytes(_1067_len)
-	_1068_v = _out1546
-	_1068_v.CopyFrom(uint64(0), _1064_b, _1066_at, _1067_len)
-	value = _1068_v
+	var _1070_v *dbytes.Bytes
+	var _ = _1070_v
+	var _out1548 *dbytes.Bytes
+	var _ = _out1548
+	_out1548 = dbytes.NewBytes(_1069_len)
+	_1070_v = _out1548
+	_1070_v.CopyFrom(uint64(0), _1066_b, _1068_at, _1069_len)
+	value = _1070_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -229,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1069_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1069_ip
-	var _out1547 uint32
-	var _ = _out1547
-	var _out1548 *dbytes.Bytes
-	var _ = _out1548
-	_out1547, _out1548 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1547
-	_1069_ip = _out1548
+	var _1071_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1071_ip
+	var _out1549 uint32
+	var _ = _out1549
+	var _out1550 *dbytes.Bytes
+	var _ = _out1550
+	_out1549, _out1550 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1549
+	_1071_ip = _out1550
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1070_b *dbytes.Bytes
-	var _ = _1070_b
-	var _out1549 *dbytes.Bytes
-	var _ = _out1549
-	_out1549 = Companion_Default___.Current(txn, d, ino, gen)
-	_1070_b = _out1549
-	var _out1550 *dbytes.Bytes
-	var _ = _out1550
-	_out1550 = xattrlists.Companion_Default___.Names(_1070_b)
-	names = _out1550
+	var _1072_b *dbytes.Bytes
+	var _ = _1072_b
+	var _out1551 *dbytes.Bytes
+	var _ = _out1551
+	_out1551 = Companion_Default___.Current(txn, d, ino, gen)
+	_1072_b = _out1551
+	var _out1552 *dbytes.Bytes
+	var _ = _out1552
+	_out1552 = xattrlists.Companion_Default___.Names(_1072_b)
+	names = _out1552
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1071_n uint64
-	var _ = _1071_n
-	var _1072_i uint64
-	var _ = _1072_i
-	_1071_n, _1072_i = name.Len(), uint64(0)
-	if _1071_n == uint64(0) || _1071_n > uint64(255) {
+	var _1073_n uint64
+	var _ = _1073_n
+	var _1074_i uint64
+	var _ = _1074_i
+	_1073_n, _1074_i = name.Len(), uint64(0)
+	if _1073_n == uint64(0) || _1073_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1072_i < _1071_n {
-		if name.Get(_1072_i) == uint8(0) {
+	for _1074_i < _1073_n {
+		if name.Get(_1074_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1072_i = _1072_i + uint64(1)
+		_1074_i = _1074_i + uint64(1)
 	}
 	r = true
 	return r
@@ -279,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1073_named bool
-	var _ = _1073_named
-	var _out1551 bool
-	var _ = _out1551
-	_out1551 = Companion_Default___.IsNamed(name)
-	_1073_named = _out1551
-	if !_1073_named {
+	var _1075_named bool
+	var _ = _1075_named
+	var _out1553 bool
+	var _ = _out1553
+	_out1553 = Companion_Default___.IsNamed(name)
+	_1075_named = _out1553
+	if !_1075_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1074_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1074_ip
-	var _out1552 uint32
-	var _ = _out1552
-	var _out1553 *dbytes.Bytes
-	var _ = _out1553
-	_out1552, _out1553 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1552
-	_1074_ip = _out1553
+	var _1076_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1076_ip
+	var _out1554 uint32
+	var _ = _out1554
+	var _out1555 *dbytes.Bytes
+	var _ = _out1555
+	_out1554, _out1555 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1554
+	_1076_ip = _out1555
 	if st != uint32(0) {
 		return st
 	}
-	var _1075_hp *dbytes.Bytes
-	var _ = _1075_hp
-	var _out1554 *dbytes.Bytes
-	var _ = _out1554
-	_out1554 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1075_hp = _out1554
-	var _1076_b *dbytes.Bytes
-	var _ = _1076_b
-	var _out1555 *dbytes.Bytes
-	var _ = _out1555
-	_out1555 = Companion_Default___.Current(txn, d, ino, gen)
-	_1076_b = _out1555
-	var _1077_found bool
-	var _ = _1077_found
-	var _1078_at uint64
-	var _ = _1078_at
-	var _1079_len uint64
-	var _ = _1079_len
-	var _out1556 bool
+	var _1077_hp *dbytes.Bytes
+	var _ = _1077_hp
+	var _out1556 *dbytes.Bytes
 	var _ = _out1556
-	var _out1557 uint64
+	_out1556 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1077_hp = _out1556
+	var _1078_b *dbytes.Bytes
+	var _ = _1078_b
+	var _out1557 *dbytes.Bytes
 	var _ = _out1557
-	var _out1558 uint64
+	_out1557 = Companion_Default___.Current(txn, d, ino, gen)
+	_1078_b = _out1557
+	var _1079_found bool
+	var _ = _1079_found
+	var _1080_at uint64
+	var _ = _1080_at
+	var _1081_len uint64
+	var _ = _1081_len
+	var _out1558 bool
 	var _ = _out1558
-	_out1556, _out1557, _out1558 = xattrlists.Companion_Default___.Find(_1076_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1077_found = _out1556
-	_1078_at = _out1557
-	_1079_len = _out1558
-	if _1077_found && create {
+	var _out1559 uint64
+	var _ = _out1559
+	var _out1560 uint64
+	var _ = _out1560
+	_out1558, _out1559, _out1560 = xattrlists.Companion_Default___.Find(_1078_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1079_found = _out1558
+	_1080_at = _out1559
+	_1081_len = _out1560
+	if _1079_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1077_found && replace {
+	if !_1079_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -341,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1080_ok bool
-	var _ = _1080_ok
-	var _1081_n *dbytes.Bytes
-	var _ = _1081_n
-	var _out1559 bool
-	var _ = _out1559
-	var _out1560 *dbytes.Bytes
-	var _ = _out1560
-	_out1559, _out1560 = xattrlists.Companion_Default___.Build(_1076_b, gen, name, value)
-	_1080_ok = _out1559
-	_1081_n = _out1560
-	if !_1080_ok {
+	var _1082_ok bool
+	var _ = _1082_ok
+	var _1083_n *dbytes.Bytes
+	var _ = _1083_n
+	var _out1561 bool
+	var _ = _out1561
+	var _out1562 *dbytes.Bytes
+	var _ = _out1562
+	_out1561, _out1562 = xattrlists.Companion_Default___.Build(_1078_b, gen, name, value)
+	_1082_ok = _out1561
+	_1083_n = _out1562
+	if !_1082_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1561 bool
-	var _ = _out1561
-	_out1561 = Companion_Default___.Store(txn, d, ino, _1081_n)
-	_1080_ok = _out1561
-	if !_1080_ok {
+	var _out1563 bool
+	var _ = _out1563
+	_out1563 = Companion_Default___.Store(txn, d, ino, _1083_n)
+	_1082_ok = _out1563
+	if !_1082_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -370,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1082_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1082_ip
-	var _out1562 uint32
-	var _ = _out1562
-	var _out1563 *dbytes.Bytes
-	var _ = _out1563
-	_out1562, _out1563 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1562
-	_1082_ip = _out1563
+	var _1084_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1084_ip
+	var _out1564 uint32
+	var _ = _out1564
+	var _out1565 *dbytes.Bytes
+	var _ = _out1565
+	_out1564, _out1565 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1564
+	_1084_ip = _out1565
 	if st != uint32(0) {
 		return st
 	}
-	var _1083_hp *dbytes.Bytes
-	var _ = _1083_hp
-	var _out1564 *dbytes.Bytes
-	var _ = _out1564
-	_out1564 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1083_hp = _out1564
-	var _1084_b *dbytes.Bytes
-	var _ = _1084_b
-	var _out1565 *dbytes.Bytes
-	var _ = _out1565
-	_out1565 = Companion_Default___.Current(txn, d, ino, gen)
-	_1084_b = _out1565
-	var _1085_found bool
-	var _ = _1085_found
-	var _1086_at uint64
-	var _ = _1086_at
-	var _1087_len uint64
-	var _ = _1087_len
-	var _out1566 bool
+	var _1085_hp *dbytes.Bytes
+	var _ = _1085_hp
+	var _out1566 *dbytes.Bytes
 	var _ = _out1566
-	var _out1567 uint64
+	_out1566 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1085_hp = _out1566
+	var _1086_b *dbytes.Bytes
+	var _ = _1086_b
+	var _out1567 *dbytes.Bytes
 	var _ = _out1567
-	var _out1568 uint64
+	_out1567 = Companion_Default___.Current(txn, d, ino, gen)
+	_1086_b = _out1567
+	var _1087_found bool
+	var _ = _1087_found
+	var _1088_at uint64
+	var _ = _1088_at
+	var _1089_len uint64
+	var _ = _1089_len
+	var _out1568 bool
 	var _ = _out1568
-	_out1566, _out1567, _out1568 = xattrlists.Companion_Default___.Find(_1084_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1085_found = _out1566
-	_1086_at = _out1567
-	_1087_len = _out1568
-	if !_1085_found {
+	var _out1569 uint64
+	var _ = _out1569
+	var _out1570 uint64
+	var _ = _out1570
+	_out1568, _out1569, _out1570 = xattrlists.Companion_Default___.Find(_1086_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1087_found = _out1568
+	_1088_at = _out1569
+	_1089_len = _out1570
+	if !_1087_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1088_n *dbytes.Bytes
-	var _ = _1088_n
-	var _1089_empty bool
-	var _ = _1089_empty
-	var _out1569 *dbytes.Bytes
-	var _ = _out1569
-	var _out1570 bool
-	var _ = _out1570
-	_out1569, _out1570 = xattrlists.Companion_Default___.Drop(_1084_b, gen, name)
-	_1088_n = _out1569
-	_1089_empty = _out1570
-	if _1089_empty {
+	var _1090_n *dbytes.Bytes
+	var _ = _1090_n
+	var _1091_empty bool
+	var _ = _1091_empty
+	var _out1571 *dbytes.Bytes
+	var _ = _out1571
+	var _out1572 bool
+	var _ = _out1572
+	_out1571, _out1572 = xattrlists.Companion_Default___.Drop(_1086_b, gen, name)
+	_1090_n = _out1571
+	_1091_empty = _out1572
+	if _1091_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1090_ok bool
-		var _ = _1090_ok
-		var _out1571 bool
-		var _ = _out1571
-		_out1571 = Companion_Default___.Store(txn, d, ino, _1088_n)
-		_1090_ok = _out1571
+		var _1092_ok bool
+		var _ = _1092_ok
+		var _out1573 bool
+		var _ = _out1573
+		_out1573 = Companion_Default___.Store(txn, d, ino, _1090_n)
+		_1092_ok = _out1573
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -442,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1091_hp *dbytes.Bytes
-	var _ = _1091_hp
-	var _out1572 *dbytes.Bytes
-	var _ = _out1572
-	_out1572 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1091_hp = _out1572
-	var _1092_b *dbytes.Bytes
-	var _ = _1092_b
-	var _out1573 *dbytes.Bytes
-	var _ = _out1573
-	_out1573 = Companion_Default___.Fetch(txn, d, ino)
-	_1092_b = _out1573
-	var _1093_gen uint64
-	var _ = _1093_gen
-	_1093_gen = _1092_b.U64(uint64(0))
-	if _1093_gen != uint64(0) {
-		var _1094_live uint32
-		var _ = _1094_live
-		var _1095_ip *dbytes.Bytes
-		var _ = _1095_ip
-		var _out1574 uint32
-		var _ = _out1574
-		var _out1575 *dbytes.Bytes
-		var _ = _out1575
-		_out1574, _out1575 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1093_gen, false)
-		_1094_live = _out1574
-		_1095_ip = _out1575
-		if _1094_live == uint32(0) {
+	var _1093_hp *dbytes.Bytes
+	var _ = _1093_hp
+	var _out1574 *dbytes.Bytes
+	var _ = _out1574
+	_out1574 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1093_hp = _out1574
+	var _1094_b *dbytes.Bytes
+	var _ = _1094_b
+	var _out1575 *dbytes.Bytes
+	var _ = _out1575
+	_out1575 = Companion_Default___.Fetch(txn, d, ino)
+	_1094_b = _out1575
+	var _1095_gen uint64
+	var _ = _1095_gen
+	_1095_gen = _1094_b.U64(uint64(0))
+	if _1095_gen != uint64(0) {
+		var _1096_live uint32
+		var _ = _1096_live
+		var _1097_ip *dbytes.Bytes
+		var _ = _1097_ip
+		var _out1576 uint32
+		var _ = _out1576
+		var _out1577 *dbytes.Bytes
+		var _ = _out1577
+		_out1576, _out1577 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1095_gen, false)
+		_1096_live = _out1576
+		_1097_ip = _out1577
+		if _1096_live == uint32(0) {
 			return st
 		}
 	}

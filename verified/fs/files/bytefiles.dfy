@@ -207,8 +207,8 @@ module ByteFiles {
       assert files[ino := files[ino]] == files;
     }
 
-    // bytes [off, off+len) of the file, cut at its end
-    method Read(txn: Txn, ino: uint64, off: uint64, len: uint64) returns (b: Bytes)
+    // bytes [off, off+len) of the file, cut at its end, where they lie
+    method Read(txn: Txn, ino: uint64, off: uint64, len: uint64) returns (b: Pieces)
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures fresh(b) && ino in files
       ensures off as int >= |files[ino]| ==> b.data == []
@@ -219,7 +219,7 @@ module ByteFiles {
       ghost var f := files[ino];
       Stored(ino, ip);
       var size := GetSize(ip);
-      if off >= size { b := NewBytes(0); return; }
+      if off >= size { b := NewPieces(); return; }
       var n := Min(len, size - off);
       b := Fetch(fs, txn, ip, ino, off, n);
       forall i: int | 0 <= i < n as int

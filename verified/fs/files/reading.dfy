@@ -82,19 +82,19 @@ module Reading {
     }
   }
 
-  // n bytes at off
-  method Fetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Bytes)
+  // n bytes at off, where they lie
+  method Fetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Pieces)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
     ensures fresh(b) && |b.data| == n as int
     ensures forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
   {
-    b := AnyBytes(n);
+    b := NewPieces();
     var done: uint64 := 0;
     var ahead: uint64 := 0;      // the file's blocks below this one have been asked for
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
     while done < n
-      invariant done <= n && |b.data| == n as int && fresh(b) && b != ip
+      invariant done <= n && |b.data| == done as int && fresh(b)
       invariant x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
       invariant forall i: int {:trigger b.data[i]} | 0 <= i < done as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
       decreases n - done
@@ -117,7 +117,7 @@ module Reading {
         }
         blk := x.ReadAt(txn, bn, p, false);
       }
-      b.CopyBlk(done, blk, bo, c);
+      b.Add(blk, bo, c);
       assert x.data[p] == blk.v by { reveal DataOk(); assert OkPos(p); }
       forall i: int {:trigger b.data[i]} | 0 <= i < (done + c) as int
         ensures b.data[i] == ByteAt(x.data, ino, off as int + i)
@@ -128,11 +128,11 @@ module Reading {
 
   // one byte of a chunk fetched
   lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int)
-    requires Ok(x) && off as int + |b0| <= 549755813888
-    requires done as int + c as int <= |b0| && 0 <= i < (done + c) as int && (off + done) % 4096 + c <= 4096
+    requires Ok(x) && off as int + done as int + c as int <= 549755813888
+    requires |b0| == done as int && 0 <= i < (done + c) as int && (off + done) % 4096 + c <= 4096
     requires p == PosOf(ino, (off + done) / 4096) && p in x.data && |s| == 4096 && x.data[p] == s
     requires i < done as int ==> b0[i] == ByteAt(x.data, ino, off as int + i)
-    requires b1 == Splice(b0, done as int, s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int])
+    requires b1 == b0 + s[((off + done) % 4096) as int .. ((off + done) % 4096) as int + c as int]
     ensures b1[i] == ByteAt(x.data, ino, off as int + i)
   {
     var pos := (off + done) as int;

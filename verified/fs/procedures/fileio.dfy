@@ -25,7 +25,7 @@ module FileOps {
 
   // at most len bytes at off; eof: nothing lies behind them
   method Read(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64)
-    returns (st: uint32, data: Bytes?, eof: bool, after: Bytes?)
+    returns (st: uint32, data: Pieces?, eof: bool, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
       D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
@@ -154,7 +154,8 @@ module FileOps {
       st := SERVERFAULT;
       return;
     }
-    target := d.fs.Read(txn, ino, 0, 4096);
+    var p := d.fs.Read(txn, ino, 0, 4096);
+    target := p.Join();
     assert d.fs.files[ino][0 .. |d.fs.files[ino]|] == d.fs.files[ino];
   }
 }

@@ -53,7 +53,8 @@ module XattrOps {
     AllAt(f, ino);
     assert U64At(Zeros(4096), 0) == 0 by { Marshal.U64AtZeros(4096, 0); }
     if ino >= LIMIT { assert |f| <= 549755813888; b := NewBytes(4096); return; }
-    b := d.fs.Read(txn, ORPHANS, 4096 * ino, 4096);
+    var p := d.fs.Read(txn, ORPHANS, 4096 * ino, 4096);
+    b := p.Join();
     var n := b.Len();
     if n != 4096 { b := NewBytes(4096); return; }
     assert b.data == BlockOf(f, ino as int);

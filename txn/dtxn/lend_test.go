@@ -1,0 +1,70 @@
+package dtxn
+
+import (
+	"testing"
+
+	"tansy/disk"
+	"tansy/internal/extern/dbytes"
+)
+
+// TestLend: blocks that are lent stay what they were when their transaction has ended, though they are written over and
+// pushed out of the cache; a quarter of the cache is lent at most, and what has ended can be lent again.
+func TestLend(t *testing.T) {
+	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
+	dbytes.Poison = true
+	s := openCold(t, disk.NewMem(memLog+size))
+	defer s.Close()
+	type loan struct {
+		Lent
+		blocks []*dbytes.Blk
+	}
+	lend := func(n uint64) *loan {
+		l, lent := new(loan), false
+		must(t, s.Run(false, true, func(x *Txn) error {
+			for b := uint64(data); b < data+n; b++ {
+				l.blocks = append(l.blocks, x.ReadBlock(b, false))
+			}
+			lent = x.Lend(&l.Lent)
+			return nil
+		}))
+		if !lent {
+			return nil
+		}
+		return l
+	}
+	for round := range 3 {
+		var loans []*loan
+		total := int64(0)
+		for l := lend(50); l != nil && total <= s.lendable; l = lend(50) {
+			loans = append(loans, l)
+			total += l.n
+		}
+		if total > s.lendable || total+50 <= s.lendable || total != s.lent.Load() {
+			t.Fatalf("round %d: %d blocks are lent, %d counted, of at most %d", round, total, s.lent.Load(), s.lendable)
+		}
+		for b := uint64(data); b < data+200; b++ {
+			must(t, s.Run(false, false, func(x *Txn) error { x.WriteBlock(b, number(b)); return nil }))
+		}
+		must(t, s.Flush())
+		for b := uint64(data); b < data+200; b++ {
+			s.forget(b)
+			must(t, s.Run(false, true, func(x *Txn) error { x.ReadBlock(b, false); return nil }))
+		}
+		for _, l := range loans {
+			for i, b := range l.blocks {
+				if got, want := b.U64(0), uint64(data+i); got != want {
+					t.Fatalf("round %d: a block that is lent holds %#x, not %d", round, got, want)
+				}
+			}
+			l.End()
+			if l.hold.Len() != 0 {
+				t.Fatalf("%d blocks are kept after the end", l.hold.Len())
+			}
+		}
+		if n := s.lent.Load(); n != 0 {
+			t.Fatalf("round %d: %d blocks are lent when all has ended", round, n)
+		}
+	}
+	var none Lent
+	none.End()
+}
