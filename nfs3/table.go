@@ -38,7 +38,8 @@ func (s *Service) Program() oncrpc.Program {
 	for _, proc := range []int{ProcGetattr, ProcLookup, ProcAccess, ProcFsinfo, ProcPathconf} {
 		p.Procs[proc].Inline = true
 	}
-	p.Procs[ProcRead].Weight, p.Procs[ProcRead].Partial = readWeight, true
+	read := &p.Procs[ProcRead]
+	read.Weight, read.Partial, read.Brief = readWeight, true, true
 	p.Procs[ProcReaddir].Weight = func(oncrpc.Decoder) int { return maxListing }
 	p.Procs[ProcReaddirplus].Weight = func(oncrpc.Decoder) int { return 4 * maxListing }
 	return p

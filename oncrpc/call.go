@@ -72,9 +72,10 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	c.data += t.weight
 	c.mu.Unlock()
 	t.call.Args, t.call.Cred, t.call.Peer, t.call.link = args, cred, c.call.Peer, c.link
-	if !c.alone(others) {
+	brief := c.brief(t)
+	if !brief && !c.alone(others) {
 		c.s.work.start(t)
-	} else if !c.runLone(t) {
+	} else if !c.runHere(t, brief) {
 		return takenOver
 	}
 	return served

@@ -36,7 +36,9 @@ type conn struct {
 	// Calls that are alone (lone.go).
 	unread unread
 	crowd  int          // calls left that go to other goroutines all the same
-	lone   atomic.Int64 // tick at which run began to run such a call, or 0
+	tardy  int          // calls of brief procedures left that are treated like others
+	late   bool         // the last one that was not was not brief
+	here   atomic.Int64 // tick at which run began to run a call, or 0
 
 	flow flow
 	turn turn // of the calls whose replies are in batch

@@ -38,6 +38,10 @@ type Proc struct {
 	// because what they read is not cached, it runs them like all others for a while.
 	Inline bool
 
+	// Brief procedures mostly take microseconds, too, but their results take memory (Weight). The goroutine of the
+	// connection runs them, unless such calls have lately taken long.
+	Brief bool
+
 	// Serve decodes c.Args and encodes the result into c.Reply. Anything but
 	// Success discards what was encoded. It may be called concurrently and must
 	// not keep c or anything that c.Args returned.
