@@ -15,7 +15,7 @@ const (
 	lookups = 20_000
 )
 
-// directory measures CREATE and LOOKUP in directories of three sizes: their
+// directory measures CREATE, LOOKUP, and REMOVE in directories of three sizes, and a listing by READDIRPLUS, each entry of it: their
 // cost must not grow with the directory.
 func directory(b *bench) error {
 	sizes := []int{1000, 10_000, 100_000}
@@ -41,7 +41,7 @@ func directory(b *bench) error {
 			b.table.note(fmt.Sprintf("growing a directory to %d", n), float64(n)/time.Since(begin).Seconds(), "/s")
 		}
 		grown = append(grown, d)
-		ms = append(ms, d.measureCreate, d.measureLookup)
+		ms = append(ms, d.measureCreate, d.measureLookup, d.measureRemove, d.measureList)
 	}
 	v, err := b.inTurns(true, ms...)
 	if err != nil {
@@ -52,8 +52,8 @@ func directory(b *bench) error {
 		if n == b.entries {
 			goal = 1.5
 		}
-		for k, op := range []string{"CREATE", "LOOKUP"} {
-			b.table.row(fmt.Sprintf("%s in a directory of %d", op, n), v[2*(i+1)+k], v[k], "us", goal, true)
+		for k, op := range []string{"CREATE", "LOOKUP", "REMOVE", "one entry of a listing"} {
+			b.table.row(fmt.Sprintf("%s in a directory of %d", op, n), v[4*(i+1)+k], v[k], "us", goal, true)
 		}
 	}
 	for _, d := range grown {
@@ -105,6 +105,24 @@ func (d *bigDir) measureCreate(time.Duration) (float64, error) {
 	}
 	cost := micros(creates, begin)
 	return cost, d.remove(d.size, d.size+creates)
+}
+
+func (d *bigDir) measureRemove(time.Duration) (float64, error) {
+	if err := d.create(d.size, d.size+creates); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	err := d.remove(d.size, d.size+creates)
+	return micros(creates, begin), err
+}
+
+func (d *bigDir) measureList(time.Duration) (float64, error) {
+	begin := time.Now()
+	n, err := d.c.List(d.dir)
+	if err == nil && n != d.size {
+		err = fmt.Errorf("READDIRPLUS: %d entries of %d", n, d.size)
+	}
+	return micros(n, begin), err
 }
 
 // measureLookup looks up names at random, one in eight of which does not exist.
