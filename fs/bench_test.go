@@ -48,6 +48,29 @@ func BenchmarkLookupLarge(b *testing.B) {
 	}
 }
 
+// A listing with attributes, each entry of it.
+func BenchmarkReaddirplus(b *testing.B) {
+	const files, page = 10_000, 64 << 10
+	v := memFS(b, 1<<15, 2*files, Options{})
+	for i := range files {
+		create(b, v, root, v.Root(), fmt.Sprint("f", i))
+	}
+	size := func(n int) int { return 160 + n }
+	var cookie, verf uint64
+	b.ReportAllocs()
+	for n := 0; n < b.N; {
+		l, err := v.Readdir(root, v.Root(), cookie, verf, true, page, size)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n += len(l.Entries)
+		cookie, verf = l.Entries[len(l.Entries)-1].Cookie, l.Verf
+		if l.EOF {
+			cookie, verf = 0, 0
+		}
+	}
+}
+
 func BenchmarkCreateRemove(b *testing.B) {
 	v := newFS(b)
 	name := []byte("file")

@@ -139,7 +139,15 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, maxB
 	if plus {
 		p, list = procReaddirplus, readdirops.Companion_Default___.Readdirplus
 	}
+	defer func() {
+		if l != nil {
+			l.Recycle()
+		}
+	}()
 	err := v.run(&c, p, func(t *txn) (st uint32) {
+		if l != nil {
+			l.Recycle()
+		}
 		l = ddir.New(maxBytes, size)
 		st, eof, c.File = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
 		return st
@@ -150,11 +158,17 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, maxB
 	}
 	r.EOF = eof
 	r.Entries = make([]Entry, len(l.Entries))
+	var attrs []Attr // in one piece
+	if plus {
+		attrs = make([]Attr, len(l.Entries))
+	}
+	var ip buf
 	for i, e := range l.Entries {
 		r.Entries[i] = Entry{Ino: e.Ino, Name: e.Name, Cookie: e.Cookie}
 		if e.Attr != nil {
-			a := decode(e.Ino, bytesOf(e.Attr))
-			r.Entries[i].Attr, r.Entries[i].Handle = a, Handle{e.Ino, a.Gen}
+			ip.Data = e.Attr
+			attrs[i] = attributes(e.Ino, &ip)
+			r.Entries[i].Attr, r.Entries[i].Handle = &attrs[i], Handle{e.Ino, attrs[i].Gen}
 		}
 	}
 	return r, nil

@@ -5,14 +5,17 @@
 // keeps those that fit within the caller's limit, and says of each whether it did.
 package ddir
 
-import "tansy/internal/extern/dbytes"
+import (
+	"tansy/internal/extern/dbytes"
+	"tansy/internal/freelist"
+)
 
 // Entry is an entry of a listing.
 type Entry struct {
 	Ino    uint64
 	Name   []byte // the List's own copy
 	Cookie uint64 // resumes after this entry
-	Attr   []byte // the serialized inode (256 bytes), when it was asked for; else nil
+	Attr   []byte // the serialized inode (256 bytes), when it was asked for; else nil. It is the List's
 }
 
 // List is a listing with a limit on its encoded size. It belongs to one call.
@@ -22,12 +25,28 @@ type List struct {
 	room int
 	size func(nameLen int) int
 	buf  []byte // backs the names: one allocation for many
+	attr []byte // backs the attributes
 }
+
+// idle are lists that have been recycled, of about so many bytes each.
+var idle = freelist.New[*List](freelist.NewBudget(1<<20), 128<<10)
 
 // New returns an empty listing. size is the encoded size of an entry in bytes; the
 // sizes of the entries that fit sum up to at most max; with a max below 0 none fits.
 func New(max int, size func(nameLen int) int) *List {
-	return &List{room: max, size: size}
+	l, ok := idle.Get()
+	if !ok {
+		l = new(List)
+	}
+	l.room, l.size = max, size
+	return l
+}
+
+// Recycle takes l back, but for the names of its entries.
+func (l *List) Recycle() {
+	clear(l.Entries)
+	l.Entries, l.buf, l.attr, l.size = l.Entries[:0], nil, l.attr[:0], nil
+	idle.Put(l)
 }
 
 // Offer appends an entry exactly if it still fits.
@@ -63,7 +82,14 @@ func (l *List) InoAt(i uint64) uint64 {
 // AttrAt gives entry i its attributes; beyond the last one it does nothing. ip is
 // copied.
 func (l *List) AttrAt(i uint64, ip *dbytes.Bytes) {
-	if i < l.Len() {
-		l.Entries[i].Attr = append([]byte(nil), ip.Data...)
+	if i >= l.Len() {
+		return
 	}
+	n := len(ip.Data)
+	if cap(l.attr)-len(l.attr) < n {
+		l.attr = make([]byte, 0, max(16<<10, 2*cap(l.attr))) // those before stay where they are
+	}
+	at := len(l.attr)
+	l.attr = append(l.attr, ip.Data...)
+	l.Entries[i].Attr = l.attr[at:len(l.attr):len(l.attr)]
 }

@@ -61,6 +61,22 @@ func TestList(t *testing.T) {
 			}
 		}
 		l.AttrAt(l.Len(), &dbytes.Bytes{Data: make([]byte, 256)})
+		var names [][]byte
+		for _, e := range l.Entries {
+			names = append(names, e.Name)
+		}
+		l.Recycle()
+		again := New(1<<20, size)
+		if again.Len() != 0 || !again.Fits() {
+			t.Fatalf("a new list has %d entries", again.Len())
+		}
+		again.Offer(1, dbytes.ZeroBlk(), 0, 255, 2)
+		for i, e := range want {
+			if !bytes.Equal(names[i], e.Name) {
+				t.Fatalf("name %d changes when the list is used again", i)
+			}
+		}
+		again.Recycle()
 	}
 	New(0, func(int) int { return 1 }).AttrAt(0, &dbytes.Bytes{Data: make([]byte, 256)})
 }
