@@ -6,8 +6,8 @@
 // calls. It runs cheap procedures (Proc.Inline) itself and answers all calls that
 // came in one packet with one write; other procedures run on goroutines of their
 // own, so that many calls of one connection are in progress at a time, and are
-// answered in the order in which they finish. Only a call that comes alone is run
-// without a goroutine of its own (lone.go).
+// answered in the order in which they finish. Only a call that comes alone, or one of a
+// procedure that is mostly brief (Proc.Brief), is run without a goroutine of its own (lone.go).
 //
 // Nothing a peer sends makes the server fail, and none keeps it from the others. Limits
 // bound the connections, of all peers and of each (hosts.go), the calls in progress, and
