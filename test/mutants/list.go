@@ -56,6 +56,7 @@ var mutants = []mutant{
 	{what: "cache: what is spilled stays when it is written anew", file: "internal/extern/dlog/cache.go", old: "\tdelete(c.spilled, a)\n", new: "", tests: caches},
 	{what: "cache: what is spilled is not copied", file: "internal/extern/dlog/cache.go", old: "\town := *b\n\tc.spilled[a] = &own\n", new: "\tc.spilled[a] = b\n", tests: caches},
 	{what: "cache: loses what moves up", file: "internal/extern/dlog/cache.go", old: "(k-from)&mask >= (k-i)&mask", new: "(k-from)&mask > (k-i)&mask", tests: caches},
+	{what: "directories: one that is emptied keeps its blocks", file: "internal/gen/directories/directories.go", old: "\t_this.GiveBack(txn, d, ", new: "\t_ = _this.GiveBack; _ = max(0, ", tests: []string{"./fs", "-run", "Emptied"}},
 	{what: "lend: blocks are not kept", file: "txn/dtxn/lend.go", old: "\tt.hold.Pass(&l.hold)\n", new: "", tests: lends},
 	{what: "lend: as much as is asked for", file: "txn/dtxn/lend.go", old: "> t.s.lendable", new: "> 1<<40", tests: lends},
 	{what: "lend: what has ended counts", file: "txn/dtxn/lend.go", old: "\tl.s.lent.Add(-l.n)\n", new: "", tests: lends},

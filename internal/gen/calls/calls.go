@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _825_status uint32 = 0
-	var _ = _825_status
-	var _out1113 uint32
-	var _ = _out1113
-	var _out1114 uint32
-	var _ = _out1114
-	_out1113, _out1114 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_825_status = _out1113
-	st = _out1114
+	var _832_status uint32 = 0
+	var _ = _832_status
+	var _out1118 uint32
+	var _ = _out1118
+	var _out1119 uint32
+	var _ = _out1119
+	_out1118, _out1119 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_832_status = _out1118
+	st = _out1119
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _825_status == exec.Companion_Default___.TOOBIG() {
-		var _826_fewer uint64
-		var _ = _826_fewer
-		_826_fewer = func() uint64 {
+	} else if _832_status == exec.Companion_Default___.TOOBIG() {
+		var _833_fewer uint64
+		var _ = _833_fewer
+		_833_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _826_fewer == uint64(0) {
-			_825_status = Companion_Default___.SERVERFAULT()
+		if _833_fewer == uint64(0) {
+			_832_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _826_fewer
+			c.N = _833_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _825_status == Companion_Default___.SHRINKFIRST() {
+	} else if _832_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _825_status == Companion_Default___.NOSPC() {
+	} else if _832_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _825_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _832_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_825_status = nfsdurable.Companion_Default___.IO()
+		_832_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_825_status)
+	c.Answer(_832_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

@@ -475,78 +475,119 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _ = _out998
 	_out998 = _this.Store(txn, d, uint64(64)*_723_cell, _726_s, true, true)
 	ok = _out998
+	_this.GiveBack(txn, d, _723_cell/uint64(64))
 	return ok
+}
+func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
+	if blk < Companion_Default___.FirstLevels() {
+		return
+	}
+	var _727_ip *dbytes.Bytes
+	var _ = _727_ip
+	var _728_nb uint64
+	var _ = _728_nb
+	var _out999 *dbytes.Bytes
+	var _ = _out999
+	var _out1000 uint64
+	var _ = _out1000
+	_out999, _out1000 = _this.Open(txn, d, true)
+	_727_ip = _out999
+	_728_nb = _out1000
+	if blk >= _728_nb {
+		return
+	}
+	var _729_b *dbytes.Blk
+	var _ = _729_b
+	var _out1001 *dbytes.Blk
+	var _ = _out1001
+	_out1001 = _this.Fs.ReadBlockOf(txn, _727_ip, d, blk, true)
+	_729_b = _out1001
+	var _730_zero bool
+	var _ = _730_zero
+	var _out1002 bool
+	var _ = _out1002
+	_out1002 = Companion_Default___.IsZero(_729_b)
+	_730_zero = _out1002
+	if !_730_zero {
+		return
+	}
+	var _731_m uint64
+	var _ = _731_m
+	var _out1003 uint64
+	var _ = _out1003
+	_out1003 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
+	_731_m = _out1003
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _727_ip *dbytes.Bytes
-	var _ = _727_ip
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out999 = _this.Fs.GetInode(txn, d, false)
-	_727_ip = _out999
-	var _728_n uint64
-	var _ = _728_n
-	var _out1000 uint64
-	var _ = _out1000
-	_out1000 = inodeformat.Companion_Default___.GetNent(_727_ip)
-	_728_n = _out1000
-	e = _728_n == uint64(0)
+	var _732_ip *dbytes.Bytes
+	var _ = _732_ip
+	var _out1004 *dbytes.Bytes
+	var _ = _out1004
+	_out1004 = _this.Fs.GetInode(txn, d, false)
+	_732_ip = _out1004
+	var _733_n uint64
+	var _ = _733_n
+	var _out1005 uint64
+	var _ = _out1005
+	_out1005 = inodeformat.Companion_Default___.GetNent(_732_ip)
+	_733_n = _out1005
+	e = _733_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _729_ip *dbytes.Bytes
-	var _ = _729_ip
-	var _730_nb uint64
-	var _ = _730_nb
-	var _out1001 *dbytes.Bytes
-	var _ = _out1001
-	var _out1002 uint64
-	var _ = _out1002
-	_out1001, _out1002 = _this.Open(txn, d, false)
-	_729_ip = _out1001
-	_730_nb = _out1002
-	var _731_c uint64
-	var _ = _731_c
-	_731_c = uint64(0)
+	var _734_ip *dbytes.Bytes
+	var _ = _734_ip
+	var _735_nb uint64
+	var _ = _735_nb
+	var _out1006 *dbytes.Bytes
+	var _ = _out1006
+	var _out1007 uint64
+	var _ = _out1007
+	_out1006, _out1007 = _this.Open(txn, d, false)
+	_734_ip = _out1006
+	_735_nb = _out1007
+	var _736_c uint64
+	var _ = _736_c
+	_736_c = uint64(0)
 	if cookie >= uint64(3) {
-		_731_c = cookie - uint64(2)
+		_736_c = cookie - uint64(2)
 	}
-	var _732_blk uint64
-	var _ = _732_blk
-	var _733_i uint64
-	var _ = _733_i
-	_732_blk, _733_i = _731_c/uint64(64), _731_c%uint64(64)
-	for _732_blk < _730_nb {
-		var _734_next uint64
-		var _ = _734_next
-		var _out1003 uint64
-		var _ = _out1003
-		_out1003 = _this.SkipHoles(txn, _729_ip, d, _732_blk, _730_nb)
-		_734_next = _out1003
-		if _734_next != _732_blk {
-			_732_blk, _733_i = _734_next, uint64(0)
+	var _737_blk uint64
+	var _ = _737_blk
+	var _738_i uint64
+	var _ = _738_i
+	_737_blk, _738_i = _736_c/uint64(64), _736_c%uint64(64)
+	for _737_blk < _735_nb {
+		var _739_next uint64
+		var _ = _739_next
+		var _out1008 uint64
+		var _ = _out1008
+		_out1008 = _this.SkipHoles(txn, _734_ip, d, _737_blk, _735_nb)
+		_739_next = _out1008
+		if _739_next != _737_blk {
+			_737_blk, _738_i = _739_next, uint64(0)
 		} else {
-			var _735_b *dbytes.Blk
-			var _ = _735_b
-			var _out1004 *dbytes.Blk
-			var _ = _out1004
-			_out1004 = _this.Fs.ReadBlockOf(txn, _729_ip, d, _732_blk, false)
-			_735_b = _out1004
-			var _736_fits bool = false
-			var _ = _736_fits
-			var _out1005 bool
-			var _ = _out1005
-			_out1005 = dirpages.Companion_Default___.ListBlock(_735_b, _732_blk, _733_i, out)
-			_736_fits = _out1005
-			if !_736_fits {
+			var _740_b *dbytes.Blk
+			var _ = _740_b
+			var _out1009 *dbytes.Blk
+			var _ = _out1009
+			_out1009 = _this.Fs.ReadBlockOf(txn, _734_ip, d, _737_blk, false)
+			_740_b = _out1009
+			var _741_fits bool = false
+			var _ = _741_fits
+			var _out1010 bool
+			var _ = _out1010
+			_out1010 = dirpages.Companion_Default___.ListBlock(_740_b, _737_blk, _738_i, out)
+			_741_fits = _out1010
+			if !_741_fits {
 				eof = false
 				return eof
 			}
-			_732_blk, _733_i = _732_blk+uint64(1), uint64(0)
+			_737_blk, _738_i = _737_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -556,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _737_k uint64
-	var _ = _737_k
-	_737_k = positions.Companion_Default___.FlatK(n)
-	if _737_k < uint64(12) {
+	var _742_k uint64
+	var _ = _742_k
+	_742_k = positions.Companion_Default___.FlatK(n)
+	if _742_k < uint64(12) {
 		return m
 	}
-	var _738_pb *dbytes.Blk
-	var _ = _738_pb
-	var _out1006 *dbytes.Blk
-	var _ = _out1006
-	_out1006 = _this.Fs.Fs.ReadParent(txn, ip, _737_k, positions.Companion_Default___.MaxLev(_737_k), positions.Companion_Default___.FlatJ(n), false)
-	_738_pb = _out1006
-	var _739_i uint64
-	var _ = _739_i
-	_739_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _739_i < uint64(512) {
-		var _740_bn uint64
-		var _ = _740_bn
-		_740_bn = _738_pb.U64(uint64(8) * _739_i)
-		if _740_bn != uint64(0) {
+	var _743_pb *dbytes.Blk
+	var _ = _743_pb
+	var _out1011 *dbytes.Blk
+	var _ = _out1011
+	_out1011 = _this.Fs.Fs.ReadParent(txn, ip, _742_k, positions.Companion_Default___.MaxLev(_742_k), positions.Companion_Default___.FlatJ(n), false)
+	_743_pb = _out1011
+	var _744_i uint64
+	var _ = _744_i
+	_744_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _744_i < uint64(512) {
+		var _745_bn uint64
+		var _ = _745_bn
+		_745_bn = _743_pb.U64(uint64(8) * _744_i)
+		if _745_bn != uint64(0) {
 			return m
 		}
-		m, _739_i = m+uint64(1), _739_i+uint64(1)
+		m, _744_i = m+uint64(1), _744_i+uint64(1)
 	}
 	return m
 }
@@ -587,22 +628,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out1007 bool
-	var _ = _out1007
-	var _out1008 uint64
-	var _ = _out1008
-	_out1007, _out1008 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out1007
-	ino = _out1008
+	var _out1012 bool
+	var _ = _out1012
+	var _out1013 uint64
+	var _ = _out1013
+	_out1012, _out1013 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out1012
+	ino = _out1013
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1009 bool
-	var _ = _out1009
-	_out1009 = _this.Fs.FreeInode(txn, ino)
-	ok = _out1009
+	var _out1014 bool
+	var _ = _out1014
+	_out1014 = _this.Fs.FreeInode(txn, ino)
+	ok = _out1014
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -611,38 +652,106 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1010 bool
-	var _ = _out1010
-	_out1010 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out1010
+	var _out1015 bool
+	var _ = _out1015
+	_out1015 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out1015
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out1011 uint64
-	var _ = _out1011
-	_out1011 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out1011
+	var _out1016 uint64
+	var _ = _out1016
+	_out1016 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out1016
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1012 bool
-	var _ = _out1012
-	_out1012 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out1012
+	var _out1017 bool
+	var _ = _out1017
+	_out1017 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out1017
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out1013 bool
-	var _ = _out1013
-	_out1013 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out1013
+	var _out1018 bool
+	var _ = _out1018
+	_out1018 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out1018
 	return done
 }
 
 // End of class DirFs
+
+// Definition of class Default__
+type Default__ struct {
+	dummy byte
+}
+
+func New_Default___() *Default__ {
+	_this := Default__{}
+
+	return &_this
+}
+
+type CompanionStruct_Default___ struct {
+}
+
+var Companion_Default___ = CompanionStruct_Default___{}
+
+func (_this *Default__) Equals(other *Default__) bool {
+	return _this == other
+}
+
+func (_this *Default__) EqualsGeneric(x interface{}) bool {
+	other, ok := x.(*Default__)
+	return ok && _this.Equals(other)
+}
+
+func (*Default__) String() string {
+	return "directories.Default__"
+}
+
+func Type_Default___() dafny.Type {
+	return type_Default___{}
+}
+
+type type_Default___ struct {
+}
+
+func (_this type_Default___) Default() interface{} {
+	return (*Default__)(nil)
+}
+
+func (_this type_Default___) String() string {
+	return "directories.Default__"
+}
+func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
+	return uint64(18)
+}
+func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
+	var zero bool = false
+	var _ = zero
+	var _746_i uint64
+	var _ = _746_i
+	_746_i = uint64(0)
+	for _746_i < uint64(4096) {
+		var _747_x uint8
+		var _ = _747_x
+		_747_x = b.Get(_746_i)
+		if _747_x != uint8(0) {
+			zero = false
+			return zero
+		}
+		_746_i = _746_i + uint64(1)
+	}
+	zero = true
+	return zero
+}
+
+// End of class Default__

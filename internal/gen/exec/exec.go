@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _823_ok bool
-	var _ = _823_ok
-	var _824_n uint64
-	var _ = _824_n
-	var _out1109 bool
-	var _ = _out1109
-	var _out1110 uint64
-	var _ = _out1110
-	_out1109, _out1110 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_823_ok = _out1109
-	_824_n = _out1110
+	var _830_ok bool
+	var _ = _830_ok
+	var _831_n uint64
+	var _ = _831_n
+	var _out1114 bool
+	var _ = _out1114
+	var _out1115 uint64
+	var _ = _out1115
+	_out1114, _out1115 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_830_ok = _out1114
+	_831_n = _out1115
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _823_ok {
+		if _830_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1111 uint32
-	var _ = _out1111
-	_out1111 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1111
+	var _out1116 uint32
+	var _ = _out1116
+	_out1116 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1116
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1112 uint32
-		var _ = _out1112
-		_out1112 = Companion_Default___.Sync(t)
-		st = _out1112
+		var _out1117 uint32
+		var _ = _out1117
+		_out1117 = Companion_Default___.Sync(t)
+		st = _out1117
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -71,56 +71,56 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _827_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _827_ip
-	var _out1115 uint32
-	var _ = _out1115
-	var _out1116 *dbytes.Bytes
-	var _ = _out1116
-	_out1115, _out1116 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1115
-	_827_ip = _out1116
+	var _834_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _834_ip
+	var _out1120 uint32
+	var _ = _out1120
+	var _out1121 *dbytes.Bytes
+	var _ = _out1121
+	_out1120, _out1121 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1120
+	_834_ip = _out1121
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _827_ip
-	var _828_ty uint32
-	var _ = _828_ty
-	var _out1117 uint32
-	var _ = _out1117
-	_out1117 = inodeformat.Companion_Default___.GetTy(_827_ip)
-	_828_ty = _out1117
-	if _828_ty != permissions.Companion_Default___.REG() {
+	after = _834_ip
+	var _835_ty uint32
+	var _ = _835_ty
+	var _out1122 uint32
+	var _ = _out1122
+	_out1122 = inodeformat.Companion_Default___.GetTy(_834_ip)
+	_835_ty = _out1122
+	if _835_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _829_r bool
-	var _ = _829_r
-	var _out1118 bool
-	var _ = _out1118
-	_out1118 = permissions.Companion_Default___.MayData(c, _827_ip, permissions.Companion_Default___.MAYR())
-	_829_r = _out1118
-	var _830_x bool
-	var _ = _830_x
-	var _out1119 bool
-	var _ = _out1119
-	_out1119 = permissions.Companion_Default___.May(c, _827_ip, permissions.Companion_Default___.MAYX())
-	_830_x = _out1119
-	if !_829_r && !_830_x {
+	var _836_r bool
+	var _ = _836_r
+	var _out1123 bool
+	var _ = _out1123
+	_out1123 = permissions.Companion_Default___.MayData(c, _834_ip, permissions.Companion_Default___.MAYR())
+	_836_r = _out1123
+	var _837_x bool
+	var _ = _837_x
+	var _out1124 bool
+	var _ = _out1124
+	_out1124 = permissions.Companion_Default___.May(c, _834_ip, permissions.Companion_Default___.MAYX())
+	_837_x = _out1124
+	if !_836_r && !_837_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _831_size uint64
-	var _ = _831_size
-	var _out1120 uint64
-	var _ = _out1120
-	_out1120 = inodeformat.Companion_Default___.GetSize(_827_ip)
-	_831_size = _out1120
-	eof = off >= _831_size || len_ >= _831_size-off
-	var _out1121 *dbytes.Pieces
-	var _ = _out1121
-	_out1121 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1121
+	var _838_size uint64
+	var _ = _838_size
+	var _out1125 uint64
+	var _ = _out1125
+	_out1125 = inodeformat.Companion_Default___.GetSize(_834_ip)
+	_838_size = _out1125
+	eof = off >= _838_size || len_ >= _838_size-off
+	var _out1126 *dbytes.Pieces
+	var _ = _out1126
+	_out1126 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1126
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -131,26 +131,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _832_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _832_ip
-	var _out1122 uint32
-	var _ = _out1122
-	var _out1123 *dbytes.Bytes
-	var _ = _out1123
-	_out1122, _out1123 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1122
-	_832_ip = _out1123
+	var _839_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _839_ip
+	var _out1127 uint32
+	var _ = _out1127
+	var _out1128 *dbytes.Bytes
+	var _ = _out1128
+	_out1127, _out1128 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1127
+	_839_ip = _out1128
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _832_ip
-	var _833_ty uint32
-	var _ = _833_ty
-	var _out1124 uint32
-	var _ = _out1124
-	_out1124 = inodeformat.Companion_Default___.GetTy(_832_ip)
-	_833_ty = _out1124
-	if _833_ty != permissions.Companion_Default___.REG() {
+	before = _839_ip
+	var _840_ty uint32
+	var _ = _840_ty
+	var _out1129 uint32
+	var _ = _out1129
+	_out1129 = inodeformat.Companion_Default___.GetTy(_839_ip)
+	_840_ty = _out1129
+	if _840_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +158,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _834_w bool
-	var _ = _834_w
-	var _out1125 bool
-	var _ = _out1125
-	_out1125 = permissions.Companion_Default___.MayData(c, _832_ip, permissions.Companion_Default___.MAYW())
-	_834_w = _out1125
-	if !_834_w {
+	var _841_w bool
+	var _ = _841_w
+	var _out1130 bool
+	var _ = _out1130
+	_out1130 = permissions.Companion_Default___.MayData(c, _839_ip, permissions.Companion_Default___.MAYW())
+	_841_w = _out1130
+	if !_841_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _832_ip
+		after = _839_ip
 		return st, before, after
 	}
-	var _835_size uint64
-	var _ = _835_size
-	var _out1126 uint64
-	var _ = _out1126
-	_out1126 = inodeformat.Companion_Default___.GetSize(_832_ip)
-	_835_size = _out1126
-	var _836_shrink uint64
-	var _ = _836_shrink
-	var _out1127 uint64
-	var _ = _out1127
-	_out1127 = inodeformat.Companion_Default___.GetShrink(_832_ip)
-	_836_shrink = _out1127
-	if _836_shrink != uint64(0) && off+len_ > _835_size {
+	var _842_size uint64
+	var _ = _842_size
+	var _out1131 uint64
+	var _ = _out1131
+	_out1131 = inodeformat.Companion_Default___.GetSize(_839_ip)
+	_842_size = _out1131
+	var _843_shrink uint64
+	var _ = _843_shrink
+	var _out1132 uint64
+	var _ = _out1132
+	_out1132 = inodeformat.Companion_Default___.GetShrink(_839_ip)
+	_843_shrink = _out1132
+	if _843_shrink != uint64(0) && off+len_ > _842_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1128 uint32
-	var _ = _out1128
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	_out1128, _out1129 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1128
-	after = _out1129
+	var _out1133 uint32
+	var _ = _out1133
+	var _out1134 *dbytes.Bytes
+	var _ = _out1134
+	_out1133, _out1134 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1133
+	after = _out1134
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +203,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _837_ok bool
-	var _ = _837_ok
-	var _out1130 bool
-	var _ = _out1130
-	_out1130 = d.Write(txn, ino, off, src, so, len_)
-	_837_ok = _out1130
-	if !_837_ok {
+	var _844_ok bool
+	var _ = _844_ok
+	var _out1135 bool
+	var _ = _out1135
+	_out1135 = d.Write(txn, ino, off, src, so, len_)
+	_844_ok = _out1135
+	if !_844_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _838_np *dbytes.Bytes
-	var _ = _838_np
-	var _out1131 *dbytes.Bytes
-	var _ = _out1131
-	_out1131 = d.Fs.GetInode(txn, ino, true)
-	_838_np = _out1131
-	var _839_ts uint64
-	var _ = _839_ts
-	var _840_tns uint32
-	var _ = _840_tns
-	var _out1132 uint64
-	var _ = _out1132
-	var _out1133 uint32
-	var _ = _out1133
-	_out1132, _out1133 = attributechanges.Companion_Default___.Stamp(_838_np, s, ns)
-	_839_ts = _out1132
-	_840_tns = _out1133
-	inodeformat.Companion_Default___.SetMtime(_838_np, _839_ts, _840_tns)
-	inodeformat.Companion_Default___.SetCtime(_838_np, _839_ts, _840_tns)
+	var _845_np *dbytes.Bytes
+	var _ = _845_np
+	var _out1136 *dbytes.Bytes
+	var _ = _out1136
+	_out1136 = d.Fs.GetInode(txn, ino, true)
+	_845_np = _out1136
+	var _846_ts uint64
+	var _ = _846_ts
+	var _847_tns uint32
+	var _ = _847_tns
+	var _out1137 uint64
+	var _ = _out1137
+	var _out1138 uint32
+	var _ = _out1138
+	_out1137, _out1138 = attributechanges.Companion_Default___.Stamp(_845_np, s, ns)
+	_846_ts = _out1137
+	_847_tns = _out1138
+	inodeformat.Companion_Default___.SetMtime(_845_np, _846_ts, _847_tns)
+	inodeformat.Companion_Default___.SetCtime(_845_np, _846_ts, _847_tns)
 	if c.Uid != uint32(0) {
-		var _841_mode uint32
-		var _ = _841_mode
-		var _out1134 uint32
-		var _ = _out1134
-		_out1134 = inodeformat.Companion_Default___.GetMode(_838_np)
-		_841_mode = _out1134
-		inodeformat.Companion_Default___.SetMode(_838_np, permissions.Companion_Default___.KillPriv(_841_mode))
+		var _848_mode uint32
+		var _ = _848_mode
+		var _out1139 uint32
+		var _ = _out1139
+		_out1139 = inodeformat.Companion_Default___.GetMode(_845_np)
+		_848_mode = _out1139
+		inodeformat.Companion_Default___.SetMode(_845_np, permissions.Companion_Default___.KillPriv(_848_mode))
 	}
-	d.PutInode(txn, ino, _838_np)
-	after = _838_np
+	d.PutInode(txn, ino, _845_np)
+	after = _845_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,49 +253,49 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _842_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _842_ip
-	var _out1135 uint32
-	var _ = _out1135
-	var _out1136 *dbytes.Bytes
-	var _ = _out1136
-	_out1135, _out1136 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1135
-	_842_ip = _out1136
+	var _849_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _849_ip
+	var _out1140 uint32
+	var _ = _out1140
+	var _out1141 *dbytes.Bytes
+	var _ = _out1141
+	_out1140, _out1141 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1140
+	_849_ip = _out1141
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _842_ip
-	var _843_ty uint32
-	var _ = _843_ty
-	var _out1137 uint32
-	var _ = _out1137
-	_out1137 = inodeformat.Companion_Default___.GetTy(_842_ip)
-	_843_ty = _out1137
-	if _843_ty != permissions.Companion_Default___.LNK() {
+	after = _849_ip
+	var _850_ty uint32
+	var _ = _850_ty
+	var _out1142 uint32
+	var _ = _out1142
+	_out1142 = inodeformat.Companion_Default___.GetTy(_849_ip)
+	_850_ty = _out1142
+	if _850_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _844_size uint64
-	var _ = _844_size
-	var _out1138 uint64
-	var _ = _out1138
-	_out1138 = inodeformat.Companion_Default___.GetSize(_842_ip)
-	_844_size = _out1138
-	if _844_size > uint64(4096) {
+	var _851_size uint64
+	var _ = _851_size
+	var _out1143 uint64
+	var _ = _out1143
+	_out1143 = inodeformat.Companion_Default___.GetSize(_849_ip)
+	_851_size = _out1143
+	if _851_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _845_p *dbytes.Pieces
-	var _ = _845_p
-	var _out1139 *dbytes.Pieces
-	var _ = _out1139
-	_out1139 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_845_p = _out1139
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	_out1140 = _845_p.Join()
-	target = _out1140
+	var _852_p *dbytes.Pieces
+	var _ = _852_p
+	var _out1144 *dbytes.Pieces
+	var _ = _out1144
+	_out1144 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_852_p = _out1144
+	var _out1145 *dbytes.Bytes
+	var _ = _out1145
+	_out1145 = _852_p.Join()
+	target = _out1145
 	return st, target, after
 }
 

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _993_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _993_ip
-	var _out1435 uint32
-	var _ = _out1435
-	var _out1436 *dbytes.Bytes
-	var _ = _out1436
-	_out1435, _out1436 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1435
-	_993_ip = _out1436
+	var _1000_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1000_ip
+	var _out1440 uint32
+	var _ = _out1440
+	var _out1441 *dbytes.Bytes
+	var _ = _out1441
+	_out1440, _out1441 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1440
+	_1000_ip = _out1441
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _994_ty uint32
-	var _ = _994_ty
-	var _out1437 uint32
-	var _ = _out1437
-	_out1437 = inodeformat.Companion_Default___.GetTy(_993_ip)
-	_994_ty = _out1437
-	if _994_ty != permissions.Companion_Default___.REG() {
+	var _1001_ty uint32
+	var _ = _1001_ty
+	var _out1442 uint32
+	var _ = _out1442
+	_out1442 = inodeformat.Companion_Default___.GetTy(_1000_ip)
+	_1001_ty = _out1442
+	if _1001_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _995_r bool
-	var _ = _995_r
-	var _out1438 bool
-	var _ = _out1438
-	_out1438 = permissions.Companion_Default___.MayData(c, _993_ip, permissions.Companion_Default___.MAYR())
-	_995_r = _out1438
-	var _996_x bool
-	var _ = _996_x
-	var _out1439 bool
-	var _ = _out1439
-	_out1439 = permissions.Companion_Default___.May(c, _993_ip, permissions.Companion_Default___.MAYX())
-	_996_x = _out1439
-	if !_995_r && !_996_x {
+	var _1002_r bool
+	var _ = _1002_r
+	var _out1443 bool
+	var _ = _out1443
+	_out1443 = permissions.Companion_Default___.MayData(c, _1000_ip, permissions.Companion_Default___.MAYR())
+	_1002_r = _out1443
+	var _1003_x bool
+	var _ = _1003_x
+	var _out1444 bool
+	var _ = _out1444
+	_out1444 = permissions.Companion_Default___.May(c, _1000_ip, permissions.Companion_Default___.MAYX())
+	_1003_x = _out1444
+	if !_1002_r && !_1003_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _997_size uint64
-	var _ = _997_size
-	var _out1440 uint64
-	var _ = _out1440
-	_out1440 = inodeformat.Companion_Default___.GetSize(_993_ip)
-	_997_size = _out1440
-	if _997_size <= off {
+	var _1004_size uint64
+	var _ = _1004_size
+	var _out1445 uint64
+	var _ = _out1445
+	_out1445 = inodeformat.Companion_Default___.GetSize(_1000_ip)
+	_1004_size = _out1445
+	if _1004_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _998_n uint64
-	var _ = _998_n
-	var _999_top uint64
-	var _ = _999_top
-	_998_n, _999_top = off/uint64(4096), (_997_size+uint64(4095))/uint64(4096)
-	var _1000_m uint64 = 0
-	var _ = _1000_m
-	var _out1441 uint64
-	var _ = _out1441
-	var _out1442 bool
-	var _ = _out1442
-	_out1441, _out1442 = d.Fs.Pass(txn, ino, _998_n, _999_top, hole, Companion_Default___.STEPS(), false)
-	_1000_m = _out1441
-	found = _out1442
-	if _998_n < _1000_m {
+	var _1005_n uint64
+	var _ = _1005_n
+	var _1006_top uint64
+	var _ = _1006_top
+	_1005_n, _1006_top = off/uint64(4096), (_1004_size+uint64(4095))/uint64(4096)
+	var _1007_m uint64 = 0
+	var _ = _1007_m
+	var _out1446 uint64
+	var _ = _out1446
+	var _out1447 bool
+	var _ = _out1447
+	_out1446, _out1447 = d.Fs.Pass(txn, ino, _1005_n, _1006_top, hole, Companion_Default___.STEPS(), false)
+	_1007_m = _out1446
+	found = _out1447
+	if _1005_n < _1007_m {
 		at = func() uint64 {
-			if _1000_m == _999_top {
-				return _997_size
+			if _1007_m == _1006_top {
+				return _1004_size
 			}
-			return uint64(4096) * _1000_m
+			return uint64(4096) * _1007_m
 		}()
 	}
-	if _1000_m == _999_top && hole {
+	if _1007_m == _1006_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1001_np *dbytes.Bytes
-	var _ = _1001_np
-	var _out1443 *dbytes.Bytes
-	var _ = _out1443
-	_out1443 = d.Fs.GetInode(txn, ino, true)
-	_1001_np = _out1443
-	var _1002_ts uint64
-	var _ = _1002_ts
-	var _1003_tns uint32
-	var _ = _1003_tns
-	var _out1444 uint64
-	var _ = _out1444
-	var _out1445 uint32
-	var _ = _out1445
-	_out1444, _out1445 = attributechanges.Companion_Default___.Stamp(_1001_np, s, ns)
-	_1002_ts = _out1444
-	_1003_tns = _out1445
-	inodeformat.Companion_Default___.SetMtime(_1001_np, _1002_ts, _1003_tns)
-	inodeformat.Companion_Default___.SetCtime(_1001_np, _1002_ts, _1003_tns)
+	var _1008_np *dbytes.Bytes
+	var _ = _1008_np
+	var _out1448 *dbytes.Bytes
+	var _ = _out1448
+	_out1448 = d.Fs.GetInode(txn, ino, true)
+	_1008_np = _out1448
+	var _1009_ts uint64
+	var _ = _1009_ts
+	var _1010_tns uint32
+	var _ = _1010_tns
+	var _out1449 uint64
+	var _ = _out1449
+	var _out1450 uint32
+	var _ = _out1450
+	_out1449, _out1450 = attributechanges.Companion_Default___.Stamp(_1008_np, s, ns)
+	_1009_ts = _out1449
+	_1010_tns = _out1450
+	inodeformat.Companion_Default___.SetMtime(_1008_np, _1009_ts, _1010_tns)
+	inodeformat.Companion_Default___.SetCtime(_1008_np, _1009_ts, _1010_tns)
 	if c.Uid != uint32(0) {
-		var _1004_mode uint32
-		var _ = _1004_mode
-		var _out1446 uint32
-		var _ = _out1446
-		_out1446 = inodeformat.Companion_Default___.GetMode(_1001_np)
-		_1004_mode = _out1446
-		inodeformat.Companion_Default___.SetMode(_1001_np, permissions.Companion_Default___.KillPriv(_1004_mode))
+		var _1011_mode uint32
+		var _ = _1011_mode
+		var _out1451 uint32
+		var _ = _out1451
+		_out1451 = inodeformat.Companion_Default___.GetMode(_1008_np)
+		_1011_mode = _out1451
+		inodeformat.Companion_Default___.SetMode(_1008_np, permissions.Companion_Default___.KillPriv(_1011_mode))
 	}
-	d.PutInode(txn, ino, _1001_np)
+	d.PutInode(txn, ino, _1008_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1005_lim uint64
-	var _ = _1005_lim
-	_1005_lim = func() uint64 {
+	var _1012_lim uint64
+	var _ = _1012_lim
+	_1012_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1006_found bool = false
-	var _ = _1006_found
-	var _out1447 uint64
-	var _ = _out1447
-	var _out1448 bool
-	var _ = _out1448
-	_out1447, _out1448 = d.Fs.Pass(txn, ino, b, _1005_lim, false, Companion_Default___.RUN(), true)
-	m = _out1447
-	_1006_found = _out1448
-	var _1007_to uint64
-	var _ = _1007_to
-	_1007_to = func() uint64 {
+	var _1013_found bool = false
+	var _ = _1013_found
+	var _out1452 uint64
+	var _ = _out1452
+	var _out1453 bool
+	var _ = _out1453
+	_out1452, _out1453 = d.Fs.Pass(txn, ino, b, _1012_lim, false, Companion_Default___.RUN(), true)
+	m = _out1452
+	_1013_found = _out1453
+	var _1014_to uint64
+	var _ = _1014_to
+	_1014_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1008_n uint64
-	var _ = _1008_n
-	_1008_n = _1007_to - uint64(4096)*b
-	var _out1449 bool
-	var _ = _out1449
-	_out1449 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1008_n)
-	ok = _out1449
+	var _1015_n uint64
+	var _ = _1015_n
+	_1015_n = _1014_to - uint64(4096)*b
+	var _out1454 bool
+	var _ = _out1454
+	_out1454 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1015_n)
+	ok = _out1454
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1009_end uint64
-	var _ = _1009_end
-	_1009_end = off + len_
-	var _1010_ip *dbytes.Bytes
-	var _ = _1010_ip
-	var _out1450 *dbytes.Bytes
-	var _ = _out1450
-	_out1450 = d.Fs.GetInode(txn, ino, true)
-	_1010_ip = _out1450
-	var _1011_size uint64
-	var _ = _1011_size
-	var _out1451 uint64
-	var _ = _out1451
-	_out1451 = inodeformat.Companion_Default___.GetSize(_1010_ip)
-	_1011_size = _out1451
-	if _1011_size < _1009_end {
-		var _1012_ok bool
-		var _ = _1012_ok
-		var _out1452 bool
-		var _ = _out1452
-		_out1452 = d.SetSize(txn, ino, _1009_end)
-		_1012_ok = _out1452
-		_1011_size = _1009_end
+	var _1016_end uint64
+	var _ = _1016_end
+	_1016_end = off + len_
+	var _1017_ip *dbytes.Bytes
+	var _ = _1017_ip
+	var _out1455 *dbytes.Bytes
+	var _ = _out1455
+	_out1455 = d.Fs.GetInode(txn, ino, true)
+	_1017_ip = _out1455
+	var _1018_size uint64
+	var _ = _1018_size
+	var _out1456 uint64
+	var _ = _out1456
+	_out1456 = inodeformat.Companion_Default___.GetSize(_1017_ip)
+	_1018_size = _out1456
+	if _1018_size < _1016_end {
+		var _1019_ok bool
+		var _ = _1019_ok
+		var _out1457 bool
+		var _ = _out1457
+		_out1457 = d.SetSize(txn, ino, _1016_end)
+		_1019_ok = _out1457
+		_1018_size = _1016_end
 	} else {
 	}
-	var _1013_first uint64
-	var _ = _1013_first
-	var _1014_top uint64
-	var _ = _1014_top
-	_1013_first, _1014_top = off/uint64(4096), (_1009_end+uint64(4095))/uint64(4096)
-	var _1015_b uint64
-	var _ = _1015_b
-	_1015_b = _1013_first
-	var _1016_z *dbytes.Bytes
-	var _ = _1016_z
-	var _out1453 *dbytes.Bytes
-	var _ = _out1453
-	_out1453 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1016_z = _out1453
-	for _1015_b < _1014_top {
-		var _1017_m uint64
-		var _ = _1017_m
-		var _1018_found bool
-		var _ = _1018_found
-		var _out1454 uint64
-		var _ = _out1454
-		var _out1455 bool
-		var _ = _out1455
-		_out1454, _out1455 = d.Fs.Pass(txn, ino, _1015_b, _1014_top, true, Companion_Default___.STEPS(), true)
-		_1017_m = _out1454
-		_1018_found = _out1455
-		if _1015_b < _1017_m {
+	var _1020_first uint64
+	var _ = _1020_first
+	var _1021_top uint64
+	var _ = _1021_top
+	_1020_first, _1021_top = off/uint64(4096), (_1016_end+uint64(4095))/uint64(4096)
+	var _1022_b uint64
+	var _ = _1022_b
+	_1022_b = _1020_first
+	var _1023_z *dbytes.Bytes
+	var _ = _1023_z
+	var _out1458 *dbytes.Bytes
+	var _ = _out1458
+	_out1458 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1023_z = _out1458
+	for _1022_b < _1021_top {
+		var _1024_m uint64
+		var _ = _1024_m
+		var _1025_found bool
+		var _ = _1025_found
+		var _out1459 uint64
+		var _ = _out1459
+		var _out1460 bool
+		var _ = _out1460
+		_out1459, _out1460 = d.Fs.Pass(txn, ino, _1022_b, _1021_top, true, Companion_Default___.STEPS(), true)
+		_1024_m = _out1459
+		_1025_found = _out1460
+		if _1022_b < _1024_m {
 		} else {
-			var _1019_ok bool = false
-			var _ = _1019_ok
-			var _out1456 bool
-			var _ = _out1456
-			var _out1457 uint64
-			var _ = _out1457
-			_out1456, _out1457 = Companion_Default___.FillHoles(txn, d, ino, _1015_b, _1014_top, _1016_z, _1011_size)
-			_1019_ok = _out1456
-			_1017_m = _out1457
-			if !_1019_ok {
+			var _1026_ok bool = false
+			var _ = _1026_ok
+			var _out1461 bool
+			var _ = _out1461
+			var _out1462 uint64
+			var _ = _out1462
+			_out1461, _out1462 = Companion_Default___.FillHoles(txn, d, ino, _1022_b, _1021_top, _1023_z, _1018_size)
+			_1026_ok = _out1461
+			_1024_m = _out1462
+			if !_1026_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1015_b = _1017_m
+		_1022_b = _1024_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1020_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1020_ip
-	var _out1458 uint32
-	var _ = _out1458
-	var _out1459 *dbytes.Bytes
-	var _ = _out1459
-	_out1458, _out1459 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1458
-	_1020_ip = _out1459
+	var _1027_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1027_ip
+	var _out1463 uint32
+	var _ = _out1463
+	var _out1464 *dbytes.Bytes
+	var _ = _out1464
+	_out1463, _out1464 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1463
+	_1027_ip = _out1464
 	if st != uint32(0) {
 		return st
 	}
-	var _1021_ty uint32
-	var _ = _1021_ty
-	var _out1460 uint32
-	var _ = _out1460
-	_out1460 = inodeformat.Companion_Default___.GetTy(_1020_ip)
-	_1021_ty = _out1460
-	if _1021_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1028_ty uint32
+	var _ = _1028_ty
+	var _out1465 uint32
+	var _ = _out1465
+	_out1465 = inodeformat.Companion_Default___.GetTy(_1027_ip)
+	_1028_ty = _out1465
+	if _1028_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1022_w bool
-	var _ = _1022_w
-	var _out1461 bool
-	var _ = _out1461
-	_out1461 = permissions.Companion_Default___.MayData(c, _1020_ip, permissions.Companion_Default___.MAYW())
-	_1022_w = _out1461
-	if !_1022_w {
+	var _1029_w bool
+	var _ = _1029_w
+	var _out1466 bool
+	var _ = _out1466
+	_out1466 = permissions.Companion_Default___.MayData(c, _1027_ip, permissions.Companion_Default___.MAYW())
+	_1029_w = _out1466
+	if !_1029_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1023_size uint64
-	var _ = _1023_size
-	var _out1462 uint64
-	var _ = _out1462
-	_out1462 = inodeformat.Companion_Default___.GetSize(_1020_ip)
-	_1023_size = _out1462
-	var _1024_shrink uint64
-	var _ = _1024_shrink
-	var _out1463 uint64
-	var _ = _out1463
-	_out1463 = inodeformat.Companion_Default___.GetShrink(_1020_ip)
-	_1024_shrink = _out1463
-	if _1024_shrink != uint64(0) && off+len_ > _1023_size {
+	var _1030_size uint64
+	var _ = _1030_size
+	var _out1467 uint64
+	var _ = _out1467
+	_out1467 = inodeformat.Companion_Default___.GetSize(_1027_ip)
+	_1030_size = _out1467
+	var _1031_shrink uint64
+	var _ = _1031_shrink
+	var _out1468 uint64
+	var _ = _out1468
+	_out1468 = inodeformat.Companion_Default___.GetShrink(_1027_ip)
+	_1031_shrink = _out1468
+	if _1031_shrink != uint64(0) && off+len_ > _1030_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1464 uint32
-	var _ = _out1464
-	_out1464 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1464
+	var _out1469 uint32
+	var _ = _out1469
+	_out1469 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1469
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1025_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1025_ip
-	var _out1465 uint32
-	var _ = _out1465
-	var _out1466 *dbytes.Bytes
-	var _ = _out1466
-	_out1465, _out1466 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1465
-	_1025_ip = _out1466
+	var _1032_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1032_ip
+	var _out1470 uint32
+	var _ = _out1470
+	var _out1471 *dbytes.Bytes
+	var _ = _out1471
+	_out1470, _out1471 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1470
+	_1032_ip = _out1471
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1026_ty uint32
-	var _ = _1026_ty
-	var _out1467 uint32
-	var _ = _out1467
-	_out1467 = inodeformat.Companion_Default___.GetTy(_1025_ip)
-	_1026_ty = _out1467
-	if _1026_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1033_ty uint32
+	var _ = _1033_ty
+	var _out1472 uint32
+	var _ = _out1472
+	_out1472 = inodeformat.Companion_Default___.GetTy(_1032_ip)
+	_1033_ty = _out1472
+	if _1033_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1027_w bool
-	var _ = _1027_w
-	var _out1468 bool
-	var _ = _out1468
-	_out1468 = permissions.Companion_Default___.MayData(c, _1025_ip, permissions.Companion_Default___.MAYW())
-	_1027_w = _out1468
-	if !_1027_w {
+	var _1034_w bool
+	var _ = _1034_w
+	var _out1473 bool
+	var _ = _out1473
+	_out1473 = permissions.Companion_Default___.MayData(c, _1032_ip, permissions.Companion_Default___.MAYW())
+	_1034_w = _out1473
+	if !_1034_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1028_size uint64
-	var _ = _1028_size
-	var _out1469 uint64
-	var _ = _out1469
-	_out1469 = inodeformat.Companion_Default___.GetSize(_1025_ip)
-	_1028_size = _out1469
-	var _1029_top uint64
-	var _ = _1029_top
-	_1029_top = (_1028_size + uint64(4095)) / uint64(4096)
-	var _1030_n uint64
-	var _ = _1030_n
-	_1030_n = func() uint64 {
-		if hi < _1029_top {
+	var _1035_size uint64
+	var _ = _1035_size
+	var _out1474 uint64
+	var _ = _out1474
+	_out1474 = inodeformat.Companion_Default___.GetSize(_1032_ip)
+	_1035_size = _out1474
+	var _1036_top uint64
+	var _ = _1036_top
+	_1036_top = (_1035_size + uint64(4095)) / uint64(4096)
+	var _1037_n uint64
+	var _ = _1037_n
+	_1037_n = func() uint64 {
+		if hi < _1036_top {
 			return hi
 		}
-		return _1029_top
+		return _1036_top
 	}()
-	if lo < _1030_n {
-		var _out1470 uint64
-		var _ = _out1470
-		_out1470 = d.Punch(txn, ino, lo, _1030_n, max)
-		at = _out1470
+	if lo < _1037_n {
+		var _out1475 uint64
+		var _ = _out1475
+		_out1475 = d.Punch(txn, ino, lo, _1037_n, max)
+		at = _out1475
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _874_dots uint32 = 0
-	var _ = _874_dots
-	var _out1185 uint32
-	var _ = _out1185
-	var _out1186 *dbytes.Bytes
-	var _ = _out1186
-	var _out1187 uint32
-	var _ = _out1187
-	_out1185, _out1186, _out1187 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1185
-	dir = _out1186
-	_874_dots = _out1187
+	var _881_dots uint32 = 0
+	var _ = _881_dots
+	var _out1190 uint32
+	var _ = _out1190
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	var _out1192 uint32
+	var _ = _out1192
+	_out1190, _out1191, _out1192 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1190
+	dir = _out1191
+	_881_dots = _out1192
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _875_ok bool
-	var _ = _875_ok
-	var _out1188 bool
-	var _ = _out1188
-	_out1188 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_875_ok = _out1188
-	if !_875_ok {
+	var _882_ok bool
+	var _ = _882_ok
+	var _out1193 bool
+	var _ = _out1193
+	_out1193 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_882_ok = _out1193
+	if !_882_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _876_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _876_ip
-	if _874_dots == uint32(1) {
+	var _883_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _883_ip
+	if _881_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _874_dots == uint32(2) {
-		var _out1189 uint64
-		var _ = _out1189
-		_out1189 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1189
+	if _881_dots == uint32(2) {
+		var _out1194 uint64
+		var _ = _out1194
+		_out1194 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1194
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1190 *dbytes.Bytes
-		var _ = _out1190
-		_out1190 = d.Fs.GetInode(txn, ino, false)
-		_876_ip = _out1190
-		node = _876_ip
+		var _out1195 *dbytes.Bytes
+		var _ = _out1195
+		_out1195 = d.Fs.GetInode(txn, ino, false)
+		_883_ip = _out1195
+		node = _883_ip
 		return st, ino, node, dir
 	}
-	var _877_found bool = false
-	var _ = _877_found
-	var _out1191 bool
-	var _ = _out1191
-	var _out1192 uint64
-	var _ = _out1192
-	_out1191, _out1192 = d.Lookup(txn, dino, name, false)
-	_877_found = _out1191
-	ino = _out1192
-	if !_877_found {
+	var _884_found bool = false
+	var _ = _884_found
+	var _out1196 bool
+	var _ = _out1196
+	var _out1197 uint64
+	var _ = _out1197
+	_out1196, _out1197 = d.Lookup(txn, dino, name, false)
+	_884_found = _out1196
+	ino = _out1197
+	if !_884_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1193 uint32
-	var _ = _out1193
-	var _out1194 *dbytes.Bytes
-	var _ = _out1194
-	_out1193, _out1194 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1193
-	_876_ip = _out1194
+	var _out1198 uint32
+	var _ = _out1198
+	var _out1199 *dbytes.Bytes
+	var _ = _out1199
+	_out1198, _out1199 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1198
+	_883_ip = _out1199
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _876_ip
+	node = _883_ip
 	return st, ino, node, dir
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _741_n uint64
-	var _ = _741_n
-	_741_n = c.Gids.Len()
-	var _742_i uint64
-	var _ = _742_i
-	_742_i = uint64(0)
-	for _741_n-_742_i >= uint64(4) {
-		var _743_x uint32
-		var _ = _743_x
-		_743_x = c.Gids.U32(_742_i)
-		if _743_x == g {
+	var _748_n uint64
+	var _ = _748_n
+	_748_n = c.Gids.Len()
+	var _749_i uint64
+	var _ = _749_i
+	_749_i = uint64(0)
+	for _748_n-_749_i >= uint64(4) {
+		var _750_x uint32
+		var _ = _750_x
+		_750_x = c.Gids.U32(_749_i)
+		if _750_x == g {
 			r = true
 			return r
 		}
-		_742_i = _742_i + uint64(4)
+		_749_i = _749_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _744_mode uint32
-	var _ = _744_mode
-	var _out1014 uint32
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetMode(ip)
-	_744_mode = _out1014
-	var _745_u uint32
-	var _ = _745_u
-	var _out1015 uint32
-	var _ = _out1015
-	_out1015 = inodeformat.Companion_Default___.GetUid(ip)
-	_745_u = _out1015
-	if c.Uid == _745_u {
-		p = _744_mode / uint32(64) % uint32(8)
+	var _751_mode uint32
+	var _ = _751_mode
+	var _out1019 uint32
+	var _ = _out1019
+	_out1019 = inodeformat.Companion_Default___.GetMode(ip)
+	_751_mode = _out1019
+	var _752_u uint32
+	var _ = _752_u
+	var _out1020 uint32
+	var _ = _out1020
+	_out1020 = inodeformat.Companion_Default___.GetUid(ip)
+	_752_u = _out1020
+	if c.Uid == _752_u {
+		p = _751_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _746_g uint32
-	var _ = _746_g
-	var _out1016 uint32
-	var _ = _out1016
-	_out1016 = inodeformat.Companion_Default___.GetGid(ip)
-	_746_g = _out1016
-	var _747_m bool
-	var _ = _747_m
-	var _out1017 bool
-	var _ = _out1017
-	_out1017 = Companion_Default___.InGroup(c, _746_g)
-	_747_m = _out1017
-	if _747_m {
-		p = _744_mode / uint32(8) % uint32(8)
+	var _753_g uint32
+	var _ = _753_g
+	var _out1021 uint32
+	var _ = _out1021
+	_out1021 = inodeformat.Companion_Default___.GetGid(ip)
+	_753_g = _out1021
+	var _754_m bool
+	var _ = _754_m
+	var _out1022 bool
+	var _ = _out1022
+	_out1022 = Companion_Default___.InGroup(c, _753_g)
+	_754_m = _out1022
+	if _754_m {
+		p = _751_mode / uint32(8) % uint32(8)
 	} else {
-		p = _744_mode % uint32(8)
+		p = _751_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _748_ty uint32
-		var _ = _748_ty
-		var _out1018 uint32
-		var _ = _out1018
-		_out1018 = inodeformat.Companion_Default___.GetTy(ip)
-		_748_ty = _out1018
-		var _749_mode uint32
-		var _ = _749_mode
-		var _out1019 uint32
-		var _ = _out1019
-		_out1019 = inodeformat.Companion_Default___.GetMode(ip)
-		_749_mode = _out1019
-		if _748_ty == Companion_Default___.DIR() || _749_mode%uint32(2) == uint32(1) || _749_mode/uint32(8)%uint32(2) == uint32(1) || _749_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _755_ty uint32
+		var _ = _755_ty
+		var _out1023 uint32
+		var _ = _out1023
+		_out1023 = inodeformat.Companion_Default___.GetTy(ip)
+		_755_ty = _out1023
+		var _756_mode uint32
+		var _ = _756_mode
+		var _out1024 uint32
+		var _ = _out1024
+		_out1024 = inodeformat.Companion_Default___.GetMode(ip)
+		_756_mode = _out1024
+		if _755_ty == Companion_Default___.DIR() || _756_mode%uint32(2) == uint32(1) || _756_mode/uint32(8)%uint32(2) == uint32(1) || _756_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out1020 uint32
-	var _ = _out1020
-	_out1020 = Companion_Default___.ClassBits(c, ip)
-	p = _out1020
+	var _out1025 uint32
+	var _ = _out1025
+	_out1025 = Companion_Default___.ClassBits(c, ip)
+	p = _out1025
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _750_p uint32
-	var _ = _750_p
-	var _out1021 uint32
-	var _ = _out1021
-	_out1021 = Companion_Default___.Granted(c, ip)
-	_750_p = _out1021
-	ok = (want%uint32(2) == uint32(0) || _750_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _750_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _750_p/uint32(4) == uint32(1))
+	var _757_p uint32
+	var _ = _757_p
+	var _out1026 uint32
+	var _ = _out1026
+	_out1026 = Companion_Default___.Granted(c, ip)
+	_757_p = _out1026
+	ok = (want%uint32(2) == uint32(0) || _757_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _757_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _757_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _751_u uint32
-	var _ = _751_u
-	var _out1022 uint32
-	var _ = _out1022
-	_out1022 = inodeformat.Companion_Default___.GetUid(ip)
-	_751_u = _out1022
-	if c.Uid == _751_u {
+	var _758_u uint32
+	var _ = _758_u
+	var _out1027 uint32
+	var _ = _out1027
+	_out1027 = inodeformat.Companion_Default___.GetUid(ip)
+	_758_u = _out1027
+	if c.Uid == _758_u {
 		ok = true
 		return ok
 	}
-	var _out1023 bool
-	var _ = _out1023
-	_out1023 = Companion_Default___.May(c, ip, want)
-	ok = _out1023
+	var _out1028 bool
+	var _ = _out1028
+	_out1028 = Companion_Default___.May(c, ip, want)
+	ok = _out1028
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _752_u uint32
-	var _ = _752_u
-	var _out1024 uint32
-	var _ = _out1024
-	_out1024 = inodeformat.Companion_Default___.GetUid(ip)
-	_752_u = _out1024
-	ok = c.Uid == uint32(0) || c.Uid == _752_u
+	var _759_u uint32
+	var _ = _759_u
+	var _out1029 uint32
+	var _ = _out1029
+	_out1029 = inodeformat.Companion_Default___.GetUid(ip)
+	_759_u = _out1029
+	ok = c.Uid == uint32(0) || c.Uid == _759_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _753_mode uint32
-	var _ = _753_mode
-	var _out1025 uint32
-	var _ = _out1025
-	_out1025 = inodeformat.Companion_Default___.GetMode(dp)
-	_753_mode = _out1025
-	if _753_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _760_mode uint32
+	var _ = _760_mode
+	var _out1030 uint32
+	var _ = _out1030
+	_out1030 = inodeformat.Companion_Default___.GetMode(dp)
+	_760_mode = _out1030
+	if _760_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _754_a bool
-	var _ = _754_a
-	var _out1026 bool
-	var _ = _out1026
-	_out1026 = Companion_Default___.IsOwner(c, dp)
-	_754_a = _out1026
-	var _755_b bool
-	var _ = _755_b
-	var _out1027 bool
-	var _ = _out1027
-	_out1027 = Companion_Default___.IsOwner(c, ip)
-	_755_b = _out1027
-	refuse = !_754_a && !_755_b
+	var _761_a bool
+	var _ = _761_a
+	var _out1031 bool
+	var _ = _out1031
+	_out1031 = Companion_Default___.IsOwner(c, dp)
+	_761_a = _out1031
+	var _762_b bool
+	var _ = _762_b
+	var _out1032 bool
+	var _ = _out1032
+	_out1032 = Companion_Default___.IsOwner(c, ip)
+	_762_b = _out1032
+	refuse = !_761_a && !_762_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _756_p uint32
-	var _ = _756_p
-	var _out1028 uint32
-	var _ = _out1028
-	_out1028 = Companion_Default___.Granted(c, ip)
-	_756_p = _out1028
-	var _757_ty uint32
-	var _ = _757_ty
-	var _out1029 uint32
-	var _ = _out1029
-	_out1029 = inodeformat.Companion_Default___.GetTy(ip)
-	_757_ty = _out1029
+	var _763_p uint32
+	var _ = _763_p
+	var _out1033 uint32
+	var _ = _out1033
+	_out1033 = Companion_Default___.Granted(c, ip)
+	_763_p = _out1033
+	var _764_ty uint32
+	var _ = _764_ty
+	var _out1034 uint32
+	var _ = _out1034
+	_out1034 = inodeformat.Companion_Default___.GetTy(ip)
+	_764_ty = _out1034
 	bits = uint32(0)
-	if _756_p/uint32(4) == uint32(1) {
+	if _763_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _757_ty == Companion_Default___.DIR() {
-		if _756_p%uint32(2) == uint32(1) {
+	if _764_ty == Companion_Default___.DIR() {
+		if _763_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _756_p%uint32(2) == uint32(1) && _756_p/uint32(2)%uint32(2) == uint32(1) {
+		if _763_p%uint32(2) == uint32(1) && _763_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _756_p/uint32(2)%uint32(2) == uint32(1) {
+		if _763_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _756_p%uint32(2) == uint32(1) {
+		if _763_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _758_a uint32 = func() uint32 {
+	var _765_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _758_a
+	var _ = _765_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _758_a - uint32(1024)
+		return _765_a - uint32(1024)
 	} else {
-		return _758_a
+		return _765_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _759_len uint64
-	var _ = _759_len
-	_759_len = n.Len()
-	if _759_len == uint64(0) {
+	var _766_len uint64
+	var _ = _766_len
+	_766_len = n.Len()
+	if _766_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _759_len > uint64(255) {
+	if _766_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _760_i uint64
-	var _ = _760_i
-	_760_i = uint64(0)
-	for _760_i < _759_len {
-		var _761_b uint8
-		var _ = _761_b
-		_761_b = n.Get(_760_i)
-		if _761_b == uint8(0) || _761_b == uint8(47) {
+	var _767_i uint64
+	var _ = _767_i
+	_767_i = uint64(0)
+	for _767_i < _766_len {
+		var _768_b uint8
+		var _ = _768_b
+		_768_b = n.Get(_767_i)
+		if _768_b == uint8(0) || _768_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_760_i = _760_i + uint64(1)
+		_767_i = _767_i + uint64(1)
 	}
 	st = uint32(0)
-	if _759_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _766_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _759_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _766_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1058 *dbytes.Bytes
-		var _ = _out1058
-		_out1058 = dbytes.NewBytes(uint64(256))
-		ip = _out1058
+		var _out1063 *dbytes.Bytes
+		var _ = _out1063
+		_out1063 = dbytes.NewBytes(uint64(256))
+		ip = _out1063
 		return st, ip
 	}
-	var _out1059 *dbytes.Bytes
-	var _ = _out1059
-	_out1059 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1059
-	var _790_ty uint32
-	var _ = _790_ty
-	var _out1060 uint32
-	var _ = _out1060
-	_out1060 = inodeformat.Companion_Default___.GetTy(ip)
-	_790_ty = _out1060
-	var _791_nl uint32
-	var _ = _791_nl
-	var _out1061 uint32
-	var _ = _out1061
-	_out1061 = inodeformat.Companion_Default___.GetNlink(ip)
-	_791_nl = _out1061
-	var _792_g uint64
-	var _ = _792_g
-	var _out1062 uint64
-	var _ = _out1062
-	_out1062 = inodeformat.Companion_Default___.GetGen(ip)
-	_792_g = _out1062
-	if _790_ty == uint32(0) || _791_nl == uint32(0) || _792_g != gen {
+	var _out1064 *dbytes.Bytes
+	var _ = _out1064
+	_out1064 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1064
+	var _797_ty uint32
+	var _ = _797_ty
+	var _out1065 uint32
+	var _ = _out1065
+	_out1065 = inodeformat.Companion_Default___.GetTy(ip)
+	_797_ty = _out1065
+	var _798_nl uint32
+	var _ = _798_nl
+	var _out1066 uint32
+	var _ = _out1066
+	_out1066 = inodeformat.Companion_Default___.GetNlink(ip)
+	_798_nl = _out1066
+	var _799_g uint64
+	var _ = _799_g
+	var _out1067 uint64
+	var _ = _out1067
+	_out1067 = inodeformat.Companion_Default___.GetGen(ip)
+	_799_g = _out1067
+	if _797_ty == uint32(0) || _798_nl == uint32(0) || _799_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1063 *dbytes.Bytes
-	var _ = _out1063
-	_out1063 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1063
-	var _793_ty uint32
-	var _ = _793_ty
-	var _out1064 uint32
-	var _ = _out1064
-	_out1064 = inodeformat.Companion_Default___.GetTy(ip)
-	_793_ty = _out1064
-	var _794_nl uint32
-	var _ = _794_nl
-	var _out1065 uint32
-	var _ = _out1065
-	_out1065 = inodeformat.Companion_Default___.GetNlink(ip)
-	_794_nl = _out1065
+	var _out1068 *dbytes.Bytes
+	var _ = _out1068
+	_out1068 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1068
+	var _800_ty uint32
+	var _ = _800_ty
+	var _out1069 uint32
+	var _ = _out1069
+	_out1069 = inodeformat.Companion_Default___.GetTy(ip)
+	_800_ty = _out1069
+	var _801_nl uint32
+	var _ = _801_nl
+	var _out1070 uint32
+	var _ = _out1070
+	_out1070 = inodeformat.Companion_Default___.GetNlink(ip)
+	_801_nl = _out1070
 	st = func() uint32 {
-		if _793_ty == uint32(0) || _794_nl == uint32(0) || ino <= uint64(2) {
+		if _800_ty == uint32(0) || _801_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1066 uint32
-	var _ = _out1066
-	var _out1067 *dbytes.Bytes
-	var _ = _out1067
-	_out1066, _out1067 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1066
-	ip = _out1067
+	var _out1071 uint32
+	var _ = _out1071
+	var _out1072 *dbytes.Bytes
+	var _ = _out1072
+	_out1071, _out1072 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1071
+	ip = _out1072
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1068 uint32
-	var _ = _out1068
-	var _out1069 uint32
-	var _ = _out1069
-	_out1068, _out1069 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1068
-	dots = _out1069
+	var _out1073 uint32
+	var _ = _out1073
+	var _out1074 uint32
+	var _ = _out1074
+	_out1073, _out1074 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1073
+	dots = _out1074
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _795_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _795_p
-	var _out1070 uint32
-	var _ = _out1070
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	_out1070, _out1071 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1070
-	_795_p = _out1071
+	var _802_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _802_p
+	var _out1075 uint32
+	var _ = _out1075
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	_out1075, _out1076 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1075
+	_802_p = _out1076
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _795_p
-	var _796_ty uint32
-	var _ = _796_ty
-	var _out1072 uint32
-	var _ = _out1072
-	_out1072 = inodeformat.Companion_Default___.GetTy(_795_p)
-	_796_ty = _out1072
-	if _796_ty != permissions.Companion_Default___.DIR() {
+	ip = _802_p
+	var _803_ty uint32
+	var _ = _803_ty
+	var _out1077 uint32
+	var _ = _out1077
+	_out1077 = inodeformat.Companion_Default___.GetTy(_802_p)
+	_803_ty = _out1077
+	if _803_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	_out1073 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1073
-	var _797_ts uint64
-	var _ = _797_ts
-	var _798_tns uint32
-	var _ = _798_tns
-	var _out1074 uint64
-	var _ = _out1074
-	var _out1075 uint32
-	var _ = _out1075
-	_out1074, _out1075 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_797_ts = _out1074
-	_798_tns = _out1075
-	inodeformat.Companion_Default___.SetMtime(ip, _797_ts, _798_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _797_ts, _798_tns)
+	var _out1078 *dbytes.Bytes
+	var _ = _out1078
+	_out1078 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1078
+	var _804_ts uint64
+	var _ = _804_ts
+	var _805_tns uint32
+	var _ = _805_tns
+	var _out1079 uint64
+	var _ = _out1079
+	var _out1080 uint32
+	var _ = _out1080
+	_out1079, _out1080 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_804_ts = _out1079
+	_805_tns = _out1080
+	inodeformat.Companion_Default___.SetMtime(ip, _804_ts, _805_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _804_ts, _805_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1076 *dbytes.Bytes
-	var _ = _out1076
-	_out1076 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1076
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	_out1081 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1081
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _799_ts uint64
-	var _ = _799_ts
-	var _800_tns uint32
-	var _ = _800_tns
-	var _out1077 uint64
-	var _ = _out1077
-	var _out1078 uint32
-	var _ = _out1078
-	_out1077, _out1078 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_799_ts = _out1077
-	_800_tns = _out1078
-	inodeformat.Companion_Default___.SetCtime(ip, _799_ts, _800_tns)
+	var _806_ts uint64
+	var _ = _806_ts
+	var _807_tns uint32
+	var _ = _807_tns
+	var _out1082 uint64
+	var _ = _out1082
+	var _out1083 uint32
+	var _ = _out1083
+	_out1082, _out1083 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_806_ts = _out1082
+	_807_tns = _out1083
+	inodeformat.Companion_Default___.SetCtime(ip, _806_ts, _807_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _801_ip *dbytes.Bytes
-	var _ = _801_ip
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	_out1079 = d.Fs.GetInode(txn, ino, true)
-	_801_ip = _out1079
-	var _802_nl uint32
-	var _ = _802_nl
-	var _out1080 uint32
-	var _ = _out1080
-	_out1080 = inodeformat.Companion_Default___.GetNlink(_801_ip)
-	_802_nl = _out1080
-	if up && _802_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _808_ip *dbytes.Bytes
+	var _ = _808_ip
+	var _out1084 *dbytes.Bytes
+	var _ = _out1084
+	_out1084 = d.Fs.GetInode(txn, ino, true)
+	_808_ip = _out1084
+	var _809_nl uint32
+	var _ = _809_nl
+	var _out1085 uint32
+	var _ = _out1085
+	_out1085 = inodeformat.Companion_Default___.GetNlink(_808_ip)
+	_809_nl = _out1085
+	if up && _809_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _802_nl <= uint32(2) {
+	if !up && _809_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_801_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_808_ip, func() uint32 {
 		if up {
-			return _802_nl + uint32(1)
+			return _809_nl + uint32(1)
 		}
-		return _802_nl - uint32(1)
+		return _809_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _801_ip)
+	d.PutInode(txn, ino, _808_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _803_ip *dbytes.Bytes
-	var _ = _803_ip
-	var _out1081 *dbytes.Bytes
-	var _ = _out1081
-	_out1081 = d.Fs.GetInode(txn, ino, true)
-	_803_ip = _out1081
-	var _804_fl uint32
-	var _ = _804_fl
-	var _out1082 uint32
-	var _ = _out1082
-	_out1082 = inodeformat.Companion_Default___.GetFlags(_803_ip)
-	_804_fl = _out1082
-	if _804_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _810_ip *dbytes.Bytes
+	var _ = _810_ip
+	var _out1086 *dbytes.Bytes
+	var _ = _out1086
+	_out1086 = d.Fs.GetInode(txn, ino, true)
+	_810_ip = _out1086
+	var _811_fl uint32
+	var _ = _811_fl
+	var _out1087 uint32
+	var _ = _out1087
+	_out1087 = inodeformat.Companion_Default___.GetFlags(_810_ip)
+	_811_fl = _out1087
+	if _811_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _805_hp *dbytes.Bytes
-	var _ = _805_hp
-	var _out1083 *dbytes.Bytes
-	var _ = _out1083
-	_out1083 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_805_hp = _out1083
-	var _806_h uint64
-	var _ = _806_h
-	var _out1084 uint64
-	var _ = _out1084
-	_out1084 = inodeformat.Companion_Default___.GetNext(_805_hp)
-	_806_h = _out1084
-	inodeformat.Companion_Default___.SetNext(_803_ip, _806_h)
-	inodeformat.Companion_Default___.SetFlags(_803_ip, _804_fl+uint32(1))
-	d.PutInode(txn, ino, _803_ip)
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	_out1085 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_805_hp = _out1085
-	inodeformat.Companion_Default___.SetNext(_805_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _805_hp)
+	var _812_hp *dbytes.Bytes
+	var _ = _812_hp
+	var _out1088 *dbytes.Bytes
+	var _ = _out1088
+	_out1088 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_812_hp = _out1088
+	var _813_h uint64
+	var _ = _813_h
+	var _out1089 uint64
+	var _ = _out1089
+	_out1089 = inodeformat.Companion_Default___.GetNext(_812_hp)
+	_813_h = _out1089
+	inodeformat.Companion_Default___.SetNext(_810_ip, _813_h)
+	inodeformat.Companion_Default___.SetFlags(_810_ip, _811_fl+uint32(1))
+	d.PutInode(txn, ino, _810_ip)
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	_out1090 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_812_hp = _out1090
+	inodeformat.Companion_Default___.SetNext(_812_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _812_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1086 bool
-		var _ = _out1086
-		_out1086 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1086
+		var _out1091 bool
+		var _ = _out1091
+		_out1091 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1091
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _807_ip *dbytes.Bytes
-	var _ = _807_ip
-	var _out1087 *dbytes.Bytes
-	var _ = _out1087
-	_out1087 = d.Fs.GetInode(txn, ino, true)
-	_807_ip = _out1087
-	var _808_nl uint32
-	var _ = _808_nl
-	var _out1088 uint32
-	var _ = _out1088
-	_out1088 = inodeformat.Companion_Default___.GetNlink(_807_ip)
-	_808_nl = _out1088
-	var _809_ty uint32
-	var _ = _809_ty
-	var _out1089 uint32
-	var _ = _out1089
-	_out1089 = inodeformat.Companion_Default___.GetTy(_807_ip)
-	_809_ty = _out1089
-	var _810_size uint64
-	var _ = _810_size
-	var _out1090 uint64
-	var _ = _out1090
-	_out1090 = inodeformat.Companion_Default___.GetSize(_807_ip)
-	_810_size = _out1090
-	var _811_fl uint32
-	var _ = _811_fl
-	var _out1091 uint32
-	var _ = _out1091
-	_out1091 = inodeformat.Companion_Default___.GetFlags(_807_ip)
-	_811_fl = _out1091
-	if _808_nl == uint32(0) {
+	var _814_ip *dbytes.Bytes
+	var _ = _814_ip
+	var _out1092 *dbytes.Bytes
+	var _ = _out1092
+	_out1092 = d.Fs.GetInode(txn, ino, true)
+	_814_ip = _out1092
+	var _815_nl uint32
+	var _ = _815_nl
+	var _out1093 uint32
+	var _ = _out1093
+	_out1093 = inodeformat.Companion_Default___.GetNlink(_814_ip)
+	_815_nl = _out1093
+	var _816_ty uint32
+	var _ = _816_ty
+	var _out1094 uint32
+	var _ = _out1094
+	_out1094 = inodeformat.Companion_Default___.GetTy(_814_ip)
+	_816_ty = _out1094
+	var _817_size uint64
+	var _ = _817_size
+	var _out1095 uint64
+	var _ = _out1095
+	_out1095 = inodeformat.Companion_Default___.GetSize(_814_ip)
+	_817_size = _out1095
+	var _818_fl uint32
+	var _ = _818_fl
+	var _out1096 uint32
+	var _ = _out1096
+	_out1096 = inodeformat.Companion_Default___.GetFlags(_814_ip)
+	_818_fl = _out1096
+	if _815_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _809_ty != permissions.Companion_Default___.DIR() && _808_nl > uint32(1) {
-		var _out1092 *dbytes.Bytes
-		var _ = _out1092
-		_out1092 = Companion_Default___.SetLinks(txn, d, ino, _808_nl-uint32(1), s, ns)
-		_807_ip = _out1092
+	if _816_ty != permissions.Companion_Default___.DIR() && _815_nl > uint32(1) {
+		var _out1097 *dbytes.Bytes
+		var _ = _out1097
+		_out1097 = Companion_Default___.SetLinks(txn, d, ino, _815_nl-uint32(1), s, ns)
+		_814_ip = _out1097
 		return st, freed, later
 	}
-	var _out1093 *dbytes.Bytes
-	var _ = _out1093
-	_out1093 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_807_ip = _out1093
-	var _812_ok bool
-	var _ = _812_ok
-	var _out1094 bool
-	var _ = _out1094
-	_out1094 = d.SetSize(txn, ino, uint64(0))
-	_812_ok = _out1094
-	if !_812_ok {
+	var _out1098 *dbytes.Bytes
+	var _ = _out1098
+	_out1098 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_814_ip = _out1098
+	var _819_ok bool
+	var _ = _819_ok
+	var _out1099 bool
+	var _ = _out1099
+	_out1099 = d.SetSize(txn, ino, uint64(0))
+	_819_ok = _out1099
+	if !_819_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _811_fl%uint32(2) == uint32(1) {
+	if _818_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _813_done bool
-	var _ = _813_done
-	var _out1095 bool
-	var _ = _out1095
-	_out1095 = Companion_Default___.Release(txn, d, ino, _810_size)
-	_813_done = _out1095
-	if _813_done {
-		var _out1096 bool
-		var _ = _out1096
-		_out1096 = d.FreeInode(txn, ino)
-		_812_ok = _out1096
-		if !_812_ok {
+	var _820_done bool
+	var _ = _820_done
+	var _out1100 bool
+	var _ = _out1100
+	_out1100 = Companion_Default___.Release(txn, d, ino, _817_size)
+	_820_done = _out1100
+	if _820_done {
+		var _out1101 bool
+		var _ = _out1101
+		_out1101 = d.FreeInode(txn, ino)
+		_819_ok = _out1101
+		if !_819_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _814_hp *dbytes.Bytes
-	var _ = _814_hp
-	var _out1097 *dbytes.Bytes
-	var _ = _out1097
-	_out1097 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_814_hp = _out1097
-	var _815_h uint64
-	var _ = _815_h
-	var _out1098 uint64
-	var _ = _out1098
-	_out1098 = inodeformat.Companion_Default___.GetNext(_814_hp)
-	_815_h = _out1098
+	var _821_hp *dbytes.Bytes
+	var _ = _821_hp
+	var _out1102 *dbytes.Bytes
+	var _ = _out1102
+	_out1102 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_821_hp = _out1102
+	var _822_h uint64
+	var _ = _822_h
+	var _out1103 uint64
+	var _ = _out1103
+	_out1103 = inodeformat.Companion_Default___.GetNext(_821_hp)
+	_822_h = _out1103
 	st, more = uint32(0), false
-	if _815_h == uint64(0) {
+	if _822_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _815_h) || _815_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _822_h) || _822_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _816_done bool
-	var _ = _816_done
-	var _out1099 bool
-	var _ = _out1099
-	_out1099 = d.FreeSome(txn, _815_h, max)
-	_816_done = _out1099
-	if !_816_done {
+	var _823_done bool
+	var _ = _823_done
+	var _out1104 bool
+	var _ = _out1104
+	_out1104 = d.FreeSome(txn, _822_h, max)
+	_823_done = _out1104
+	if !_823_done {
 		return st, more
 	}
-	var _out1100 uint32
-	var _ = _out1100
-	var _out1101 bool
-	var _ = _out1101
-	_out1100, _out1101 = Companion_Default___.OffList(txn, d, _815_h)
-	st = _out1100
-	more = _out1101
+	var _out1105 uint32
+	var _ = _out1105
+	var _out1106 bool
+	var _ = _out1106
+	_out1105, _out1106 = Companion_Default___.OffList(txn, d, _822_h)
+	st = _out1105
+	more = _out1106
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _817_ip *dbytes.Bytes
-	var _ = _817_ip
-	var _out1102 *dbytes.Bytes
-	var _ = _out1102
-	_out1102 = d.Fs.GetInode(txn, h, true)
-	_817_ip = _out1102
-	var _818_fl uint32
-	var _ = _818_fl
-	var _out1103 uint32
-	var _ = _out1103
-	_out1103 = inodeformat.Companion_Default___.GetFlags(_817_ip)
-	_818_fl = _out1103
-	var _819_nl uint32
-	var _ = _819_nl
-	var _out1104 uint32
-	var _ = _out1104
-	_out1104 = inodeformat.Companion_Default___.GetNlink(_817_ip)
-	_819_nl = _out1104
-	var _820_next uint64
-	var _ = _820_next
-	var _out1105 uint64
-	var _ = _out1105
-	_out1105 = inodeformat.Companion_Default___.GetNext(_817_ip)
-	_820_next = _out1105
-	if _818_fl%uint32(2) == uint32(0) {
+	var _824_ip *dbytes.Bytes
+	var _ = _824_ip
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	_out1107 = d.Fs.GetInode(txn, h, true)
+	_824_ip = _out1107
+	var _825_fl uint32
+	var _ = _825_fl
+	var _out1108 uint32
+	var _ = _out1108
+	_out1108 = inodeformat.Companion_Default___.GetFlags(_824_ip)
+	_825_fl = _out1108
+	var _826_nl uint32
+	var _ = _826_nl
+	var _out1109 uint32
+	var _ = _out1109
+	_out1109 = inodeformat.Companion_Default___.GetNlink(_824_ip)
+	_826_nl = _out1109
+	var _827_next uint64
+	var _ = _827_next
+	var _out1110 uint64
+	var _ = _out1110
+	_out1110 = inodeformat.Companion_Default___.GetNext(_824_ip)
+	_827_next = _out1110
+	if _825_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_817_ip, _818_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_817_ip, uint64(0))
-	d.PutInode(txn, h, _817_ip)
-	var _821_hp *dbytes.Bytes
-	var _ = _821_hp
-	var _out1106 *dbytes.Bytes
-	var _ = _out1106
-	_out1106 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_821_hp = _out1106
-	inodeformat.Companion_Default___.SetNext(_821_hp, _820_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _821_hp)
-	if _819_nl == uint32(0) {
-		var _822_ok bool
-		var _ = _822_ok
-		var _out1107 bool
-		var _ = _out1107
-		_out1107 = d.FreeInode(txn, h)
-		_822_ok = _out1107
-		if !_822_ok {
+	inodeformat.Companion_Default___.SetFlags(_824_ip, _825_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_824_ip, uint64(0))
+	d.PutInode(txn, h, _824_ip)
+	var _828_hp *dbytes.Bytes
+	var _ = _828_hp
+	var _out1111 *dbytes.Bytes
+	var _ = _out1111
+	_out1111 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_828_hp = _out1111
+	inodeformat.Companion_Default___.SetNext(_828_hp, _827_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _828_hp)
+	if _826_nl == uint32(0) {
+		var _829_ok bool
+		var _ = _829_ok
+		var _out1112 bool
+		var _ = _out1112
+		_out1112 = d.FreeInode(txn, h)
+		_829_ok = _out1112
+		if !_829_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _820_next != uint64(0) /* dircomp */
+	more = _827_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1108 bool
-	var _ = _out1108
-	_out1108 = d.FreeSome(txn, ino, max)
-	done = _out1108
+	var _out1113 bool
+	var _ = _out1113
+	_out1113 = d.FreeSome(txn, ino, max)
+	done = _out1113
 	return done
 }
 

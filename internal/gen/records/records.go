@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1102_b *dbytes.Bytes
-	var _ = _1102_b
-	var _out1580 *dbytes.Bytes
-	var _ = _out1580
-	_out1580 = txn.ReadSlot(i)
-	_1102_b = _out1580
-	var _1103_full uint32
-	var _ = _1103_full
-	var _1104_at uint64
-	var _ = _1104_at
-	_1103_full, _1104_at = _1102_b.U32(uint64(0)), _1102_b.U64(uint64(8))
-	var _1105_a0 uint64
-	var _ = _1105_a0
-	var _1106_b0 uint64
-	var _ = _1106_b0
-	var _1107_c0 uint64
-	var _ = _1107_c0
-	var _1108_d0 uint64
-	var _ = _1108_d0
-	_1105_a0, _1106_b0, _1107_c0, _1108_d0 = _1102_b.U64(uint64(16)), _1102_b.U64(uint64(24)), _1102_b.U64(uint64(32)), _1102_b.U64(uint64(40))
-	var _1109_a1 uint64
-	var _ = _1109_a1
-	var _1110_b1 uint64
-	var _ = _1110_b1
-	var _1111_c1 uint64
-	var _ = _1111_c1
-	var _1112_d1 uint64
-	var _ = _1112_d1
-	_1109_a1, _1110_b1, _1111_c1, _1112_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1103_full == uint32(1) && since <= _1104_at && _1105_a0 == _1109_a1 && _1106_b0 == _1110_b1 && _1107_c0 == _1111_c1 && _1108_d0 == _1112_d1
-	var _1113_ino uint64
-	var _ = _1113_ino
-	var _1114_gen uint64
-	var _ = _1114_gen
-	var _1115_s uint64
-	var _ = _1115_s
-	var _1116_ns uint32
-	var _ = _1116_ns
-	_1113_ino, _1114_gen, _1115_s, _1116_ns = _1102_b.U64(uint64(48)), _1102_b.U64(uint64(56)), _1102_b.U64(uint64(64)), _1102_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1113_ino, _1114_gen}}, nfsstate.Time{nfsstate.Time_Time{_1115_s, _1116_ns}}
+	var _1109_b *dbytes.Bytes
+	var _ = _1109_b
+	var _out1585 *dbytes.Bytes
+	var _ = _out1585
+	_out1585 = txn.ReadSlot(i)
+	_1109_b = _out1585
+	var _1110_full uint32
+	var _ = _1110_full
+	var _1111_at uint64
+	var _ = _1111_at
+	_1110_full, _1111_at = _1109_b.U32(uint64(0)), _1109_b.U64(uint64(8))
+	var _1112_a0 uint64
+	var _ = _1112_a0
+	var _1113_b0 uint64
+	var _ = _1113_b0
+	var _1114_c0 uint64
+	var _ = _1114_c0
+	var _1115_d0 uint64
+	var _ = _1115_d0
+	_1112_a0, _1113_b0, _1114_c0, _1115_d0 = _1109_b.U64(uint64(16)), _1109_b.U64(uint64(24)), _1109_b.U64(uint64(32)), _1109_b.U64(uint64(40))
+	var _1116_a1 uint64
+	var _ = _1116_a1
+	var _1117_b1 uint64
+	var _ = _1117_b1
+	var _1118_c1 uint64
+	var _ = _1118_c1
+	var _1119_d1 uint64
+	var _ = _1119_d1
+	_1116_a1, _1117_b1, _1118_c1, _1119_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1110_full == uint32(1) && since <= _1111_at && _1112_a0 == _1116_a1 && _1113_b0 == _1117_b1 && _1114_c0 == _1118_c1 && _1115_d0 == _1119_d1
+	var _1120_ino uint64
+	var _ = _1120_ino
+	var _1121_gen uint64
+	var _ = _1121_gen
+	var _1122_s uint64
+	var _ = _1122_s
+	var _1123_ns uint32
+	var _ = _1123_ns
+	_1120_ino, _1121_gen, _1122_s, _1123_ns = _1109_b.U64(uint64(48)), _1109_b.U64(uint64(56)), _1109_b.U64(uint64(64)), _1109_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1120_ino, _1121_gen}}, nfsstate.Time{nfsstate.Time_Time{_1122_s, _1123_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1117_b *dbytes.Bytes
-	var _ = _1117_b
-	var _out1581 *dbytes.Bytes
-	var _ = _out1581
-	_out1581 = dbytes.NewBytes(uint64(256))
-	_1117_b = _out1581
-	_1117_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1117_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1117_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1117_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1117_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1117_b, uint64(72), ns)
-	txn.WriteSlot(i, _1117_b)
+	var _1124_b *dbytes.Bytes
+	var _ = _1124_b
+	var _out1586 *dbytes.Bytes
+	var _ = _out1586
+	_out1586 = dbytes.NewBytes(uint64(256))
+	_1124_b = _out1586
+	_1124_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1124_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1124_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1124_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1124_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1124_b, uint64(72), ns)
+	txn.WriteSlot(i, _1124_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1118_st uint32 = 0
-	var _ = _1118_st
-	var _1119_dots uint32 = 0
-	var _ = _1119_dots
-	var _out1582 uint32
-	var _ = _out1582
-	var _out1583 *dbytes.Bytes
-	var _ = _out1583
-	var _out1584 uint32
-	var _ = _out1584
-	_out1582, _out1583, _out1584 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1118_st = _out1582
-	dir = _out1583
-	_1119_dots = _out1584
-	if _1118_st != uint32(0) || _1119_dots != uint32(0) {
-		return ok, found, ino, gen, node, dir
-	}
-	var _out1585 bool
-	var _ = _out1585
-	var _out1586 uint64
-	var _ = _out1586
-	_out1585, _out1586 = d.Lookup(txn, dino, name, false)
-	found = _out1585
-	ino = _out1586
-	if !found {
-		ok = true
-		return ok, found, ino, gen, node, dir
-	}
-	var _1120_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1120_ip
+	var _1125_st uint32 = 0
+	var _ = _1125_st
+	var _1126_dots uint32 = 0
+	var _ = _1126_dots
 	var _out1587 uint32
 	var _ = _out1587
 	var _out1588 *dbytes.Bytes
 	var _ = _out1588
-	_out1587, _out1588 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1118_st = _out1587
-	_1120_ip = _out1588
-	if _1118_st != uint32(0) {
+	var _out1589 uint32
+	var _ = _out1589
+	_out1587, _out1588, _out1589 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1125_st = _out1587
+	dir = _out1588
+	_1126_dots = _out1589
+	if _1125_st != uint32(0) || _1126_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1120_ip
-	var _out1589 uint64
-	var _ = _out1589
-	_out1589 = inodeformat.Companion_Default___.GetGen(_1120_ip)
-	gen = _out1589
+	var _out1590 bool
+	var _ = _out1590
+	var _out1591 uint64
+	var _ = _out1591
+	_out1590, _out1591 = d.Lookup(txn, dino, name, false)
+	found = _out1590
+	ino = _out1591
+	if !found {
+		ok = true
+		return ok, found, ino, gen, node, dir
+	}
+	var _1127_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1127_ip
+	var _out1592 uint32
+	var _ = _out1592
+	var _out1593 *dbytes.Bytes
+	var _ = _out1593
+	_out1592, _out1593 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1125_st = _out1592
+	_1127_ip = _out1593
+	if _1125_st != uint32(0) {
+		return ok, found, ino, gen, node, dir
+	}
+	node = _1127_ip
+	var _out1594 uint64
+	var _ = _out1594
+	_out1594 = inodeformat.Companion_Default___.GetGen(_1127_ip)
+	gen = _out1594
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1121_found bool
-	var _ = _1121_found
-	var _1122_h nfsstate.Handle
-	var _ = _1122_h
-	var _1123_t nfsstate.Time
-	var _ = _1123_t
-	var _out1590 bool
-	var _ = _out1590
-	var _out1591 nfsstate.Handle
-	var _ = _out1591
-	var _out1592 nfsstate.Time
-	var _ = _out1592
-	_out1590, _out1591, _out1592 = Companion_Default___.Look(txn, i, r, since)
-	_1121_found = _out1590
-	_1122_h = _out1591
-	_1123_t = _out1592
-	if !_1121_found {
-		return again, ino, node, dir
-	}
-	var _1124_ok bool = false
-	var _ = _1124_ok
-	var _1125_there bool = false
-	var _ = _1125_there
-	var _1126_gen uint64 = 0
-	var _ = _1126_gen
-	var _out1593 bool
-	var _ = _out1593
-	var _out1594 bool
-	var _ = _out1594
-	var _out1595 uint64
+	var _1128_found bool
+	var _ = _1128_found
+	var _1129_h nfsstate.Handle
+	var _ = _1129_h
+	var _1130_t nfsstate.Time
+	var _ = _1130_t
+	var _out1595 bool
 	var _ = _out1595
-	var _out1596 uint64
+	var _out1596 nfsstate.Handle
 	var _ = _out1596
-	var _out1597 *dbytes.Bytes
+	var _out1597 nfsstate.Time
 	var _ = _out1597
-	var _out1598 *dbytes.Bytes
-	var _ = _out1598
-	_out1593, _out1594, _out1595, _out1596, _out1597, _out1598 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1124_ok = _out1593
-	_1125_there = _out1594
-	ino = _out1595
-	_1126_gen = _out1596
-	node = _out1597
-	dir = _out1598
-	if !_1124_ok || !_1125_there || !_1122_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1126_gen}}) {
+	_out1595, _out1596, _out1597 = Companion_Default___.Look(txn, i, r, since)
+	_1128_found = _out1595
+	_1129_h = _out1596
+	_1130_t = _out1597
+	if !_1128_found {
 		return again, ino, node, dir
 	}
-	var _1127_s uint64
-	var _ = _1127_s
-	var _1128_ns uint32
-	var _ = _1128_ns
-	var _out1599 uint64
+	var _1131_ok bool = false
+	var _ = _1131_ok
+	var _1132_there bool = false
+	var _ = _1132_there
+	var _1133_gen uint64 = 0
+	var _ = _1133_gen
+	var _out1598 bool
+	var _ = _out1598
+	var _out1599 bool
 	var _ = _out1599
-	var _out1600 uint32
+	var _out1600 uint64
 	var _ = _out1600
-	_out1599, _out1600 = inodeformat.Companion_Default___.GetCtime(node)
-	_1127_s = _out1599
-	_1128_ns = _out1600
-	again = _1123_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1127_s, _1128_ns}})
+	var _out1601 uint64
+	var _ = _out1601
+	var _out1602 *dbytes.Bytes
+	var _ = _out1602
+	var _out1603 *dbytes.Bytes
+	var _ = _out1603
+	_out1598, _out1599, _out1600, _out1601, _out1602, _out1603 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1131_ok = _out1598
+	_1132_there = _out1599
+	ino = _out1600
+	_1133_gen = _out1601
+	node = _out1602
+	dir = _out1603
+	if !_1131_ok || !_1132_there || !_1129_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1133_gen}}) {
+		return again, ino, node, dir
+	}
+	var _1134_s uint64
+	var _ = _1134_s
+	var _1135_ns uint32
+	var _ = _1135_ns
+	var _out1604 uint64
+	var _ = _out1604
+	var _out1605 uint32
+	var _ = _out1605
+	_out1604, _out1605 = inodeformat.Companion_Default___.GetCtime(node)
+	_1134_s = _out1604
+	_1135_ns = _out1605
+	again = _1130_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1134_s, _1135_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,79 +266,24 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1129_found bool
-	var _ = _1129_found
-	var _1130_h nfsstate.Handle
-	var _ = _1130_h
-	var _1131_t nfsstate.Time
-	var _ = _1131_t
-	var _out1601 bool
-	var _ = _out1601
-	var _out1602 nfsstate.Handle
-	var _ = _out1602
-	var _out1603 nfsstate.Time
-	var _ = _out1603
-	_out1601, _out1602, _out1603 = Companion_Default___.Look(txn, i, r, since)
-	_1129_found = _out1601
-	_1130_h = _out1602
-	_1131_t = _out1603
-	if !_1129_found || !_1130_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
-		return again, node, dir
-	}
-	var _1132_ok bool = false
-	var _ = _1132_ok
-	var _1133_there bool = false
-	var _ = _1133_there
-	var _1134_ino uint64 = 0
-	var _ = _1134_ino
-	var _1135_gen uint64 = 0
-	var _ = _1135_gen
-	var _out1604 bool
-	var _ = _out1604
-	var _out1605 bool
-	var _ = _out1605
-	var _out1606 uint64
-	var _ = _out1606
-	var _out1607 uint64
-	var _ = _out1607
-	var _out1608 *dbytes.Bytes
-	var _ = _out1608
-	var _out1609 *dbytes.Bytes
-	var _ = _out1609
-	_out1604, _out1605, _out1606, _out1607, _out1608, _out1609 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1132_ok = _out1604
-	_1133_there = _out1605
-	_1134_ino = _out1606
-	_1135_gen = _out1607
-	node = _out1608
-	dir = _out1609
-	again = _1132_ok && _1133_there && _1130_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1134_ino, _1135_gen}})
-	return again, node, dir
-}
-func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
-	var again bool = false
-	var _ = again
-	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = dir
-	again, dir = false, (*dbytes.Bytes)(nil)
 	var _1136_found bool
 	var _ = _1136_found
 	var _1137_h nfsstate.Handle
 	var _ = _1137_h
 	var _1138_t nfsstate.Time
 	var _ = _1138_t
-	var _out1610 bool
-	var _ = _out1610
-	var _out1611 nfsstate.Handle
-	var _ = _out1611
-	var _out1612 nfsstate.Time
-	var _ = _out1612
-	_out1610, _out1611, _out1612 = Companion_Default___.Look(txn, i, r, since)
-	_1136_found = _out1610
-	_1137_h = _out1611
-	_1138_t = _out1612
-	if !_1136_found {
-		return again, dir
+	var _out1606 bool
+	var _ = _out1606
+	var _out1607 nfsstate.Handle
+	var _ = _out1607
+	var _out1608 nfsstate.Time
+	var _ = _out1608
+	_out1606, _out1607, _out1608 = Companion_Default___.Look(txn, i, r, since)
+	_1136_found = _out1606
+	_1137_h = _out1607
+	_1138_t = _out1608
+	if !_1136_found || !_1137_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+		return again, node, dir
 	}
 	var _1139_ok bool = false
 	var _ = _1139_ok
@@ -348,28 +293,83 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _ = _1141_ino
 	var _1142_gen uint64 = 0
 	var _ = _1142_gen
-	var _1143_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1143_node
-	var _out1613 bool
+	var _out1609 bool
+	var _ = _out1609
+	var _out1610 bool
+	var _ = _out1610
+	var _out1611 uint64
+	var _ = _out1611
+	var _out1612 uint64
+	var _ = _out1612
+	var _out1613 *dbytes.Bytes
 	var _ = _out1613
-	var _out1614 bool
+	var _out1614 *dbytes.Bytes
 	var _ = _out1614
-	var _out1615 uint64
+	_out1609, _out1610, _out1611, _out1612, _out1613, _out1614 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1139_ok = _out1609
+	_1140_there = _out1610
+	_1141_ino = _out1611
+	_1142_gen = _out1612
+	node = _out1613
+	dir = _out1614
+	again = _1139_ok && _1140_there && _1137_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1141_ino, _1142_gen}})
+	return again, node, dir
+}
+func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
+	var again bool = false
+	var _ = again
+	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = dir
+	again, dir = false, (*dbytes.Bytes)(nil)
+	var _1143_found bool
+	var _ = _1143_found
+	var _1144_h nfsstate.Handle
+	var _ = _1144_h
+	var _1145_t nfsstate.Time
+	var _ = _1145_t
+	var _out1615 bool
 	var _ = _out1615
-	var _out1616 uint64
+	var _out1616 nfsstate.Handle
 	var _ = _out1616
-	var _out1617 *dbytes.Bytes
+	var _out1617 nfsstate.Time
 	var _ = _out1617
-	var _out1618 *dbytes.Bytes
+	_out1615, _out1616, _out1617 = Companion_Default___.Look(txn, i, r, since)
+	_1143_found = _out1615
+	_1144_h = _out1616
+	_1145_t = _out1617
+	if !_1143_found {
+		return again, dir
+	}
+	var _1146_ok bool = false
+	var _ = _1146_ok
+	var _1147_there bool = false
+	var _ = _1147_there
+	var _1148_ino uint64 = 0
+	var _ = _1148_ino
+	var _1149_gen uint64 = 0
+	var _ = _1149_gen
+	var _1150_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1150_node
+	var _out1618 bool
 	var _ = _out1618
-	_out1613, _out1614, _out1615, _out1616, _out1617, _out1618 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1139_ok = _out1613
-	_1140_there = _out1614
-	_1141_ino = _out1615
-	_1142_gen = _out1616
-	_1143_node = _out1617
-	dir = _out1618
-	again = _1139_ok && !_1140_there
+	var _out1619 bool
+	var _ = _out1619
+	var _out1620 uint64
+	var _ = _out1620
+	var _out1621 uint64
+	var _ = _out1621
+	var _out1622 *dbytes.Bytes
+	var _ = _out1622
+	var _out1623 *dbytes.Bytes
+	var _ = _out1623
+	_out1618, _out1619, _out1620, _out1621, _out1622, _out1623 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1146_ok = _out1618
+	_1147_there = _out1619
+	_1148_ino = _out1620
+	_1149_gen = _out1621
+	_1150_node = _out1622
+	dir = _out1623
+	again = _1146_ok && !_1147_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1144_found bool
-	var _ = _1144_found
-	var _1145_h nfsstate.Handle
-	var _ = _1145_h
-	var _1146_t nfsstate.Time
-	var _ = _1146_t
-	var _out1619 bool
-	var _ = _out1619
-	var _out1620 nfsstate.Handle
-	var _ = _out1620
-	var _out1621 nfsstate.Time
-	var _ = _out1621
-	_out1619, _out1620, _out1621 = Companion_Default___.Look(txn, i, r, since)
-	_1144_found = _out1619
-	_1145_h = _out1620
-	_1146_t = _out1621
-	if !_1144_found {
-		return again, from, to
-	}
-	var _1147_fok bool = false
-	var _ = _1147_fok
-	var _1148_there bool = false
-	var _ = _1148_there
-	var _1149_ino uint64 = 0
-	var _ = _1149_ino
-	var _1150_gen uint64 = 0
-	var _ = _1150_gen
-	var _1151_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1151_node
-	var _out1622 bool
-	var _ = _out1622
-	var _out1623 bool
-	var _ = _out1623
-	var _out1624 uint64
+	var _1151_found bool
+	var _ = _1151_found
+	var _1152_h nfsstate.Handle
+	var _ = _1152_h
+	var _1153_t nfsstate.Time
+	var _ = _1153_t
+	var _out1624 bool
 	var _ = _out1624
-	var _out1625 uint64
+	var _out1625 nfsstate.Handle
 	var _ = _out1625
-	var _out1626 *dbytes.Bytes
+	var _out1626 nfsstate.Time
 	var _ = _out1626
-	var _out1627 *dbytes.Bytes
-	var _ = _out1627
-	_out1622, _out1623, _out1624, _out1625, _out1626, _out1627 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1147_fok = _out1622
-	_1148_there = _out1623
-	_1149_ino = _out1624
-	_1150_gen = _out1625
-	_1151_node = _out1626
-	from = _out1627
-	if !_1147_fok || _1148_there && !_1145_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1149_ino, _1150_gen}}) {
+	_out1624, _out1625, _out1626 = Companion_Default___.Look(txn, i, r, since)
+	_1151_found = _out1624
+	_1152_h = _out1625
+	_1153_t = _out1626
+	if !_1151_found {
 		return again, from, to
 	}
-	var _1152_tok bool = false
-	var _ = _1152_tok
-	var _1153_tthere bool = false
-	var _ = _1153_tthere
+	var _1154_fok bool = false
+	var _ = _1154_fok
+	var _1155_there bool = false
+	var _ = _1155_there
+	var _1156_ino uint64 = 0
+	var _ = _1156_ino
+	var _1157_gen uint64 = 0
+	var _ = _1157_gen
+	var _1158_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1158_node
+	var _out1627 bool
+	var _ = _out1627
 	var _out1628 bool
 	var _ = _out1628
-	var _out1629 bool
+	var _out1629 uint64
 	var _ = _out1629
 	var _out1630 uint64
 	var _ = _out1630
-	var _out1631 uint64
+	var _out1631 *dbytes.Bytes
 	var _ = _out1631
 	var _out1632 *dbytes.Bytes
 	var _ = _out1632
-	var _out1633 *dbytes.Bytes
+	_out1627, _out1628, _out1629, _out1630, _out1631, _out1632 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1154_fok = _out1627
+	_1155_there = _out1628
+	_1156_ino = _out1629
+	_1157_gen = _out1630
+	_1158_node = _out1631
+	from = _out1632
+	if !_1154_fok || _1155_there && !_1152_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1156_ino, _1157_gen}}) {
+		return again, from, to
+	}
+	var _1159_tok bool = false
+	var _ = _1159_tok
+	var _1160_tthere bool = false
+	var _ = _1160_tthere
+	var _out1633 bool
 	var _ = _out1633
-	_out1628, _out1629, _out1630, _out1631, _out1632, _out1633 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1152_tok = _out1628
-	_1153_tthere = _out1629
-	_1149_ino = _out1630
-	_1150_gen = _out1631
-	_1151_node = _out1632
-	to = _out1633
-	again = _1152_tok && _1153_tthere && _1145_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1149_ino, _1150_gen}})
+	var _out1634 bool
+	var _ = _out1634
+	var _out1635 uint64
+	var _ = _out1635
+	var _out1636 uint64
+	var _ = _out1636
+	var _out1637 *dbytes.Bytes
+	var _ = _out1637
+	var _out1638 *dbytes.Bytes
+	var _ = _out1638
+	_out1633, _out1634, _out1635, _out1636, _out1637, _out1638 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1159_tok = _out1633
+	_1160_tthere = _out1634
+	_1156_ino = _out1635
+	_1157_gen = _out1636
+	_1158_node = _out1637
+	to = _out1638
+	again = _1159_tok && _1160_tthere && _1152_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1156_ino, _1157_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1154_found bool
-	var _ = _1154_found
-	var _1155_h nfsstate.Handle
-	var _ = _1155_h
-	var _1156_t nfsstate.Time
-	var _ = _1156_t
-	var _out1634 bool
-	var _ = _out1634
-	var _out1635 nfsstate.Handle
-	var _ = _out1635
-	var _out1636 nfsstate.Time
-	var _ = _out1636
-	_out1634, _out1635, _out1636 = Companion_Default___.Look(txn, i, r, since)
-	_1154_found = _out1634
-	_1155_h = _out1635
-	_1156_t = _out1636
-	if !_1154_found {
-		return again, node
-	}
-	var _1157_st uint32
-	var _ = _1157_st
-	var _1158_ip *dbytes.Bytes
-	var _ = _1158_ip
-	var _out1637 uint32
-	var _ = _out1637
-	var _out1638 *dbytes.Bytes
-	var _ = _out1638
-	_out1637, _out1638 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1157_st = _out1637
-	_1158_ip = _out1638
-	if _1157_st != uint32(0) {
-		return again, node
-	}
-	node = _1158_ip
-	var _1159_s uint64
-	var _ = _1159_s
-	var _1160_ns uint32
-	var _ = _1160_ns
-	var _out1639 uint64
+	var _1161_found bool
+	var _ = _1161_found
+	var _1162_h nfsstate.Handle
+	var _ = _1162_h
+	var _1163_t nfsstate.Time
+	var _ = _1163_t
+	var _out1639 bool
 	var _ = _out1639
-	var _out1640 uint32
+	var _out1640 nfsstate.Handle
 	var _ = _out1640
-	_out1639, _out1640 = inodeformat.Companion_Default___.GetCtime(_1158_ip)
-	_1159_s = _out1639
-	_1160_ns = _out1640
-	again = _1156_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1159_s, _1160_ns}})
+	var _out1641 nfsstate.Time
+	var _ = _out1641
+	_out1639, _out1640, _out1641 = Companion_Default___.Look(txn, i, r, since)
+	_1161_found = _out1639
+	_1162_h = _out1640
+	_1163_t = _out1641
+	if !_1161_found {
+		return again, node
+	}
+	var _1164_st uint32
+	var _ = _1164_st
+	var _1165_ip *dbytes.Bytes
+	var _ = _1165_ip
+	var _out1642 uint32
+	var _ = _out1642
+	var _out1643 *dbytes.Bytes
+	var _ = _out1643
+	_out1642, _out1643 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1164_st = _out1642
+	_1165_ip = _out1643
+	if _1164_st != uint32(0) {
+		return again, node
+	}
+	node = _1165_ip
+	var _1166_s uint64
+	var _ = _1166_s
+	var _1167_ns uint32
+	var _ = _1167_ns
+	var _out1644 uint64
+	var _ = _out1644
+	var _out1645 uint32
+	var _ = _out1645
+	_out1644, _out1645 = inodeformat.Companion_Default___.GetCtime(_1165_ip)
+	_1166_s = _out1644
+	_1167_ns = _out1645
+	again = _1163_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1166_s, _1167_ns}})
 	return again, node
 }
 

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _929_found bool = false
-	var _ = _929_found
-	var _out1314 bool
-	var _ = _out1314
-	var _out1315 uint64
-	var _ = _out1315
-	_out1314, _out1315 = d.Lookup(txn, dino, name, true)
-	_929_found = _out1314
-	ino = _out1315
-	if !_929_found {
+	var _936_found bool = false
+	var _ = _936_found
+	var _out1319 bool
+	var _ = _out1319
+	var _out1320 uint64
+	var _ = _out1320
+	_out1319, _out1320 = d.Lookup(txn, dino, name, true)
+	_936_found = _out1319
+	ino = _out1320
+	if !_936_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1316 *dbytes.Bytes
-		var _ = _out1316
-		_out1316 = dbytes.NewBytes(uint64(0))
-		ip = _out1316
+		var _out1321 *dbytes.Bytes
+		var _ = _out1321
+		_out1321 = dbytes.NewBytes(uint64(0))
+		ip = _out1321
 		return st, ino, ip
 	}
-	var _out1317 uint32
-	var _ = _out1317
-	var _out1318 *dbytes.Bytes
-	var _ = _out1318
-	_out1317, _out1318 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1317
-	ip = _out1318
+	var _out1322 uint32
+	var _ = _out1322
+	var _out1323 *dbytes.Bytes
+	var _ = _out1323
+	_out1322, _out1323 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1322
+	ip = _out1323
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _930_no bool
-	var _ = _930_no
-	var _out1319 bool
-	var _ = _out1319
-	_out1319 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_930_no = _out1319
-	if _930_no {
+	var _937_no bool
+	var _ = _937_no
+	var _out1324 bool
+	var _ = _out1324
+	_out1324 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_937_no = _out1324
+	if _937_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _931_dots uint32 = 0
-	var _ = _931_dots
-	var _out1320 uint32
-	var _ = _out1320
-	var _out1321 *dbytes.Bytes
-	var _ = _out1321
-	var _out1322 uint32
-	var _ = _out1322
-	_out1320, _out1321, _out1322 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1320
-	before = _out1321
-	_931_dots = _out1322
+	var _938_dots uint32 = 0
+	var _ = _938_dots
+	var _out1325 uint32
+	var _ = _out1325
+	var _out1326 *dbytes.Bytes
+	var _ = _out1326
+	var _out1327 uint32
+	var _ = _out1327
+	_out1325, _out1326, _out1327 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1325
+	before = _out1326
+	_938_dots = _out1327
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _931_dots != uint32(0) {
+	if _938_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _931_dots == uint32(2) {
+			if sub && _938_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _932_w bool
-	var _ = _932_w
-	var _out1323 bool
-	var _ = _out1323
-	_out1323 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_932_w = _out1323
-	if !_932_w {
+	var _939_w bool
+	var _ = _939_w
+	var _out1328 bool
+	var _ = _out1328
+	_out1328 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_939_w = _out1328
+	if !_939_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _933_ino uint64 = 0
-	var _ = _933_ino
-	var _934_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _934_ip
-	var _out1324 uint32
-	var _ = _out1324
-	var _out1325 uint64
-	var _ = _out1325
-	var _out1326 *dbytes.Bytes
-	var _ = _out1326
-	_out1324, _out1325, _out1326 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1324
-	_933_ino = _out1325
-	_934_ip = _out1326
+	var _940_ino uint64 = 0
+	var _ = _940_ino
+	var _941_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _941_ip
+	var _out1329 uint32
+	var _ = _out1329
+	var _out1330 uint64
+	var _ = _out1330
+	var _out1331 *dbytes.Bytes
+	var _ = _out1331
+	_out1329, _out1330, _out1331 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1329
+	_940_ino = _out1330
+	_941_ip = _out1331
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _935_ty uint32
-	var _ = _935_ty
-	var _out1327 uint32
-	var _ = _out1327
-	_out1327 = inodeformat.Companion_Default___.GetTy(_934_ip)
-	_935_ty = _out1327
-	if _935_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _942_ty uint32
+	var _ = _942_ty
+	var _out1332 uint32
+	var _ = _out1332
+	_out1332 = inodeformat.Companion_Default___.GetTy(_941_ip)
+	_942_ty = _out1332
+	if _942_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _935_ty != permissions.Companion_Default___.DIR() && sub {
+	if _942_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _936_e bool
-		var _ = _936_e
-		var _out1328 bool
-		var _ = _out1328
-		_out1328 = d.IsEmpty(txn, _933_ino)
-		_936_e = _out1328
-		if !_936_e {
+		var _943_e bool
+		var _ = _943_e
+		var _out1333 bool
+		var _ = _out1333
+		_out1333 = d.IsEmpty(txn, _940_ino)
+		_943_e = _out1333
+		if !_943_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1329 uint32
-	var _ = _out1329
-	var _out1330 *dbytes.Bytes
-	var _ = _out1330
-	var _out1331 bool
-	var _ = _out1331
-	_out1329, _out1330, _out1331 = Companion_Default___.TakeOut(txn, d, dino, name, _933_ino, sub, s, ns)
-	st = _out1329
-	after = _out1330
-	later = _out1331
+	var _out1334 uint32
+	var _ = _out1334
+	var _out1335 *dbytes.Bytes
+	var _ = _out1335
+	var _out1336 bool
+	var _ = _out1336
+	_out1334, _out1335, _out1336 = Companion_Default___.TakeOut(txn, d, dino, name, _940_ino, sub, s, ns)
+	st = _out1334
+	after = _out1335
+	later = _out1336
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _937_ok bool
-	var _ = _937_ok
-	var _out1332 bool
-	var _ = _out1332
-	_out1332 = d.Remove(txn, dino, name)
-	_937_ok = _out1332
-	if !_937_ok {
+	var _944_ok bool
+	var _ = _944_ok
+	var _out1337 bool
+	var _ = _out1337
+	_out1337 = d.Remove(txn, dino, name)
+	_944_ok = _out1337
+	if !_944_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _938_freed bool = false
-	var _ = _938_freed
-	var _out1333 uint32
-	var _ = _out1333
-	var _out1334 bool
-	var _ = _out1334
-	var _out1335 bool
-	var _ = _out1335
-	_out1333, _out1334, _out1335 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1333
-	_938_freed = _out1334
-	later = _out1335
+	var _945_freed bool = false
+	var _ = _945_freed
+	var _out1338 uint32
+	var _ = _out1338
+	var _out1339 bool
+	var _ = _out1339
+	var _out1340 bool
+	var _ = _out1340
+	_out1338, _out1339, _out1340 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1338
+	_945_freed = _out1339
+	later = _out1340
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1336 uint32
-		var _ = _out1336
-		_out1336 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1336
+		var _out1341 uint32
+		var _ = _out1341
+		_out1341 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1341
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1337 *dbytes.Bytes
-	var _ = _out1337
-	_out1337 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1337
+	var _out1342 *dbytes.Bytes
+	var _ = _out1342
+	_out1342 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1342
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _939_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _939_ip
-	var _out1338 uint32
-	var _ = _out1338
-	var _out1339 *dbytes.Bytes
-	var _ = _out1339
-	_out1338, _out1339 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1338
-	_939_ip = _out1339
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _939_ip
-	var _940_ty uint32
-	var _ = _940_ty
-	var _out1340 uint32
-	var _ = _out1340
-	_out1340 = inodeformat.Companion_Default___.GetTy(_939_ip)
-	_940_ty = _out1340
-	var _941_dots uint32 = 0
-	var _ = _941_dots
-	var _out1341 uint32
-	var _ = _out1341
-	var _out1342 *dbytes.Bytes
-	var _ = _out1342
+	var _946_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _946_ip
 	var _out1343 uint32
 	var _ = _out1343
-	_out1341, _out1342, _out1343 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1341
-	before = _out1342
-	_941_dots = _out1343
+	var _out1344 *dbytes.Bytes
+	var _ = _out1344
+	_out1343, _out1344 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1343
+	_946_ip = _out1344
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _941_dots != uint32(0) {
+	node = _946_ip
+	var _947_ty uint32
+	var _ = _947_ty
+	var _out1345 uint32
+	var _ = _out1345
+	_out1345 = inodeformat.Companion_Default___.GetTy(_946_ip)
+	_947_ty = _out1345
+	var _948_dots uint32 = 0
+	var _ = _948_dots
+	var _out1346 uint32
+	var _ = _out1346
+	var _out1347 *dbytes.Bytes
+	var _ = _out1347
+	var _out1348 uint32
+	var _ = _out1348
+	_out1346, _out1347, _out1348 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1346
+	before = _out1347
+	_948_dots = _out1348
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _948_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _940_ty == permissions.Companion_Default___.DIR() {
+	if _947_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _942_x bool
-	var _ = _942_x
-	var _out1344 bool
-	var _ = _out1344
-	_out1344 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_942_x = _out1344
-	if !_942_x {
+	var _949_x bool
+	var _ = _949_x
+	var _out1349 bool
+	var _ = _out1349
+	_out1349 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_949_x = _out1349
+	if !_949_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _943_found bool
-	var _ = _943_found
-	var _944_other uint64
-	var _ = _944_other
-	var _945_hint uint64
-	var _ = _945_hint
-	var _out1345 bool
-	var _ = _out1345
-	var _out1346 uint64
-	var _ = _out1346
-	var _out1347 uint64
-	var _ = _out1347
-	_out1345, _out1346, _out1347 = d.LookupHint(txn, dino, name, true)
-	_943_found = _out1345
-	_944_other = _out1346
-	_945_hint = _out1347
-	if _943_found {
+	var _950_found bool
+	var _ = _950_found
+	var _951_other uint64
+	var _ = _951_other
+	var _952_hint uint64
+	var _ = _952_hint
+	var _out1350 bool
+	var _ = _out1350
+	var _out1351 uint64
+	var _ = _out1351
+	var _out1352 uint64
+	var _ = _out1352
+	_out1350, _out1351, _out1352 = d.LookupHint(txn, dino, name, true)
+	_950_found = _out1350
+	_951_other = _out1351
+	_952_hint = _out1352
+	if _950_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _946_w bool
-	var _ = _946_w
-	var _out1348 bool
-	var _ = _out1348
-	_out1348 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_946_w = _out1348
-	if !_946_w {
+	var _953_w bool
+	var _ = _953_w
+	var _out1353 bool
+	var _ = _out1353
+	_out1353 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_953_w = _out1353
+	if !_953_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _947_nl uint32
-	var _ = _947_nl
-	var _out1349 uint32
-	var _ = _out1349
-	_out1349 = inodeformat.Companion_Default___.GetNlink(_939_ip)
-	_947_nl = _out1349
-	if _947_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _954_nl uint32
+	var _ = _954_nl
+	var _out1354 uint32
+	var _ = _out1354
+	_out1354 = inodeformat.Companion_Default___.GetNlink(_946_ip)
+	_954_nl = _out1354
+	if _954_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _948_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _948_np
-	var _out1350 uint32
-	var _ = _out1350
-	var _out1351 *dbytes.Bytes
-	var _ = _out1351
-	var _out1352 *dbytes.Bytes
-	var _ = _out1352
-	_out1350, _out1351, _out1352 = Companion_Default___.AddName(txn, d, ino, dino, name, _945_hint, _947_nl, s, ns)
-	st = _out1350
-	_948_np = _out1351
-	after = _out1352
+	var _955_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _955_np
+	var _out1355 uint32
+	var _ = _out1355
+	var _out1356 *dbytes.Bytes
+	var _ = _out1356
+	var _out1357 *dbytes.Bytes
+	var _ = _out1357
+	_out1355, _out1356, _out1357 = Companion_Default___.AddName(txn, d, ino, dino, name, _952_hint, _954_nl, s, ns)
+	st = _out1355
+	_955_np = _out1356
+	after = _out1357
 	if st == uint32(0) {
-		node = _948_np
+		node = _955_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _949_ok bool
-	var _ = _949_ok
-	var _out1353 bool
-	var _ = _out1353
-	_out1353 = d.InsertAt(txn, dino, name, ino, hint)
-	_949_ok = _out1353
-	if !_949_ok {
+	var _956_ok bool
+	var _ = _956_ok
+	var _out1358 bool
+	var _ = _out1358
+	_out1358 = d.InsertAt(txn, dino, name, ino, hint)
+	_956_ok = _out1358
+	if !_956_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1354 *dbytes.Bytes
-	var _ = _out1354
-	_out1354 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1354
-	var _out1355 *dbytes.Bytes
-	var _ = _out1355
-	_out1355 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1355
+	var _out1359 *dbytes.Bytes
+	var _ = _out1359
+	_out1359 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1359
+	var _out1360 *dbytes.Bytes
+	var _ = _out1360
+	_out1360 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1360
 	return st, node, after
 }
 

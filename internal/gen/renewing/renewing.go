@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _986_g volumegeometry.Geo
-	var _ = _986_g
-	_986_g = d.Fs.Geo
-	var _987_s *blockstore.BlockFs
-	var _ = _987_s
-	_987_s = d.Fs.Fs.Fs
-	if _986_g.Dtor_ibm() <= a && a < _986_g.Dtor_itab() {
-		var _988_bit bool
-		var _ = _988_bit
-		var _out1430 bool
-		var _ = _out1430
-		_out1430 = txn.ReadBit(a, uint64(0), true)
-		_988_bit = _out1430
-		txn.WriteBit(a, uint64(0), _988_bit)
-	} else if _986_g.Dtor_itab() <= a && a < _986_g.Dtor_slot0() {
-		var _989_ino *dbytes.Bytes
-		var _ = _989_ino
-		var _out1431 *dbytes.Bytes
-		var _ = _out1431
-		_out1431 = txn.ReadInode(a, uint64(0), true)
-		_989_ino = _out1431
-		txn.WriteInode(a, uint64(0), _989_ino)
-	} else if _986_g.Dtor_data0() <= a && a < _986_g.Dtor_data1() {
-		var _990_unused bool
-		var _ = _990_unused
-		var _out1432 bool
-		var _ = _out1432
-		_out1432 = _987_s.FreeBit(txn, a)
-		_990_unused = _out1432
-		if _990_unused {
+	var _993_g volumegeometry.Geo
+	var _ = _993_g
+	_993_g = d.Fs.Geo
+	var _994_s *blockstore.BlockFs
+	var _ = _994_s
+	_994_s = d.Fs.Fs.Fs
+	if _993_g.Dtor_ibm() <= a && a < _993_g.Dtor_itab() {
+		var _995_bit bool
+		var _ = _995_bit
+		var _out1435 bool
+		var _ = _out1435
+		_out1435 = txn.ReadBit(a, uint64(0), true)
+		_995_bit = _out1435
+		txn.WriteBit(a, uint64(0), _995_bit)
+	} else if _993_g.Dtor_itab() <= a && a < _993_g.Dtor_slot0() {
+		var _996_ino *dbytes.Bytes
+		var _ = _996_ino
+		var _out1436 *dbytes.Bytes
+		var _ = _out1436
+		_out1436 = txn.ReadInode(a, uint64(0), true)
+		_996_ino = _out1436
+		txn.WriteInode(a, uint64(0), _996_ino)
+	} else if _993_g.Dtor_data0() <= a && a < _993_g.Dtor_data1() {
+		var _997_unused bool
+		var _ = _997_unused
+		var _out1437 bool
+		var _ = _out1437
+		_out1437 = _994_s.FreeBit(txn, a)
+		_997_unused = _out1437
+		if _997_unused {
 			wrote = false
 			return wrote
 		}
-		var _991_b *dbytes.Blk
-		var _ = _991_b
-		var _out1433 *dbytes.Blk
-		var _ = _out1433
-		_out1433 = txn.ReadBlock(a, true)
-		_991_b = _out1433
-		var _992_y *dbytes.Bytes
-		var _ = _992_y
-		var _out1434 *dbytes.Bytes
-		var _ = _out1434
-		_out1434 = _991_b.Thaw()
-		_992_y = _out1434
-		txn.WriteBlock(a, _992_y)
+		var _998_b *dbytes.Blk
+		var _ = _998_b
+		var _out1438 *dbytes.Blk
+		var _ = _out1438
+		_out1438 = txn.ReadBlock(a, true)
+		_998_b = _out1438
+		var _999_y *dbytes.Bytes
+		var _ = _999_y
+		var _out1439 *dbytes.Bytes
+		var _ = _out1439
+		_out1439 = _998_b.Thaw()
+		_999_y = _out1439
+		txn.WriteBlock(a, _999_y)
 	} else {
 		wrote = false
 		return wrote

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1421 uint32
-	var _ = _out1421
-	var _out1422 *dbytes.Bytes
-	var _ = _out1422
-	_out1421, _out1422 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1421
-	after = _out1422
-	var _979_all uint64
-	var _ = _979_all
-	_979_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _980_files uint64
-	var _ = _980_files
-	_980_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _981_b uint64
-	var _ = _981_b
-	_981_b = Companion_Default___.Least(blocks, _979_all)
-	var _982_i uint64
-	var _ = _982_i
-	_982_i = Companion_Default___.Least(inodes, _980_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _979_all, uint64(4096) * _981_b, uint64(4096) * _981_b, _980_files, _982_i, _982_i, uint32(0)}}
+	var _out1426 uint32
+	var _ = _out1426
+	var _out1427 *dbytes.Bytes
+	var _ = _out1427
+	_out1426, _out1427 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1426
+	after = _out1427
+	var _986_all uint64
+	var _ = _986_all
+	_986_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _987_files uint64
+	var _ = _987_files
+	_987_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _988_b uint64
+	var _ = _988_b
+	_988_b = Companion_Default___.Least(blocks, _986_all)
+	var _989_i uint64
+	var _ = _989_i
+	_989_i = Companion_Default___.Least(inodes, _987_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _986_all, uint64(4096) * _988_b, uint64(4096) * _988_b, _987_files, _989_i, _989_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1423 uint32
-	var _ = _out1423
-	var _out1424 *dbytes.Bytes
-	var _ = _out1424
-	_out1423, _out1424 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1423
-	after = _out1424
+	var _out1428 uint32
+	var _ = _out1428
+	var _out1429 *dbytes.Bytes
+	var _ = _out1429
+	_out1428, _out1429 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1428
+	after = _out1429
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1425 uint32
-	var _ = _out1425
-	var _out1426 *dbytes.Bytes
-	var _ = _out1426
-	_out1425, _out1426 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1425
-	after = _out1426
+	var _out1430 uint32
+	var _ = _out1430
+	var _out1431 *dbytes.Bytes
+	var _ = _out1431
+	_out1430, _out1431 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1430
+	after = _out1431
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _983_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _983_ip
-	var _out1427 uint32
-	var _ = _out1427
-	var _out1428 *dbytes.Bytes
-	var _ = _out1428
-	_out1427, _out1428 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1427
-	_983_ip = _out1428
+	var _990_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _990_ip
+	var _out1432 uint32
+	var _ = _out1432
+	var _out1433 *dbytes.Bytes
+	var _ = _out1433
+	_out1432, _out1433 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1432
+	_990_ip = _out1433
 	if st != uint32(0) {
 		return st, after
 	}
-	var _984_ty uint32
-	var _ = _984_ty
-	var _out1429 uint32
-	var _ = _out1429
-	_out1429 = inodeformat.Companion_Default___.GetTy(_983_ip)
-	_984_ty = _out1429
-	if _984_ty != permissions.Companion_Default___.REG() {
+	var _991_ty uint32
+	var _ = _991_ty
+	var _out1434 uint32
+	var _ = _out1434
+	_out1434 = inodeformat.Companion_Default___.GetTy(_990_ip)
+	_991_ty = _out1434
+	if _991_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _983_ip
+	after = _990_ip
 	return st, after
 }
 

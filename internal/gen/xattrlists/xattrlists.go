@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _762_x uint64
-	var _ = _762_x
-	_762_x = uint64(b.U32(o))
-	n, v = _762_x%uint64(256), _762_x/uint64(256)
+	var _769_x uint64
+	var _ = _769_x
+	_769_x = uint64(b.U32(o))
+	n, v = _769_x%uint64(256), _769_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _763_l uint64
-	var _ = _763_l
-	_763_l = name.Len()
-	if _763_l != n {
+	var _770_l uint64
+	var _ = _770_l
+	_770_l = name.Len()
+	if _770_l != n {
 		r = false
 		return r
 	}
-	var _out1030 bool
-	var _ = _out1030
-	_out1030 = b.EqualAt(o+uint64(4), name)
-	r = _out1030
+	var _out1035 bool
+	var _ = _out1035
+	_out1035 = b.EqualAt(o+uint64(4), name)
+	r = _out1035
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _764_o uint64
-	var _ = _764_o
-	_764_o = from
+	var _771_o uint64
+	var _ = _771_o
+	_771_o = from
 	for true {
-		var _765_ok bool
-		var _ = _765_ok
-		var _766_n uint64
-		var _ = _766_n
-		var _767_v uint64
-		var _ = _767_v
-		var _out1031 bool
-		var _ = _out1031
-		var _out1032 uint64
-		var _ = _out1032
-		var _out1033 uint64
-		var _ = _out1033
-		_out1031, _out1032, _out1033 = Companion_Default___.Look(b, _764_o)
-		_765_ok = _out1031
-		_766_n = _out1032
-		_767_v = _out1033
-		if !_765_ok {
+		var _772_ok bool
+		var _ = _772_ok
+		var _773_n uint64
+		var _ = _773_n
+		var _774_v uint64
+		var _ = _774_v
+		var _out1036 bool
+		var _ = _out1036
+		var _out1037 uint64
+		var _ = _out1037
+		var _out1038 uint64
+		var _ = _out1038
+		_out1036, _out1037, _out1038 = Companion_Default___.Look(b, _771_o)
+		_772_ok = _out1036
+		_773_n = _out1037
+		_774_v = _out1038
+		if !_772_ok {
 			return found, at, len_
 		}
-		var _768_same bool
-		var _ = _768_same
-		var _out1034 bool
-		var _ = _out1034
-		_out1034 = Companion_Default___.Is(b, _764_o, _766_n, name)
-		_768_same = _out1034
-		if _768_same {
-			found, at, len_ = true, _764_o+uint64(4)+_766_n, _767_v
+		var _775_same bool
+		var _ = _775_same
+		var _out1039 bool
+		var _ = _out1039
+		_out1039 = Companion_Default___.Is(b, _771_o, _773_n, name)
+		_775_same = _out1039
+		if _775_same {
+			found, at, len_ = true, _771_o+uint64(4)+_773_n, _774_v
 			return found, at, len_
 		}
-		_764_o = _764_o + uint64(4) + _766_n + _767_v
+		_771_o = _771_o + uint64(4) + _773_n + _774_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _769_is bool
-	var _ = _769_is
-	var _770_k uint64
-	var _ = _770_k
-	var _771_v uint64
-	var _ = _771_v
-	var _out1035 bool
-	var _ = _out1035
-	var _out1036 uint64
-	var _ = _out1036
-	var _out1037 uint64
-	var _ = _out1037
-	_out1035, _out1036, _out1037 = Companion_Default___.Look(b, o)
-	_769_is = _out1035
-	_770_k = _out1036
-	_771_v = _out1037
-	if !_769_is {
-		return ok, end
-	}
-	var _772_l uint64
-	var _ = _772_l
-	_772_l = uint64(4) + _770_k + _771_v
-	var _773_same bool
-	var _ = _773_same
-	var _out1038 bool
-	var _ = _out1038
-	_out1038 = Companion_Default___.Is(b, o, _770_k, name)
-	_773_same = _out1038
-	if _773_same {
-		var _out1039 bool
-		var _ = _out1039
-		var _out1040 uint64
-		var _ = _out1040
-		_out1039, _out1040 = Companion_Default___.Copy(b, o+_772_l, name, n, p)
-		ok = _out1039
-		end = _out1040
-		return ok, end
-	}
-	if p+_772_l > uint64(4096) {
-		ok = false
-		return ok, end
-	}
-	n.CopyFrom(p, b, o, _772_l)
-	var _out1041 bool
+	var _776_is bool
+	var _ = _776_is
+	var _777_k uint64
+	var _ = _777_k
+	var _778_v uint64
+	var _ = _778_v
+	var _out1040 bool
+	var _ = _out1040
+	var _out1041 uint64
 	var _ = _out1041
 	var _out1042 uint64
 	var _ = _out1042
-	_out1041, _out1042 = Companion_Default___.Copy(b, o+_772_l, name, n, p+_772_l)
-	ok = _out1041
-	end = _out1042
+	_out1040, _out1041, _out1042 = Companion_Default___.Look(b, o)
+	_776_is = _out1040
+	_777_k = _out1041
+	_778_v = _out1042
+	if !_776_is {
+		return ok, end
+	}
+	var _779_l uint64
+	var _ = _779_l
+	_779_l = uint64(4) + _777_k + _778_v
+	var _780_same bool
+	var _ = _780_same
+	var _out1043 bool
+	var _ = _out1043
+	_out1043 = Companion_Default___.Is(b, o, _777_k, name)
+	_780_same = _out1043
+	if _780_same {
+		var _out1044 bool
+		var _ = _out1044
+		var _out1045 uint64
+		var _ = _out1045
+		_out1044, _out1045 = Companion_Default___.Copy(b, o+_779_l, name, n, p)
+		ok = _out1044
+		end = _out1045
+		return ok, end
+	}
+	if p+_779_l > uint64(4096) {
+		ok = false
+		return ok, end
+	}
+	n.CopyFrom(p, b, o, _779_l)
+	var _out1046 bool
+	var _ = _out1046
+	var _out1047 uint64
+	var _ = _out1047
+	_out1046, _out1047 = Companion_Default___.Copy(b, o+_779_l, name, n, p+_779_l)
+	ok = _out1046
+	end = _out1047
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1043 *dbytes.Bytes
-	var _ = _out1043
-	_out1043 = dbytes.NewBytes(uint64(4096))
-	n = _out1043
-	var _774_k uint64
-	var _ = _774_k
-	var _775_v uint64
-	var _ = _775_v
-	_774_k, _775_v = name.Len(), value.Len()
+	var _out1048 *dbytes.Bytes
+	var _ = _out1048
+	_out1048 = dbytes.NewBytes(uint64(4096))
+	n = _out1048
+	var _781_k uint64
+	var _ = _781_k
+	var _782_v uint64
+	var _ = _782_v
+	_781_k, _782_v = name.Len(), value.Len()
 	ok = false
-	if _775_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_774_k+_775_v > uint64(4096) {
+	if _782_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_781_k+_782_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _776_l uint64
-	var _ = _776_l
-	_776_l = uint64(4) + _774_k + _775_v
-	n.PutU32(uint64(8), uint32(_774_k+uint64(256)*_775_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _774_k)
-	n.CopyFrom(uint64(12)+_774_k, value, uint64(0), _775_v)
-	var _777_end uint64 = 0
-	var _ = _777_end
-	var _out1044 bool
-	var _ = _out1044
-	var _out1045 uint64
-	var _ = _out1045
-	_out1044, _out1045 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_776_l)
-	ok = _out1044
-	_777_end = _out1045
+	var _783_l uint64
+	var _ = _783_l
+	_783_l = uint64(4) + _781_k + _782_v
+	n.PutU32(uint64(8), uint32(_781_k+uint64(256)*_782_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _781_k)
+	n.CopyFrom(uint64(12)+_781_k, value, uint64(0), _782_v)
+	var _784_end uint64 = 0
+	var _ = _784_end
+	var _out1049 bool
+	var _ = _out1049
+	var _out1050 uint64
+	var _ = _out1050
+	_out1049, _out1050 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_783_l)
+	ok = _out1049
+	_784_end = _out1050
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1046 *dbytes.Bytes
-	var _ = _out1046
-	_out1046 = dbytes.NewBytes(uint64(4096))
-	n = _out1046
+	var _out1051 *dbytes.Bytes
+	var _ = _out1051
+	_out1051 = dbytes.NewBytes(uint64(4096))
+	n = _out1051
 	n.PutU64(uint64(0), gen)
-	var _778_ok bool
-	var _ = _778_ok
-	var _779_end uint64
-	var _ = _779_end
-	var _out1047 bool
-	var _ = _out1047
-	var _out1048 uint64
-	var _ = _out1048
-	_out1047, _out1048 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_778_ok = _out1047
-	_779_end = _out1048
-	empty = _779_end == Companion_Default___.FIRST()
+	var _785_ok bool
+	var _ = _785_ok
+	var _786_end uint64
+	var _ = _786_end
+	var _out1052 bool
+	var _ = _out1052
+	var _out1053 uint64
+	var _ = _out1053
+	_out1052, _out1053 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_785_ok = _out1052
+	_786_end = _out1053
+	empty = _786_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _780_z *dbytes.Bytes
-	var _ = _780_z
-	var _out1049 *dbytes.Bytes
-	var _ = _out1049
-	_out1049 = dbytes.NewBytes(uint64(4096))
-	_780_z = _out1049
-	var _781_o uint64
-	var _ = _781_o
-	var _782_q uint64
-	var _ = _782_q
-	_781_o, _782_q = Companion_Default___.FIRST(), uint64(0)
+	var _787_z *dbytes.Bytes
+	var _ = _787_z
+	var _out1054 *dbytes.Bytes
+	var _ = _out1054
+	_out1054 = dbytes.NewBytes(uint64(4096))
+	_787_z = _out1054
+	var _788_o uint64
+	var _ = _788_o
+	var _789_q uint64
+	var _ = _789_q
+	_788_o, _789_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _783_ok bool
-		var _ = _783_ok
-		var _784_n uint64
-		var _ = _784_n
-		var _785_v uint64
-		var _ = _785_v
-		var _out1050 bool
-		var _ = _out1050
-		var _out1051 uint64
-		var _ = _out1051
-		var _out1052 uint64
-		var _ = _out1052
-		_out1050, _out1051, _out1052 = Companion_Default___.Look(b, _781_o)
-		_783_ok = _out1050
-		_784_n = _out1051
-		_785_v = _out1052
-		if !_783_ok {
-			goto L8
-		}
-		var _786_name *dbytes.Bytes
-		var _ = _786_name
-		var _out1053 *dbytes.Bytes
-		var _ = _out1053
-		_out1053 = dbytes.NewBytes(_784_n)
-		_786_name = _out1053
-		_786_name.CopyFrom(uint64(0), b, _781_o+uint64(4), _784_n)
-		var _787_again bool
-		var _ = _787_again
-		var _788_at uint64
-		var _ = _788_at
-		var _789_len uint64
-		var _ = _789_len
-		var _out1054 bool
-		var _ = _out1054
-		var _out1055 uint64
+		var _790_ok bool
+		var _ = _790_ok
+		var _791_n uint64
+		var _ = _791_n
+		var _792_v uint64
+		var _ = _792_v
+		var _out1055 bool
 		var _ = _out1055
 		var _out1056 uint64
 		var _ = _out1056
-		_out1054, _out1055, _out1056 = Companion_Default___.Find(b, _781_o+uint64(4)+_784_n+_785_v, _786_name)
-		_787_again = _out1054
-		_788_at = _out1055
-		_789_len = _out1056
-		if !_787_again {
-			_780_z.CopyFrom(_782_q, _786_name, uint64(0), _784_n)
-			_780_z.Set(_782_q+_784_n, uint8(0))
-			_782_q = _782_q + _784_n + uint64(1)
+		var _out1057 uint64
+		var _ = _out1057
+		_out1055, _out1056, _out1057 = Companion_Default___.Look(b, _788_o)
+		_790_ok = _out1055
+		_791_n = _out1056
+		_792_v = _out1057
+		if !_790_ok {
+			goto L8
 		}
-		_781_o = _781_o + uint64(4) + _784_n + _785_v
+		var _793_name *dbytes.Bytes
+		var _ = _793_name
+		var _out1058 *dbytes.Bytes
+		var _ = _out1058
+		_out1058 = dbytes.NewBytes(_791_n)
+		_793_name = _out1058
+		_793_name.CopyFrom(uint64(0), b, _788_o+uint64(4), _791_n)
+		var _794_again bool
+		var _ = _794_again
+		var _795_at uint64
+		var _ = _795_at
+		var _796_len uint64
+		var _ = _796_len
+		var _out1059 bool
+		var _ = _out1059
+		var _out1060 uint64
+		var _ = _out1060
+		var _out1061 uint64
+		var _ = _out1061
+		_out1059, _out1060, _out1061 = Companion_Default___.Find(b, _788_o+uint64(4)+_791_n+_792_v, _793_name)
+		_794_again = _out1059
+		_795_at = _out1060
+		_796_len = _out1061
+		if !_794_again {
+			_787_z.CopyFrom(_789_q, _793_name, uint64(0), _791_n)
+			_787_z.Set(_789_q+_791_n, uint8(0))
+			_789_q = _789_q + _791_n + uint64(1)
+		}
+		_788_o = _788_o + uint64(4) + _791_n + _792_v
 	}
 L8:
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	_out1057 = dbytes.NewBytes(_782_q)
-	r = _out1057
-	r.CopyFrom(uint64(0), _780_z, uint64(0), _782_q)
+	var _out1062 *dbytes.Bytes
+	var _ = _out1062
+	_out1062 = dbytes.NewBytes(_789_q)
+	r = _out1062
+	r.CopyFrom(uint64(0), _787_z, uint64(0), _789_q)
 	return r
 }
 

@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1529 *dbytes.Bytes
-		var _ = _out1529
-		_out1529 = dbytes.NewBytes(uint64(4096))
-		b = _out1529
+		var _out1534 *dbytes.Bytes
+		var _ = _out1534
+		_out1534 = dbytes.NewBytes(uint64(4096))
+		b = _out1534
 		return b
 	}
-	var _1056_p *dbytes.Pieces
-	var _ = _1056_p
-	var _out1530 *dbytes.Pieces
-	var _ = _out1530
-	_out1530 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1056_p = _out1530
-	var _out1531 *dbytes.Bytes
-	var _ = _out1531
-	_out1531 = _1056_p.Join()
-	b = _out1531
-	var _1057_n uint64
-	var _ = _1057_n
-	_1057_n = b.Len()
-	if _1057_n != uint64(4096) {
-		var _out1532 *dbytes.Bytes
-		var _ = _out1532
-		_out1532 = dbytes.NewBytes(uint64(4096))
-		b = _out1532
+	var _1063_p *dbytes.Pieces
+	var _ = _1063_p
+	var _out1535 *dbytes.Pieces
+	var _ = _out1535
+	_out1535 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1063_p = _out1535
+	var _out1536 *dbytes.Bytes
+	var _ = _out1536
+	_out1536 = _1063_p.Join()
+	b = _out1536
+	var _1064_n uint64
+	var _ = _1064_n
+	_1064_n = b.Len()
+	if _1064_n != uint64(4096) {
+		var _out1537 *dbytes.Bytes
+		var _ = _out1537
+		_out1537 = dbytes.NewBytes(uint64(4096))
+		b = _out1537
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1533 *dbytes.Bytes
-	var _ = _out1533
-	_out1533 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1533
-	var _1058_g uint64
-	var _ = _1058_g
-	_1058_g = b.U64(uint64(0))
-	if _1058_g != gen || _1058_g == uint64(0) {
-		var _out1534 *dbytes.Bytes
-		var _ = _out1534
-		_out1534 = dbytes.NewBytes(uint64(4096))
-		b = _out1534
+	var _out1538 *dbytes.Bytes
+	var _ = _out1538
+	_out1538 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1538
+	var _1065_g uint64
+	var _ = _1065_g
+	_1065_g = b.U64(uint64(0))
+	if _1065_g != gen || _1065_g == uint64(0) {
+		var _out1539 *dbytes.Bytes
+		var _ = _out1539
+		_out1539 = dbytes.NewBytes(uint64(4096))
+		b = _out1539
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1535 bool
-	var _ = _out1535
-	_out1535 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1535
+	var _out1540 bool
+	var _ = _out1540
+	_out1540 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1540
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1059_hp *dbytes.Bytes
-	var _ = _1059_hp
-	var _out1536 *dbytes.Bytes
-	var _ = _out1536
-	_out1536 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1059_hp = _out1536
-	var _1060_size uint64
-	var _ = _1060_size
-	var _out1537 uint64
-	var _ = _out1537
-	_out1537 = inodeformat.Companion_Default___.GetSize(_1059_hp)
-	_1060_size = _out1537
-	if _1060_size/uint64(4096) <= ino {
+	var _1066_hp *dbytes.Bytes
+	var _ = _1066_hp
+	var _out1541 *dbytes.Bytes
+	var _ = _out1541
+	_out1541 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1066_hp = _out1541
+	var _1067_size uint64
+	var _ = _1067_size
+	var _out1542 uint64
+	var _ = _out1542
+	_out1542 = inodeformat.Companion_Default___.GetSize(_1066_hp)
+	_1067_size = _out1542
+	if _1067_size/uint64(4096) <= ino {
 		return
 	}
-	var _1061_m uint64
-	var _ = _1061_m
-	var _out1538 uint64
-	var _ = _out1538
-	_out1538 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1061_m = _out1538
+	var _1068_m uint64
+	var _ = _1068_m
+	var _out1543 uint64
+	var _ = _out1543
+	_out1543 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1068_m = _out1543
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1062_ip *dbytes.Bytes
-	var _ = _1062_ip
-	var _out1539 *dbytes.Bytes
-	var _ = _out1539
-	_out1539 = d.Fs.GetInode(txn, ino, true)
-	_1062_ip = _out1539
-	var _1063_ts uint64
-	var _ = _1063_ts
-	var _1064_tns uint32
-	var _ = _1064_tns
-	var _out1540 uint64
-	var _ = _out1540
-	var _out1541 uint32
-	var _ = _out1541
-	_out1540, _out1541 = attributechanges.Companion_Default___.Stamp(_1062_ip, s, ns)
-	_1063_ts = _out1540
-	_1064_tns = _out1541
-	inodeformat.Companion_Default___.SetCtime(_1062_ip, _1063_ts, _1064_tns)
-	d.PutInode(txn, ino, _1062_ip)
+	var _1069_ip *dbytes.Bytes
+	var _ = _1069_ip
+	var _out1544 *dbytes.Bytes
+	var _ = _out1544
+	_out1544 = d.Fs.GetInode(txn, ino, true)
+	_1069_ip = _out1544
+	var _1070_ts uint64
+	var _ = _1070_ts
+	var _1071_tns uint32
+	var _ = _1071_tns
+	var _out1545 uint64
+	var _ = _out1545
+	var _out1546 uint32
+	var _ = _out1546
+	_out1545, _out1546 = attributechanges.Companion_Default___.Stamp(_1069_ip, s, ns)
+	_1070_ts = _out1545
+	_1071_tns = _out1546
+	inodeformat.Companion_Default___.SetCtime(_1069_ip, _1070_ts, _1071_tns)
+	d.PutInode(txn, ino, _1069_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1065_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1065_ip
-	var _out1542 uint32
-	var _ = _out1542
-	var _out1543 *dbytes.Bytes
-	var _ = _out1543
-	_out1542, _out1543 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1542
-	_1065_ip = _out1543
+	var _1072_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1072_ip
+	var _out1547 uint32
+	var _ = _out1547
+	var _out1548 *dbytes.Bytes
+	var _ = _out1548
+	_out1547, _out1548 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1547
+	_1072_ip = _out1548
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1066_b *dbytes.Bytes
-	var _ = _1066_b
-	var _out1544 *dbytes.Bytes
-	var _ = _out1544
-	_out1544 = Companion_Default___.Current(txn, d, ino, gen)
-	_1066_b = _out1544
-	var _1067_found bool
-	var _ = _1067_found
-	var _1068_at uint64
-	var _ = _1068_at
-	var _1069_len uint64
-	var _ = _1069_len
-	var _out1545 bool
-	var _ = _out1545
-	var _out1546 uint64
-	var _ = _out1546
-	var _out1547 uint64
-	var _ = _out1547
-	_out1545, _out1546, _out1547 = xattrlists.Companion_Default___.Find(_1066_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1067_found = _out1545
-	_1068_at = _out1546
-	_1069_len = _out1547
-	if !_1067_found {
+	var _1073_b *dbytes.Bytes
+	var _ = _1073_b
+	var _out1549 *dbytes.Bytes
+	var _ = _out1549
+	_out1549 = Companion_Default___.Current(txn, d, ino, gen)
+	_1073_b = _out1549
+	var _1074_found bool
+	var _ = _1074_found
+	var _1075_at uint64
+	var _ = _1075_at
+	var _1076_len uint64
+	var _ = _1076_len
+	var _out1550 bool
+	var _ = _out1550
+	var _out1551 uint64
+	var _ = _out1551
+	var _out1552 uint64
+	var _ = _out1552
+	_out1550, _out1551, _out1552 = xattrlists.Companion_Default___.Find(_1073_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1074_found = _out1550
+	_1075_at = _out1551
+	_1076_len = _out1552
+	if !_1074_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1070_v *dbytes.Bytes
-	var _ = _1070_v
-	var _out1548 *dbytes.Bytes
-	var _ = _out1548
-	_out1548 = dbytes.NewBytes(_1069_len)
-	_1070_v = _out1548
-	_1070_v.CopyFrom(uint64(0), _1066_b, _1068_at, _1069_len)
-	value = _1070_v
+	var _1077_v *dbytes.Bytes
+	var _ = _1077_v
+	var _out1553 *dbytes.Bytes
+	var _ = _out1553
+	_out1553 = dbytes.NewBytes(_1076_len)
+	_1077_v = _out1553
+	_1077_v.CopyFrom(uint64(0), _1073_b, _1075_at, _1076_len)
+	value = _1077_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1071_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1071_ip
-	var _out1549 uint32
-	var _ = _out1549
-	var _out1550 *dbytes.Bytes
-	var _ = _out1550
-	_out1549, _out1550 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1549
-	_1071_ip = _out1550
+	var _1078_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1078_ip
+	var _out1554 uint32
+	var _ = _out1554
+	var _out1555 *dbytes.Bytes
+	var _ = _out1555
+	_out1554, _out1555 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1554
+	_1078_ip = _out1555
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1072_b *dbytes.Bytes
-	var _ = _1072_b
-	var _out1551 *dbytes.Bytes
-	var _ = _out1551
-	_out1551 = Companion_Default___.Current(txn, d, ino, gen)
-	_1072_b = _out1551
-	var _out1552 *dbytes.Bytes
-	var _ = _out1552
-	_out1552 = xattrlists.Companion_Default___.Names(_1072_b)
-	names = _out1552
+	var _1079_b *dbytes.Bytes
+	var _ = _1079_b
+	var _out1556 *dbytes.Bytes
+	var _ = _out1556
+	_out1556 = Companion_Default___.Current(txn, d, ino, gen)
+	_1079_b = _out1556
+	var _out1557 *dbytes.Bytes
+	var _ = _out1557
+	_out1557 = xattrlists.Companion_Default___.Names(_1079_b)
+	names = _out1557
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1073_n uint64
-	var _ = _1073_n
-	var _1074_i uint64
-	var _ = _1074_i
-	_1073_n, _1074_i = name.Len(), uint64(0)
-	if _1073_n == uint64(0) || _1073_n > uint64(255) {
+	var _1080_n uint64
+	var _ = _1080_n
+	var _1081_i uint64
+	var _ = _1081_i
+	_1080_n, _1081_i = name.Len(), uint64(0)
+	if _1080_n == uint64(0) || _1080_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1074_i < _1073_n {
-		if name.Get(_1074_i) == uint8(0) {
+	for _1081_i < _1080_n {
+		if name.Get(_1081_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1074_i = _1074_i + uint64(1)
+		_1081_i = _1081_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1075_named bool
-	var _ = _1075_named
-	var _out1553 bool
-	var _ = _out1553
-	_out1553 = Companion_Default___.IsNamed(name)
-	_1075_named = _out1553
-	if !_1075_named {
+	var _1082_named bool
+	var _ = _1082_named
+	var _out1558 bool
+	var _ = _out1558
+	_out1558 = Companion_Default___.IsNamed(name)
+	_1082_named = _out1558
+	if !_1082_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1076_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1076_ip
-	var _out1554 uint32
-	var _ = _out1554
-	var _out1555 *dbytes.Bytes
-	var _ = _out1555
-	_out1554, _out1555 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1554
-	_1076_ip = _out1555
+	var _1083_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1083_ip
+	var _out1559 uint32
+	var _ = _out1559
+	var _out1560 *dbytes.Bytes
+	var _ = _out1560
+	_out1559, _out1560 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1559
+	_1083_ip = _out1560
 	if st != uint32(0) {
 		return st
 	}
-	var _1077_hp *dbytes.Bytes
-	var _ = _1077_hp
-	var _out1556 *dbytes.Bytes
-	var _ = _out1556
-	_out1556 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1077_hp = _out1556
-	var _1078_b *dbytes.Bytes
-	var _ = _1078_b
-	var _out1557 *dbytes.Bytes
-	var _ = _out1557
-	_out1557 = Companion_Default___.Current(txn, d, ino, gen)
-	_1078_b = _out1557
-	var _1079_found bool
-	var _ = _1079_found
-	var _1080_at uint64
-	var _ = _1080_at
-	var _1081_len uint64
-	var _ = _1081_len
-	var _out1558 bool
-	var _ = _out1558
-	var _out1559 uint64
-	var _ = _out1559
-	var _out1560 uint64
-	var _ = _out1560
-	_out1558, _out1559, _out1560 = xattrlists.Companion_Default___.Find(_1078_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1079_found = _out1558
-	_1080_at = _out1559
-	_1081_len = _out1560
-	if _1079_found && create {
+	var _1084_hp *dbytes.Bytes
+	var _ = _1084_hp
+	var _out1561 *dbytes.Bytes
+	var _ = _out1561
+	_out1561 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1084_hp = _out1561
+	var _1085_b *dbytes.Bytes
+	var _ = _1085_b
+	var _out1562 *dbytes.Bytes
+	var _ = _out1562
+	_out1562 = Companion_Default___.Current(txn, d, ino, gen)
+	_1085_b = _out1562
+	var _1086_found bool
+	var _ = _1086_found
+	var _1087_at uint64
+	var _ = _1087_at
+	var _1088_len uint64
+	var _ = _1088_len
+	var _out1563 bool
+	var _ = _out1563
+	var _out1564 uint64
+	var _ = _out1564
+	var _out1565 uint64
+	var _ = _out1565
+	_out1563, _out1564, _out1565 = xattrlists.Companion_Default___.Find(_1085_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1086_found = _out1563
+	_1087_at = _out1564
+	_1088_len = _out1565
+	if _1086_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1079_found && replace {
+	if !_1086_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1082_ok bool
-	var _ = _1082_ok
-	var _1083_n *dbytes.Bytes
-	var _ = _1083_n
-	var _out1561 bool
-	var _ = _out1561
-	var _out1562 *dbytes.Bytes
-	var _ = _out1562
-	_out1561, _out1562 = xattrlists.Companion_Default___.Build(_1078_b, gen, name, value)
-	_1082_ok = _out1561
-	_1083_n = _out1562
-	if !_1082_ok {
+	var _1089_ok bool
+	var _ = _1089_ok
+	var _1090_n *dbytes.Bytes
+	var _ = _1090_n
+	var _out1566 bool
+	var _ = _out1566
+	var _out1567 *dbytes.Bytes
+	var _ = _out1567
+	_out1566, _out1567 = xattrlists.Companion_Default___.Build(_1085_b, gen, name, value)
+	_1089_ok = _out1566
+	_1090_n = _out1567
+	if !_1089_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1563 bool
-	var _ = _out1563
-	_out1563 = Companion_Default___.Store(txn, d, ino, _1083_n)
-	_1082_ok = _out1563
-	if !_1082_ok {
+	var _out1568 bool
+	var _ = _out1568
+	_out1568 = Companion_Default___.Store(txn, d, ino, _1090_n)
+	_1089_ok = _out1568
+	if !_1089_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1084_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1084_ip
-	var _out1564 uint32
-	var _ = _out1564
-	var _out1565 *dbytes.Bytes
-	var _ = _out1565
-	_out1564, _out1565 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1564
-	_1084_ip = _out1565
+	var _1091_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1091_ip
+	var _out1569 uint32
+	var _ = _out1569
+	var _out1570 *dbytes.Bytes
+	var _ = _out1570
+	_out1569, _out1570 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1569
+	_1091_ip = _out1570
 	if st != uint32(0) {
 		return st
 	}
-	var _1085_hp *dbytes.Bytes
-	var _ = _1085_hp
-	var _out1566 *dbytes.Bytes
-	var _ = _out1566
-	_out1566 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1085_hp = _out1566
-	var _1086_b *dbytes.Bytes
-	var _ = _1086_b
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1567 = Companion_Default___.Current(txn, d, ino, gen)
-	_1086_b = _out1567
-	var _1087_found bool
-	var _ = _1087_found
-	var _1088_at uint64
-	var _ = _1088_at
-	var _1089_len uint64
-	var _ = _1089_len
-	var _out1568 bool
-	var _ = _out1568
-	var _out1569 uint64
-	var _ = _out1569
-	var _out1570 uint64
-	var _ = _out1570
-	_out1568, _out1569, _out1570 = xattrlists.Companion_Default___.Find(_1086_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1087_found = _out1568
-	_1088_at = _out1569
-	_1089_len = _out1570
-	if !_1087_found {
+	var _1092_hp *dbytes.Bytes
+	var _ = _1092_hp
+	var _out1571 *dbytes.Bytes
+	var _ = _out1571
+	_out1571 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1092_hp = _out1571
+	var _1093_b *dbytes.Bytes
+	var _ = _1093_b
+	var _out1572 *dbytes.Bytes
+	var _ = _out1572
+	_out1572 = Companion_Default___.Current(txn, d, ino, gen)
+	_1093_b = _out1572
+	var _1094_found bool
+	var _ = _1094_found
+	var _1095_at uint64
+	var _ = _1095_at
+	var _1096_len uint64
+	var _ = _1096_len
+	var _out1573 bool
+	var _ = _out1573
+	var _out1574 uint64
+	var _ = _out1574
+	var _out1575 uint64
+	var _ = _out1575
+	_out1573, _out1574, _out1575 = xattrlists.Companion_Default___.Find(_1093_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1094_found = _out1573
+	_1095_at = _out1574
+	_1096_len = _out1575
+	if !_1094_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1090_n *dbytes.Bytes
-	var _ = _1090_n
-	var _1091_empty bool
-	var _ = _1091_empty
-	var _out1571 *dbytes.Bytes
-	var _ = _out1571
-	var _out1572 bool
-	var _ = _out1572
-	_out1571, _out1572 = xattrlists.Companion_Default___.Drop(_1086_b, gen, name)
-	_1090_n = _out1571
-	_1091_empty = _out1572
-	if _1091_empty {
+	var _1097_n *dbytes.Bytes
+	var _ = _1097_n
+	var _1098_empty bool
+	var _ = _1098_empty
+	var _out1576 *dbytes.Bytes
+	var _ = _out1576
+	var _out1577 bool
+	var _ = _out1577
+	_out1576, _out1577 = xattrlists.Companion_Default___.Drop(_1093_b, gen, name)
+	_1097_n = _out1576
+	_1098_empty = _out1577
+	if _1098_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1092_ok bool
-		var _ = _1092_ok
-		var _out1573 bool
-		var _ = _out1573
-		_out1573 = Companion_Default___.Store(txn, d, ino, _1090_n)
-		_1092_ok = _out1573
+		var _1099_ok bool
+		var _ = _1099_ok
+		var _out1578 bool
+		var _ = _out1578
+		_out1578 = Companion_Default___.Store(txn, d, ino, _1097_n)
+		_1099_ok = _out1578
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1093_hp *dbytes.Bytes
-	var _ = _1093_hp
-	var _out1574 *dbytes.Bytes
-	var _ = _out1574
-	_out1574 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1093_hp = _out1574
-	var _1094_b *dbytes.Bytes
-	var _ = _1094_b
-	var _out1575 *dbytes.Bytes
-	var _ = _out1575
-	_out1575 = Companion_Default___.Fetch(txn, d, ino)
-	_1094_b = _out1575
-	var _1095_gen uint64
-	var _ = _1095_gen
-	_1095_gen = _1094_b.U64(uint64(0))
-	if _1095_gen != uint64(0) {
-		var _1096_live uint32
-		var _ = _1096_live
-		var _1097_ip *dbytes.Bytes
-		var _ = _1097_ip
-		var _out1576 uint32
-		var _ = _out1576
-		var _out1577 *dbytes.Bytes
-		var _ = _out1577
-		_out1576, _out1577 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1095_gen, false)
-		_1096_live = _out1576
-		_1097_ip = _out1577
-		if _1096_live == uint32(0) {
+	var _1100_hp *dbytes.Bytes
+	var _ = _1100_hp
+	var _out1579 *dbytes.Bytes
+	var _ = _out1579
+	_out1579 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1100_hp = _out1579
+	var _1101_b *dbytes.Bytes
+	var _ = _1101_b
+	var _out1580 *dbytes.Bytes
+	var _ = _out1580
+	_out1580 = Companion_Default___.Fetch(txn, d, ino)
+	_1101_b = _out1580
+	var _1102_gen uint64
+	var _ = _1102_gen
+	_1102_gen = _1101_b.U64(uint64(0))
+	if _1102_gen != uint64(0) {
+		var _1103_live uint32
+		var _ = _1103_live
+		var _1104_ip *dbytes.Bytes
+		var _ = _1104_ip
+		var _out1581 uint32
+		var _ = _out1581
+		var _out1582 *dbytes.Bytes
+		var _ = _out1582
+		_out1581, _out1582 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1102_gen, false)
+		_1103_live = _out1581
+		_1104_ip = _out1582
+		if _1103_live == uint32(0) {
 			return st
 		}
 	}

@@ -318,12 +318,40 @@ module Directories {
       var s := NewBytes(size);
       ghost var f := fs.files[d];
       ghost var g := WriteSpec(f, 64 * cell as int, s.data);
-      assert g[64 * cell as int .. 64 * cell as int + 8] == [0,0,0,0,0,0,0,0];
+      assert g[64 * cell as int .. 64 * cell as int + 8] == [0,0,0,0,0,0,0,0] by {
+        assert g[64 * cell as int .. 64 * cell as int + |s.data|] == s.data;
+        forall k: int | 0 <= k < 8 ensures g[64 * cell as int + k] == 0 { assert g[64 * cell as int + k] == s.data[k]; }
+      }
       Dec64Zero();
       DirRemove(f, g, dirs[d], ats[d], cell as int, name.data);
       CardDel(dirs[d], name.data);
       SlotSettled(f, cell as int);
       ok := Store(txn, d, 64 * cell, s, true, true, DirDel(dirs[d], name.data), ats[d]);
+      GiveBack(txn, d, cell / 64);
+    }
+
+    // Makes a hole of block blk of d's file if it is empty, so that a large directory that is emptied gives its room back. Blocks of
+    // the first two levels stay: entries come and go in them.
+    method GiveBack(txn: Txn, d: uint64, blk: uint64)
+      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && blk < 0x1_0000_0000
+      ensures Valid() && dirs == old(dirs) && ats == old(ats) && d in fs.files && fs.files == old(fs.files)
+      ensures d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
+      ensures d in fs.held && fs.held == old(fs.held)[d := fs.held[d]]
+    {
+      ghost var f := fs.files[d];
+      assert OkIno(fs.geo, d) && d in fs.metas;
+      fs.Bytes(d);
+      if blk < FirstLevels { return; }
+      var ip, nb := Open(txn, d, true);
+      if blk >= nb { return; }
+      var b := fs.ReadBlockOf(txn, ip, d, blk, true);
+      var zero := IsZero(b);
+      if !zero { return; }
+      assert f[4096 * blk as int .. 4096 * blk as int + 4096] == Zeros(4096);
+      var m := fs.Punch(txn, d, blk, blk + 1, 1);
+      assert Local.Zeroed(f, 4096 * blk as int, 4096 * (blk + 1) as int) == f;
+      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, ats, d, f, fs.metas[d], dirs[d], ats[d]);
     }
 
     // no search: the count is in the inode
@@ -523,6 +551,24 @@ module Directories {
       ensures done <==> fs.metas[ino].shrink == 0
       ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)
     { done := fs.FreeSome(txn, ino, max); }
+  }
+
+  // the blocks of the first two levels, of both classes
+  const FirstLevels: uint64 := 18
+
+  method IsZero(b: Blk) returns (zero: bool)
+    requires |b.v| == 4096
+    ensures zero ==> b.v == Zeros(4096)
+  {
+    var i: uint64 := 0;
+    while i < 4096
+      invariant i <= 4096 && forall k: int | 0 <= k < i as int :: b.v[k] == 0
+    {
+      var x := b.Get(i);
+      if x != 0 { return false; }
+      i := i + 1;
+    }
+    zero := true;
   }
 
   // a slot with an entry lies in a block that is there
