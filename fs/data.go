@@ -13,7 +13,7 @@ import (
 type Data struct {
 	pieces *dbytes.Pieces
 	lent   dtxn.Lent
-	own    []byte // a copy, when too much was lent
+	own    []byte // a copy, when it is little, or too much was lent
 }
 
 // Viewer is a FileSystem that reads without a copy.
@@ -27,7 +27,7 @@ var idleData = sync.Pool{New: func() any { return new(Data) }}
 // take makes d what t has found.
 func (d *Data) take(t *txn, p *dbytes.Pieces) {
 	d.pieces = p
-	if p.Len() > 0 && !t.Lend(&d.lent) {
+	if p.Len() > 0 && !t.Lend(&d.lent, p.Len()) {
 		d.own = p.Copy()
 	}
 }

@@ -59,6 +59,7 @@ var mutants = []mutant{
 	{what: "directories: one that is emptied keeps its blocks", file: "internal/gen/directories/directories.go", old: "\t_this.GiveBack(txn, d, ", new: "\t_ = _this.GiveBack; _ = max(0, ", tests: []string{"./fs", "-run", "Emptied"}},
 	{what: "lend: blocks are not kept", file: "txn/dtxn/lend.go", old: "\tt.hold.Pass(&l.hold)\n", new: "", tests: lends},
 	{what: "lend: as much as is asked for", file: "txn/dtxn/lend.go", old: "> t.s.lendable", new: "> 1<<40", tests: lends},
+	{what: "lend: many blocks for few bytes", file: "txn/dtxn/lend.go", old: "4*int64(bytes) < n*disk.BlockSize", new: "4*int64(bytes) < -disk.BlockSize", tests: lends},
 	{what: "lend: what has ended counts", file: "txn/dtxn/lend.go", old: "\tl.s.lent.Add(-l.n)\n", new: "", tests: lends},
 	{what: "lend: blocks are kept for ever", file: "txn/dtxn/lend.go", old: "\tl.hold.End()\n", new: "", tests: lends},
 	{what: "lend: a copy changes with the blocks", file: "internal/extern/dbytes/pieces.go", old: "\tp.list = append(p.list[:0], own)\n", new: "", tests: lends},

@@ -1,6 +1,9 @@
 package dtxn
 
-import "tansy/internal/extern/dlog"
+import (
+	"tansy/disk"
+	"tansy/internal/extern/dlog"
+)
 
 // Lent are blocks that transactions have read, which may be seen longer than these last. One goroutine at a time may use it.
 type Lent struct {
@@ -9,10 +12,14 @@ type Lent struct {
 	n    int64 // blocks
 }
 
-// Lend lets all blocks that t has read be seen until l, which has none, ends; or it does nothing, and returns false, when a
-// quarter of the cache is lent: the rest is for those who want to read.
-func (t *Txn) Lend(l *Lent) bool {
+// Lend lets all blocks that t has read be seen until l, which has none, ends, for the sake of so many bytes of them. Or it does nothing,
+// and returns false: when these are less than a quarter, so that whoever takes few bytes does not keep many blocks; or when a quarter of the
+// cache is lent, as the rest is for those who want to read.
+func (t *Txn) Lend(l *Lent, bytes int) bool {
 	n := int64(t.hold.Len())
+	if 4*int64(bytes) < n*disk.BlockSize {
+		return false
+	}
 	if t.s.lent.Add(n) > t.s.lendable {
 		t.s.lent.Add(-n)
 		return false

@@ -18,13 +18,13 @@ func TestLend(t *testing.T) {
 		Lent
 		blocks []*dbytes.Blk
 	}
-	lend := func(n uint64) *loan {
+	lend := func(n uint64, bytes int) *loan {
 		l, lent := new(loan), false
 		must(t, s.Run(false, true, func(x *Txn) error {
 			for b := uint64(data); b < data+n; b++ {
 				l.blocks = append(l.blocks, x.ReadBlock(b, false))
 			}
-			lent = x.Lend(&l.Lent)
+			lent = x.Lend(&l.Lent, bytes)
 			return nil
 		}))
 		if !lent {
@@ -32,10 +32,14 @@ func TestLend(t *testing.T) {
 		}
 		return l
 	}
+	const all = 50 * disk.BlockSize
+	if l := lend(50, all/4-1); l != nil {
+		t.Error("many blocks are lent for few bytes")
+	}
 	for round := range 3 {
 		var loans []*loan
 		total := int64(0)
-		for l := lend(50); l != nil && total <= s.lendable; l = lend(50) {
+		for l := lend(50, all); l != nil && total <= s.lendable; l = lend(50, all) {
 			loans = append(loans, l)
 			total += l.n
 		}
