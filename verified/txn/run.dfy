@@ -110,10 +110,14 @@ module TxnRun {
   {
     g := What(t);
     DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
+    ghost var before := t.s.logs;
     var need;
     st, need, at := Conclude(t, w, r, stable, ro, p);
+    ghost var between := t.s.logs;
+    assert forall n {:trigger n in before} :: n in before ==> n in between && between[n] == before[n];
     w.Ended(st == OK && r == 0);
     st := Await(t, st, need);
+    assert forall n {:trigger n in between} :: n in between ==> n in t.s.logs && t.s.logs[n] == between[n];
     if st == UNSURE { FailedFor(t.s.j); }
   }
 
