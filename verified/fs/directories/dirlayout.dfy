@@ -154,6 +154,21 @@ module DirLayout {
     { assert s in m; assert OkSlot(f, at[s]); assert at[s] != k; Frame(f, g, k, at[s]); }
   }
 
+  // a slot of a file to which something is added
+  lemma SlotBefore(f: seq<byte>, g: seq<byte>, c: int)
+    requires |f| % 4096 == 0 && |f| <= |g| && OkSlot(g, c) && 64 * c < |f|
+    requires forall x: int | 0 <= x < |f| :: g[x] == f[x]
+    ensures OkSlot(f, c) && Word(g, c) == Word(f, c) && Name(g, c) == Name(f, c)
+  {
+    assert OkSlot(f, c);
+    assert f[64*c .. 64*c+8] == g[64*c .. 64*c+8];
+    assert Name(f, c) == Name(g, c);
+  }
+  lemma SlotBehind(f: seq<byte>, g: seq<byte>, c: int)
+    requires |f| <= |g| && OkSlot(g, c) && |f| <= 64 * c
+    requires forall x: int | |f| <= x < |g| :: g[x] == 0
+    ensures Word(g, c) == 0
+  { assert g[64*c .. 64*c+8] == [0,0,0,0,0,0,0,0]; Dec64Zero(); }
   // free slots at the end change nothing
   lemma DirGrow(f: seq<byte>, g: seq<byte>, m: Entries, at: Places)
     requires DirOk(f, m, at) && |f| <= |g| && |g| % 4096 == 0
@@ -162,22 +177,15 @@ module DirLayout {
     ensures forall c: int | OkSlot(g, c) && |f| <= 64 * c :: Word(g, c) == 0
   {
     reveal DirOk();
-    forall c: int | OkSlot(g, c) && 64 * c < |f|
-      ensures OkSlot(f, c) && Word(g, c) == Word(f, c) && Name(g, c) == Name(f, c)
-    {
-      assert OkSlot(f, c);
-      assert f[64*c .. 64*c+8] == g[64*c .. 64*c+8];
-      assert Name(f, c) == Name(g, c);
-    }
     forall c: int | OkSlot(g, c) && |f| <= 64 * c
       ensures Word(g, c) == 0
-    { assert g[64*c .. 64*c+8] == [0,0,0,0,0,0,0,0]; Dec64Zero(); }
+    { SlotBehind(f, g, c); }
     forall c: int | OkSlot(g, c) && Word(g, c) != 0
       ensures Good(g, c, m, at)
-    { assert OkSlot(f, c); assert Good(f, c, m, at); }
+    { SlotBefore(f, g, c); assert Good(f, c, m, at); }
     forall n: seq<byte> | n in m
       ensures n in at && OkSlot(g, at[n]) && Word(g, at[n]) != 0 && Name(g, at[n]) == n
-    { assert OkSlot(f, at[n]); assert OkSlot(g, at[n]); }
+    { assert OkSlot(f, at[n]); assert OkSlot(g, at[n]); SlotBefore(f, g, at[n]); }
   }
 
   lemma DirEmpty(at: Places)

@@ -52,10 +52,16 @@ module XattrLists {
     requires Clear(b, o)
     ensures ListAt(b, o) == map[]
   { if o + 4 <= |b| { assert b[o..o + 4] == [0, 0, 0, 0]; Dec32Zero(); } }
+  lemma PartOf(s: seq<byte>, o: int, t: seq<byte>, i: int, j: int)
+    requires 0 <= o && o + |t| <= |s| && t == s[o .. o + |t|] && 0 <= i <= j <= |t|
+    ensures t[i .. j] == s[o + i .. o + j]
+  {
+    forall x: int | 0 <= x < j - i ensures t[i .. j][x] == s[o + i .. o + j][x] { assert t[i + x] == s[o + i + x]; }
+  }
   lemma Part(s: seq<byte>, o: int, l: int, i: int, j: int)
     requires 0 <= o && 0 <= i <= j <= l && o + l <= |s|
     ensures s[o .. o + l][i .. j] == s[o + i .. o + j]
-  {}
+  { PartOf(s, o, s[o .. o + l], i, j); }
   // an entry, somewhere else
   lemma SameEntry(a: seq<byte>, o: int, b: seq<byte>, p: int)
     requires Entry(a, o) && 0 <= p && p + Len(a, o) <= |b| && b[p .. p + Len(a, o)] == a[o .. o + Len(a, o)]
