@@ -66,4 +66,5 @@ func TestEmptiedDirectory(t *testing.T) {
 		}
 	}
 	closeFS(t, v)
+	mustCheck(t, d)
 }

@@ -55,6 +55,9 @@ func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err
 	return some, sys.Close()
 }
 
+// steady is how many of a directory's first blocks stay when they are empty; others may be holes, also the last one.
+var steady = directories.Companion_Default___.FirstLevels()
+
 // directoriesOf is the verified directories of a volume.
 func directoriesOf(g volumegeometry.Geo) *directories.DirFs {
 	j := &dtxn.Jrnl{}

@@ -262,7 +262,7 @@ func (t *tree) fit() {
 		}
 	}
 	switch {
-	case ty == typeDir && !t.part && size != 0 && size != t.end && n.q(fShrink) == 0:
+	case ty == typeDir && !t.part && size != 0 && size != t.end && n.q(fShrink) == 0 && (size < t.end || size <= steady*disk.BlockSize):
 		r.fix64(t.ino, fSize, t.end, "the size of the directory becomes that of its blocks")
 	case ty == typeOrphans && size%disk.BlockSize != 0:
 		r.fix64(t.ino, fSize, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the file of extended attributes becomes whole blocks")

@@ -57,6 +57,8 @@ var mutants = []mutant{
 	{what: "cache: what is spilled is not copied", file: "internal/extern/dlog/cache.go", old: "\town := *b\n\tc.spilled[a] = &own\n", new: "\tc.spilled[a] = b\n", tests: caches},
 	{what: "cache: loses what moves up", file: "internal/extern/dlog/cache.go", old: "(k-from)&mask >= (k-i)&mask", new: "(k-from)&mask > (k-i)&mask", tests: caches},
 	{what: "directories: one that is emptied keeps its blocks", file: "internal/gen/directories/directories.go", old: "\t_this.GiveBack(txn, d, ", new: "\t_ = _this.GiveBack; _ = max(0, ", tests: []string{"./fs", "-run", "Emptied"}},
+	{what: "directories: one that ends in a hole is called damaged", file: "check/tree.go", old: "n.ty == typeDir && n.size <= steady*disk.BlockSize", new: "n.ty == typeDir && n.size <= 1000*steady*disk.BlockSize", tests: []string{"./fs", "-run", "Emptied"}},
+	{what: "directories: one that ends in a hole is cut", file: "repair/trees.go", old: "size <= steady*disk.BlockSize):", new: "size <= 1000*steady*disk.BlockSize):", tests: []string{"./repair", "-run", "Emptied"}},
 	{what: "lend: blocks are not kept", file: "txn/dtxn/lend.go", old: "\tt.hold.Pass(&l.hold)\n", new: "", tests: lends},
 	{what: "lend: as much as is asked for", file: "txn/dtxn/lend.go", old: "> t.s.lendable", new: "> 1<<40", tests: lends},
 	{what: "lend: many blocks for few bytes", file: "txn/dtxn/lend.go", old: "4*int64(bytes) < n*disk.BlockSize", new: "4*int64(bytes) < -disk.BlockSize", tests: lends},
