@@ -192,12 +192,12 @@ func (v *victim) warmUp(d time.Duration) error {
 	return nil
 }
 
-// measure adds the figures of each kind of call, for d each.
+// measure adds the figures of each kind of call, for d each, and of one call at least.
 func (v *victim) measure(d time.Duration, got *[len(victimOps)][]figures) error {
 	for op := range victimOps {
 		var times []float64
 		begin := time.Now()
-		for time.Since(begin) < d {
+		for len(times) == 0 || time.Since(begin) < d {
 			at := time.Now()
 			if err := v.do(op); err != nil {
 				return fmt.Errorf("%s: %w", victimOps[op], err)
