@@ -321,8 +321,8 @@ module DirLayout {
     requires 0 < |n| <= Cap(c) && ino < 0x1_0000_0000_0000
     ensures Word(g, c) as int == WordOf(ino, n) && Name(g, c) == n
   {
-    assert g[64*c .. 64*c+8] == s[0..8];
+    SubSlice(g, 64 * c, s, 0, 8);
+    SubSlice(g, 64 * c, s, 8, 8 + |n|);
     assert KeyOf(n) % 256 == |n|;
-    assert g[64*c+8 .. 64*c+8+|n|] == s[8 .. 8+|n|];
   }
 }
