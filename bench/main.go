@@ -65,7 +65,7 @@ var workloads = []workload{
 	{"large", "a large file written (UNSTABLE + COMMIT, FILE_SYNC) and read (in order, at random)", large},
 	{"streams", "large files written and read by 32 clients side by side", streams},
 	{"rpc", "NULL and GETATTR on 8 connections", roundTrips},
-	{"directory", "CREATE and LOOKUP in directories of 1,000, 10,000 and 100,000 entries", directory},
+	{"directory", "CREATE, LOOKUP, REMOVE, and listings of directories of 1,000, 10,000 and 100,000 entries", directory},
 	{"attack", "READ, WRITE, and GETATTR beside peers that are slow, broken, or hostile", underAttack},
 }
 
