@@ -14,6 +14,7 @@ import (
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dlog"
+	"tansy/internal/gen/journalm"
 	"tansy/internal/replay"
 )
 
@@ -21,6 +22,13 @@ import (
 type written struct {
 	number, durable uint64
 	blocks          []uint64 // its descriptor, and its data
+}
+
+// The tools count with as many groups that are not known to be durable as the verified code lets there be.
+func TestWindow(t *testing.T) {
+	if want := journalm.Companion_Default___.WINDOW(); window != want {
+		t.Errorf("%d groups, and in the verified code %d", window, want)
+	}
 }
 
 // pendingLog writes groups to a log, as a server does that has up to window of them pending. It returns the device, what was
