@@ -149,6 +149,10 @@ var mutants = []mutant{
 	{what: "log: a group that was pending is called damaged", file: "journal/survey.go", old: "s.Groups[n].Number < s.Durable", new: "s.Durable > 0", tests: damages},
 	{what: "log: a barrier for each group", file: "internal/gen/journalpolicy/journalpolicy.go", old: "\tb = _62_need > j.Nlb ||", new: "\tb = true ||", tests: unstable},
 	{what: "log: blocks that a pending group freed are written again", file: "txn/dtxn/room.go", old: "from := a.onward(near)", new: "from := near", tests: unstable},
+	{what: "room: what was freed is taken at once in the place of another", file: "txn/dtxn/alloc.go", old: "near <= r && r-near < rotorRecent && ", new: "", tests: rotors},
+	{what: "room: a file that is written over is scattered", file: "txn/dtxn/alloc.go", old: "if !ok || near <= r && r-near < rotorRecent && a.isClear(near+1) {", new: "if !ok {", tests: rotors},
+	{what: "room: all regions have one rotor", file: "txn/dtxn/alloc.go", old: "a.rotors[region] = x", new: "a.rotors[0] = x", tests: rotors},
+	{what: "room: rotors without end", file: "txn/dtxn/alloc.go", old: "\t\tclear(a.rotors)\n", new: "", tests: rotors},
 	{what: "log: who lost the volume goes on", file: "internal/extern/ddisk/ddisk.go", old: "func (d *Disk) Stop() { d.fail(ErrNotOwner) }", new: "func (d *Disk) Stop() {}", tests: damages},
 
 	// The tree of codes.
@@ -170,7 +174,8 @@ var mutants = []mutant{
 	{what: "push: a failed one is forgotten", file: "disk/file.go", old: "_ = d.failed(&Error{Op: \"write\", Path: d.path, Block: a, Err: noRoom(err)})", new: "_ = noRoom(err)", tests: pushes},
 	{what: "push: waves without end", file: "internal/extern/ddisk/pace.go", old: "p.n < waveBlocks {", new: "p.n < 100*waveBlocks {", tests: pushes},
 	{what: "push: nobody waits for a wave", file: "internal/extern/ddisk/pace.go", old: "disk.Push(d.d, p.before.a, p.before.end-p.before.a, true)", new: "_ = p", tests: pushes},
-	{what: "push: the log is pushed", file: "internal/extern/ddisk/pace.go", old: "a >= p.from && a < p.to || ", new: "", tests: pushes},
+	{what: "push: long writes wait for the barrier", file: "internal/extern/ddisk/pace.go", old: "\t\tdisk.Push(d.d, a, n, false)\n\t\treturn\n", new: "\t\treturn\n", tests: pushes},
+	{what: "push: the log is pushed", file: "internal/extern/ddisk/pace.go", old: "!p.on || a >= p.from && a < p.to {", new: "!p.on {", tests: pushes},
 	{what: "trim: zeros of everybody are discarded", file: "internal/extern/ddisk/spare.go", old: "if _, ok := s.set[a+uint64(i)]; ok {", new: "if true {", tests: trims},
 	{what: "trim: whatever is written is discarded", file: "internal/extern/ddisk/spare.go", old: "is[i] = bytes.Equal(b, zeros[:])", new: "is[i] = bytes.Equal(b[:0], zeros[:0])", tests: trims},
 	{what: "trim: a spare block is spare for ever", file: "internal/extern/ddisk/spare.go", old: "\t\t\tdelete(s.set, a+uint64(i))\n", new: "", tests: trims},

@@ -35,7 +35,7 @@ type alloc struct {
 	todo  int     // windows not counted yet
 	total uint64  // sum of the counts
 
-	rotor atomic.Uint64 // what was handed out last in the place of another; 0: nothing
+	rotors map[uint64]uint64 // by region, what was handed out last in the place of another
 
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever
 
@@ -60,7 +60,7 @@ type window struct {
 
 func newAlloc(b Bitmap, read func(uint64) ([]byte, error)) *alloc {
 	n := int((b.Limit + windowBits - 1) / windowBits)
-	a := &alloc{first: b.First, limit: b.Limit, start: b.Start, read: read, next: b.First, win: map[uint64]*window{}, free: make([]int32, n), todo: n}
+	a := &alloc{first: b.First, limit: b.Limit, start: b.Start, read: read, next: b.First, win: map[uint64]*window{}, rotors: map[uint64]uint64{}, free: make([]int32, n), todo: n}
 	for i := range a.free {
 		a.free[i] = -1
 	}
@@ -156,22 +156,39 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 	return x, ok, err
 }
 
-// rotorSpan is how far from what is wished the search for a block in the place of another goes on, in bits.
-const rotorSpan = 2 * windowBits
+// A rotor is where the search for blocks in the place of others goes on in one region of the bitmap, all around. What was freed a
+// moment ago is no place for new data before the journal is done with the old: the commit would have to wait for a
+// whole installation.
+const (
+	rotorSpan   = 4 * windowBits // the size of a region in bits: more than there are blocks that were written straight home and are not installed
+	rotorRecent = 512            // how much is handed out in a moment, in bits
+	maxRotors   = 1024           // so many are remembered
+)
 
-// onward is near, or what was handed out last in the place of another, if the bit after near is not to be had and that is not far
-// away: for what was freed a moment ago is no place for new data before that is durable.
+// onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out a moment
+// ago and the next bit is to be had, so that a file stays together; else behind what was handed out last in its region.
 func (a *alloc) onward(near uint64) uint64 {
-	r := a.rotor.Load()
-	if r <= near || r-near >= rotorSpan {
-		return near
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.isClear(near + 1) {
+	r, ok := a.rotors[near/rotorSpan]
+	if !ok || near <= r && r-near < rotorRecent && a.isClear(near+1) {
 		return near
 	}
 	return r
+}
+
+// turned notes that x was handed out in the place of a block near the given.
+func (a *alloc) turned(near, x uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	region := near / rotorSpan
+	if x/rotorSpan != region {
+		x = region * rotorSpan // its end was reached
+	}
+	if len(a.rotors) == maxRotors {
+		clear(a.rotors)
+	}
+	a.rotors[region] = x
 }
 
 // isClear reports whether bit x is known to be clear, and not handed out. The caller holds mu.

@@ -59,7 +59,9 @@ func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
 	if x, ok, err = s.exchangeFrom(from); !ok && err == nil && from != near {
 		x, ok, err = s.exchangeFrom(near)
 	}
-	a.rotor.Store(x)
+	if ok {
+		a.turned(near, x)
+	}
 	return x, ok, err
 }
 

@@ -172,3 +172,49 @@ func TestExchange(t *testing.T) {
 		}
 	}
 }
+
+// What is freed a moment ago is not handed out again in the place of another before all of the region was, wherever the wish; and who
+// goes on where it was given something goes on there.
+func TestRotor(t *testing.T) {
+	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
+	s := &System{alloc: [2]*alloc{Blocks: a}}
+	next := func(near uint64) uint64 {
+		t.Helper()
+		x, ok, err := s.exchange(near)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return x
+	}
+	const n = 2 * rotorRecent
+	for _, base := range []uint64{20, rotorSpan + 7} { // each region by itself, though they take turns
+		last := base
+		for i := range uint64(n) {
+			if last = next(last); last != base+1+i {
+				t.Fatalf("after %d blocks behind %d: %d", i, base, last)
+			}
+			next(2 * rotorSpan)
+		}
+		for i := range uint64(n) {
+			a.giveBack(base + 1 + i)
+			if x := next(base + i%3); x != base+1+n+i {
+				t.Fatalf("%d was freed, and so many before it, and near %d it is %d", base+1+i, base, x)
+			}
+		}
+		if a.giveBack(last + n); next(last+n-1) != last+n {
+			t.Error("what was handed out a moment ago is not gone on from")
+		}
+	}
+	// at the end of a region, from its beginning
+	edge := uint64(2*rotorSpan - 1)
+	a.turned(edge, edge+1)
+	if x := next(edge); x != rotorSpan+1 {
+		t.Errorf("after the end of a region: %d, not %d", x, rotorSpan+1)
+	}
+	for i := range uint64(2 * maxRotors) {
+		a.turned(i*rotorSpan, i*rotorSpan)
+	}
+	if len(a.rotors) > maxRotors {
+		t.Errorf("%d rotors", len(a.rotors))
+	}
+}

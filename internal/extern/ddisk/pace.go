@@ -6,10 +6,9 @@ import (
 	"tansy/disk"
 )
 
-// pace has short writes reach the medium in waves, each as soon as it is complete, and not all at the next barrier.
-// What the installer writes is scattered over the volume, a thousand blocks and more, and lies in the
-// system's cache; a barrier writes all that is there. Without waves the next group of the log waits
-// for the whole installation, and so do all whose commits are in it.
+// pace has writes reach the medium before the next barrier, which would write all that lies in the system's cache, while
+// everybody waits: long ones at once, short ones in waves, each as soon as it is complete. What the installer writes is scattered over
+// the volume, a thousand blocks and more; of what is written straight home, 32 MiB may have come since the last barrier.
 type pace struct {
 	on       bool
 	from, to uint64 // what is written here is not paced: the log has a barrier soon
@@ -24,10 +23,10 @@ type stretch struct{ a, end uint64 }
 
 const (
 	waveBlocks = 128 // two waves at most are on their way, which a barrier may have to wait for
-	longWrite  = 16  // so many blocks are no short write: the medium takes them at once
+	longWrite  = 16  // so many blocks are worth an operation of their own
 )
 
-// Pace says that writes shorter than 16 blocks are to reach the medium in waves, but those of the blocks from a up to end, without the latter.
+// Pace says that writes are to reach the medium soon, but those of the blocks from a up to end, without the latter.
 // Call it before the first write.
 func (d *Disk) Pace(a, end uint64) {
 	d.pace.on, d.pace.from, d.pace.to = true, a, end
@@ -37,7 +36,14 @@ func (d *Disk) Pace(a, end uint64) {
 // written. Writers side by side do not wait for each other: what one of them writes while another is here is left to the barrier.
 func (d *Disk) push(a, n uint64) {
 	p := &d.pace
-	if !p.on || n >= longWrite || a >= p.from && a < p.to || !p.busy.CompareAndSwap(false, true) {
+	if !p.on || a >= p.from && a < p.to {
+		return
+	}
+	if n >= longWrite {
+		disk.Push(d.d, a, n, false)
+		return
+	}
+	if !p.busy.CompareAndSwap(false, true) {
 		return
 	}
 	defer p.busy.Store(false)
