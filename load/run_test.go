@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 		if r.Workload != workloads[i].Name || r.Ops == 0 || r.Elapsed <= 0 || l.Half <= 0 || l.Half > l.Tenth || l.Tenth > l.Hundredth || l.Hundredth > l.Thousandth || l.Thousandth > l.Longest {
 			t.Errorf("%+v", r)
 		}
-		if (r.Bytes > 0) != workloads[i].file && r.Workload != "lookup" {
+		if (r.Bytes > 0) != workloads[i].file && r.Workload != "lookup" && r.Workload != "mixed" { // of few calls of the mix none may have data
 			t.Errorf("%s: %d bytes", r.Workload, r.Bytes)
 		}
 	}

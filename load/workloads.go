@@ -59,6 +59,9 @@ var workloads = []Workload{
 		c.took(at, 0)
 		return err
 	}},
+	{Name: "mixed", About: "LOOKUP 35, READ 20, GETATTR 15, WRITE UNSTABLE 10, READDIRPLUS 10, COMMIT 5, CREATE or REMOVE 5 of 100 calls; 16 KiB of data", file: true, begin: func(c *client, _ int) error {
+		return c.mixed()
+	}},
 	{Name: "write", About: "WRITEs in order, UNSTABLE, and a COMMIT at the end", Bytes: true, Deep: true, file: true, begin: func(c *client, i int) error {
 		return c.write(c.inOrder(i), c.cfg.IOSize, Unstable)
 	}, end: func(c *client) error {

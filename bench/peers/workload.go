@@ -28,6 +28,7 @@ var workloads = []workload{
 	byClients("getattr", "GETATTR of a directory", nil),
 	byClients("smallfile", "LOOKUP, CREATE, WRITE of 100 bytes FILE_SYNC, REMOVE: one file; the floor is ext4 without a server, each step fsync'ed", smallFiles),
 	byClients("create", "CREATE of one file after the other in a directory of each client", nil),
+	byClients("mixed", "calls as an office makes them: LOOKUP 35, READ 20, GETATTR 15, WRITE UNSTABLE 10, READDIRPLUS 10, COMMIT 5, CREATE or REMOVE 5 of 100; 16 KiB of data", nil),
 	byClients("randwrite", "WRITE of 4 KiB at random, FILE_SYNC, into a file of 32 MiB of each client", nil),
 	byClients("randread", "READ of 4 KiB at random of such files, in memory", nil),
 	stream("write", "WRITEs of 64 KiB in order, UNSTABLE, with a COMMIT at the end, 16 in flight; the floor is the device, written past the page cache, and a barrier", writtenPast),
