@@ -1,8 +1,13 @@
 package check
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
+
+	"tansy/disk"
+	"tansy/fs"
 )
 
 // Runs are counted in the order of the file, indirect blocks among them; files of 1 MiB and more, and their short runs, by themselves.
@@ -52,5 +57,46 @@ func TestPlacementOfVolume(t *testing.T) {
 	}
 	if want := (Placement{Files: 3, Blocks: 2 + 2 + 3, Runs: 2 + 2 + 1}); r.Placement != want {
 		t.Errorf("%+v, want %+v; %v", r.Placement, want, r.Problems)
+	}
+}
+
+// Files that clients write side by side on an empty volume, with WRITEs of 64 KiB, lie in runs of 1 MiB and more in the mean.
+func TestPlacementSideBySide(t *testing.T) {
+	const files, size, piece = 8, 32 << 20, 64 << 10
+	d := disk.NewMem(512 << 20 / disk.BlockSize)
+	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fs.Open(d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, 1) // one at a time, so that they take turns
+	for i := range files {
+		wg.Go(func() {
+			n, err := v.Create(&fs.Cred{}, v.Root(), fmt.Append(nil, i), fs.Guarded, &fs.SetAttr{}, 0)
+			data := make([]byte, piece)
+			for off := uint64(0); err == nil && off < size; off += piece {
+				turns <- struct{}{}
+				_, _, _, err = v.Write(&fs.Cred{}, n.Handle, off, data, fs.Unstable)
+				<-turns
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Volume(d, Options{})
+	if err != nil || len(r.Problems) > 0 {
+		t.Fatal(err, r.Problems)
+	}
+	t.Log(&r.Placement)
+	if p := r.Placement; p.LargeFiles != files || p.LargeBlocks/p.LargeRuns < LargeRun || p.ShortBlocks > p.LargeBlocks/10 {
+		t.Errorf("%v", &p)
 	}
 }

@@ -37,6 +37,8 @@ type alloc struct {
 
 	rotors map[uint64]uint64 // by region, what was handed out last in the place of another
 
+	streams [maxStreams]stream
+
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever
 
 	// see spare.go
@@ -149,8 +151,13 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.anywhere(near)
+}
+
+// anywhere is take for a caller that holds mu.
+func (a *alloc) anywhere(near uint64) (x uint64, ok bool, err error) {
 	x, ok, err = a.search(near)
-	if !ok && err == nil && a.yield() {
+	for !ok && err == nil && (a.forgetAll() || a.yield()) {
 		x, ok, err = a.search(near)
 	}
 	return x, ok, err
@@ -158,37 +165,64 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 
 // A rotor is where the search for blocks in the place of others goes on in one region of the bitmap, all around. What was freed a
 // moment ago is no place for new data before the journal is done with the old: the commit would have to wait for a
-// whole installation.
+// whole installation, or the data would go to the log first.
 const (
 	rotorSpan   = 4 * windowBits // the size of a region in bits: more than there are blocks that were written straight home and are not installed
+	rotorRoom   = rotorSpan / 4  // clear bits of a region that has room
 	rotorRecent = 512            // how much is handed out in a moment, in bits
+	rotorReach  = 64             // regions among which one is looked for that has room
 	maxRotors   = 1024           // so many are remembered
 )
 
 // onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out a moment
-// ago and the next bit is to be had, so that a file stays together; else behind what was handed out last in its region.
-func (a *alloc) onward(near uint64) uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r, ok := a.rotors[near/rotorSpan]
-	if !ok || near <= r && r-near < rotorRecent && a.isClear(near+1) {
-		return near
-	}
-	return r
-}
-
-// turned notes that x was handed out in the place of a block near the given.
-func (a *alloc) turned(near, x uint64) {
+// ago and the next bit is to be had, so that a file stays together; else behind what was handed out last in its region, or in the next one that has room.
+func (a *alloc) onward(near uint64) (from uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	region := near / rotorSpan
-	if x/rotorSpan != region {
-		x = region * rotorSpan // its end was reached
+	r, ok := a.rotors[region]
+	if ok && near <= r && r-near < rotorRecent && a.isClear(near+1) {
+		return near
 	}
-	if len(a.rotors) == maxRotors {
+	regions := (uint64(len(a.free)) + rotorSpan/windowBits - 1) / (rotorSpan / windowBits)
+	for k := range min(rotorReach, regions) {
+		if to := (region + k) % regions; a.hasRoom(to) {
+			if to != region {
+				near = to * rotorSpan
+				r, ok = a.rotors[to]
+			}
+			break
+		}
+	}
+	if ok {
+		return r
+	}
+	return near
+}
+
+// hasRoom tells if that region has many clear bits, or nobody has counted them. The caller holds mu.
+func (a *alloc) hasRoom(region uint64) bool {
+	n := int32(0)
+	for w := region * (rotorSpan / windowBits); w < min(uint64(len(a.free)), (region+1)*(rotorSpan/windowBits)); w++ {
+		if a.free[w] < 0 {
+			return true
+		}
+		n += a.free[w]
+	}
+	return n >= rotorRoom
+}
+
+// turned notes that x was handed out in the place of another, by a search from there on.
+func (a *alloc) turned(from, x uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.rotors) >= maxRotors {
 		clear(a.rotors)
 	}
-	a.rotors[region] = x
+	if region := from / rotorSpan; x/rotorSpan != region {
+		a.rotors[region] = region * rotorSpan // its end was reached
+	}
+	a.rotors[x/rotorSpan] = x
 }
 
 // isClear reports whether bit x is known to be clear, and not handed out. The caller holds mu.
@@ -249,7 +283,7 @@ func (a *alloc) takeIn(lo, hi uint64) (x uint64, ok bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	x, ok, err = a.searchIn(lo, hi)
-	if !ok && err == nil && a.yield() {
+	for !ok && err == nil && (a.forgetAll() || a.yield()) {
 		x, ok, err = a.searchIn(lo, hi)
 	}
 	return x, ok, err
@@ -306,6 +340,9 @@ func (a *alloc) done(took []uint64, wrote []bitWrite) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(wrote) == 0 {
+		took = a.rewind(took)
+	}
 	a.ended(took, wrote)
 }
 

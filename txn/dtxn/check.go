@@ -21,6 +21,9 @@ func (s *System) wild(what uint32, blkno uint64) error {
 
 // TryReadInode is ReadInode.
 func (t *Txn) TryReadInode(blkno, off uint64, excl bool) (*dbytes.Bytes, error) {
+	if excl {
+		t.owner = t.s.key(blkno, off)
+	}
 	st, b := t.s.places.ReadInode(t.t, Kinds.INODES(), t.s.base+blkno, off, excl)
 	return b, t.fail(st, Kinds.INODES(), blkno, off, excl)
 }
@@ -87,11 +90,14 @@ func (t *Txn) TryWriteBit(blkno, off uint64, b bool) error {
 
 // TryAllocHint is AllocHint.
 func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
-	if which == Exchange {
+	switch which {
+	case Exchange:
 		which = Blocks
 		x, ok, err = t.s.exchange(near)
-	} else {
-		x, ok, err = t.s.hint(which, near)
+	case Blocks:
+		x, ok, err = t.s.hint(which, t.owner, near)
+	default:
+		x, ok, err = t.s.hint(which, 0, near)
 	}
 	if err != nil {
 		t.failed = err

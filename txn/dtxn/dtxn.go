@@ -238,7 +238,8 @@ type Txn struct {
 	bits     [2][]bitWrite // bits written in the bitmaps, in this order
 	lastKey  uint64        // the bit read last, and its value;
 	lastBit  bool
-	lastOK   bool // if there is one
+	lastOK   bool   // if there is one
+	owner    uint64 // key of the inode that was last read to be changed: whose blocks are allocated, most likely
 
 	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
 	working bool    // it has not come to its end

@@ -33,10 +33,10 @@ const maxRuns = 10000
 // Refused is how often no bit was handed out because the host had no room.
 func (s *System) Refused() uint64 { return s.refused.Load() }
 
-// hint hands out a clear bit whose block, and that of the bit itself, have room on the host.
-func (s *System) hint(which, near uint64) (x uint64, ok bool, err error) {
+// hint hands out a clear bit whose block, and that of the bit itself, have room on the host. owner is who grows by it, see takeFor.
+func (s *System) hint(which, owner, near uint64) (x uint64, ok bool, err error) {
 	a := s.alloc[which]
-	x, ok, err = a.take(near)
+	x, ok, err = a.takeFor(owner, near)
 	if !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
 	}
@@ -60,7 +60,7 @@ func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
 		x, ok, err = s.exchangeFrom(near)
 	}
 	if ok {
-		a.turned(near, x)
+		a.turned(from, x)
 	}
 	return x, ok, err
 }

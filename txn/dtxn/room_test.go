@@ -206,10 +206,23 @@ func TestRotor(t *testing.T) {
 		}
 	}
 	// at the end of a region, from its beginning
-	edge := uint64(2*rotorSpan - 1)
-	a.turned(edge, edge+1)
-	if x := next(edge); x != rotorSpan+1 {
+	a.turned(2*rotorSpan-1, 2*rotorSpan)
+	if x := next(2*rotorSpan - 1); x != rotorSpan+1 {
 		t.Errorf("after the end of a region: %d, not %d", x, rotorSpan+1)
+	}
+	// where a region is full, in the next one that has room
+	for w := range rotorSpan / windowBits {
+		a.free[w] = rotorRoom/(rotorSpan/windowBits) - 1
+	}
+	last := a.rotors[1]
+	if x := next(5000); x != last+1 {
+		t.Errorf("in a full region: %d, not %d", x, last+1)
+	}
+	for w := range a.free {
+		a.free[w] = 1
+	}
+	if x := next(6000); x/rotorSpan != 0 {
+		t.Errorf("there is room nowhere, and near 6000 it is %d", x)
 	}
 	for i := range uint64(2 * maxRotors) {
 		a.turned(i*rotorSpan, i*rotorSpan)
