@@ -121,7 +121,7 @@ func pairings(o options) (ps []pairing) {
 				return 0, err
 			}
 			s.large.kept, s.large.keptPattern = h, p
-			return s.large.megabytes(), s.large.fillFile(h, p, stable)
+			return s.large.megabytes(), s.large.fillFile(h, p, stable, inOrder(s.large.chunks))
 		}})
 	}
 	order := inOrder(max(1, o.fileMB*1_000_000/ioSize))

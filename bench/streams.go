@@ -87,7 +87,7 @@ func (l *largeFile) stream(stable uint32) error {
 		return err
 	}
 	l.kept, l.keptPattern = h, p
-	return l.fillFile(h, p, stable)
+	return l.fillFile(h, p, stable, inOrder(l.chunks))
 }
 
 // streamBack reads the file twice.

@@ -17,6 +17,9 @@ import (
 // came before the last one was answered.
 const crowdCalls = 256
 
+// inPassing is how long a call takes at most for which it is not even asked if others came meanwhile: that takes a system call.
+const inPassing = 20 * time.Microsecond
+
 // alone decides if run itself runs the call that was just counted. others says if
 // there are calls in progress beside it.
 func (c *conn) alone(others bool) bool {
@@ -71,13 +74,14 @@ func (c *conn) runHere(t *task, brief bool) bool {
 	c.here.Store(since)
 	begin := time.Now()
 	out := t.run()
+	took := time.Since(begin)
 	mine := c.here.CompareAndSwap(since, 0)
 	switch {
 	case !mine:
-	case !brief && c.unread.some(): // the peer did not wait for this reply
-		c.crowd = crowdCalls
 	case brief:
-		c.lasted(time.Since(begin), lenOf(out.data))
+		c.lasted(took, lenOf(out.data))
+	case took > inPassing && c.unread.some(): // the peer did not wait for this reply
+		c.crowd = crowdCalls
 	}
 	c.send(out, &t.turn)
 	t.end()
