@@ -89,9 +89,10 @@ func (a *alloc) roomy(near uint64) (x uint64, ok bool, err error) {
 				return 0, false, err
 			}
 		}
-		lo, hi := a.within(w)
-		if i, ok := win.room(max(lo, from), hi); ok && a.free[w] >= narrow {
-			return a.found(w, win, i), true, nil
+		if lo, hi := a.within(w); a.free[w] >= narrow {
+			if i, ok := win.room(max(lo, from), hi); ok {
+				return a.found(w, win, i), true, nil
+			}
 		}
 		from = 0
 	}

@@ -1,6 +1,7 @@
 package dtxn
 
 import (
+	"bytes"
 	"math/rand"
 	"slices"
 	"testing"
@@ -132,6 +133,53 @@ func TestStreamsInNarrowPlaces(t *testing.T) {
 			t.Error(took)
 		} else if x, _, _ := a.take(last); x != last+1 {
 			t.Errorf("behind %d: %d", last, x)
+		}
+	}
+}
+
+// However files grow and transactions fail, all bits are handed out in the end, each once: also where the room is narrow, and in pieces.
+func TestStreamsLoseNothing(t *testing.T) {
+	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
+	for range 20 {
+		const windows = 3
+		var maps [windows][]byte
+		free := 0
+		for w := range maps {
+			maps[w] = bytes.Repeat([]byte{0xFF}, disk.BlockSize)
+			for range r.Intn(12) {
+				at := r.Intn(disk.BlockSize - 200)
+				clear(maps[w][at : at+1+r.Intn(199)])
+			}
+			free += 8 * bytes.Count(maps[w], []byte{0})
+		}
+		a := newAlloc(Bitmap{Limit: windows * windowBits}, func(b uint64) ([]byte, error) { return maps[b], nil })
+		seen := map[uint64]bool{}
+		for len(seen) < free {
+			owner, n := uint64(1+r.Intn(10)), 1+r.Intn(40)
+			var took []uint64
+			for range n {
+				x, ok, err := a.takeFor(owner, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					break
+				}
+				if seen[x] {
+					t.Fatalf("bit %d twice", x)
+				}
+				took = append(took, x)
+			}
+			switch {
+			case len(took) == 0:
+				t.Fatalf("%d of %d bits were handed out, and there are no more", len(seen), free)
+			case r.Intn(3) == 0:
+				a.done(took, nil)
+			default:
+				for _, x := range took {
+					seen[x] = true
+				}
+			}
 		}
 	}
 }
