@@ -226,10 +226,8 @@ func inOrder(n int) []int {
 // nearlyInOrder is the order in which a client may send what several of its threads write back: each piece at most a few away from its place.
 func nearlyInOrder(n int) []int {
 	order := inOrder(n)
-	r := rand.New(rand.NewPCG(2, 2))
-	for i := 0; i < n; i += 16 {
-		part := order[i:min(i+16, n)]
-		r.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	for part := range slices.Chunk(order, 16) {
+		copy(part, shuffle(part))
 	}
 	return order
 }
