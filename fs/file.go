@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"time"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
@@ -91,13 +92,16 @@ func (v *FS) Read(who *Cred, h Handle, off uint64, count uint32) ([]byte, bool, 
 
 // View implements Viewer. It returns at most MaxIO bytes.
 func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *Attr, error) {
+	count = min(count, MaxIO)
+	began := time.Now()
+	v.ahead.await(h, off, uint64(count))
 	vc := cred(new(vcred), who)
 	var c call
 	var eof bool
 	d := idleData.Get().(*Data)
 	err := v.run(&c, procRead, func(t *txn) (st uint32) {
 		var p *dbytes.Pieces
-		st, p, eof, c.File = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, min(uint64(count), MaxIO))
+		st, p, eof, c.File = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
 		d.drop() // of a transaction before, which did not end well
 		if st == 0 {
 			d.take(t, p)
@@ -108,7 +112,9 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 		d.Done()
 		return nil, false, decode(h.Ino, c.File), err
 	}
-	return d, eof, decode(h.Ino, c.File), nil
+	a := decode(h.Ino, c.File)
+	v.ahead.read(h, off, uint64(d.Len()), a.Size, time.Since(began))
+	return d, eof, a, nil
 }
 
 // Write implements FileSystem. It stores at most MaxIO bytes, and fewer when

@@ -56,6 +56,7 @@ type volume struct {
 	hostLog  hostLog
 	dmg      *damage
 	scrub    *scrubber
+	ahead    *ahead
 
 	replies *replies
 	kept    keptOrder
@@ -134,6 +135,7 @@ func (v *FS) Verifier() uint64 { return v.verifier }
 // Close waits for the background, makes everything durable, and stops. The
 // device stays open: it is the caller's. No operation may be running or follow.
 func (v *FS) Close() error {
+	v.ahead.close()
 	v.scrub.close()
 	v.dmg.close()
 	v.free.close()

@@ -47,6 +47,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		v.dmg = newDamage(g, journal.Params{}, g.Dtor_data1()+1, v.log)
 	}
 	v.scrub = v.newScrubber(o.Scrub)
+	v.ahead = v.newAhead(o.CacheBytes)
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

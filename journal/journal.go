@@ -162,6 +162,9 @@ const pageShare = 16
 // DefaultLinger is of Options.Linger.
 const DefaultLinger = time.Second
 
+// DefaultCacheBytes is of Options.CacheBytes.
+const DefaultCacheBytes = 64 << 20
+
 // DefaultPinnedBytes and MinPinnedBytes are of Options.PinnedBytes.
 const (
 	DefaultPinnedBytes = 64 << 20 // the more are installed at once, the fewer pages of the tree are written for each
@@ -236,7 +239,7 @@ func Format(d disk.Disk, p Params) error {
 
 // Options are for one opening of a journal.
 type Options struct {
-	CacheBytes uint64 // bound on the memory for clean blocks, at least 4 MiB; 0 = 64 MiB
+	CacheBytes uint64 // bound on the memory for clean blocks, at least 4 MiB; 0 = DefaultCacheBytes
 	// PinnedBytes bounds the memory for blocks that are in the log and not home yet, from MinPinnedBytes to 1 GiB; 0 =
 	// DefaultPinnedBytes. What is not in the log yet comes on top, up to 4 MiB; and, up to half as much, what was written to its place
 	// in the volume and is not durable yet.
@@ -265,7 +268,7 @@ type Journal struct {
 // background threads. Close ends them.
 func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 64 << 20
+		o.CacheBytes = DefaultCacheBytes
 	}
 	if o.PinnedBytes == 0 {
 		o.PinnedBytes = DefaultPinnedBytes

@@ -48,6 +48,7 @@ type (
 	// fs, around transactions
 	Trimming struct{} // a round of the trimmer
 	Underway struct{} // wait: an earlier call of the same client, which is the same call
+	Ahead    struct{} // wait: what is being read ahead
 	Streams  struct{} // places for large unstable WRITEs
 	Freeing  struct{} // a step of the freer
 	Kept     struct{} // which kept file precedes which
@@ -75,6 +76,7 @@ type (
 	Journal   struct{} // the journal's mutex
 	Pages     struct{} // what is in memory of the tree of codes
 	Link      struct{} // how much was written to a connection
+	Readers   struct{} // who reads files in order
 	Notes     struct{} // wishes, and damaged blocks
 	Damage    struct{} // damaged blocks that nobody has named yet
 )

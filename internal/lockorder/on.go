@@ -16,9 +16,9 @@ const On = true
 // order is that of the classes: see lockorder.go.
 var order = []any{
 	Sources{}, Share{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{}, Around{}, HostNames{},
-	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Streams{}, Freeing{}, Kept{}, Replies{}, Idle{},
+	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Idle{},
 	Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
-	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Notes{}, Damage{},
+	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Notes{}, Damage{},
 }
 
 var places = func() map[reflect.Type]int {

@@ -416,6 +416,19 @@ var mutants = []mutant{
 	{what: "faces: NFS removes what is open", file: "mount/shared.go", old: "return b.mount.losing(dir, name, take, b.mount.keeping(take))", new: "return take()", tests: faces},
 	{what: "faces: what is renamed to itself is kept", file: "mount/kept.go", old: "err == nil && a.Nlink > 1 {", new: "err == nil && a.Nlink > 99 {", tests: faces},
 
+	// What is read ahead.
+	{what: "ahead: nothing is", file: "fs/file.go", old: "v.ahead.read(h, off, uint64(d.Len()), a.Size, time.Since(began))", new: "_ = began", tests: readAhead},
+	{what: "ahead: where the device is quick", file: "fs/ahead.go", old: "slow := took >= a.slow", new: "slow := true", tests: readAhead},
+	{what: "ahead: who asks for it reads it again", file: "fs/file.go", old: "\tv.ahead.await(h, off, uint64(count))\n", new: "", tests: readAhead},
+	{what: "ahead: again and again", file: "fs/readers.go", old: "\t\tr.asked += n\n", new: "", tests: readAhead},
+	{what: "ahead: past the end of the file", file: "fs/readers.go", old: "end := min(r.next+far, size)", new: "end := r.next + far", tests: readAhead},
+	{what: "ahead: of who reads here and there", file: "fs/readers.go", old: "return r.slow && r.even && r", new: "return r.slow && r", tests: readAhead},
+	{what: "ahead: as much for each as for all", file: "fs/readers.go", old: "aheadBytes, t.room()+r.asked-r.next)", new: "aheadBytes)", tests: readAhead},
+	{what: "ahead: for ever", file: "fs/readers.go", old: "if w.quick == aheadQuick {", new: "if false {", tests: readAhead},
+	{what: "ahead: what lies ahead is there for ever", file: "fs/readers.go", old: "\t\tr.asked = r.next //", new: "\t\t//", tests: readAhead},
+	{what: "ahead: the step is not looked at", file: "fs/readers.go", old: "r.last = off; step == r.step {", new: "r.last = off; step >= r.step {", tests: readAhead},
+	{what: "ahead: on a closed volume", file: "fs/ahead.go", old: "\ta.closed = true\n", new: "", tests: readAhead},
+
 	{what: "programs: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: programs},
 	{what: "programs: fsync of a folder does not wait", file: "mount/files.go", old: "FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())", new: "FsyncDir(<-chan struct{}, *fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK", tests: programs},
 	{what: "programs: a barrier flushes nothing", file: "disk/nbd/writes.go", old: "b.err != nil || plain <= b.flushed {", new: "b.err != nil || plain >= b.flushed {", tests: programs},

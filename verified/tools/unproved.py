@@ -9,8 +9,9 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FOLDERS = ["fs", "txn/dtxn", "journal", "internal/extern/*", "internal/freelist", "disk"]
 OTHER = {   # on what does not change what is durable, or said to be
     # names and numbers; who a caller is; looking for damage; when blocks are freed, trimmed, and written anew, by procedures that are
-    # proved for whatever they are told, and of which no client sees anything
-    "fs": "errno limits api stat" " squash callid" " owners scrub overlay" " freer trimmer renew",
+    # proved for whatever they are told, and of which no client sees anything; what is read before it is asked for
+    "fs": "errno limits api stat" " squash callid" " owners scrub overlay" " freer trimmer renew"
+          " ahead readers",
     "txn/dtxn": "mem" " alloc",                                                # for tests; hints, of which txn.s.dfy promises nothing
     "journal": "inspect survey cut rebuild" " scrub",                          # tansy check and repair; looking for damage
     "internal/extern/dbytes": "race norace",                                   # for the race detector

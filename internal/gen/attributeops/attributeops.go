@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _853_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _853_ip
-	var _out1149 uint32
-	var _ = _out1149
-	var _out1150 *dbytes.Bytes
-	var _ = _out1150
-	_out1149, _out1150 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1149
-	_853_ip = _out1150
+	var _865_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _865_ip
+	var _out1161 uint32
+	var _ = _out1161
+	var _out1162 *dbytes.Bytes
+	var _ = _out1162
+	_out1161, _out1162 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1161
+	_865_ip = _out1162
 	if st == uint32(0) {
-		after = _853_ip
+		after = _865_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _854_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _854_ip
-	var _out1151 uint32
-	var _ = _out1151
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1151, _out1152 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1151
-	_854_ip = _out1152
+	var _866_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _866_ip
+	var _out1163 uint32
+	var _ = _out1163
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	_out1163, _out1164 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1163
+	_866_ip = _out1164
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _854_ip
-	var _out1153 uint32
-	var _ = _out1153
-	_out1153 = permissions.Companion_Default___.AccessBits(c, _854_ip)
-	bits = _out1153
+	after = _866_ip
+	var _out1165 uint32
+	var _ = _out1165
+	_out1165 = permissions.Companion_Default___.AccessBits(c, _866_ip)
+	bits = _out1165
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _855_own bool
-	var _ = _855_own
-	var _out1154 bool
-	var _ = _out1154
-	_out1154 = permissions.Companion_Default___.IsOwner(c, ip)
-	_855_own = _out1154
-	if a.HasMode && !_855_own {
+	var _867_own bool
+	var _ = _867_own
+	var _out1166 bool
+	var _ = _out1166
+	_out1166 = permissions.Companion_Default___.IsOwner(c, ip)
+	_867_own = _out1166
+	if a.HasMode && !_867_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _856_u uint32
-		var _ = _856_u
-		var _out1155 uint32
-		var _ = _out1155
-		_out1155 = inodeformat.Companion_Default___.GetUid(ip)
-		_856_u = _out1155
-		if !_855_own || a.Uid != _856_u {
+		var _868_u uint32
+		var _ = _868_u
+		var _out1167 uint32
+		var _ = _out1167
+		_out1167 = inodeformat.Companion_Default___.GetUid(ip)
+		_868_u = _out1167
+		if !_867_own || a.Uid != _868_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _857_g uint32
-		var _ = _857_g
-		var _out1156 uint32
-		var _ = _out1156
-		_out1156 = inodeformat.Companion_Default___.GetGid(ip)
-		_857_g = _out1156
-		var _858_mine bool
-		var _ = _858_mine
-		var _out1157 bool
-		var _ = _out1157
-		_out1157 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_858_mine = _out1157
-		if !_855_own || a.Gid != _857_g && !_858_mine {
+		var _869_g uint32
+		var _ = _869_g
+		var _out1168 uint32
+		var _ = _out1168
+		_out1168 = inodeformat.Companion_Default___.GetGid(ip)
+		_869_g = _out1168
+		var _870_mine bool
+		var _ = _870_mine
+		var _out1169 bool
+		var _ = _out1169
+		_out1169 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_870_mine = _out1169
+		if !_867_own || a.Gid != _869_g && !_870_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_855_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_867_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _859_w bool
-		var _ = _859_w
-		var _out1158 bool
-		var _ = _out1158
-		_out1158 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_859_w = _out1158
-		if !_859_w {
+		var _871_w bool
+		var _ = _871_w
+		var _out1170 bool
+		var _ = _out1170
+		_out1170 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_871_w = _out1170
+		if !_871_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _860_mode uint32
-	var _ = _860_mode
-	var _out1159 uint32
-	var _ = _out1159
-	_out1159 = inodeformat.Companion_Default___.GetMode(ip)
-	_860_mode = _out1159
+	var _872_mode uint32
+	var _ = _872_mode
+	var _out1171 uint32
+	var _ = _out1171
+	_out1171 = inodeformat.Companion_Default___.GetMode(ip)
+	_872_mode = _out1171
 	if a.HasMode {
-		_860_mode = a.Mode % uint32(4096)
-		var _861_gid uint32
-		var _ = _861_gid
-		var _out1160 uint32
-		var _ = _out1160
-		_out1160 = inodeformat.Companion_Default___.GetGid(ip)
-		_861_gid = _out1160
-		var _862_mine bool
-		var _ = _862_mine
-		var _out1161 bool
-		var _ = _out1161
-		_out1161 = permissions.Companion_Default___.InGroup(c, _861_gid)
-		_862_mine = _out1161
-		if c.Uid != uint32(0) && !_862_mine {
-			_860_mode = permissions.Companion_Default___.DropSetgid(_860_mode)
+		_872_mode = a.Mode % uint32(4096)
+		var _873_gid uint32
+		var _ = _873_gid
+		var _out1172 uint32
+		var _ = _out1172
+		_out1172 = inodeformat.Companion_Default___.GetGid(ip)
+		_873_gid = _out1172
+		var _874_mine bool
+		var _ = _874_mine
+		var _out1173 bool
+		var _ = _out1173
+		_out1173 = permissions.Companion_Default___.InGroup(c, _873_gid)
+		_874_mine = _out1173
+		if c.Uid != uint32(0) && !_874_mine {
+			_872_mode = permissions.Companion_Default___.DropSetgid(_872_mode)
 		}
 	}
-	var _863_ty uint32
-	var _ = _863_ty
-	var _out1162 uint32
-	var _ = _out1162
-	_out1162 = inodeformat.Companion_Default___.GetTy(ip)
-	_863_ty = _out1162
-	if _863_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_860_mode = permissions.Companion_Default___.KillPriv(_860_mode)
+	var _875_ty uint32
+	var _ = _875_ty
+	var _out1174 uint32
+	var _ = _out1174
+	_out1174 = inodeformat.Companion_Default___.GetTy(ip)
+	_875_ty = _out1174
+	if _875_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_872_mode = permissions.Companion_Default___.KillPriv(_872_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _860_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _872_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _864_ip *dbytes.Bytes
-	var _ = _864_ip
-	var _out1163 *dbytes.Bytes
-	var _ = _out1163
-	_out1163 = d.Fs.GetInode(txn, ino, true)
-	_864_ip = _out1163
-	var _865_was uint64
-	var _ = _865_was
-	var _out1164 uint64
-	var _ = _out1164
-	_out1164 = inodeformat.Companion_Default___.GetSize(_864_ip)
-	_865_was = _out1164
-	var _866_shrink uint64
-	var _ = _866_shrink
-	var _out1165 uint64
-	var _ = _out1165
-	_out1165 = inodeformat.Companion_Default___.GetShrink(_864_ip)
-	_866_shrink = _out1165
-	if size > _865_was && _866_shrink != uint64(0) {
+	var _876_ip *dbytes.Bytes
+	var _ = _876_ip
+	var _out1175 *dbytes.Bytes
+	var _ = _out1175
+	_out1175 = d.Fs.GetInode(txn, ino, true)
+	_876_ip = _out1175
+	var _877_was uint64
+	var _ = _877_was
+	var _out1176 uint64
+	var _ = _out1176
+	_out1176 = inodeformat.Companion_Default___.GetSize(_876_ip)
+	_877_was = _out1176
+	var _878_shrink uint64
+	var _ = _878_shrink
+	var _out1177 uint64
+	var _ = _out1177
+	_out1177 = inodeformat.Companion_Default___.GetShrink(_876_ip)
+	_878_shrink = _out1177
+	if size > _877_was && _878_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _867_ok bool
-	var _ = _867_ok
-	var _out1166 bool
-	var _ = _out1166
-	_out1166 = d.SetSize(txn, ino, size)
-	_867_ok = _out1166
-	if !_867_ok {
+	var _879_ok bool
+	var _ = _879_ok
+	var _out1178 bool
+	var _ = _out1178
+	_out1178 = d.SetSize(txn, ino, size)
+	_879_ok = _out1178
+	if !_879_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _865_was {
-		var _868_done bool
-		var _ = _868_done
-		var _out1167 bool
-		var _ = _out1167
-		_out1167 = procedurebase.Companion_Default___.Release(txn, d, ino, _865_was-size)
-		_868_done = _out1167
-		later = !_868_done
+	if size < _877_was {
+		var _880_done bool
+		var _ = _880_done
+		var _out1179 bool
+		var _ = _out1179
+		_out1179 = procedurebase.Companion_Default___.Release(txn, d, ino, _877_was-size)
+		_880_done = _out1179
+		later = !_880_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _869_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _869_p
-	var _out1168 uint32
-	var _ = _out1168
-	var _out1169 *dbytes.Bytes
-	var _ = _out1169
-	_out1168, _out1169 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1168
-	_869_p = _out1169
+	var _881_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _881_p
+	var _out1180 uint32
+	var _ = _out1180
+	var _out1181 *dbytes.Bytes
+	var _ = _out1181
+	_out1180, _out1181 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1180
+	_881_p = _out1181
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _869_p
+	ip = _881_p
 	if guard {
-		var _870_cs uint64
-		var _ = _870_cs
-		var _871_cns uint32
-		var _ = _871_cns
-		var _out1170 uint64
-		var _ = _out1170
-		var _out1171 uint32
-		var _ = _out1171
-		_out1170, _out1171 = inodeformat.Companion_Default___.GetCtime(_869_p)
-		_870_cs = _out1170
-		_871_cns = _out1171
-		if _870_cs != gs || _871_cns != gns {
+		var _882_cs uint64
+		var _ = _882_cs
+		var _883_cns uint32
+		var _ = _883_cns
+		var _out1182 uint64
+		var _ = _out1182
+		var _out1183 uint32
+		var _ = _out1183
+		_out1182, _out1183 = inodeformat.Companion_Default___.GetCtime(_881_p)
+		_882_cs = _out1182
+		_883_cns = _out1183
+		if _882_cs != gs || _883_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _872_ty uint32
-	var _ = _872_ty
-	var _out1172 uint32
-	var _ = _out1172
-	_out1172 = inodeformat.Companion_Default___.GetTy(_869_p)
-	_872_ty = _out1172
-	if a.HasSize && _872_ty != permissions.Companion_Default___.REG() {
+	var _884_ty uint32
+	var _ = _884_ty
+	var _out1184 uint32
+	var _ = _out1184
+	_out1184 = inodeformat.Companion_Default___.GetTy(_881_p)
+	_884_ty = _out1184
+	if a.HasSize && _884_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1173 uint32
-	var _ = _out1173
-	_out1173 = Companion_Default___.ArgStatus(a)
-	st = _out1173
+	var _out1185 uint32
+	var _ = _out1185
+	_out1185 = Companion_Default___.ArgStatus(a)
+	st = _out1185
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1174 uint32
-	var _ = _out1174
-	_out1174 = Companion_Default___.MaySetattr(c, _869_p, a)
-	st = _out1174
+	var _out1186 uint32
+	var _ = _out1186
+	_out1186 = Companion_Default___.MaySetattr(c, _881_p, a)
+	st = _out1186
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1175 uint32
-		var _ = _out1175
-		var _out1176 bool
-		var _ = _out1176
-		_out1175, _out1176 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1175
-		later = _out1176
+		var _out1187 uint32
+		var _ = _out1187
+		var _out1188 bool
+		var _ = _out1188
+		_out1187, _out1188 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1187
+		later = _out1188
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _873_np *dbytes.Bytes
-	var _ = _873_np
-	var _out1177 *dbytes.Bytes
-	var _ = _out1177
-	_out1177 = d.Fs.GetInode(txn, ino, true)
-	_873_np = _out1177
-	var _874_ts uint64
-	var _ = _874_ts
-	var _875_tns uint32
-	var _ = _875_tns
-	var _out1178 uint64
-	var _ = _out1178
-	var _out1179 uint32
-	var _ = _out1179
-	_out1178, _out1179 = attributechanges.Companion_Default___.Stamp(_873_np, s, ns)
-	_874_ts = _out1178
-	_875_tns = _out1179
-	Companion_Default___.Apply(c, _873_np, a, _874_ts, _875_tns)
-	inodeformat.Companion_Default___.SetVerf(_873_np, uint64(0))
-	d.PutInode(txn, ino, _873_np)
-	after = _873_np
+	var _885_np *dbytes.Bytes
+	var _ = _885_np
+	var _out1189 *dbytes.Bytes
+	var _ = _out1189
+	_out1189 = d.Fs.GetInode(txn, ino, true)
+	_885_np = _out1189
+	var _886_ts uint64
+	var _ = _886_ts
+	var _887_tns uint32
+	var _ = _887_tns
+	var _out1190 uint64
+	var _ = _out1190
+	var _out1191 uint32
+	var _ = _out1191
+	_out1190, _out1191 = attributechanges.Companion_Default___.Stamp(_885_np, s, ns)
+	_886_ts = _out1190
+	_887_tns = _out1191
+	Companion_Default___.Apply(c, _885_np, a, _886_ts, _887_tns)
+	inodeformat.Companion_Default___.SetVerf(_885_np, uint64(0))
+	d.PutInode(txn, ino, _885_np)
+	after = _885_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1180 uint32
-	var _ = _out1180
-	var _out1181 *dbytes.Bytes
-	var _ = _out1181
-	_out1180, _out1181 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1180
-	before = _out1181
+	var _out1192 uint32
+	var _ = _out1192
+	var _out1193 *dbytes.Bytes
+	var _ = _out1193
+	_out1192, _out1193 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1192
+	before = _out1193
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1182 uint32
-	var _ = _out1182
-	var _out1183 *dbytes.Bytes
-	var _ = _out1183
-	var _out1184 bool
-	var _ = _out1184
-	_out1182, _out1183, _out1184 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1182
-	after = _out1183
-	later = _out1184
+	var _out1194 uint32
+	var _ = _out1194
+	var _out1195 *dbytes.Bytes
+	var _ = _out1195
+	var _out1196 bool
+	var _ = _out1196
+	_out1194, _out1195, _out1196 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1194
+	after = _out1195
+	later = _out1196
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _876_ty uint32
-	var _ = _876_ty
-	var _out1185 uint32
-	var _ = _out1185
-	_out1185 = inodeformat.Companion_Default___.GetTy(ip)
-	_876_ty = _out1185
-	var _877_dmode uint32
-	var _ = _877_dmode
-	var _out1186 uint32
-	var _ = _out1186
-	_out1186 = inodeformat.Companion_Default___.GetMode(dp)
-	_877_dmode = _out1186
-	var _878_dgid uint32
-	var _ = _878_dgid
-	var _out1187 uint32
-	var _ = _out1187
-	_out1187 = inodeformat.Companion_Default___.GetGid(dp)
-	_878_dgid = _out1187
+	var _888_ty uint32
+	var _ = _888_ty
+	var _out1197 uint32
+	var _ = _out1197
+	_out1197 = inodeformat.Companion_Default___.GetTy(ip)
+	_888_ty = _out1197
+	var _889_dmode uint32
+	var _ = _889_dmode
+	var _out1198 uint32
+	var _ = _out1198
+	_out1198 = inodeformat.Companion_Default___.GetMode(dp)
+	_889_dmode = _out1198
+	var _890_dgid uint32
+	var _ = _890_dgid
+	var _out1199 uint32
+	var _ = _out1199
+	_out1199 = inodeformat.Companion_Default___.GetGid(dp)
+	_890_dgid = _out1199
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _877_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _878_dgid
+		if _889_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _890_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _876_ty == permissions.Companion_Default___.DIR() {
+		if _888_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _879_dmode uint32
-	var _ = _879_dmode
-	var _out1188 uint32
-	var _ = _out1188
-	_out1188 = inodeformat.Companion_Default___.GetMode(dp)
-	_879_dmode = _out1188
-	var _880_m uint32
-	var _ = _880_m
-	var _out1189 uint32
-	var _ = _out1189
-	_out1189 = inodeformat.Companion_Default___.GetMode(ip)
-	_880_m = _out1189
-	if _879_dmode/uint32(1024)%uint32(2) == uint32(1) && _880_m/uint32(1024)%uint32(2) == uint32(0) && _880_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _880_m+uint32(1024))
+	var _891_dmode uint32
+	var _ = _891_dmode
+	var _out1200 uint32
+	var _ = _out1200
+	_out1200 = inodeformat.Companion_Default___.GetMode(dp)
+	_891_dmode = _out1200
+	var _892_m uint32
+	var _ = _892_m
+	var _out1201 uint32
+	var _ = _out1201
+	_out1201 = inodeformat.Companion_Default___.GetMode(ip)
+	_892_m = _out1201
+	if _891_dmode/uint32(1024)%uint32(2) == uint32(1) && _892_m/uint32(1024)%uint32(2) == uint32(0) && _892_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _892_m+uint32(1024))
 	}
 }
 

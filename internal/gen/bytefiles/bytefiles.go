@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out912 *dbytes.Bytes
-	var _ = _out912
-	_out912 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out912
+	var _out918 *dbytes.Bytes
+	var _ = _out918
+	_out918 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out918
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,44 +89,68 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _641_ip *dbytes.Bytes
-	var _ = _641_ip
-	var _out913 *dbytes.Bytes
-	var _ = _out913
-	_out913 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_641_ip = _out913
-	var _642_size uint64
-	var _ = _642_size
-	var _out914 uint64
-	var _ = _out914
-	_out914 = inodeformat.Companion_Default___.GetSize(_641_ip)
-	_642_size = _out914
-	if off >= _642_size {
-		var _out915 *dbytes.Pieces
-		var _ = _out915
-		_out915 = dbytes.NewPieces()
-		b = _out915
+	var _648_ip *dbytes.Bytes
+	var _ = _648_ip
+	var _out919 *dbytes.Bytes
+	var _ = _out919
+	_out919 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_648_ip = _out919
+	var _649_size uint64
+	var _ = _649_size
+	var _out920 uint64
+	var _ = _out920
+	_out920 = inodeformat.Companion_Default___.GetSize(_648_ip)
+	_649_size = _out920
+	if off >= _649_size {
+		var _out921 *dbytes.Pieces
+		var _ = _out921
+		_out921 = dbytes.NewPieces()
+		b = _out921
 		return b
 	}
-	var _643_n uint64
-	var _ = _643_n
-	var _out916 uint64
-	var _ = _out916
-	_out916 = reading.Companion_Default___.Min(len_, _642_size-off)
-	_643_n = _out916
-	var _out917 *dbytes.Pieces
-	var _ = _out917
-	_out917 = reading.Companion_Default___.Fetch(_this.Fs, txn, _641_ip, off, _643_n)
-	b = _out917
+	var _650_n uint64
+	var _ = _650_n
+	var _out922 uint64
+	var _ = _out922
+	_out922 = reading.Companion_Default___.Min(len_, _649_size-off)
+	_650_n = _out922
+	var _out923 *dbytes.Pieces
+	var _ = _out923
+	_out923 = reading.Companion_Default___.Fetch(_this.Fs, txn, _648_ip, off, _650_n)
+	b = _out923
 	return b
+}
+func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) {
+	var _651_ip *dbytes.Bytes
+	var _ = _651_ip
+	var _out924 *dbytes.Bytes
+	var _ = _out924
+	_out924 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_651_ip = _out924
+	var _652_size uint64
+	var _ = _652_size
+	var _out925 uint64
+	var _ = _out925
+	_out925 = inodeformat.Companion_Default___.GetSize(_651_ip)
+	_652_size = _out925
+	if off >= _652_size {
+		return
+	}
+	var _653_n uint64
+	var _ = _653_n
+	var _out926 uint64
+	var _ = _out926
+	_out926 = reading.Companion_Default___.Min(len_, _652_size-off)
+	_653_n = _out926
+	reading.Companion_Default___.Prefetch(_this.Fs, txn, _651_ip, off, _653_n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out918 *dbytes.Blk
-	var _ = _out918
-	_out918 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out918
+	var _out927 *dbytes.Blk
+	var _ = _out927
+	_out927 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out927
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -140,40 +164,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _644_ip *dbytes.Bytes
-	var _ = _644_ip
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_644_ip = _out919
-	var _645_size uint64
-	var _ = _645_size
-	var _out920 uint64
-	var _ = _out920
-	_out920 = inodeformat.Companion_Default___.GetSize(_644_ip)
-	_645_size = _out920
-	var _646_shrink uint64
-	var _ = _646_shrink
-	var _out921 uint64
-	var _ = _out921
-	_out921 = inodeformat.Companion_Default___.GetShrink(_644_ip)
-	_646_shrink = _out921
-	if _646_shrink != uint64(0) && off+len_ > _645_size {
+	var _654_ip *dbytes.Bytes
+	var _ = _654_ip
+	var _out928 *dbytes.Bytes
+	var _ = _out928
+	_out928 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_654_ip = _out928
+	var _655_size uint64
+	var _ = _655_size
+	var _out929 uint64
+	var _ = _out929
+	_out929 = inodeformat.Companion_Default___.GetSize(_654_ip)
+	_655_size = _out929
+	var _656_shrink uint64
+	var _ = _656_shrink
+	var _out930 uint64
+	var _ = _out930
+	_out930 = inodeformat.Companion_Default___.GetShrink(_654_ip)
+	_656_shrink = _out930
+	if _656_shrink != uint64(0) && off+len_ > _655_size {
 		ok = false
 		return ok
 	}
-	var _out922 bool
-	var _ = _out922
-	_out922 = writing.Companion_Default___.Store(_this.Fs, txn, _644_ip, ino, off, src, so, len_)
-	ok = _out922
+	var _out931 bool
+	var _ = _out931
+	_out931 = writing.Companion_Default___.Store(_this.Fs, txn, _654_ip, ino, off, src, so, len_)
+	ok = _out931
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _645_size {
-		inodeformat.Companion_Default___.SetFileSize(_644_ip, off+len_)
+	if off+len_ > _655_size {
+		inodeformat.Companion_Default___.SetFileSize(_654_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _644_ip, ino)
+	_this.Fs.SetMeta(txn, _654_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -183,60 +207,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _647_ip *dbytes.Bytes
-	var _ = _647_ip
-	var _out923 *dbytes.Bytes
-	var _ = _out923
-	_out923 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_647_ip = _out923
-	var _648_size uint64
-	var _ = _648_size
-	var _out924 uint64
-	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetSize(_647_ip)
-	_648_size = _out924
-	var _649_shrink uint64
-	var _ = _649_shrink
-	var _out925 uint64
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetShrink(_647_ip)
-	_649_shrink = _out925
+	var _657_ip *dbytes.Bytes
+	var _ = _657_ip
+	var _out932 *dbytes.Bytes
+	var _ = _out932
+	_out932 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_657_ip = _out932
+	var _658_size uint64
+	var _ = _658_size
+	var _out933 uint64
+	var _ = _out933
+	_out933 = inodeformat.Companion_Default___.GetSize(_657_ip)
+	_658_size = _out933
+	var _659_shrink uint64
+	var _ = _659_shrink
+	var _out934 uint64
+	var _ = _out934
+	_out934 = inodeformat.Companion_Default___.GetShrink(_657_ip)
+	_659_shrink = _out934
 	ok = true
-	if sz > _648_size {
-		if _649_shrink != uint64(0) {
+	if sz > _658_size {
+		if _659_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _648_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _647_ip, sz)
-		var _650_shrink_k uint64
-		var _ = _650_shrink_k
-		_650_shrink_k = _649_shrink
-		if _649_shrink < _648_size && (_649_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_648_size+uint64(4095))/uint64(4096)) {
-			_650_shrink_k = _648_size
+	} else if sz < _658_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _657_ip, sz)
+		var _660_shrink_k uint64
+		var _ = _660_shrink_k
+		_660_shrink_k = _659_shrink
+		if _659_shrink < _658_size && (_659_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_658_size+uint64(4095))/uint64(4096)) {
+			_660_shrink_k = _658_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_647_ip, _650_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_657_ip, _660_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_647_ip, sz)
-	_this.Fs.SetMeta(txn, _647_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_657_ip, sz)
+	_this.Fs.SetMeta(txn, _657_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _651_ip *dbytes.Bytes
-	var _ = _651_ip
-	var _out926 *dbytes.Bytes
-	var _ = _out926
-	_out926 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_651_ip = _out926
-	var _out927 uint64
-	var _ = _out927
-	_out927 = punching.Companion_Default___.Punch(_this.Fs, txn, _651_ip, ino, n, lo, max)
-	m = _out927
-	_this.Fs.SetMeta(txn, _651_ip, ino)
+	var _661_ip *dbytes.Bytes
+	var _ = _661_ip
+	var _out935 *dbytes.Bytes
+	var _ = _out935
+	_out935 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_661_ip = _out935
+	var _out936 uint64
+	var _ = _out936
+	_out936 = punching.Companion_Default___.Punch(_this.Fs, txn, _661_ip, ino, n, lo, max)
+	m = _out936
+	_this.Fs.SetMeta(txn, _661_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -244,70 +268,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _652_ip *dbytes.Bytes
-	var _ = _652_ip
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out928 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_652_ip = _out928
-	var _out929 uint64
-	var _ = _out929
-	var _out930 bool
-	var _ = _out930
-	_out929, _out930 = seeking.Companion_Default___.Pass(_this.Fs, txn, _652_ip, ino, n, top, there, max, excl)
-	m = _out929
-	found = _out930
+	var _662_ip *dbytes.Bytes
+	var _ = _662_ip
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	_out937 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_662_ip = _out937
+	var _out938 uint64
+	var _ = _out938
+	var _out939 bool
+	var _ = _out939
+	_out938, _out939 = seeking.Companion_Default___.Pass(_this.Fs, txn, _662_ip, ino, n, top, there, max, excl)
+	m = _out938
+	found = _out939
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _653_ip *dbytes.Bytes
-	var _ = _653_ip
-	var _out931 *dbytes.Bytes
-	var _ = _out931
-	_out931 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_653_ip = _out931
-	var _654_size uint64
-	var _ = _654_size
-	var _out932 uint64
-	var _ = _out932
-	_out932 = inodeformat.Companion_Default___.GetSize(_653_ip)
-	_654_size = _out932
-	var _655_shrink uint64
-	var _ = _655_shrink
-	var _out933 uint64
-	var _ = _out933
-	_out933 = inodeformat.Companion_Default___.GetShrink(_653_ip)
-	_655_shrink = _out933
-	if _655_shrink == uint64(0) {
+	var _663_ip *dbytes.Bytes
+	var _ = _663_ip
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out940 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_663_ip = _out940
+	var _664_size uint64
+	var _ = _664_size
+	var _out941 uint64
+	var _ = _out941
+	_out941 = inodeformat.Companion_Default___.GetSize(_663_ip)
+	_664_size = _out941
+	var _665_shrink uint64
+	var _ = _665_shrink
+	var _out942 uint64
+	var _ = _out942
+	_out942 = inodeformat.Companion_Default___.GetShrink(_663_ip)
+	_665_shrink = _out942
+	if _665_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _656_lo uint64
-	var _ = _656_lo
-	_656_lo = (_654_size + uint64(4095)) / uint64(4096)
-	var _657_n uint64
-	var _ = _657_n
-	_657_n = (_655_shrink + uint64(4095)) / uint64(4096)
-	if _657_n < _656_lo {
-		_657_n = _656_lo
+	var _666_lo uint64
+	var _ = _666_lo
+	_666_lo = (_664_size + uint64(4095)) / uint64(4096)
+	var _667_n uint64
+	var _ = _667_n
+	_667_n = (_665_shrink + uint64(4095)) / uint64(4096)
+	if _667_n < _666_lo {
+		_667_n = _666_lo
 	}
-	var _658_m uint64
-	var _ = _658_m
-	var _out934 uint64
-	var _ = _out934
-	_out934 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _653_ip, ino, _657_n, _656_lo, max)
-	_658_m = _out934
-	var _659_shrink_k uint64
-	var _ = _659_shrink_k
-	_659_shrink_k = uint64(4096) * _658_m
-	if _658_m == _656_lo {
-		_659_shrink_k = uint64(0)
+	var _668_m uint64
+	var _ = _668_m
+	var _out943 uint64
+	var _ = _out943
+	_out943 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _663_ip, ino, _667_n, _666_lo, max)
+	_668_m = _out943
+	var _669_shrink_k uint64
+	var _ = _669_shrink_k
+	_669_shrink_k = uint64(4096) * _668_m
+	if _668_m == _666_lo {
+		_669_shrink_k = uint64(0)
 	}
-	done = _659_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_653_ip, _659_shrink_k)
-	_this.Fs.SetMeta(txn, _653_ip, ino)
+	done = _669_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_663_ip, _669_shrink_k)
+	_this.Fs.SetMeta(txn, _663_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -315,104 +339,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out935 bool
-	var _ = _out935
-	var _out936 uint64
-	var _ = _out936
-	_out935, _out936 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out935
-	ino = _out936
+	var _out944 bool
+	var _ = _out944
+	var _out945 uint64
+	var _ = _out945
+	_out944, _out945 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out944
+	ino = _out945
 	if !ok {
 		return ok, ino
 	}
-	var _660_ip *dbytes.Bytes
-	var _ = _660_ip
-	var _out937 *dbytes.Bytes
-	var _ = _out937
-	_out937 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_660_ip = _out937
-	var _661_size uint64
-	var _ = _661_size
-	var _out938 uint64
-	var _ = _out938
-	_out938 = inodeformat.Companion_Default___.GetSize(_660_ip)
-	_661_size = _out938
-	var _662_shrink uint64
-	var _ = _662_shrink
-	var _out939 uint64
-	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetShrink(_660_ip)
-	_662_shrink = _out939
-	var _663_gen uint64
-	var _ = _663_gen
-	var _out940 uint64
-	var _ = _out940
-	_out940 = inodeformat.Companion_Default___.GetGen(_660_ip)
-	_663_gen = _out940
-	var _664_bare bool
-	var _ = _664_bare
-	var _out941 bool
-	var _ = _out941
-	_out941 = inodeformat.Companion_Default___.NoSlots(_660_ip)
-	_664_bare = _out941
-	if _661_size != uint64(0) || _662_shrink != uint64(0) || !_664_bare || _663_gen == uint64(18446744073709551615) {
+	var _670_ip *dbytes.Bytes
+	var _ = _670_ip
+	var _out946 *dbytes.Bytes
+	var _ = _out946
+	_out946 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_670_ip = _out946
+	var _671_size uint64
+	var _ = _671_size
+	var _out947 uint64
+	var _ = _out947
+	_out947 = inodeformat.Companion_Default___.GetSize(_670_ip)
+	_671_size = _out947
+	var _672_shrink uint64
+	var _ = _672_shrink
+	var _out948 uint64
+	var _ = _out948
+	_out948 = inodeformat.Companion_Default___.GetShrink(_670_ip)
+	_672_shrink = _out948
+	var _673_gen uint64
+	var _ = _673_gen
+	var _out949 uint64
+	var _ = _out949
+	_out949 = inodeformat.Companion_Default___.GetGen(_670_ip)
+	_673_gen = _out949
+	var _674_bare bool
+	var _ = _674_bare
+	var _out950 bool
+	var _ = _out950
+	_out950 = inodeformat.Companion_Default___.NoSlots(_670_ip)
+	_674_bare = _out950
+	if _671_size != uint64(0) || _672_shrink != uint64(0) || !_674_bare || _673_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _660_ip, ino, ty, _663_gen+uint64(1))
+	_this.Blank(txn, _670_ip, ino, ty, _673_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _665_ip *dbytes.Bytes
-	var _ = _665_ip
-	var _out942 *dbytes.Bytes
-	var _ = _out942
-	_out942 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_665_ip = _out942
-	var _666_size uint64
-	var _ = _666_size
-	var _out943 uint64
-	var _ = _out943
-	_out943 = inodeformat.Companion_Default___.GetSize(_665_ip)
-	_666_size = _out943
-	var _667_shrink uint64
-	var _ = _667_shrink
-	var _out944 uint64
-	var _ = _out944
-	_out944 = inodeformat.Companion_Default___.GetShrink(_665_ip)
-	_667_shrink = _out944
-	var _668_gen uint64
-	var _ = _668_gen
-	var _out945 uint64
-	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetGen(_665_ip)
-	_668_gen = _out945
-	var _669_bare bool
-	var _ = _669_bare
-	var _out946 bool
-	var _ = _out946
-	_out946 = inodeformat.Companion_Default___.NoSlots(_665_ip)
-	_669_bare = _out946
-	if _666_size != uint64(0) || _667_shrink != uint64(0) || !_669_bare {
+	var _675_ip *dbytes.Bytes
+	var _ = _675_ip
+	var _out951 *dbytes.Bytes
+	var _ = _out951
+	_out951 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_675_ip = _out951
+	var _676_size uint64
+	var _ = _676_size
+	var _out952 uint64
+	var _ = _out952
+	_out952 = inodeformat.Companion_Default___.GetSize(_675_ip)
+	_676_size = _out952
+	var _677_shrink uint64
+	var _ = _677_shrink
+	var _out953 uint64
+	var _ = _out953
+	_out953 = inodeformat.Companion_Default___.GetShrink(_675_ip)
+	_677_shrink = _out953
+	var _678_gen uint64
+	var _ = _678_gen
+	var _out954 uint64
+	var _ = _out954
+	_out954 = inodeformat.Companion_Default___.GetGen(_675_ip)
+	_678_gen = _out954
+	var _679_bare bool
+	var _ = _679_bare
+	var _out955 bool
+	var _ = _out955
+	_out955 = inodeformat.Companion_Default___.NoSlots(_675_ip)
+	_679_bare = _out955
+	if _676_size != uint64(0) || _677_shrink != uint64(0) || !_679_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _665_ip, ino, uint32(0), _668_gen)
+	_this.Blank(txn, _675_ip, ino, uint32(0), _678_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _670_z *dbytes.Bytes
-	var _ = _670_z
-	var _out947 *dbytes.Bytes
-	var _ = _out947
-	_out947 = dbytes.NewBytes(uint64(256))
-	_670_z = _out947
-	inodeformat.Companion_Default___.SetTy(_670_z, ty)
-	inodeformat.Companion_Default___.SetGen(_670_z, gen)
-	_this.Fs.SetInode(txn, _670_z, ino, ty != uint32(0))
+	var _680_z *dbytes.Bytes
+	var _ = _680_z
+	var _out956 *dbytes.Bytes
+	var _ = _out956
+	_out956 = dbytes.NewBytes(uint64(256))
+	_680_z = _out956
+	inodeformat.Companion_Default___.SetTy(_680_z, ty)
+	inodeformat.Companion_Default___.SetGen(_680_z, gen)
+	_this.Fs.SetInode(txn, _680_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

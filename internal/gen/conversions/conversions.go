@@ -93,39 +93,39 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 	var _ = ctime
 	var ctimens uint32 = 0
 	var _ = ctimens
-	var _out1724 uint32
-	var _ = _out1724
-	_out1724 = inodeformat.Companion_Default___.GetTy(b)
-	ty = _out1724
-	var _out1725 uint32
-	var _ = _out1725
-	_out1725 = inodeformat.Companion_Default___.GetMode(b)
-	mode = _out1725
-	var _out1726 uint32
-	var _ = _out1726
-	_out1726 = inodeformat.Companion_Default___.GetNlink(b)
-	nlink = _out1726
-	var _out1727 uint32
-	var _ = _out1727
-	_out1727 = inodeformat.Companion_Default___.GetUid(b)
-	uid = _out1727
-	var _out1728 uint32
-	var _ = _out1728
-	_out1728 = inodeformat.Companion_Default___.GetGid(b)
-	gid = _out1728
-	var _out1729 uint64
-	var _ = _out1729
-	_out1729 = inodeformat.Companion_Default___.GetSize(b)
-	size = _out1729
-	var _out1730 uint64
-	var _ = _out1730
-	_out1730 = inodeformat.Companion_Default___.GetGen(b)
-	gen = _out1730
+	var _out1736 uint32
+	var _ = _out1736
+	_out1736 = inodeformat.Companion_Default___.GetTy(b)
+	ty = _out1736
+	var _out1737 uint32
+	var _ = _out1737
+	_out1737 = inodeformat.Companion_Default___.GetMode(b)
+	mode = _out1737
+	var _out1738 uint32
+	var _ = _out1738
+	_out1738 = inodeformat.Companion_Default___.GetNlink(b)
+	nlink = _out1738
+	var _out1739 uint32
+	var _ = _out1739
+	_out1739 = inodeformat.Companion_Default___.GetUid(b)
+	uid = _out1739
+	var _out1740 uint32
+	var _ = _out1740
+	_out1740 = inodeformat.Companion_Default___.GetGid(b)
+	gid = _out1740
+	var _out1741 uint64
+	var _ = _out1741
+	_out1741 = inodeformat.Companion_Default___.GetSize(b)
+	size = _out1741
+	var _out1742 uint64
+	var _ = _out1742
+	_out1742 = inodeformat.Companion_Default___.GetGen(b)
+	gen = _out1742
 	mode = mode % uint32(4096)
-	var _out1731 uint64
-	var _ = _out1731
-	_out1731 = attributechanges.Companion_Default___.Used(b)
-	used = _out1731
+	var _out1743 uint64
+	var _ = _out1743
+	_out1743 = attributechanges.Companion_Default___.Used(b)
+	used = _out1743
 	major, minor = b.U32(uint64(20)), b.U32(uint64(24))
 	atime, atimens, mtime, mtimens, ctime, ctimens = b.U64(uint64(56)), b.U32(uint64(80)), b.U64(uint64(64)), b.U32(uint64(84)), b.U64(uint64(72)), b.U32(uint64(88))
 	return ty, mode, nlink, uid, gid, major, minor, size, used, gen, atime, atimens, mtime, mtimens, ctime, ctimens
@@ -133,28 +133,28 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1181_size uint64
-	var _ = _1181_size
-	var _out1732 uint64
-	var _ = _out1732
-	_out1732 = inodeformat.Companion_Default___.GetSize(b)
-	_1181_size = _out1732
-	var _1182_shrink uint64
-	var _ = _1182_shrink
-	var _out1733 uint64
-	var _ = _out1733
-	_out1733 = inodeformat.Companion_Default___.GetShrink(b)
-	_1182_shrink = _out1733
-	ok = _1181_size <= Companion_Default___.MAXFILE() && _1182_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	var _1193_size uint64
+	var _ = _1193_size
+	var _out1744 uint64
+	var _ = _out1744
+	_out1744 = inodeformat.Companion_Default___.GetSize(b)
+	_1193_size = _out1744
+	var _1194_shrink uint64
+	var _ = _1194_shrink
+	var _out1745 uint64
+	var _ = _out1745
+	_out1745 = inodeformat.Companion_Default___.GetShrink(b)
+	_1194_shrink = _out1745
+	ok = _1193_size <= Companion_Default___.MAXFILE() && _1194_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _out1734 *dbytes.Bytes
-	var _ = _out1734
-	_out1734 = dbytes.NewBytes(uint64(256))
-	r = _out1734
+	var _out1746 *dbytes.Bytes
+	var _ = _out1746
+	_out1746 = dbytes.NewBytes(uint64(256))
+	r = _out1746
 	r.CopyFrom(uint64(16), key, uint64(0), uint64(32))
 	r.CopyFrom(uint64(80), client, uint64(0), uint64(16))
 	r.PutU32(uint64(4), nsec)
@@ -172,20 +172,20 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1183_u uint32
-	var _ = _1183_u
-	_1183_u = r.U32(uint64(0))
-	full = _1183_u == uint32(1)
+	var _1195_u uint32
+	var _ = _1195_u
+	_1195_u = r.U32(uint64(0))
+	full = _1195_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
-	var _out1735 *dbytes.Bytes
-	var _ = _out1735
-	_out1735 = dbytes.NewBytes(uint64(32))
-	key = _out1735
+	var _out1747 *dbytes.Bytes
+	var _ = _out1747
+	_out1747 = dbytes.NewBytes(uint64(32))
+	key = _out1747
 	key.CopyFrom(uint64(0), r, uint64(16), uint64(32))
-	var _out1736 *dbytes.Bytes
-	var _ = _out1736
-	_out1736 = dbytes.NewBytes(uint64(16))
-	client = _out1736
+	var _out1748 *dbytes.Bytes
+	var _ = _out1748
+	_out1748 = dbytes.NewBytes(uint64(16))
+	client = _out1748
 	client.CopyFrom(uint64(0), r, uint64(80), uint64(16))
 	return full, sec, nsec, key, client
 }

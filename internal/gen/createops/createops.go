@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _897_dots uint32 = 0
-	var _ = _897_dots
-	var _out1221 uint32
-	var _ = _out1221
-	var _out1222 *dbytes.Bytes
-	var _ = _out1222
-	var _out1223 uint32
-	var _ = _out1223
-	_out1221, _out1222, _out1223 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1221
-	dir = _out1222
-	_897_dots = _out1223
+	var _909_dots uint32 = 0
+	var _ = _909_dots
+	var _out1233 uint32
+	var _ = _out1233
+	var _out1234 *dbytes.Bytes
+	var _ = _out1234
+	var _out1235 uint32
+	var _ = _out1235
+	_out1233, _out1234, _out1235 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1233
+	dir = _out1234
+	_909_dots = _out1235
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _897_dots != uint32(0) {
+	if _909_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1224 uint32
-	var _ = _out1224
-	_out1224 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1224
+	var _out1236 uint32
+	var _ = _out1236
+	_out1236 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1236
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _898_x bool
-	var _ = _898_x
-	var _out1225 bool
-	var _ = _out1225
-	_out1225 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_898_x = _out1225
-	if !_898_x {
+	var _910_x bool
+	var _ = _910_x
+	var _out1237 bool
+	var _ = _out1237
+	_out1237 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_910_x = _out1237
+	if !_910_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1226 bool
-	var _ = _out1226
-	var _out1227 uint64
-	var _ = _out1227
-	var _out1228 uint64
-	var _ = _out1228
-	_out1226, _out1227, _out1228 = d.LookupHint(txn, dino, name, true)
-	found = _out1226
-	ino = _out1227
-	hint = _out1228
+	var _out1238 bool
+	var _ = _out1238
+	var _out1239 uint64
+	var _ = _out1239
+	var _out1240 uint64
+	var _ = _out1240
+	_out1238, _out1239, _out1240 = d.LookupHint(txn, dino, name, true)
+	found = _out1238
+	ino = _out1239
+	hint = _out1240
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _899_w bool
-	var _ = _899_w
-	var _out1229 bool
-	var _ = _out1229
-	_out1229 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_899_w = _out1229
-	if !_899_w {
+	var _911_w bool
+	var _ = _911_w
+	var _out1241 bool
+	var _ = _out1241
+	_out1241 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_911_w = _out1241
+	if !_911_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _900_ok bool = false
-	var _ = _900_ok
+	var _912_ok bool = false
+	var _ = _912_ok
 	st = uint32(0)
-	var _out1230 bool
-	var _ = _out1230
-	var _out1231 uint64
-	var _ = _out1231
-	_out1230, _out1231 = d.AllocInode(txn, dino, ty)
-	_900_ok = _out1230
-	ino = _out1231
-	if !_900_ok {
+	var _out1242 bool
+	var _ = _out1242
+	var _out1243 uint64
+	var _ = _out1243
+	_out1242, _out1243 = d.AllocInode(txn, dino, ty)
+	_912_ok = _out1242
+	ino = _out1243
+	if !_912_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _901_ip *dbytes.Bytes
-	var _ = _901_ip
-	var _out1232 *dbytes.Bytes
-	var _ = _out1232
-	_out1232 = d.Fs.GetInode(txn, ino, true)
-	_901_ip = _out1232
-	Companion_Default___.FirstAttrs(c, dino, dir, _901_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _901_ip)
+	var _913_ip *dbytes.Bytes
+	var _ = _913_ip
+	var _out1244 *dbytes.Bytes
+	var _ = _out1244
+	_out1244 = d.Fs.GetInode(txn, ino, true)
+	_913_ip = _out1244
+	Companion_Default___.FirstAttrs(c, dino, dir, _913_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _913_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _902_t *attributeops.Sattr
-	var _ = _902_t
-	var _out1233 *attributeops.Sattr
-	var _ = _out1233
-	_out1233 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_902_t = _out1233
+	var _914_t *attributeops.Sattr
+	var _ = _914_t
+	var _out1245 *attributeops.Sattr
+	var _ = _out1245
+	_out1245 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_914_t = _out1245
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _902_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _914_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _903_ok bool
-	var _ = _903_ok
-	var _out1234 bool
-	var _ = _out1234
-	_out1234 = d.InsertAt(txn, dino, name, ino, hint)
-	_903_ok = _out1234
-	var _out1235 *dbytes.Bytes
-	var _ = _out1235
-	_out1235 = dbytes.NewBytes(uint64(0))
-	node = _out1235
+	var _915_ok bool
+	var _ = _915_ok
+	var _out1246 bool
+	var _ = _out1246
+	_out1246 = d.InsertAt(txn, dino, name, ino, hint)
+	_915_ok = _out1246
+	var _out1247 *dbytes.Bytes
+	var _ = _out1247
+	_out1247 = dbytes.NewBytes(uint64(0))
+	node = _out1247
 	after = node
-	if !_903_ok {
+	if !_915_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1236 uint32
-		var _ = _out1236
-		_out1236 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1236
+		var _out1248 uint32
+		var _ = _out1248
+		_out1248 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1248
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1237 *dbytes.Bytes
-	var _ = _out1237
-	_out1237 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1237
-	var _out1238 *dbytes.Bytes
-	var _ = _out1238
-	_out1238 = d.Fs.GetInode(txn, ino, false)
-	node = _out1238
+	var _out1249 *dbytes.Bytes
+	var _ = _out1249
+	_out1249 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1249
+	var _out1250 *dbytes.Bytes
+	var _ = _out1250
+	_out1250 = d.Fs.GetInode(txn, ino, false)
+	node = _out1250
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _904_found bool = false
-	var _ = _904_found
-	var _905_hint uint64 = 0
-	var _ = _905_hint
-	var _out1239 uint32
-	var _ = _out1239
-	var _out1240 *dbytes.Bytes
-	var _ = _out1240
-	var _out1241 bool
-	var _ = _out1241
-	var _out1242 uint64
-	var _ = _out1242
-	var _out1243 uint64
-	var _ = _out1243
-	_out1239, _out1240, _out1241, _out1242, _out1243 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _916_found bool = false
+	var _ = _916_found
+	var _917_hint uint64 = 0
+	var _ = _917_hint
+	var _out1251 uint32
+	var _ = _out1251
+	var _out1252 *dbytes.Bytes
+	var _ = _out1252
+	var _out1253 bool
+	var _ = _out1253
+	var _out1254 uint64
+	var _ = _out1254
+	var _out1255 uint64
+	var _ = _out1255
+	_out1251, _out1252, _out1253, _out1254, _out1255 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1239
-	before = _out1240
-	_904_found = _out1241
-	ino = _out1242
-	_905_hint = _out1243
+	st = _out1251
+	before = _out1252
+	_916_found = _out1253
+	ino = _out1254
+	_917_hint = _out1255
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _904_found {
-		var _906_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _906_p
-		var _out1244 uint32
-		var _ = _out1244
-		var _out1245 *dbytes.Bytes
-		var _ = _out1245
-		var _out1246 bool
-		var _ = _out1246
-		_out1244, _out1245, _out1246 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1244
-		_906_p = _out1245
-		later = _out1246
+	if _916_found {
+		var _918_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _918_p
+		var _out1256 uint32
+		var _ = _out1256
+		var _out1257 *dbytes.Bytes
+		var _ = _out1257
+		var _out1258 bool
+		var _ = _out1258
+		_out1256, _out1257, _out1258 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1256
+		_918_p = _out1257
+		later = _out1258
 		if st == uint32(0) {
-			node, after = _906_p, before
+			node, after = _918_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1247 uint32
-	var _ = _out1247
-	var _out1248 uint64
-	var _ = _out1248
-	var _out1249 *dbytes.Bytes
-	var _ = _out1249
-	var _out1250 *dbytes.Bytes
-	var _ = _out1250
-	_out1247, _out1248, _out1249, _out1250 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _905_hint, a, how, verf, s, ns)
-	st = _out1247
-	ino = _out1248
-	node = _out1249
-	after = _out1250
+	var _out1259 uint32
+	var _ = _out1259
+	var _out1260 uint64
+	var _ = _out1260
+	var _out1261 *dbytes.Bytes
+	var _ = _out1261
+	var _out1262 *dbytes.Bytes
+	var _ = _out1262
+	_out1259, _out1260, _out1261, _out1262 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _917_hint, a, how, verf, s, ns)
+	st = _out1259
+	ino = _out1260
+	node = _out1261
+	after = _out1262
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _907_mode uint32
-	var _ = _907_mode
-	_907_mode = func() uint32 {
+	var _919_mode uint32
+	var _ = _919_mode
+	_919_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1251 uint32
-	var _ = _out1251
-	var _out1252 uint64
-	var _ = _out1252
-	_out1251, _out1252 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _907_mode, s, ns)
-	st = _out1251
-	ino = _out1252
+	var _out1263 uint32
+	var _ = _out1263
+	var _out1264 uint64
+	var _ = _out1264
+	_out1263, _out1264 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _919_mode, s, ns)
+	st = _out1263
+	ino = _out1264
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _908_ip *dbytes.Bytes
-		var _ = _908_ip
-		var _out1253 *dbytes.Bytes
-		var _ = _out1253
-		_out1253 = d.Fs.GetInode(txn, ino, true)
-		_908_ip = _out1253
-		inodeformat.Companion_Default___.SetVerf(_908_ip, verf)
-		d.PutInode(txn, ino, _908_ip)
+		var _920_ip *dbytes.Bytes
+		var _ = _920_ip
+		var _out1265 *dbytes.Bytes
+		var _ = _out1265
+		_out1265 = d.Fs.GetInode(txn, ino, true)
+		_920_ip = _out1265
+		inodeformat.Companion_Default___.SetVerf(_920_ip, verf)
+		d.PutInode(txn, ino, _920_ip)
 	} else if a.HasSize {
-		var _909_later bool = false
-		var _ = _909_later
-		var _out1254 uint32
-		var _ = _out1254
-		var _out1255 bool
-		var _ = _out1255
-		_out1254, _out1255 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1254
-		_909_later = _out1255
+		var _921_later bool = false
+		var _ = _921_later
+		var _out1266 uint32
+		var _ = _out1266
+		var _out1267 bool
+		var _ = _out1267
+		_out1266, _out1267 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1266
+		_921_later = _out1267
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _910_mode uint32
-	var _ = _910_mode
-	_910_mode = func() uint32 {
+	var _922_mode uint32
+	var _ = _922_mode
+	_922_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1256 uint32
-	var _ = _out1256
-	var _out1257 uint64
-	var _ = _out1257
-	_out1256, _out1257 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1256
-	ino = _out1257
+	var _out1268 uint32
+	var _ = _out1268
+	var _out1269 uint64
+	var _ = _out1269
+	_out1268, _out1269 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1268
+	ino = _out1269
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1258 uint32
-	var _ = _out1258
-	var _out1259 *dbytes.Bytes
-	var _ = _out1259
-	var _out1260 *dbytes.Bytes
-	var _ = _out1260
-	_out1258, _out1259, _out1260 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1258
-	node = _out1259
-	after = _out1260
+	var _out1270 uint32
+	var _ = _out1270
+	var _out1271 *dbytes.Bytes
+	var _ = _out1271
+	var _out1272 *dbytes.Bytes
+	var _ = _out1272
+	_out1270, _out1271, _out1272 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1270
+	node = _out1271
+	after = _out1272
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1261 uint32
-	var _ = _out1261
-	var _out1262 *dbytes.Bytes
-	var _ = _out1262
-	_out1261, _out1262 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1261
-	node = _out1262
+	var _out1273 uint32
+	var _ = _out1273
+	var _out1274 *dbytes.Bytes
+	var _ = _out1274
+	_out1273, _out1274 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1273
+	node = _out1274
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _911_ty uint32
-	var _ = _911_ty
-	var _out1263 uint32
-	var _ = _out1263
-	_out1263 = inodeformat.Companion_Default___.GetTy(node)
-	_911_ty = _out1263
-	if _911_ty != permissions.Companion_Default___.REG() {
+	var _923_ty uint32
+	var _ = _923_ty
+	var _out1275 uint32
+	var _ = _out1275
+	_out1275 = inodeformat.Companion_Default___.GetTy(node)
+	_923_ty = _out1275
+	if _923_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _912_v uint64
-		var _ = _912_v
-		var _out1264 uint64
-		var _ = _out1264
-		_out1264 = inodeformat.Companion_Default___.GetVerf(node)
-		_912_v = _out1264
-		if _912_v != verf || _912_v == uint64(0) {
+		var _924_v uint64
+		var _ = _924_v
+		var _out1276 uint64
+		var _ = _out1276
+		_out1276 = inodeformat.Companion_Default___.GetVerf(node)
+		_924_v = _out1276
+		if _924_v != verf || _924_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _913_may bool
-	var _ = _913_may
-	var _out1265 bool
-	var _ = _out1265
-	_out1265 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_913_may = _out1265
-	if !_913_may {
+	var _925_may bool
+	var _ = _925_may
+	var _out1277 bool
+	var _ = _out1277
+	_out1277 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_925_may = _out1277
+	if !_925_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1266 uint32
-	var _ = _out1266
-	var _out1267 bool
-	var _ = _out1267
-	_out1266, _out1267 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1266
-	later = _out1267
+	var _out1278 uint32
+	var _ = _out1278
+	var _out1279 bool
+	var _ = _out1279
+	_out1278, _out1279 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1278
+	later = _out1279
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1268 *dbytes.Bytes
-	var _ = _out1268
-	_out1268 = d.Fs.GetInode(txn, ino, true)
-	node = _out1268
-	var _914_ts uint64
-	var _ = _914_ts
-	var _915_tns uint32
-	var _ = _915_tns
-	var _out1269 uint64
-	var _ = _out1269
-	var _out1270 uint32
-	var _ = _out1270
-	_out1269, _out1270 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_914_ts = _out1269
-	_915_tns = _out1270
-	inodeformat.Companion_Default___.SetMtime(node, _914_ts, _915_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _914_ts, _915_tns)
+	var _out1280 *dbytes.Bytes
+	var _ = _out1280
+	_out1280 = d.Fs.GetInode(txn, ino, true)
+	node = _out1280
+	var _926_ts uint64
+	var _ = _926_ts
+	var _927_tns uint32
+	var _ = _927_tns
+	var _out1281 uint64
+	var _ = _out1281
+	var _out1282 uint32
+	var _ = _out1282
+	_out1281, _out1282 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_926_ts = _out1281
+	_927_tns = _out1282
+	inodeformat.Companion_Default___.SetMtime(node, _926_ts, _927_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _926_ts, _927_tns)
 	if c.Uid != uint32(0) {
-		var _916_mode uint32
-		var _ = _916_mode
-		var _out1271 uint32
-		var _ = _out1271
-		_out1271 = inodeformat.Companion_Default___.GetMode(node)
-		_916_mode = _out1271
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_916_mode))
+		var _928_mode uint32
+		var _ = _928_mode
+		var _out1283 uint32
+		var _ = _out1283
+		_out1283 = inodeformat.Companion_Default___.GetMode(node)
+		_928_mode = _out1283
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_928_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _917_t *attributeops.Sattr
-	var _ = _917_t
-	var _out1272 *attributeops.Sattr
-	var _ = _out1272
-	_out1272 = attributeops.Companion_Default___.Without(a, false, false)
-	_917_t = _out1272
+	var _929_t *attributeops.Sattr
+	var _ = _929_t
+	var _out1284 *attributeops.Sattr
+	var _ = _out1284
+	_out1284 = attributeops.Companion_Default___.Without(a, false, false)
+	_929_t = _out1284
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _918_found bool = false
-	var _ = _918_found
-	var _919_x uint64 = 0
-	var _ = _919_x
-	var _920_hint uint64 = 0
-	var _ = _920_hint
-	var _out1273 uint32
-	var _ = _out1273
-	var _out1274 *dbytes.Bytes
-	var _ = _out1274
-	var _out1275 bool
-	var _ = _out1275
-	var _out1276 uint64
-	var _ = _out1276
-	var _out1277 uint64
-	var _ = _out1277
-	_out1273, _out1274, _out1275, _out1276, _out1277 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _917_t, false)
-	st = _out1273
-	before = _out1274
-	_918_found = _out1275
-	_919_x = _out1276
-	_920_hint = _out1277
+	var _930_found bool = false
+	var _ = _930_found
+	var _931_x uint64 = 0
+	var _ = _931_x
+	var _932_hint uint64 = 0
+	var _ = _932_hint
+	var _out1285 uint32
+	var _ = _out1285
+	var _out1286 *dbytes.Bytes
+	var _ = _out1286
+	var _out1287 bool
+	var _ = _out1287
+	var _out1288 uint64
+	var _ = _out1288
+	var _out1289 uint64
+	var _ = _out1289
+	_out1285, _out1286, _out1287, _out1288, _out1289 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _929_t, false)
+	st = _out1285
+	before = _out1286
+	_930_found = _out1287
+	_931_x = _out1288
+	_932_hint = _out1289
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1278 uint32
-	var _ = _out1278
-	var _out1279 uint64
-	var _ = _out1279
-	var _out1280 *dbytes.Bytes
-	var _ = _out1280
-	var _out1281 *dbytes.Bytes
-	var _ = _out1281
-	_out1278, _out1279, _out1280, _out1281 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _920_hint, _917_t, s, ns)
-	st = _out1278
-	ino = _out1279
-	node = _out1280
-	after = _out1281
+	var _out1290 uint32
+	var _ = _out1290
+	var _out1291 uint64
+	var _ = _out1291
+	var _out1292 *dbytes.Bytes
+	var _ = _out1292
+	var _out1293 *dbytes.Bytes
+	var _ = _out1293
+	_out1290, _out1291, _out1292, _out1293 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _932_hint, _929_t, s, ns)
+	st = _out1290
+	ino = _out1291
+	node = _out1292
+	after = _out1293
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _921_t *attributeops.Sattr
-	var _ = _921_t
-	var _out1282 *attributeops.Sattr
-	var _ = _out1282
-	_out1282 = attributeops.Companion_Default___.Without(a, true, false)
-	_921_t = _out1282
+	var _933_t *attributeops.Sattr
+	var _ = _933_t
+	var _out1294 *attributeops.Sattr
+	var _ = _out1294
+	_out1294 = attributeops.Companion_Default___.Without(a, true, false)
+	_933_t = _out1294
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _922_found bool = false
-	var _ = _922_found
-	var _923_x uint64 = 0
-	var _ = _923_x
-	var _924_hint uint64 = 0
-	var _ = _924_hint
-	var _925_len uint64
-	var _ = _925_len
-	_925_len = target.Len()
-	var _926_bad uint32
-	var _ = _926_bad
-	_926_bad = func() uint32 {
-		if _925_len == uint64(0) {
+	var _934_found bool = false
+	var _ = _934_found
+	var _935_x uint64 = 0
+	var _ = _935_x
+	var _936_hint uint64 = 0
+	var _ = _936_hint
+	var _937_len uint64
+	var _ = _937_len
+	_937_len = target.Len()
+	var _938_bad uint32
+	var _ = _938_bad
+	_938_bad = func() uint32 {
+		if _937_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _925_len > uint64(4095) {
+			if _937_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1283 uint32
-	var _ = _out1283
-	var _out1284 *dbytes.Bytes
-	var _ = _out1284
-	var _out1285 bool
-	var _ = _out1285
-	var _out1286 uint64
-	var _ = _out1286
-	var _out1287 uint64
-	var _ = _out1287
-	_out1283, _out1284, _out1285, _out1286, _out1287 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _926_bad, _921_t, false)
-	st = _out1283
-	before = _out1284
-	_922_found = _out1285
-	_923_x = _out1286
-	_924_hint = _out1287
+	var _out1295 uint32
+	var _ = _out1295
+	var _out1296 *dbytes.Bytes
+	var _ = _out1296
+	var _out1297 bool
+	var _ = _out1297
+	var _out1298 uint64
+	var _ = _out1298
+	var _out1299 uint64
+	var _ = _out1299
+	_out1295, _out1296, _out1297, _out1298, _out1299 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _938_bad, _933_t, false)
+	st = _out1295
+	before = _out1296
+	_934_found = _out1297
+	_935_x = _out1298
+	_936_hint = _out1299
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1288 uint32
-	var _ = _out1288
-	var _out1289 uint64
-	var _ = _out1289
-	var _out1290 *dbytes.Bytes
-	var _ = _out1290
-	var _out1291 *dbytes.Bytes
-	var _ = _out1291
-	_out1288, _out1289, _out1290, _out1291 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _924_hint, _921_t, target, s, ns)
-	st = _out1288
-	ino = _out1289
-	node = _out1290
-	after = _out1291
+	var _out1300 uint32
+	var _ = _out1300
+	var _out1301 uint64
+	var _ = _out1301
+	var _out1302 *dbytes.Bytes
+	var _ = _out1302
+	var _out1303 *dbytes.Bytes
+	var _ = _out1303
+	_out1300, _out1301, _out1302, _out1303 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _936_hint, _933_t, target, s, ns)
+	st = _out1300
+	ino = _out1301
+	node = _out1302
+	after = _out1303
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _927_t *attributeops.Sattr
-	var _ = _927_t
-	var _out1292 *attributeops.Sattr
-	var _ = _out1292
-	_out1292 = attributeops.Companion_Default___.Without(a, false, false)
-	_927_t = _out1292
+	var _939_t *attributeops.Sattr
+	var _ = _939_t
+	var _out1304 *attributeops.Sattr
+	var _ = _out1304
+	_out1304 = attributeops.Companion_Default___.Without(a, false, false)
+	_939_t = _out1304
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _928_found bool = false
-	var _ = _928_found
-	var _929_x uint64 = 0
-	var _ = _929_x
-	var _930_hint uint64 = 0
-	var _ = _930_hint
-	var _931_dev bool
-	var _ = _931_dev
-	_931_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _932_bad uint32
-	var _ = _932_bad
-	_932_bad = func() uint32 {
-		if !_931_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _940_found bool = false
+	var _ = _940_found
+	var _941_x uint64 = 0
+	var _ = _941_x
+	var _942_hint uint64 = 0
+	var _ = _942_hint
+	var _943_dev bool
+	var _ = _943_dev
+	_943_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _944_bad uint32
+	var _ = _944_bad
+	_944_bad = func() uint32 {
+		if !_943_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _931_dev && c.Uid != uint32(0) {
+			if _943_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1293 uint32
-	var _ = _out1293
-	var _out1294 *dbytes.Bytes
-	var _ = _out1294
-	var _out1295 bool
-	var _ = _out1295
-	var _out1296 uint64
-	var _ = _out1296
-	var _out1297 uint64
-	var _ = _out1297
-	_out1293, _out1294, _out1295, _out1296, _out1297 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _932_bad, _927_t, false)
-	st = _out1293
-	before = _out1294
-	_928_found = _out1295
-	_929_x = _out1296
-	_930_hint = _out1297
+	var _out1305 uint32
+	var _ = _out1305
+	var _out1306 *dbytes.Bytes
+	var _ = _out1306
+	var _out1307 bool
+	var _ = _out1307
+	var _out1308 uint64
+	var _ = _out1308
+	var _out1309 uint64
+	var _ = _out1309
+	_out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _944_bad, _939_t, false)
+	st = _out1305
+	before = _out1306
+	_940_found = _out1307
+	_941_x = _out1308
+	_942_hint = _out1309
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1298 uint32
-	var _ = _out1298
-	var _out1299 uint64
-	var _ = _out1299
-	var _out1300 *dbytes.Bytes
-	var _ = _out1300
-	var _out1301 *dbytes.Bytes
-	var _ = _out1301
-	_out1298, _out1299, _out1300, _out1301 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _930_hint, _927_t, ty, maj, min, s, ns)
-	st = _out1298
-	ino = _out1299
-	node = _out1300
-	after = _out1301
+	var _out1310 uint32
+	var _ = _out1310
+	var _out1311 uint64
+	var _ = _out1311
+	var _out1312 *dbytes.Bytes
+	var _ = _out1312
+	var _out1313 *dbytes.Bytes
+	var _ = _out1313
+	_out1310, _out1311, _out1312, _out1313 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _942_hint, _939_t, ty, maj, min, s, ns)
+	st = _out1310
+	ino = _out1311
+	node = _out1312
+	after = _out1313
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1302 uint32
-	var _ = _out1302
-	var _out1303 uint64
-	var _ = _out1303
-	_out1302, _out1303 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1302
-	ino = _out1303
+	var _out1314 uint32
+	var _ = _out1314
+	var _out1315 uint64
+	var _ = _out1315
+	_out1314, _out1315 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1314
+	ino = _out1315
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1304 uint32
-	var _ = _out1304
-	var _out1305 *dbytes.Bytes
-	var _ = _out1305
-	var _out1306 *dbytes.Bytes
-	var _ = _out1306
-	_out1304, _out1305, _out1306 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1304
-	node = _out1305
-	after = _out1306
+	var _out1316 uint32
+	var _ = _out1316
+	var _out1317 *dbytes.Bytes
+	var _ = _out1317
+	var _out1318 *dbytes.Bytes
+	var _ = _out1318
+	_out1316, _out1317, _out1318 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1316
+	node = _out1317
+	after = _out1318
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1307 uint32
-	var _ = _out1307
-	var _out1308 uint64
-	var _ = _out1308
-	_out1307, _out1308 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1307
-	ino = _out1308
+	var _out1319 uint32
+	var _ = _out1319
+	var _out1320 uint64
+	var _ = _out1320
+	_out1319, _out1320 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1319
+	ino = _out1320
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _933_len uint64
-	var _ = _933_len
-	_933_len = target.Len()
-	var _934_ok bool
-	var _ = _934_ok
-	var _out1309 bool
-	var _ = _out1309
-	_out1309 = d.Write(txn, ino, uint64(0), target, uint64(0), _933_len)
-	_934_ok = _out1309
-	if !_934_ok {
+	var _945_len uint64
+	var _ = _945_len
+	_945_len = target.Len()
+	var _946_ok bool
+	var _ = _946_ok
+	var _out1321 bool
+	var _ = _out1321
+	_out1321 = d.Write(txn, ino, uint64(0), target, uint64(0), _945_len)
+	_946_ok = _out1321
+	if !_946_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1310 uint32
-	var _ = _out1310
-	var _out1311 *dbytes.Bytes
-	var _ = _out1311
-	var _out1312 *dbytes.Bytes
-	var _ = _out1312
-	_out1310, _out1311, _out1312 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1310
-	node = _out1311
-	after = _out1312
+	var _out1322 uint32
+	var _ = _out1322
+	var _out1323 *dbytes.Bytes
+	var _ = _out1323
+	var _out1324 *dbytes.Bytes
+	var _ = _out1324
+	_out1322, _out1323, _out1324 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1322
+	node = _out1323
+	after = _out1324
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1313 uint32
-	var _ = _out1313
-	var _out1314 uint64
-	var _ = _out1314
-	_out1313, _out1314 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1313
-	ino = _out1314
+	var _out1325 uint32
+	var _ = _out1325
+	var _out1326 uint64
+	var _ = _out1326
+	_out1325, _out1326 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1325
+	ino = _out1326
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _935_ip *dbytes.Bytes
-		var _ = _935_ip
-		var _out1315 *dbytes.Bytes
-		var _ = _out1315
-		_out1315 = d.Fs.GetInode(txn, ino, true)
-		_935_ip = _out1315
-		inodeformat.Companion_Default___.SetRdev(_935_ip, maj, min)
-		d.PutInode(txn, ino, _935_ip)
+		var _947_ip *dbytes.Bytes
+		var _ = _947_ip
+		var _out1327 *dbytes.Bytes
+		var _ = _out1327
+		_out1327 = d.Fs.GetInode(txn, ino, true)
+		_947_ip = _out1327
+		inodeformat.Companion_Default___.SetRdev(_947_ip, maj, min)
+		d.PutInode(txn, ino, _947_ip)
 	}
-	var _out1316 uint32
-	var _ = _out1316
-	var _out1317 *dbytes.Bytes
-	var _ = _out1317
-	var _out1318 *dbytes.Bytes
-	var _ = _out1318
-	_out1316, _out1317, _out1318 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1316
-	node = _out1317
-	after = _out1318
+	var _out1328 uint32
+	var _ = _out1328
+	var _out1329 *dbytes.Bytes
+	var _ = _out1329
+	var _out1330 *dbytes.Bytes
+	var _ = _out1330
+	_out1328, _out1329, _out1330 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1328
+	node = _out1329
+	after = _out1330
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

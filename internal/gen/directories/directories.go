@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out951 *dbytes.Bytes
-	var _ = _out951
-	_out951 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out951
-	var _out952 uint64
-	var _ = _out952
-	_out952 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out952
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	_out960 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out960
+	var _out961 uint64
+	var _ = _out961
+	_out961 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out961
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _682_ip *dbytes.Bytes
-	var _ = _682_ip
-	var _683_nb uint64
-	var _ = _683_nb
-	var _out953 *dbytes.Bytes
-	var _ = _out953
-	var _out954 uint64
-	var _ = _out954
-	_out953, _out954 = _this.Open(txn, d, excl)
-	_682_ip = _out953
-	_683_nb = _out954
-	var _684_h uint64
-	var _ = _684_h
-	_684_h = dbytes.NameHash(name)
-	var _685_key uint64
-	var _ = _685_key
-	var _out955 uint64
-	var _ = _out955
-	_out955 = dirlayout.Companion_Default___.KeyFor(name, _684_h)
-	_685_key = _out955
-	var _686_kind uint64
-	var _ = _686_kind
-	_686_kind = uint64(0)
-	var _687_l uint64
-	var _ = _687_l
-	_687_l = name.Len()
-	if _687_l > uint64(56) {
-		_686_kind = uint64(1)
+	var _692_ip *dbytes.Bytes
+	var _ = _692_ip
+	var _693_nb uint64
+	var _ = _693_nb
+	var _out962 *dbytes.Bytes
+	var _ = _out962
+	var _out963 uint64
+	var _ = _out963
+	_out962, _out963 = _this.Open(txn, d, excl)
+	_692_ip = _out962
+	_693_nb = _out963
+	var _694_h uint64
+	var _ = _694_h
+	_694_h = dbytes.NameHash(name)
+	var _695_key uint64
+	var _ = _695_key
+	var _out964 uint64
+	var _ = _out964
+	_out964 = dirlayout.Companion_Default___.KeyFor(name, _694_h)
+	_695_key = _out964
+	var _696_kind uint64
+	var _ = _696_kind
+	_696_kind = uint64(0)
+	var _697_l uint64
+	var _ = _697_l
+	_697_l = name.Len()
+	if _697_l > uint64(56) {
+		_696_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _688_n uint64
-	var _ = _688_n
-	_688_n = uint64(9)
-	for _688_n > uint64(0) {
-		_688_n = _688_n - uint64(1)
-		var _689_blk uint64
-		var _ = _689_blk
-		var _out956 uint64
-		var _ = _out956
-		_out956 = dirlayout.Companion_Default___.BucketBlock(_684_h, _688_n, _686_kind)
-		_689_blk = _out956
-		var _690_fr uint64
-		var _ = _690_fr
-		_690_fr = uint64(0)
-		if _689_blk < _683_nb {
-			var _691_b *dbytes.Blk
-			var _ = _691_b
-			var _out957 *dbytes.Blk
-			var _ = _out957
-			_out957 = _this.Fs.ReadBlockOf(txn, _682_ip, d, _689_blk, excl)
-			_691_b = _out957
-			var _692_i uint64 = 0
-			var _ = _692_i
-			var _693_w uint64 = 0
-			var _ = _693_w
-			var _out958 bool
-			var _ = _out958
-			var _out959 uint64
-			var _ = _out959
-			var _out960 uint64
-			var _ = _out960
-			var _out961 uint64
-			var _ = _out961
-			_out958, _out959, _out960, _out961 = dirlayout.Companion_Default___.Search(_691_b, _689_blk, name, _685_key)
-			found = _out958
-			_692_i = _out959
-			_693_w = _out960
-			_690_fr = _out961
+	var _698_n uint64
+	var _ = _698_n
+	_698_n = uint64(9)
+	for _698_n > uint64(0) {
+		_698_n = _698_n - uint64(1)
+		var _699_blk uint64
+		var _ = _699_blk
+		var _out965 uint64
+		var _ = _out965
+		_out965 = dirlayout.Companion_Default___.BucketBlock(_694_h, _698_n, _696_kind)
+		_699_blk = _out965
+		var _700_fr uint64
+		var _ = _700_fr
+		_700_fr = uint64(0)
+		if _699_blk < _693_nb {
+			var _701_b *dbytes.Blk
+			var _ = _701_b
+			var _out966 *dbytes.Blk
+			var _ = _out966
+			_out966 = _this.Fs.ReadBlockOf(txn, _692_ip, d, _699_blk, excl)
+			_701_b = _out966
+			var _702_i uint64 = 0
+			var _ = _702_i
+			var _703_w uint64 = 0
+			var _ = _703_w
+			var _out967 bool
+			var _ = _out967
+			var _out968 uint64
+			var _ = _out968
+			var _out969 uint64
+			var _ = _out969
+			var _out970 uint64
+			var _ = _out970
+			_out967, _out968, _out969, _out970 = dirlayout.Companion_Default___.Search(_701_b, _699_blk, name, _695_key)
+			found = _out967
+			_702_i = _out968
+			_703_w = _out969
+			_700_fr = _out970
 			if found {
-				ino, cell = _693_w%uint64(281474976710656), uint64(64)*_689_blk+_692_i
+				ino, cell = _703_w%uint64(281474976710656), uint64(64)*_699_blk+_702_i
 				return found, ino, cell, lev
 			}
 		}
-		if _690_fr < uint64(64) {
-			lev = _688_n
+		if _700_fr < uint64(64) {
+			lev = _698_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _694_cell uint64 = 0
-	var _ = _694_cell
-	var _695_lev uint64 = 0
-	var _ = _695_lev
-	var _out962 bool
-	var _ = _out962
-	var _out963 uint64
-	var _ = _out963
-	var _out964 uint64
-	var _ = _out964
-	var _out965 uint64
-	var _ = _out965
-	_out962, _out963, _out964, _out965 = _this.Find(txn, d, name, excl)
-	found = _out962
-	ino = _out963
-	_694_cell = _out964
-	_695_lev = _out965
+	var _704_cell uint64 = 0
+	var _ = _704_cell
+	var _705_lev uint64 = 0
+	var _ = _705_lev
+	var _out971 bool
+	var _ = _out971
+	var _out972 uint64
+	var _ = _out972
+	var _out973 uint64
+	var _ = _out973
+	var _out974 uint64
+	var _ = _out974
+	_out971, _out972, _out973, _out974 = _this.Find(txn, d, name, excl)
+	found = _out971
+	ino = _out972
+	_704_cell = _out973
+	_705_lev = _out974
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _696_cell uint64 = 0
-	var _ = _696_cell
-	var _out966 bool
-	var _ = _out966
-	var _out967 uint64
-	var _ = _out967
-	var _out968 uint64
-	var _ = _out968
-	var _out969 uint64
-	var _ = _out969
-	_out966, _out967, _out968, _out969 = _this.Find(txn, d, name, excl)
-	found = _out966
-	ino = _out967
-	_696_cell = _out968
-	hint = _out969
+	var _706_cell uint64 = 0
+	var _ = _706_cell
+	var _out975 bool
+	var _ = _out975
+	var _out976 uint64
+	var _ = _out976
+	var _out977 uint64
+	var _ = _out977
+	var _out978 uint64
+	var _ = _out978
+	_out975, _out976, _out977, _out978 = _this.Find(txn, d, name, excl)
+	found = _out975
+	ino = _out976
+	_706_cell = _out977
+	hint = _out978
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _697_ip *dbytes.Bytes
-	var _ = _697_ip
-	var _out970 *dbytes.Bytes
-	var _ = _out970
-	_out970 = _this.Fs.GetInode(txn, d, true)
-	_697_ip = _out970
-	var _698_n uint64
-	var _ = _698_n
-	var _out971 uint64
-	var _ = _out971
-	_out971 = inodeformat.Companion_Default___.GetNent(_697_ip)
-	_698_n = _out971
-	if !down && _698_n == uint64(18446744073709551615) {
+	var _707_ip *dbytes.Bytes
+	var _ = _707_ip
+	var _out979 *dbytes.Bytes
+	var _ = _out979
+	_out979 = _this.Fs.GetInode(txn, d, true)
+	_707_ip = _out979
+	var _708_n uint64
+	var _ = _708_n
+	var _out980 uint64
+	var _ = _out980
+	_out980 = inodeformat.Companion_Default___.GetNent(_707_ip)
+	_708_n = _out980
+	if !down && _708_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_698_n = _698_n - uint64(1)
+		_708_n = _708_n - uint64(1)
 	} else {
-		_698_n = _698_n + uint64(1)
+		_708_n = _708_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_697_ip, _698_n)
-	_this.Fs.PutInode(txn, d, _697_ip)
+	inodeformat.Companion_Default___.SetNent(_707_ip, _708_n)
+	_this.Fs.PutInode(txn, d, _707_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _699_len uint64
-	var _ = _699_len
-	_699_len = s.Len()
-	var _out972 bool
-	var _ = _out972
-	_out972 = _this.Fs.Write(txn, d, off, s, uint64(0), _699_len)
-	ok = _out972
+	var _709_len uint64
+	var _ = _709_len
+	_709_len = s.Len()
+	var _out981 bool
+	var _ = _out981
+	_out981 = _this.Fs.Write(txn, d, off, s, uint64(0), _709_len)
+	ok = _out981
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out973 bool
-		var _ = _out973
-		_out973 = _this.Count(txn, d, down)
-		ok = _out973
+		var _out982 bool
+		var _ = _out982
+		_out982 = _this.Count(txn, d, down)
+		ok = _out982
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out974 bool
-	var _ = _out974
-	_out974 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out974
+	var _out983 bool
+	var _ = _out983
+	_out983 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out983
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _700_h uint64
-	var _ = _700_h
-	_700_h = dbytes.NameHash(name)
-	var _701_key uint64
-	var _ = _701_key
-	var _out975 uint64
-	var _ = _out975
-	_out975 = dirlayout.Companion_Default___.KeyFor(name, _700_h)
-	_701_key = _out975
-	var _702_cell uint64 = 0
-	var _ = _702_cell
-	var _703_size uint64 = 0
-	var _ = _703_size
-	var _out976 bool
-	var _ = _out976
-	var _out977 uint64
-	var _ = _out977
-	var _out978 uint64
-	var _ = _out978
-	_out976, _out977, _out978 = _this.Room(txn, d, name, _700_h, hint)
-	ok = _out976
-	_702_cell = _out977
-	_703_size = _out978
+	var _710_h uint64
+	var _ = _710_h
+	_710_h = dbytes.NameHash(name)
+	var _711_key uint64
+	var _ = _711_key
+	var _out984 uint64
+	var _ = _out984
+	_out984 = dirlayout.Companion_Default___.KeyFor(name, _710_h)
+	_711_key = _out984
+	var _712_cell uint64 = 0
+	var _ = _712_cell
+	var _713_size uint64 = 0
+	var _ = _713_size
+	var _out985 bool
+	var _ = _out985
+	var _out986 uint64
+	var _ = _out986
+	var _out987 uint64
+	var _ = _out987
+	_out985, _out986, _out987 = _this.Room(txn, d, name, _710_h, hint)
+	ok = _out985
+	_712_cell = _out986
+	_713_size = _out987
 	if !ok {
 		return ok
 	}
-	var _704_s *dbytes.Bytes
-	var _ = _704_s
-	var _out979 *dbytes.Bytes
-	var _ = _out979
-	_out979 = dirlayout.Companion_Default___.MakeSlot(_703_size, ino, name, _701_key)
-	_704_s = _out979
-	var _out980 bool
-	var _ = _out980
-	_out980 = _this.Store(txn, d, uint64(64)*_702_cell, _704_s, true, false)
-	ok = _out980
+	var _714_s *dbytes.Bytes
+	var _ = _714_s
+	var _out988 *dbytes.Bytes
+	var _ = _out988
+	_out988 = dirlayout.Companion_Default___.MakeSlot(_713_size, ino, name, _711_key)
+	_714_s = _out988
+	var _out989 bool
+	var _ = _out989
+	_out989 = _this.Store(txn, d, uint64(64)*_712_cell, _714_s, true, false)
+	ok = _out989
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _705_ip *dbytes.Bytes
-	var _ = _705_ip
-	var _706_nb uint64
-	var _ = _706_nb
-	var _out981 *dbytes.Bytes
-	var _ = _out981
-	var _out982 uint64
-	var _ = _out982
-	_out981, _out982 = _this.Open(txn, d, true)
-	_705_ip = _out981
-	_706_nb = _out982
-	var _707_l uint64
-	var _ = _707_l
-	_707_l = name.Len()
-	var _708_kind uint64
-	var _ = _708_kind
-	_708_kind = uint64(0)
+	var _715_ip *dbytes.Bytes
+	var _ = _715_ip
+	var _716_nb uint64
+	var _ = _716_nb
+	var _out990 *dbytes.Bytes
+	var _ = _out990
+	var _out991 uint64
+	var _ = _out991
+	_out990, _out991 = _this.Open(txn, d, true)
+	_715_ip = _out990
+	_716_nb = _out991
+	var _717_l uint64
+	var _ = _717_l
+	_717_l = name.Len()
+	var _718_kind uint64
+	var _ = _718_kind
+	_718_kind = uint64(0)
 	size = uint64(64)
-	if _707_l > uint64(56) {
-		_708_kind, size = uint64(1), uint64(512)
+	if _717_l > uint64(56) {
+		_718_kind, size = uint64(1), uint64(512)
 	}
-	var _709_n uint64
-	var _ = _709_n
-	_709_n = from
-	for _709_n < uint64(9) {
-		var _710_blk uint64
-		var _ = _710_blk
-		var _out983 uint64
-		var _ = _out983
-		_out983 = dirlayout.Companion_Default___.BucketBlock(h, _709_n, _708_kind)
-		_710_blk = _out983
-		if _710_blk >= _706_nb {
-			ok, cell, size = true, uint64(64)*_710_blk, uint64(4096)
+	var _719_n uint64
+	var _ = _719_n
+	_719_n = from
+	for _719_n < uint64(9) {
+		var _720_blk uint64
+		var _ = _720_blk
+		var _out992 uint64
+		var _ = _out992
+		_out992 = dirlayout.Companion_Default___.BucketBlock(h, _719_n, _718_kind)
+		_720_blk = _out992
+		if _720_blk >= _716_nb {
+			ok, cell, size = true, uint64(64)*_720_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _711_b *dbytes.Blk
-		var _ = _711_b
-		var _out984 *dbytes.Blk
-		var _ = _out984
-		_out984 = _this.Fs.ReadBlockOf(txn, _705_ip, d, _710_blk, true)
-		_711_b = _out984
-		var _712_i uint64
-		var _ = _712_i
-		var _out985 uint64
-		var _ = _out985
-		_out985 = dirlayout.Companion_Default___.SearchFree(_711_b, _710_blk)
-		_712_i = _out985
-		if _712_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_710_blk+_712_i, size
+		var _721_b *dbytes.Blk
+		var _ = _721_b
+		var _out993 *dbytes.Blk
+		var _ = _out993
+		_out993 = _this.Fs.ReadBlockOf(txn, _715_ip, d, _720_blk, true)
+		_721_b = _out993
+		var _722_i uint64
+		var _ = _722_i
+		var _out994 uint64
+		var _ = _out994
+		_out994 = dirlayout.Companion_Default___.SearchFree(_721_b, _720_blk)
+		_722_i = _out994
+		if _722_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_720_blk+_722_i, size
 			return ok, cell, size
 		}
-		_709_n = _709_n + uint64(1)
+		_719_n = _719_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,207 +387,207 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _713_found bool
-	var _ = _713_found
-	var _714_ino0 uint64
-	var _ = _714_ino0
-	var _715_cell uint64
-	var _ = _715_cell
-	var _716_lev uint64
-	var _ = _716_lev
-	var _out986 bool
-	var _ = _out986
-	var _out987 uint64
-	var _ = _out987
-	var _out988 uint64
-	var _ = _out988
-	var _out989 uint64
-	var _ = _out989
-	_out986, _out987, _out988, _out989 = _this.Find(txn, d, name, true)
-	_713_found = _out986
-	_714_ino0 = _out987
-	_715_cell = _out988
-	_716_lev = _out989
-	var _717_h uint64
-	var _ = _717_h
-	_717_h = dbytes.NameHash(name)
-	var _718_key uint64
-	var _ = _718_key
-	var _out990 uint64
-	var _ = _out990
-	_out990 = dirlayout.Companion_Default___.KeyFor(name, _717_h)
-	_718_key = _out990
-	var _719_size uint64
-	var _ = _719_size
-	_719_size = uint64(64)
-	if _715_cell/uint64(64)%uint64(2) == uint64(1) {
-		_719_size = uint64(512)
+	var _723_found bool
+	var _ = _723_found
+	var _724_ino0 uint64
+	var _ = _724_ino0
+	var _725_cell uint64
+	var _ = _725_cell
+	var _726_lev uint64
+	var _ = _726_lev
+	var _out995 bool
+	var _ = _out995
+	var _out996 uint64
+	var _ = _out996
+	var _out997 uint64
+	var _ = _out997
+	var _out998 uint64
+	var _ = _out998
+	_out995, _out996, _out997, _out998 = _this.Find(txn, d, name, true)
+	_723_found = _out995
+	_724_ino0 = _out996
+	_725_cell = _out997
+	_726_lev = _out998
+	var _727_h uint64
+	var _ = _727_h
+	_727_h = dbytes.NameHash(name)
+	var _728_key uint64
+	var _ = _728_key
+	var _out999 uint64
+	var _ = _out999
+	_out999 = dirlayout.Companion_Default___.KeyFor(name, _727_h)
+	_728_key = _out999
+	var _729_size uint64
+	var _ = _729_size
+	_729_size = uint64(64)
+	if _725_cell/uint64(64)%uint64(2) == uint64(1) {
+		_729_size = uint64(512)
 	}
-	var _720_s *dbytes.Bytes
-	var _ = _720_s
-	var _out991 *dbytes.Bytes
-	var _ = _out991
-	_out991 = dirlayout.Companion_Default___.MakeSlot(_719_size, ino, name, _718_key)
-	_720_s = _out991
-	var _out992 bool
-	var _ = _out992
-	_out992 = _this.Store(txn, d, uint64(64)*_715_cell, _720_s, false, false)
-	ok = _out992
+	var _730_s *dbytes.Bytes
+	var _ = _730_s
+	var _out1000 *dbytes.Bytes
+	var _ = _out1000
+	_out1000 = dirlayout.Companion_Default___.MakeSlot(_729_size, ino, name, _728_key)
+	_730_s = _out1000
+	var _out1001 bool
+	var _ = _out1001
+	_out1001 = _this.Store(txn, d, uint64(64)*_725_cell, _730_s, false, false)
+	ok = _out1001
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _721_found bool
-	var _ = _721_found
-	var _722_ino0 uint64
-	var _ = _722_ino0
-	var _723_cell uint64
-	var _ = _723_cell
-	var _724_lev uint64
-	var _ = _724_lev
-	var _out993 bool
-	var _ = _out993
-	var _out994 uint64
-	var _ = _out994
-	var _out995 uint64
-	var _ = _out995
-	var _out996 uint64
-	var _ = _out996
-	_out993, _out994, _out995, _out996 = _this.Find(txn, d, name, true)
-	_721_found = _out993
-	_722_ino0 = _out994
-	_723_cell = _out995
-	_724_lev = _out996
-	var _725_size uint64
-	var _ = _725_size
-	_725_size = uint64(64)
-	if _723_cell/uint64(64)%uint64(2) == uint64(1) {
-		_725_size = uint64(512)
+	var _731_found bool
+	var _ = _731_found
+	var _732_ino0 uint64
+	var _ = _732_ino0
+	var _733_cell uint64
+	var _ = _733_cell
+	var _734_lev uint64
+	var _ = _734_lev
+	var _out1002 bool
+	var _ = _out1002
+	var _out1003 uint64
+	var _ = _out1003
+	var _out1004 uint64
+	var _ = _out1004
+	var _out1005 uint64
+	var _ = _out1005
+	_out1002, _out1003, _out1004, _out1005 = _this.Find(txn, d, name, true)
+	_731_found = _out1002
+	_732_ino0 = _out1003
+	_733_cell = _out1004
+	_734_lev = _out1005
+	var _735_size uint64
+	var _ = _735_size
+	_735_size = uint64(64)
+	if _733_cell/uint64(64)%uint64(2) == uint64(1) {
+		_735_size = uint64(512)
 	}
-	var _726_s *dbytes.Bytes
-	var _ = _726_s
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out997 = dbytes.NewBytes(_725_size)
-	_726_s = _out997
-	var _out998 bool
-	var _ = _out998
-	_out998 = _this.Store(txn, d, uint64(64)*_723_cell, _726_s, true, true)
-	ok = _out998
-	_this.GiveBack(txn, d, _723_cell/uint64(64))
+	var _736_s *dbytes.Bytes
+	var _ = _736_s
+	var _out1006 *dbytes.Bytes
+	var _ = _out1006
+	_out1006 = dbytes.NewBytes(_735_size)
+	_736_s = _out1006
+	var _out1007 bool
+	var _ = _out1007
+	_out1007 = _this.Store(txn, d, uint64(64)*_733_cell, _736_s, true, true)
+	ok = _out1007
+	_this.GiveBack(txn, d, _733_cell/uint64(64))
 	return ok
 }
 func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	if blk < Companion_Default___.FirstLevels() {
 		return
 	}
-	var _727_ip *dbytes.Bytes
-	var _ = _727_ip
-	var _728_nb uint64
-	var _ = _728_nb
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	var _out1000 uint64
-	var _ = _out1000
-	_out999, _out1000 = _this.Open(txn, d, true)
-	_727_ip = _out999
-	_728_nb = _out1000
-	if blk >= _728_nb {
+	var _737_ip *dbytes.Bytes
+	var _ = _737_ip
+	var _738_nb uint64
+	var _ = _738_nb
+	var _out1008 *dbytes.Bytes
+	var _ = _out1008
+	var _out1009 uint64
+	var _ = _out1009
+	_out1008, _out1009 = _this.Open(txn, d, true)
+	_737_ip = _out1008
+	_738_nb = _out1009
+	if blk >= _738_nb {
 		return
 	}
-	var _729_b *dbytes.Blk
-	var _ = _729_b
-	var _out1001 *dbytes.Blk
-	var _ = _out1001
-	_out1001 = _this.Fs.ReadBlockOf(txn, _727_ip, d, blk, true)
-	_729_b = _out1001
-	var _730_zero bool
-	var _ = _730_zero
-	var _out1002 bool
-	var _ = _out1002
-	_out1002 = Companion_Default___.IsZero(_729_b)
-	_730_zero = _out1002
-	if !_730_zero {
+	var _739_b *dbytes.Blk
+	var _ = _739_b
+	var _out1010 *dbytes.Blk
+	var _ = _out1010
+	_out1010 = _this.Fs.ReadBlockOf(txn, _737_ip, d, blk, true)
+	_739_b = _out1010
+	var _740_zero bool
+	var _ = _740_zero
+	var _out1011 bool
+	var _ = _out1011
+	_out1011 = Companion_Default___.IsZero(_739_b)
+	_740_zero = _out1011
+	if !_740_zero {
 		return
 	}
-	var _731_m uint64
-	var _ = _731_m
-	var _out1003 uint64
-	var _ = _out1003
-	_out1003 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_731_m = _out1003
+	var _741_m uint64
+	var _ = _741_m
+	var _out1012 uint64
+	var _ = _out1012
+	_out1012 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
+	_741_m = _out1012
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _732_ip *dbytes.Bytes
-	var _ = _732_ip
-	var _out1004 *dbytes.Bytes
-	var _ = _out1004
-	_out1004 = _this.Fs.GetInode(txn, d, false)
-	_732_ip = _out1004
-	var _733_n uint64
-	var _ = _733_n
-	var _out1005 uint64
-	var _ = _out1005
-	_out1005 = inodeformat.Companion_Default___.GetNent(_732_ip)
-	_733_n = _out1005
-	e = _733_n == uint64(0)
+	var _742_ip *dbytes.Bytes
+	var _ = _742_ip
+	var _out1013 *dbytes.Bytes
+	var _ = _out1013
+	_out1013 = _this.Fs.GetInode(txn, d, false)
+	_742_ip = _out1013
+	var _743_n uint64
+	var _ = _743_n
+	var _out1014 uint64
+	var _ = _out1014
+	_out1014 = inodeformat.Companion_Default___.GetNent(_742_ip)
+	_743_n = _out1014
+	e = _743_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _734_ip *dbytes.Bytes
-	var _ = _734_ip
-	var _735_nb uint64
-	var _ = _735_nb
-	var _out1006 *dbytes.Bytes
-	var _ = _out1006
-	var _out1007 uint64
-	var _ = _out1007
-	_out1006, _out1007 = _this.Open(txn, d, false)
-	_734_ip = _out1006
-	_735_nb = _out1007
-	var _736_c uint64
-	var _ = _736_c
-	_736_c = uint64(0)
+	var _744_ip *dbytes.Bytes
+	var _ = _744_ip
+	var _745_nb uint64
+	var _ = _745_nb
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	var _out1016 uint64
+	var _ = _out1016
+	_out1015, _out1016 = _this.Open(txn, d, false)
+	_744_ip = _out1015
+	_745_nb = _out1016
+	var _746_c uint64
+	var _ = _746_c
+	_746_c = uint64(0)
 	if cookie >= uint64(3) {
-		_736_c = cookie - uint64(2)
+		_746_c = cookie - uint64(2)
 	}
-	var _737_blk uint64
-	var _ = _737_blk
-	var _738_i uint64
-	var _ = _738_i
-	_737_blk, _738_i = _736_c/uint64(64), _736_c%uint64(64)
-	for _737_blk < _735_nb {
-		var _739_next uint64
-		var _ = _739_next
-		var _out1008 uint64
-		var _ = _out1008
-		_out1008 = _this.SkipHoles(txn, _734_ip, d, _737_blk, _735_nb)
-		_739_next = _out1008
-		if _739_next != _737_blk {
-			_737_blk, _738_i = _739_next, uint64(0)
+	var _747_blk uint64
+	var _ = _747_blk
+	var _748_i uint64
+	var _ = _748_i
+	_747_blk, _748_i = _746_c/uint64(64), _746_c%uint64(64)
+	for _747_blk < _745_nb {
+		var _749_next uint64
+		var _ = _749_next
+		var _out1017 uint64
+		var _ = _out1017
+		_out1017 = _this.SkipHoles(txn, _744_ip, d, _747_blk, _745_nb)
+		_749_next = _out1017
+		if _749_next != _747_blk {
+			_747_blk, _748_i = _749_next, uint64(0)
 		} else {
-			var _740_b *dbytes.Blk
-			var _ = _740_b
-			var _out1009 *dbytes.Blk
-			var _ = _out1009
-			_out1009 = _this.Fs.ReadBlockOf(txn, _734_ip, d, _737_blk, false)
-			_740_b = _out1009
-			var _741_fits bool = false
-			var _ = _741_fits
-			var _out1010 bool
-			var _ = _out1010
-			_out1010 = dirpages.Companion_Default___.ListBlock(_740_b, _737_blk, _738_i, out)
-			_741_fits = _out1010
-			if !_741_fits {
+			var _750_b *dbytes.Blk
+			var _ = _750_b
+			var _out1018 *dbytes.Blk
+			var _ = _out1018
+			_out1018 = _this.Fs.ReadBlockOf(txn, _744_ip, d, _747_blk, false)
+			_750_b = _out1018
+			var _751_fits bool = false
+			var _ = _751_fits
+			var _out1019 bool
+			var _ = _out1019
+			_out1019 = dirpages.Companion_Default___.ListBlock(_750_b, _747_blk, _748_i, out)
+			_751_fits = _out1019
+			if !_751_fits {
 				eof = false
 				return eof
 			}
-			_737_blk, _738_i = _737_blk+uint64(1), uint64(0)
+			_747_blk, _748_i = _747_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -597,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _742_k uint64
-	var _ = _742_k
-	_742_k = positions.Companion_Default___.FlatK(n)
-	if _742_k < uint64(12) {
+	var _752_k uint64
+	var _ = _752_k
+	_752_k = positions.Companion_Default___.FlatK(n)
+	if _752_k < uint64(12) {
 		return m
 	}
-	var _743_pb *dbytes.Blk
-	var _ = _743_pb
-	var _out1011 *dbytes.Blk
-	var _ = _out1011
-	_out1011 = _this.Fs.Fs.ReadParent(txn, ip, _742_k, positions.Companion_Default___.MaxLev(_742_k), positions.Companion_Default___.FlatJ(n), false)
-	_743_pb = _out1011
-	var _744_i uint64
-	var _ = _744_i
-	_744_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _744_i < uint64(512) {
-		var _745_bn uint64
-		var _ = _745_bn
-		_745_bn = _743_pb.U64(uint64(8) * _744_i)
-		if _745_bn != uint64(0) {
+	var _753_pb *dbytes.Blk
+	var _ = _753_pb
+	var _out1020 *dbytes.Blk
+	var _ = _out1020
+	_out1020 = _this.Fs.Fs.ReadParent(txn, ip, _752_k, positions.Companion_Default___.MaxLev(_752_k), positions.Companion_Default___.FlatJ(n), false)
+	_753_pb = _out1020
+	var _754_i uint64
+	var _ = _754_i
+	_754_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _754_i < uint64(512) {
+		var _755_bn uint64
+		var _ = _755_bn
+		_755_bn = _753_pb.U64(uint64(8) * _754_i)
+		if _755_bn != uint64(0) {
 			return m
 		}
-		m, _744_i = m+uint64(1), _744_i+uint64(1)
+		m, _754_i = m+uint64(1), _754_i+uint64(1)
 	}
 	return m
 }
@@ -628,22 +628,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out1012 bool
-	var _ = _out1012
-	var _out1013 uint64
-	var _ = _out1013
-	_out1012, _out1013 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out1012
-	ino = _out1013
+	var _out1021 bool
+	var _ = _out1021
+	var _out1022 uint64
+	var _ = _out1022
+	_out1021, _out1022 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out1021
+	ino = _out1022
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1014 bool
-	var _ = _out1014
-	_out1014 = _this.Fs.FreeInode(txn, ino)
-	ok = _out1014
+	var _out1023 bool
+	var _ = _out1023
+	_out1023 = _this.Fs.FreeInode(txn, ino)
+	ok = _out1023
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -652,37 +652,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1015 bool
-	var _ = _out1015
-	_out1015 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out1015
+	var _out1024 bool
+	var _ = _out1024
+	_out1024 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out1024
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out1016 uint64
-	var _ = _out1016
-	_out1016 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out1016
+	var _out1025 uint64
+	var _ = _out1025
+	_out1025 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out1025
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1017 bool
-	var _ = _out1017
-	_out1017 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out1017
+	var _out1026 bool
+	var _ = _out1026
+	_out1026 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out1026
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out1018 bool
-	var _ = _out1018
-	_out1018 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out1018
+	var _out1027 bool
+	var _ = _out1027
+	_out1027 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out1027
 	return done
 }
 
@@ -737,18 +737,18 @@ func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
 func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
 	var zero bool = false
 	var _ = zero
-	var _746_i uint64
-	var _ = _746_i
-	_746_i = uint64(0)
-	for _746_i < uint64(4096) {
-		var _747_x uint8
-		var _ = _747_x
-		_747_x = b.Get(_746_i)
-		if _747_x != uint8(0) {
+	var _756_i uint64
+	var _ = _756_i
+	_756_i = uint64(0)
+	for _756_i < uint64(4096) {
+		var _757_x uint8
+		var _ = _757_x
+		_757_x = b.Get(_756_i)
+		if _757_x != uint8(0) {
 			zero = false
 			return zero
 		}
-		_746_i = _746_i + uint64(1)
+		_756_i = _756_i + uint64(1)
 	}
 	zero = true
 	return zero

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _677_step uint64
-	var _ = _677_step
-	var _678_cap uint64
-	var _ = _678_cap
-	_677_step, _678_cap = uint64(1), uint64(56)
-	var _679_i uint64
-	var _ = _679_i
-	_679_i = from
+	var _687_step uint64
+	var _ = _687_step
+	var _688_cap uint64
+	var _ = _688_cap
+	_687_step, _688_cap = uint64(1), uint64(56)
+	var _689_i uint64
+	var _ = _689_i
+	_689_i = from
 	if blk%uint64(2) == uint64(1) {
-		_677_step, _678_cap = uint64(8), uint64(255)
-		_679_i = (_679_i + uint64(7)) / uint64(8) * uint64(8)
+		_687_step, _688_cap = uint64(8), uint64(255)
+		_689_i = (_689_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _679_i < uint64(64) {
-		var _680_w uint64
-		var _ = _680_w
-		_680_w = b.U64(uint64(64) * _679_i)
-		if _680_w != uint64(0) {
-			var _681_l uint64
-			var _ = _681_l
-			_681_l = _680_w / uint64(281474976710656) % uint64(256)
-			if _681_l > _678_cap {
-				_681_l = _678_cap
+	for _689_i < uint64(64) {
+		var _690_w uint64
+		var _ = _690_w
+		_690_w = b.U64(uint64(64) * _689_i)
+		if _690_w != uint64(0) {
+			var _691_l uint64
+			var _ = _691_l
+			_691_l = _690_w / uint64(281474976710656) % uint64(256)
+			if _691_l > _688_cap {
+				_691_l = _688_cap
 			}
-			var _out950 bool
-			var _ = _out950
-			_out950 = out.Offer(_680_w%uint64(281474976710656), b, uint64(64)*_679_i+uint64(8), _681_l, uint64(64)*blk+_679_i+uint64(3))
-			fits = _out950
+			var _out959 bool
+			var _ = _out959
+			_out959 = out.Offer(_690_w%uint64(281474976710656), b, uint64(64)*_689_i+uint64(8), _691_l, uint64(64)*blk+_689_i+uint64(3))
+			fits = _out959
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_679_i = _679_i + _677_step
+		_689_i = _689_i + _687_step
 	}
 	fits = true
 	return fits

@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _830_ok bool
-	var _ = _830_ok
-	var _831_n uint64
-	var _ = _831_n
-	var _out1114 bool
-	var _ = _out1114
-	var _out1115 uint64
-	var _ = _out1115
-	_out1114, _out1115 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_830_ok = _out1114
-	_831_n = _out1115
+	var _840_ok bool
+	var _ = _840_ok
+	var _841_n uint64
+	var _ = _841_n
+	var _out1123 bool
+	var _ = _out1123
+	var _out1124 uint64
+	var _ = _out1124
+	_out1123, _out1124 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_840_ok = _out1123
+	_841_n = _out1124
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _830_ok {
+		if _840_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1116 uint32
-	var _ = _out1116
-	_out1116 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1116
+	var _out1125 uint32
+	var _ = _out1125
+	_out1125 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1125
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1117 uint32
-		var _ = _out1117
-		_out1117 = Companion_Default___.Sync(t)
-		st = _out1117
+		var _out1126 uint32
+		var _ = _out1126
+		_out1126 = Companion_Default___.Sync(t)
+		st = _out1126
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

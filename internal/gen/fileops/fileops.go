@@ -71,57 +71,85 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _834_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _834_ip
-	var _out1120 uint32
-	var _ = _out1120
-	var _out1121 *dbytes.Bytes
-	var _ = _out1121
-	_out1120, _out1121 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1120
-	_834_ip = _out1121
+	var _844_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _844_ip
+	var _out1129 uint32
+	var _ = _out1129
+	var _out1130 *dbytes.Bytes
+	var _ = _out1130
+	_out1129, _out1130 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1129
+	_844_ip = _out1130
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _834_ip
-	var _835_ty uint32
-	var _ = _835_ty
-	var _out1122 uint32
-	var _ = _out1122
-	_out1122 = inodeformat.Companion_Default___.GetTy(_834_ip)
-	_835_ty = _out1122
-	if _835_ty != permissions.Companion_Default___.REG() {
+	after = _844_ip
+	var _845_ty uint32
+	var _ = _845_ty
+	var _out1131 uint32
+	var _ = _out1131
+	_out1131 = inodeformat.Companion_Default___.GetTy(_844_ip)
+	_845_ty = _out1131
+	if _845_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _836_r bool
-	var _ = _836_r
-	var _out1123 bool
-	var _ = _out1123
-	_out1123 = permissions.Companion_Default___.MayData(c, _834_ip, permissions.Companion_Default___.MAYR())
-	_836_r = _out1123
-	var _837_x bool
-	var _ = _837_x
-	var _out1124 bool
-	var _ = _out1124
-	_out1124 = permissions.Companion_Default___.May(c, _834_ip, permissions.Companion_Default___.MAYX())
-	_837_x = _out1124
-	if !_836_r && !_837_x {
+	var _846_r bool
+	var _ = _846_r
+	var _out1132 bool
+	var _ = _out1132
+	_out1132 = permissions.Companion_Default___.MayData(c, _844_ip, permissions.Companion_Default___.MAYR())
+	_846_r = _out1132
+	var _847_x bool
+	var _ = _847_x
+	var _out1133 bool
+	var _ = _out1133
+	_out1133 = permissions.Companion_Default___.May(c, _844_ip, permissions.Companion_Default___.MAYX())
+	_847_x = _out1133
+	if !_846_r && !_847_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _838_size uint64
-	var _ = _838_size
-	var _out1125 uint64
-	var _ = _out1125
-	_out1125 = inodeformat.Companion_Default___.GetSize(_834_ip)
-	_838_size = _out1125
-	eof = off >= _838_size || len_ >= _838_size-off
-	var _out1126 *dbytes.Pieces
-	var _ = _out1126
-	_out1126 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1126
+	var _848_size uint64
+	var _ = _848_size
+	var _out1134 uint64
+	var _ = _out1134
+	_out1134 = inodeformat.Companion_Default___.GetSize(_844_ip)
+	_848_size = _out1134
+	eof = off >= _848_size || len_ >= _848_size-off
+	var _out1135 *dbytes.Pieces
+	var _ = _out1135
+	_out1135 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1135
 	return st, data, eof, after
+}
+func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _849_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _849_ip
+	var _out1136 uint32
+	var _ = _out1136
+	var _out1137 *dbytes.Bytes
+	var _ = _out1137
+	_out1136, _out1137 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1136
+	_849_ip = _out1137
+	if st != uint32(0) {
+		return st
+	}
+	var _850_ty uint32
+	var _ = _850_ty
+	var _out1138 uint32
+	var _ = _out1138
+	_out1138 = inodeformat.Companion_Default___.GetTy(_849_ip)
+	_850_ty = _out1138
+	if _850_ty != permissions.Companion_Default___.REG() {
+		st = permissions.Companion_Default___.INVAL()
+		return st
+	}
+	d.Fs.Prefetch(txn, ino, off, len_)
+	return st
 }
 func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -131,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _839_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _839_ip
-	var _out1127 uint32
-	var _ = _out1127
-	var _out1128 *dbytes.Bytes
-	var _ = _out1128
-	_out1127, _out1128 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1127
-	_839_ip = _out1128
+	var _851_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _851_ip
+	var _out1139 uint32
+	var _ = _out1139
+	var _out1140 *dbytes.Bytes
+	var _ = _out1140
+	_out1139, _out1140 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1139
+	_851_ip = _out1140
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _839_ip
-	var _840_ty uint32
-	var _ = _840_ty
-	var _out1129 uint32
-	var _ = _out1129
-	_out1129 = inodeformat.Companion_Default___.GetTy(_839_ip)
-	_840_ty = _out1129
-	if _840_ty != permissions.Companion_Default___.REG() {
+	before = _851_ip
+	var _852_ty uint32
+	var _ = _852_ty
+	var _out1141 uint32
+	var _ = _out1141
+	_out1141 = inodeformat.Companion_Default___.GetTy(_851_ip)
+	_852_ty = _out1141
+	if _852_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -158,43 +186,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _841_w bool
-	var _ = _841_w
-	var _out1130 bool
-	var _ = _out1130
-	_out1130 = permissions.Companion_Default___.MayData(c, _839_ip, permissions.Companion_Default___.MAYW())
-	_841_w = _out1130
-	if !_841_w {
+	var _853_w bool
+	var _ = _853_w
+	var _out1142 bool
+	var _ = _out1142
+	_out1142 = permissions.Companion_Default___.MayData(c, _851_ip, permissions.Companion_Default___.MAYW())
+	_853_w = _out1142
+	if !_853_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _839_ip
+		after = _851_ip
 		return st, before, after
 	}
-	var _842_size uint64
-	var _ = _842_size
-	var _out1131 uint64
-	var _ = _out1131
-	_out1131 = inodeformat.Companion_Default___.GetSize(_839_ip)
-	_842_size = _out1131
-	var _843_shrink uint64
-	var _ = _843_shrink
-	var _out1132 uint64
-	var _ = _out1132
-	_out1132 = inodeformat.Companion_Default___.GetShrink(_839_ip)
-	_843_shrink = _out1132
-	if _843_shrink != uint64(0) && off+len_ > _842_size {
+	var _854_size uint64
+	var _ = _854_size
+	var _out1143 uint64
+	var _ = _out1143
+	_out1143 = inodeformat.Companion_Default___.GetSize(_851_ip)
+	_854_size = _out1143
+	var _855_shrink uint64
+	var _ = _855_shrink
+	var _out1144 uint64
+	var _ = _out1144
+	_out1144 = inodeformat.Companion_Default___.GetShrink(_851_ip)
+	_855_shrink = _out1144
+	if _855_shrink != uint64(0) && off+len_ > _854_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1133 uint32
-	var _ = _out1133
-	var _out1134 *dbytes.Bytes
-	var _ = _out1134
-	_out1133, _out1134 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1133
-	after = _out1134
+	var _out1145 uint32
+	var _ = _out1145
+	var _out1146 *dbytes.Bytes
+	var _ = _out1146
+	_out1145, _out1146 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1145
+	after = _out1146
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -203,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _844_ok bool
-	var _ = _844_ok
-	var _out1135 bool
-	var _ = _out1135
-	_out1135 = d.Write(txn, ino, off, src, so, len_)
-	_844_ok = _out1135
-	if !_844_ok {
+	var _856_ok bool
+	var _ = _856_ok
+	var _out1147 bool
+	var _ = _out1147
+	_out1147 = d.Write(txn, ino, off, src, so, len_)
+	_856_ok = _out1147
+	if !_856_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _845_np *dbytes.Bytes
-	var _ = _845_np
-	var _out1136 *dbytes.Bytes
-	var _ = _out1136
-	_out1136 = d.Fs.GetInode(txn, ino, true)
-	_845_np = _out1136
-	var _846_ts uint64
-	var _ = _846_ts
-	var _847_tns uint32
-	var _ = _847_tns
-	var _out1137 uint64
-	var _ = _out1137
-	var _out1138 uint32
-	var _ = _out1138
-	_out1137, _out1138 = attributechanges.Companion_Default___.Stamp(_845_np, s, ns)
-	_846_ts = _out1137
-	_847_tns = _out1138
-	inodeformat.Companion_Default___.SetMtime(_845_np, _846_ts, _847_tns)
-	inodeformat.Companion_Default___.SetCtime(_845_np, _846_ts, _847_tns)
+	var _857_np *dbytes.Bytes
+	var _ = _857_np
+	var _out1148 *dbytes.Bytes
+	var _ = _out1148
+	_out1148 = d.Fs.GetInode(txn, ino, true)
+	_857_np = _out1148
+	var _858_ts uint64
+	var _ = _858_ts
+	var _859_tns uint32
+	var _ = _859_tns
+	var _out1149 uint64
+	var _ = _out1149
+	var _out1150 uint32
+	var _ = _out1150
+	_out1149, _out1150 = attributechanges.Companion_Default___.Stamp(_857_np, s, ns)
+	_858_ts = _out1149
+	_859_tns = _out1150
+	inodeformat.Companion_Default___.SetMtime(_857_np, _858_ts, _859_tns)
+	inodeformat.Companion_Default___.SetCtime(_857_np, _858_ts, _859_tns)
 	if c.Uid != uint32(0) {
-		var _848_mode uint32
-		var _ = _848_mode
-		var _out1139 uint32
-		var _ = _out1139
-		_out1139 = inodeformat.Companion_Default___.GetMode(_845_np)
-		_848_mode = _out1139
-		inodeformat.Companion_Default___.SetMode(_845_np, permissions.Companion_Default___.KillPriv(_848_mode))
+		var _860_mode uint32
+		var _ = _860_mode
+		var _out1151 uint32
+		var _ = _out1151
+		_out1151 = inodeformat.Companion_Default___.GetMode(_857_np)
+		_860_mode = _out1151
+		inodeformat.Companion_Default___.SetMode(_857_np, permissions.Companion_Default___.KillPriv(_860_mode))
 	}
-	d.PutInode(txn, ino, _845_np)
-	after = _845_np
+	d.PutInode(txn, ino, _857_np)
+	after = _857_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -253,49 +281,49 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _849_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _849_ip
-	var _out1140 uint32
-	var _ = _out1140
-	var _out1141 *dbytes.Bytes
-	var _ = _out1141
-	_out1140, _out1141 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1140
-	_849_ip = _out1141
+	var _861_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _861_ip
+	var _out1152 uint32
+	var _ = _out1152
+	var _out1153 *dbytes.Bytes
+	var _ = _out1153
+	_out1152, _out1153 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1152
+	_861_ip = _out1153
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _849_ip
-	var _850_ty uint32
-	var _ = _850_ty
-	var _out1142 uint32
-	var _ = _out1142
-	_out1142 = inodeformat.Companion_Default___.GetTy(_849_ip)
-	_850_ty = _out1142
-	if _850_ty != permissions.Companion_Default___.LNK() {
+	after = _861_ip
+	var _862_ty uint32
+	var _ = _862_ty
+	var _out1154 uint32
+	var _ = _out1154
+	_out1154 = inodeformat.Companion_Default___.GetTy(_861_ip)
+	_862_ty = _out1154
+	if _862_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _851_size uint64
-	var _ = _851_size
-	var _out1143 uint64
-	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetSize(_849_ip)
-	_851_size = _out1143
-	if _851_size > uint64(4096) {
+	var _863_size uint64
+	var _ = _863_size
+	var _out1155 uint64
+	var _ = _out1155
+	_out1155 = inodeformat.Companion_Default___.GetSize(_861_ip)
+	_863_size = _out1155
+	if _863_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _852_p *dbytes.Pieces
-	var _ = _852_p
-	var _out1144 *dbytes.Pieces
-	var _ = _out1144
-	_out1144 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_852_p = _out1144
-	var _out1145 *dbytes.Bytes
-	var _ = _out1145
-	_out1145 = _852_p.Join()
-	target = _out1145
+	var _864_p *dbytes.Pieces
+	var _ = _864_p
+	var _out1156 *dbytes.Pieces
+	var _ = _out1156
+	_out1156 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_864_p = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1157 = _864_p.Join()
+	target = _out1157
 	return st, target, after
 }
 

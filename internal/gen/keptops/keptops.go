@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _1038_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1038_ip
-	var _out1476 uint32
-	var _ = _out1476
-	var _out1477 *dbytes.Bytes
-	var _ = _out1477
-	_out1476, _out1477 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1476
-	_1038_ip = _out1477
+	var _1050_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1050_ip
+	var _out1488 uint32
+	var _ = _out1488
+	var _out1489 *dbytes.Bytes
+	var _ = _out1489
+	_out1488, _out1489 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1488
+	_1050_ip = _out1489
 	if st != uint32(0) {
 		return st, first
 	}
-	var _1039_ty uint32
-	var _ = _1039_ty
-	var _out1478 uint32
-	var _ = _out1478
-	_out1478 = inodeformat.Companion_Default___.GetTy(_1038_ip)
-	_1039_ty = _out1478
-	if _1039_ty == permissions.Companion_Default___.DIR() {
+	var _1051_ty uint32
+	var _ = _1051_ty
+	var _out1490 uint32
+	var _ = _out1490
+	_out1490 = inodeformat.Companion_Default___.GetTy(_1050_ip)
+	_1051_ty = _out1490
+	if _1051_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _1040_fl uint32
-	var _ = _1040_fl
-	var _out1479 uint32
-	var _ = _out1479
-	_out1479 = inodeformat.Companion_Default___.GetFlags(_1038_ip)
-	_1040_fl = _out1479
-	if _1040_fl/uint32(2)%uint32(2) == uint32(1) {
+	var _1052_fl uint32
+	var _ = _1052_fl
+	var _out1491 uint32
+	var _ = _out1491
+	_out1491 = inodeformat.Companion_Default___.GetFlags(_1050_ip)
+	_1052_fl = _out1491
+	if _1052_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _1041_nl uint32
-	var _ = _1041_nl
-	var _out1480 uint32
-	var _ = _out1480
-	_out1480 = inodeformat.Companion_Default___.GetNlink(_1038_ip)
-	_1041_nl = _out1480
-	if _1041_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _1053_nl uint32
+	var _ = _1053_nl
+	var _out1492 uint32
+	var _ = _out1492
+	_out1492 = inodeformat.Companion_Default___.GetNlink(_1050_ip)
+	_1053_nl = _out1492
+	if _1053_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _1042_hp *dbytes.Bytes
-	var _ = _1042_hp
-	var _out1481 *dbytes.Bytes
-	var _ = _out1481
-	_out1481 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1042_hp = _out1481
-	var _out1482 uint64
-	var _ = _out1482
-	_out1482 = inodeformat.Companion_Default___.GetParent(_1042_hp)
-	first = _out1482
-	inodeformat.Companion_Default___.SetFlags(_1038_ip, _1040_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1038_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_1038_ip, _1041_nl+uint32(1))
-	var _1043_ts uint64
-	var _ = _1043_ts
-	var _1044_tns uint32
-	var _ = _1044_tns
-	var _out1483 uint64
-	var _ = _out1483
-	var _out1484 uint32
-	var _ = _out1484
-	_out1483, _out1484 = attributechanges.Companion_Default___.Stamp(_1038_ip, s, ns)
-	_1043_ts = _out1483
-	_1044_tns = _out1484
-	inodeformat.Companion_Default___.SetCtime(_1038_ip, _1043_ts, _1044_tns)
-	d.PutInode(txn, ino, _1038_ip)
-	var _out1485 *dbytes.Bytes
-	var _ = _out1485
-	_out1485 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1042_hp = _out1485
-	inodeformat.Companion_Default___.SetParent(_1042_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1042_hp)
+	var _1054_hp *dbytes.Bytes
+	var _ = _1054_hp
+	var _out1493 *dbytes.Bytes
+	var _ = _out1493
+	_out1493 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1054_hp = _out1493
+	var _out1494 uint64
+	var _ = _out1494
+	_out1494 = inodeformat.Companion_Default___.GetParent(_1054_hp)
+	first = _out1494
+	inodeformat.Companion_Default___.SetFlags(_1050_ip, _1052_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1050_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_1050_ip, _1053_nl+uint32(1))
+	var _1055_ts uint64
+	var _ = _1055_ts
+	var _1056_tns uint32
+	var _ = _1056_tns
+	var _out1495 uint64
+	var _ = _out1495
+	var _out1496 uint32
+	var _ = _out1496
+	_out1495, _out1496 = attributechanges.Companion_Default___.Stamp(_1050_ip, s, ns)
+	_1055_ts = _out1495
+	_1056_tns = _out1496
+	inodeformat.Companion_Default___.SetCtime(_1050_ip, _1055_ts, _1056_tns)
+	d.PutInode(txn, ino, _1050_ip)
+	var _out1497 *dbytes.Bytes
+	var _ = _out1497
+	_out1497 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1054_hp = _out1497
+	inodeformat.Companion_Default___.SetParent(_1054_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1054_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -158,31 +158,31 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1486 uint32
-	var _ = _out1486
-	var _out1487 uint64
-	var _ = _out1487
-	_out1486, _out1487 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1486
-	first = _out1487
+	var _out1498 uint32
+	var _ = _out1498
+	var _out1499 uint64
+	var _ = _out1499
+	_out1498, _out1499 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1498
+	first = _out1499
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _1045_later bool = false
-	var _ = _1045_later
-	var _out1488 uint32
-	var _ = _out1488
-	var _out1489 *dbytes.Bytes
-	var _ = _out1489
-	var _out1490 *dbytes.Bytes
-	var _ = _out1490
-	var _out1491 bool
-	var _ = _out1491
-	_out1488, _out1489, _out1490, _out1491 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
-	st = _out1488
-	before = _out1489
-	after = _out1490
-	_1045_later = _out1491
+	var _1057_later bool = false
+	var _ = _1057_later
+	var _out1500 uint32
+	var _ = _out1500
+	var _out1501 *dbytes.Bytes
+	var _ = _out1501
+	var _out1502 *dbytes.Bytes
+	var _ = _out1502
+	var _out1503 bool
+	var _ = _out1503
+	_out1500, _out1501, _out1502, _out1503 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
+	st = _out1500
+	before = _out1501
+	after = _out1502
+	_1057_later = _out1503
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -199,37 +199,37 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1492 uint32
-	var _ = _out1492
-	var _out1493 uint64
-	var _ = _out1493
-	_out1492, _out1493 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1492
-	first = _out1493
+	var _out1504 uint32
+	var _ = _out1504
+	var _out1505 uint64
+	var _ = _out1505
+	_out1504, _out1505 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1504
+	first = _out1505
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _1046_later bool = false
-	var _ = _1046_later
-	var _out1494 uint32
-	var _ = _out1494
-	var _out1495 *dbytes.Bytes
-	var _ = _out1495
-	var _out1496 *dbytes.Bytes
-	var _ = _out1496
-	var _out1497 *dbytes.Bytes
-	var _ = _out1497
-	var _out1498 *dbytes.Bytes
-	var _ = _out1498
-	var _out1499 bool
-	var _ = _out1499
-	_out1494, _out1495, _out1496, _out1497, _out1498, _out1499 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1494
-	fbefore = _out1495
-	fafter = _out1496
-	tbefore = _out1497
-	tafter = _out1498
-	_1046_later = _out1499
+	var _1058_later bool = false
+	var _ = _1058_later
+	var _out1506 uint32
+	var _ = _out1506
+	var _out1507 *dbytes.Bytes
+	var _ = _out1507
+	var _out1508 *dbytes.Bytes
+	var _ = _out1508
+	var _out1509 *dbytes.Bytes
+	var _ = _out1509
+	var _out1510 *dbytes.Bytes
+	var _ = _out1510
+	var _out1511 bool
+	var _ = _out1511
+	_out1506, _out1507, _out1508, _out1509, _out1510, _out1511 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1506
+	fbefore = _out1507
+	fafter = _out1508
+	tbefore = _out1509
+	tafter = _out1510
+	_1058_later = _out1511
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,42 +242,42 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _1047_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1047_dir
-	var _out1500 uint32
-	var _ = _out1500
-	var _out1501 *dbytes.Bytes
-	var _ = _out1501
-	_out1500, _out1501 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
-	st = _out1500
-	_1047_dir = _out1501
+	var _1059_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1059_dir
+	var _out1512 uint32
+	var _ = _out1512
+	var _out1513 *dbytes.Bytes
+	var _ = _out1513
+	_out1512, _out1513 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
+	st = _out1512
+	_1059_dir = _out1513
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1502 uint32
-	var _ = _out1502
-	_out1502 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1502
+	var _out1514 uint32
+	var _ = _out1514
+	_out1514 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1514
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1503 uint32
-	var _ = _out1503
-	var _out1504 uint64
-	var _ = _out1504
-	_out1503, _out1504 = createops.Companion_Default___.NewData(txn, d, c, dino, _1047_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
-	st = _out1503
-	ino = _out1504
+	var _out1515 uint32
+	var _ = _out1515
+	var _out1516 uint64
+	var _ = _out1516
+	_out1515, _out1516 = createops.Companion_Default___.NewData(txn, d, c, dino, _1059_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	st = _out1515
+	ino = _out1516
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1505 *dbytes.Bytes
-	var _ = _out1505
-	var _out1506 uint64
-	var _ = _out1506
-	_out1505, _out1506 = Companion_Default___.PutFirst(txn, d, ino)
-	node = _out1505
-	first = _out1506
+	var _out1517 *dbytes.Bytes
+	var _ = _out1517
+	var _out1518 uint64
+	var _ = _out1518
+	_out1517, _out1518 = Companion_Default___.PutFirst(txn, d, ino)
+	node = _out1517
+	first = _out1518
 	return st, ino, node, first
 }
 func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
@@ -285,35 +285,35 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _1048_hp *dbytes.Bytes
-	var _ = _1048_hp
-	var _out1507 *dbytes.Bytes
-	var _ = _out1507
-	_out1507 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1048_hp = _out1507
-	var _out1508 uint64
-	var _ = _out1508
-	_out1508 = inodeformat.Companion_Default___.GetParent(_1048_hp)
-	first = _out1508
-	var _1049_ip *dbytes.Bytes
-	var _ = _1049_ip
-	var _out1509 *dbytes.Bytes
-	var _ = _out1509
-	_out1509 = d.Fs.GetInode(txn, ino, true)
-	_1049_ip = _out1509
-	inodeformat.Companion_Default___.SetFlags(_1049_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1049_ip, first)
-	d.PutInode(txn, ino, _1049_ip)
-	var _out1510 *dbytes.Bytes
-	var _ = _out1510
-	_out1510 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1048_hp = _out1510
-	inodeformat.Companion_Default___.SetParent(_1048_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1048_hp)
-	var _out1511 *dbytes.Bytes
-	var _ = _out1511
-	_out1511 = d.Fs.GetInode(txn, ino, false)
-	node = _out1511
+	var _1060_hp *dbytes.Bytes
+	var _ = _1060_hp
+	var _out1519 *dbytes.Bytes
+	var _ = _out1519
+	_out1519 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1060_hp = _out1519
+	var _out1520 uint64
+	var _ = _out1520
+	_out1520 = inodeformat.Companion_Default___.GetParent(_1060_hp)
+	first = _out1520
+	var _1061_ip *dbytes.Bytes
+	var _ = _1061_ip
+	var _out1521 *dbytes.Bytes
+	var _ = _out1521
+	_out1521 = d.Fs.GetInode(txn, ino, true)
+	_1061_ip = _out1521
+	inodeformat.Companion_Default___.SetFlags(_1061_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1061_ip, first)
+	d.PutInode(txn, ino, _1061_ip)
+	var _out1522 *dbytes.Bytes
+	var _ = _out1522
+	_out1522 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1060_hp = _out1522
+	inodeformat.Companion_Default___.SetParent(_1060_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1060_hp)
+	var _out1523 *dbytes.Bytes
+	var _ = _out1523
+	_out1523 = d.Fs.GetInode(txn, ino, false)
+	node = _out1523
 	return node, first
 }
 func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (bool, uint64) {
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _1050_ip *dbytes.Bytes
-	var _ = _1050_ip
-	var _out1512 *dbytes.Bytes
-	var _ = _out1512
-	_out1512 = d.Fs.GetInode(txn, at, false)
-	_1050_ip = _out1512
-	var _1051_fl uint32
-	var _ = _1051_fl
-	var _out1513 uint32
-	var _ = _out1513
-	_out1513 = inodeformat.Companion_Default___.GetFlags(_1050_ip)
-	_1051_fl = _out1513
-	if at != procedurebase.Companion_Default___.ORPHANS() && _1051_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1062_ip *dbytes.Bytes
+	var _ = _1062_ip
+	var _out1524 *dbytes.Bytes
+	var _ = _out1524
+	_out1524 = d.Fs.GetInode(txn, at, false)
+	_1062_ip = _out1524
+	var _1063_fl uint32
+	var _ = _1063_fl
+	var _out1525 uint32
+	var _ = _out1525
+	_out1525 = inodeformat.Companion_Default___.GetFlags(_1062_ip)
+	_1063_fl = _out1525
+	if at != procedurebase.Companion_Default___.ORPHANS() && _1063_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _1052_next uint64
-		var _ = _1052_next
-		var _out1514 uint64
-		var _ = _out1514
-		_out1514 = inodeformat.Companion_Default___.GetParent(_1050_ip)
-		_1052_next = _out1514
-		if _1052_next == ino {
+		var _1064_next uint64
+		var _ = _1064_next
+		var _out1526 uint64
+		var _ = _out1526
+		_out1526 = inodeformat.Companion_Default___.GetParent(_1062_ip)
+		_1064_next = _out1526
+		if _1064_next == ino {
 			found = true
 			return found, at
 		}
-		if _1052_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1052_next) {
+		if _1064_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1064_next) {
 			return found, at
 		}
-		var _out1515 *dbytes.Bytes
-		var _ = _out1515
-		_out1515 = d.Fs.GetInode(txn, _1052_next, false)
-		_1050_ip = _out1515
-		at = _1052_next
+		var _out1527 *dbytes.Bytes
+		var _ = _out1527
+		_out1527 = d.Fs.GetInode(txn, _1064_next, false)
+		_1062_ip = _out1527
+		at = _1064_next
 	}
 	return found, at
 }
@@ -372,48 +372,48 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _1053_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1053_ip
-	var _out1516 uint32
-	var _ = _out1516
-	var _out1517 *dbytes.Bytes
-	var _ = _out1517
-	_out1516, _out1517 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1516
-	_1053_ip = _out1517
+	var _1065_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1065_ip
+	var _out1528 uint32
+	var _ = _out1528
+	var _out1529 *dbytes.Bytes
+	var _ = _out1529
+	_out1528, _out1529 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1528
+	_1065_ip = _out1529
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _1054_fl uint32
-	var _ = _1054_fl
-	var _out1518 uint32
-	var _ = _out1518
-	_out1518 = inodeformat.Companion_Default___.GetFlags(_1053_ip)
-	_1054_fl = _out1518
-	if _1054_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1066_fl uint32
+	var _ = _1066_fl
+	var _out1530 uint32
+	var _ = _out1530
+	_out1530 = inodeformat.Companion_Default___.GetFlags(_1065_ip)
+	_1066_fl = _out1530
+	if _1066_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _1055_found bool = false
-	var _ = _1055_found
-	var _out1519 bool
-	var _ = _out1519
-	var _out1520 uint64
-	var _ = _out1520
-	_out1519, _out1520 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_1055_found = _out1519
-	at = _out1520
-	if !_1055_found {
+	var _1067_found bool = false
+	var _ = _1067_found
+	var _out1531 bool
+	var _ = _out1531
+	var _out1532 uint64
+	var _ = _out1532
+	_out1531, _out1532 = Companion_Default___.Predecessor(txn, d, ino, from)
+	_1067_found = _out1531
+	at = _out1532
+	if !_1067_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, later, at, next
 	}
-	var _out1521 bool
-	var _ = _out1521
-	var _out1522 uint64
-	var _ = _out1522
-	_out1521, _out1522 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
-	later = _out1521
-	next = _out1522
+	var _out1533 bool
+	var _ = _out1533
+	var _out1534 uint64
+	var _ = _out1534
+	_out1533, _out1534 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
+	later = _out1533
+	next = _out1534
 	return st, later, at, next
 }
 func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirFs, ino uint64, at uint64, s uint64, ns uint32) (bool, uint64) {
@@ -421,47 +421,47 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _1056_ip *dbytes.Bytes
-	var _ = _1056_ip
-	var _out1523 *dbytes.Bytes
-	var _ = _out1523
-	_out1523 = d.Fs.GetInode(txn, ino, true)
-	_1056_ip = _out1523
-	var _1057_fl uint32
-	var _ = _1057_fl
-	var _out1524 uint32
-	var _ = _out1524
-	_out1524 = inodeformat.Companion_Default___.GetFlags(_1056_ip)
-	_1057_fl = _out1524
-	var _out1525 uint64
-	var _ = _out1525
-	_out1525 = inodeformat.Companion_Default___.GetParent(_1056_ip)
-	next = _out1525
-	inodeformat.Companion_Default___.SetFlags(_1056_ip, _1057_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1056_ip, uint64(0))
-	d.PutInode(txn, ino, _1056_ip)
-	var _1058_hp *dbytes.Bytes
-	var _ = _1058_hp
-	var _out1526 *dbytes.Bytes
-	var _ = _out1526
-	_out1526 = d.Fs.GetInode(txn, at, true)
-	_1058_hp = _out1526
-	inodeformat.Companion_Default___.SetParent(_1058_hp, next)
-	d.PutInode(txn, at, _1058_hp)
-	var _1059_st uint32 = 0
-	var _ = _1059_st
-	var _1060_freed bool = false
-	var _ = _1060_freed
-	var _out1527 uint32
-	var _ = _out1527
-	var _out1528 bool
-	var _ = _out1528
-	var _out1529 bool
-	var _ = _out1529
-	_out1527, _out1528, _out1529 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1059_st = _out1527
-	_1060_freed = _out1528
-	later = _out1529
+	var _1068_ip *dbytes.Bytes
+	var _ = _1068_ip
+	var _out1535 *dbytes.Bytes
+	var _ = _out1535
+	_out1535 = d.Fs.GetInode(txn, ino, true)
+	_1068_ip = _out1535
+	var _1069_fl uint32
+	var _ = _1069_fl
+	var _out1536 uint32
+	var _ = _out1536
+	_out1536 = inodeformat.Companion_Default___.GetFlags(_1068_ip)
+	_1069_fl = _out1536
+	var _out1537 uint64
+	var _ = _out1537
+	_out1537 = inodeformat.Companion_Default___.GetParent(_1068_ip)
+	next = _out1537
+	inodeformat.Companion_Default___.SetFlags(_1068_ip, _1069_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1068_ip, uint64(0))
+	d.PutInode(txn, ino, _1068_ip)
+	var _1070_hp *dbytes.Bytes
+	var _ = _1070_hp
+	var _out1538 *dbytes.Bytes
+	var _ = _out1538
+	_out1538 = d.Fs.GetInode(txn, at, true)
+	_1070_hp = _out1538
+	inodeformat.Companion_Default___.SetParent(_1070_hp, next)
+	d.PutInode(txn, at, _1070_hp)
+	var _1071_st uint32 = 0
+	var _ = _1071_st
+	var _1072_freed bool = false
+	var _ = _1072_freed
+	var _out1539 uint32
+	var _ = _out1539
+	var _out1540 bool
+	var _ = _out1540
+	var _out1541 bool
+	var _ = _out1541
+	_out1539, _out1540, _out1541 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	_1071_st = _out1539
+	_1072_freed = _out1540
+	later = _out1541
 	return later, next
 }
 func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool, uint64) {
@@ -471,29 +471,29 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1061_hp *dbytes.Bytes
-	var _ = _1061_hp
-	var _out1530 *dbytes.Bytes
-	var _ = _out1530
-	_out1530 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1061_hp = _out1530
-	var _out1531 uint64
-	var _ = _out1531
-	_out1531 = inodeformat.Companion_Default___.GetParent(_1061_hp)
-	first = _out1531
+	var _1073_hp *dbytes.Bytes
+	var _ = _1073_hp
+	var _out1542 *dbytes.Bytes
+	var _ = _out1542
+	_out1542 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1073_hp = _out1542
+	var _out1543 uint64
+	var _ = _out1543
+	_out1543 = inodeformat.Companion_Default___.GetParent(_1073_hp)
+	first = _out1543
 	more, later = first != uint64(0), false
 	if !more {
 		return more, later, first
 	}
-	var _1062_next uint64 = 0
-	var _ = _1062_next
-	var _out1532 bool
-	var _ = _out1532
-	var _out1533 uint64
-	var _ = _out1533
-	_out1532, _out1533 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1532
-	_1062_next = _out1533
+	var _1074_next uint64 = 0
+	var _ = _1074_next
+	var _out1544 bool
+	var _ = _out1544
+	var _out1545 uint64
+	var _ = _out1545
+	_out1544, _out1545 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1544
+	_1074_next = _out1545
 	return more, later, first
 }
 

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1000_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1000_ip
-	var _out1440 uint32
-	var _ = _out1440
-	var _out1441 *dbytes.Bytes
-	var _ = _out1441
-	_out1440, _out1441 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1440
-	_1000_ip = _out1441
+	var _1012_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1012_ip
+	var _out1452 uint32
+	var _ = _out1452
+	var _out1453 *dbytes.Bytes
+	var _ = _out1453
+	_out1452, _out1453 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1452
+	_1012_ip = _out1453
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1001_ty uint32
-	var _ = _1001_ty
-	var _out1442 uint32
-	var _ = _out1442
-	_out1442 = inodeformat.Companion_Default___.GetTy(_1000_ip)
-	_1001_ty = _out1442
-	if _1001_ty != permissions.Companion_Default___.REG() {
+	var _1013_ty uint32
+	var _ = _1013_ty
+	var _out1454 uint32
+	var _ = _out1454
+	_out1454 = inodeformat.Companion_Default___.GetTy(_1012_ip)
+	_1013_ty = _out1454
+	if _1013_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1002_r bool
-	var _ = _1002_r
-	var _out1443 bool
-	var _ = _out1443
-	_out1443 = permissions.Companion_Default___.MayData(c, _1000_ip, permissions.Companion_Default___.MAYR())
-	_1002_r = _out1443
-	var _1003_x bool
-	var _ = _1003_x
-	var _out1444 bool
-	var _ = _out1444
-	_out1444 = permissions.Companion_Default___.May(c, _1000_ip, permissions.Companion_Default___.MAYX())
-	_1003_x = _out1444
-	if !_1002_r && !_1003_x {
+	var _1014_r bool
+	var _ = _1014_r
+	var _out1455 bool
+	var _ = _out1455
+	_out1455 = permissions.Companion_Default___.MayData(c, _1012_ip, permissions.Companion_Default___.MAYR())
+	_1014_r = _out1455
+	var _1015_x bool
+	var _ = _1015_x
+	var _out1456 bool
+	var _ = _out1456
+	_out1456 = permissions.Companion_Default___.May(c, _1012_ip, permissions.Companion_Default___.MAYX())
+	_1015_x = _out1456
+	if !_1014_r && !_1015_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1004_size uint64
-	var _ = _1004_size
-	var _out1445 uint64
-	var _ = _out1445
-	_out1445 = inodeformat.Companion_Default___.GetSize(_1000_ip)
-	_1004_size = _out1445
-	if _1004_size <= off {
+	var _1016_size uint64
+	var _ = _1016_size
+	var _out1457 uint64
+	var _ = _out1457
+	_out1457 = inodeformat.Companion_Default___.GetSize(_1012_ip)
+	_1016_size = _out1457
+	if _1016_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1005_n uint64
-	var _ = _1005_n
-	var _1006_top uint64
-	var _ = _1006_top
-	_1005_n, _1006_top = off/uint64(4096), (_1004_size+uint64(4095))/uint64(4096)
-	var _1007_m uint64 = 0
-	var _ = _1007_m
-	var _out1446 uint64
-	var _ = _out1446
-	var _out1447 bool
-	var _ = _out1447
-	_out1446, _out1447 = d.Fs.Pass(txn, ino, _1005_n, _1006_top, hole, Companion_Default___.STEPS(), false)
-	_1007_m = _out1446
-	found = _out1447
-	if _1005_n < _1007_m {
+	var _1017_n uint64
+	var _ = _1017_n
+	var _1018_top uint64
+	var _ = _1018_top
+	_1017_n, _1018_top = off/uint64(4096), (_1016_size+uint64(4095))/uint64(4096)
+	var _1019_m uint64 = 0
+	var _ = _1019_m
+	var _out1458 uint64
+	var _ = _out1458
+	var _out1459 bool
+	var _ = _out1459
+	_out1458, _out1459 = d.Fs.Pass(txn, ino, _1017_n, _1018_top, hole, Companion_Default___.STEPS(), false)
+	_1019_m = _out1458
+	found = _out1459
+	if _1017_n < _1019_m {
 		at = func() uint64 {
-			if _1007_m == _1006_top {
-				return _1004_size
+			if _1019_m == _1018_top {
+				return _1016_size
 			}
-			return uint64(4096) * _1007_m
+			return uint64(4096) * _1019_m
 		}()
 	}
-	if _1007_m == _1006_top && hole {
+	if _1019_m == _1018_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1008_np *dbytes.Bytes
-	var _ = _1008_np
-	var _out1448 *dbytes.Bytes
-	var _ = _out1448
-	_out1448 = d.Fs.GetInode(txn, ino, true)
-	_1008_np = _out1448
-	var _1009_ts uint64
-	var _ = _1009_ts
-	var _1010_tns uint32
-	var _ = _1010_tns
-	var _out1449 uint64
-	var _ = _out1449
-	var _out1450 uint32
-	var _ = _out1450
-	_out1449, _out1450 = attributechanges.Companion_Default___.Stamp(_1008_np, s, ns)
-	_1009_ts = _out1449
-	_1010_tns = _out1450
-	inodeformat.Companion_Default___.SetMtime(_1008_np, _1009_ts, _1010_tns)
-	inodeformat.Companion_Default___.SetCtime(_1008_np, _1009_ts, _1010_tns)
+	var _1020_np *dbytes.Bytes
+	var _ = _1020_np
+	var _out1460 *dbytes.Bytes
+	var _ = _out1460
+	_out1460 = d.Fs.GetInode(txn, ino, true)
+	_1020_np = _out1460
+	var _1021_ts uint64
+	var _ = _1021_ts
+	var _1022_tns uint32
+	var _ = _1022_tns
+	var _out1461 uint64
+	var _ = _out1461
+	var _out1462 uint32
+	var _ = _out1462
+	_out1461, _out1462 = attributechanges.Companion_Default___.Stamp(_1020_np, s, ns)
+	_1021_ts = _out1461
+	_1022_tns = _out1462
+	inodeformat.Companion_Default___.SetMtime(_1020_np, _1021_ts, _1022_tns)
+	inodeformat.Companion_Default___.SetCtime(_1020_np, _1021_ts, _1022_tns)
 	if c.Uid != uint32(0) {
-		var _1011_mode uint32
-		var _ = _1011_mode
-		var _out1451 uint32
-		var _ = _out1451
-		_out1451 = inodeformat.Companion_Default___.GetMode(_1008_np)
-		_1011_mode = _out1451
-		inodeformat.Companion_Default___.SetMode(_1008_np, permissions.Companion_Default___.KillPriv(_1011_mode))
+		var _1023_mode uint32
+		var _ = _1023_mode
+		var _out1463 uint32
+		var _ = _out1463
+		_out1463 = inodeformat.Companion_Default___.GetMode(_1020_np)
+		_1023_mode = _out1463
+		inodeformat.Companion_Default___.SetMode(_1020_np, permissions.Companion_Default___.KillPriv(_1023_mode))
 	}
-	d.PutInode(txn, ino, _1008_np)
+	d.PutInode(txn, ino, _1020_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1012_lim uint64
-	var _ = _1012_lim
-	_1012_lim = func() uint64 {
+	var _1024_lim uint64
+	var _ = _1024_lim
+	_1024_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1013_found bool = false
-	var _ = _1013_found
-	var _out1452 uint64
-	var _ = _out1452
-	var _out1453 bool
-	var _ = _out1453
-	_out1452, _out1453 = d.Fs.Pass(txn, ino, b, _1012_lim, false, Companion_Default___.RUN(), true)
-	m = _out1452
-	_1013_found = _out1453
-	var _1014_to uint64
-	var _ = _1014_to
-	_1014_to = func() uint64 {
+	var _1025_found bool = false
+	var _ = _1025_found
+	var _out1464 uint64
+	var _ = _out1464
+	var _out1465 bool
+	var _ = _out1465
+	_out1464, _out1465 = d.Fs.Pass(txn, ino, b, _1024_lim, false, Companion_Default___.RUN(), true)
+	m = _out1464
+	_1025_found = _out1465
+	var _1026_to uint64
+	var _ = _1026_to
+	_1026_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1015_n uint64
-	var _ = _1015_n
-	_1015_n = _1014_to - uint64(4096)*b
-	var _out1454 bool
-	var _ = _out1454
-	_out1454 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1015_n)
-	ok = _out1454
+	var _1027_n uint64
+	var _ = _1027_n
+	_1027_n = _1026_to - uint64(4096)*b
+	var _out1466 bool
+	var _ = _out1466
+	_out1466 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1027_n)
+	ok = _out1466
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1016_end uint64
-	var _ = _1016_end
-	_1016_end = off + len_
-	var _1017_ip *dbytes.Bytes
-	var _ = _1017_ip
-	var _out1455 *dbytes.Bytes
-	var _ = _out1455
-	_out1455 = d.Fs.GetInode(txn, ino, true)
-	_1017_ip = _out1455
-	var _1018_size uint64
-	var _ = _1018_size
-	var _out1456 uint64
-	var _ = _out1456
-	_out1456 = inodeformat.Companion_Default___.GetSize(_1017_ip)
-	_1018_size = _out1456
-	if _1018_size < _1016_end {
-		var _1019_ok bool
-		var _ = _1019_ok
-		var _out1457 bool
-		var _ = _out1457
-		_out1457 = d.SetSize(txn, ino, _1016_end)
-		_1019_ok = _out1457
-		_1018_size = _1016_end
+	var _1028_end uint64
+	var _ = _1028_end
+	_1028_end = off + len_
+	var _1029_ip *dbytes.Bytes
+	var _ = _1029_ip
+	var _out1467 *dbytes.Bytes
+	var _ = _out1467
+	_out1467 = d.Fs.GetInode(txn, ino, true)
+	_1029_ip = _out1467
+	var _1030_size uint64
+	var _ = _1030_size
+	var _out1468 uint64
+	var _ = _out1468
+	_out1468 = inodeformat.Companion_Default___.GetSize(_1029_ip)
+	_1030_size = _out1468
+	if _1030_size < _1028_end {
+		var _1031_ok bool
+		var _ = _1031_ok
+		var _out1469 bool
+		var _ = _out1469
+		_out1469 = d.SetSize(txn, ino, _1028_end)
+		_1031_ok = _out1469
+		_1030_size = _1028_end
 	} else {
 	}
-	var _1020_first uint64
-	var _ = _1020_first
-	var _1021_top uint64
-	var _ = _1021_top
-	_1020_first, _1021_top = off/uint64(4096), (_1016_end+uint64(4095))/uint64(4096)
-	var _1022_b uint64
-	var _ = _1022_b
-	_1022_b = _1020_first
-	var _1023_z *dbytes.Bytes
-	var _ = _1023_z
-	var _out1458 *dbytes.Bytes
-	var _ = _out1458
-	_out1458 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1023_z = _out1458
-	for _1022_b < _1021_top {
-		var _1024_m uint64
-		var _ = _1024_m
-		var _1025_found bool
-		var _ = _1025_found
-		var _out1459 uint64
-		var _ = _out1459
-		var _out1460 bool
-		var _ = _out1460
-		_out1459, _out1460 = d.Fs.Pass(txn, ino, _1022_b, _1021_top, true, Companion_Default___.STEPS(), true)
-		_1024_m = _out1459
-		_1025_found = _out1460
-		if _1022_b < _1024_m {
+	var _1032_first uint64
+	var _ = _1032_first
+	var _1033_top uint64
+	var _ = _1033_top
+	_1032_first, _1033_top = off/uint64(4096), (_1028_end+uint64(4095))/uint64(4096)
+	var _1034_b uint64
+	var _ = _1034_b
+	_1034_b = _1032_first
+	var _1035_z *dbytes.Bytes
+	var _ = _1035_z
+	var _out1470 *dbytes.Bytes
+	var _ = _out1470
+	_out1470 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1035_z = _out1470
+	for _1034_b < _1033_top {
+		var _1036_m uint64
+		var _ = _1036_m
+		var _1037_found bool
+		var _ = _1037_found
+		var _out1471 uint64
+		var _ = _out1471
+		var _out1472 bool
+		var _ = _out1472
+		_out1471, _out1472 = d.Fs.Pass(txn, ino, _1034_b, _1033_top, true, Companion_Default___.STEPS(), true)
+		_1036_m = _out1471
+		_1037_found = _out1472
+		if _1034_b < _1036_m {
 		} else {
-			var _1026_ok bool = false
-			var _ = _1026_ok
-			var _out1461 bool
-			var _ = _out1461
-			var _out1462 uint64
-			var _ = _out1462
-			_out1461, _out1462 = Companion_Default___.FillHoles(txn, d, ino, _1022_b, _1021_top, _1023_z, _1018_size)
-			_1026_ok = _out1461
-			_1024_m = _out1462
-			if !_1026_ok {
+			var _1038_ok bool = false
+			var _ = _1038_ok
+			var _out1473 bool
+			var _ = _out1473
+			var _out1474 uint64
+			var _ = _out1474
+			_out1473, _out1474 = Companion_Default___.FillHoles(txn, d, ino, _1034_b, _1033_top, _1035_z, _1030_size)
+			_1038_ok = _out1473
+			_1036_m = _out1474
+			if !_1038_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1022_b = _1024_m
+		_1034_b = _1036_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1027_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1027_ip
-	var _out1463 uint32
-	var _ = _out1463
-	var _out1464 *dbytes.Bytes
-	var _ = _out1464
-	_out1463, _out1464 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1463
-	_1027_ip = _out1464
+	var _1039_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1039_ip
+	var _out1475 uint32
+	var _ = _out1475
+	var _out1476 *dbytes.Bytes
+	var _ = _out1476
+	_out1475, _out1476 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1475
+	_1039_ip = _out1476
 	if st != uint32(0) {
 		return st
 	}
-	var _1028_ty uint32
-	var _ = _1028_ty
-	var _out1465 uint32
-	var _ = _out1465
-	_out1465 = inodeformat.Companion_Default___.GetTy(_1027_ip)
-	_1028_ty = _out1465
-	if _1028_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1040_ty uint32
+	var _ = _1040_ty
+	var _out1477 uint32
+	var _ = _out1477
+	_out1477 = inodeformat.Companion_Default___.GetTy(_1039_ip)
+	_1040_ty = _out1477
+	if _1040_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1029_w bool
-	var _ = _1029_w
-	var _out1466 bool
-	var _ = _out1466
-	_out1466 = permissions.Companion_Default___.MayData(c, _1027_ip, permissions.Companion_Default___.MAYW())
-	_1029_w = _out1466
-	if !_1029_w {
+	var _1041_w bool
+	var _ = _1041_w
+	var _out1478 bool
+	var _ = _out1478
+	_out1478 = permissions.Companion_Default___.MayData(c, _1039_ip, permissions.Companion_Default___.MAYW())
+	_1041_w = _out1478
+	if !_1041_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1030_size uint64
-	var _ = _1030_size
-	var _out1467 uint64
-	var _ = _out1467
-	_out1467 = inodeformat.Companion_Default___.GetSize(_1027_ip)
-	_1030_size = _out1467
-	var _1031_shrink uint64
-	var _ = _1031_shrink
-	var _out1468 uint64
-	var _ = _out1468
-	_out1468 = inodeformat.Companion_Default___.GetShrink(_1027_ip)
-	_1031_shrink = _out1468
-	if _1031_shrink != uint64(0) && off+len_ > _1030_size {
+	var _1042_size uint64
+	var _ = _1042_size
+	var _out1479 uint64
+	var _ = _out1479
+	_out1479 = inodeformat.Companion_Default___.GetSize(_1039_ip)
+	_1042_size = _out1479
+	var _1043_shrink uint64
+	var _ = _1043_shrink
+	var _out1480 uint64
+	var _ = _out1480
+	_out1480 = inodeformat.Companion_Default___.GetShrink(_1039_ip)
+	_1043_shrink = _out1480
+	if _1043_shrink != uint64(0) && off+len_ > _1042_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1469 uint32
-	var _ = _out1469
-	_out1469 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1469
+	var _out1481 uint32
+	var _ = _out1481
+	_out1481 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1481
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1032_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1032_ip
-	var _out1470 uint32
-	var _ = _out1470
-	var _out1471 *dbytes.Bytes
-	var _ = _out1471
-	_out1470, _out1471 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1470
-	_1032_ip = _out1471
+	var _1044_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1044_ip
+	var _out1482 uint32
+	var _ = _out1482
+	var _out1483 *dbytes.Bytes
+	var _ = _out1483
+	_out1482, _out1483 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1482
+	_1044_ip = _out1483
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1033_ty uint32
-	var _ = _1033_ty
-	var _out1472 uint32
-	var _ = _out1472
-	_out1472 = inodeformat.Companion_Default___.GetTy(_1032_ip)
-	_1033_ty = _out1472
-	if _1033_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1045_ty uint32
+	var _ = _1045_ty
+	var _out1484 uint32
+	var _ = _out1484
+	_out1484 = inodeformat.Companion_Default___.GetTy(_1044_ip)
+	_1045_ty = _out1484
+	if _1045_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1034_w bool
-	var _ = _1034_w
-	var _out1473 bool
-	var _ = _out1473
-	_out1473 = permissions.Companion_Default___.MayData(c, _1032_ip, permissions.Companion_Default___.MAYW())
-	_1034_w = _out1473
-	if !_1034_w {
+	var _1046_w bool
+	var _ = _1046_w
+	var _out1485 bool
+	var _ = _out1485
+	_out1485 = permissions.Companion_Default___.MayData(c, _1044_ip, permissions.Companion_Default___.MAYW())
+	_1046_w = _out1485
+	if !_1046_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1035_size uint64
-	var _ = _1035_size
-	var _out1474 uint64
-	var _ = _out1474
-	_out1474 = inodeformat.Companion_Default___.GetSize(_1032_ip)
-	_1035_size = _out1474
-	var _1036_top uint64
-	var _ = _1036_top
-	_1036_top = (_1035_size + uint64(4095)) / uint64(4096)
-	var _1037_n uint64
-	var _ = _1037_n
-	_1037_n = func() uint64 {
-		if hi < _1036_top {
+	var _1047_size uint64
+	var _ = _1047_size
+	var _out1486 uint64
+	var _ = _out1486
+	_out1486 = inodeformat.Companion_Default___.GetSize(_1044_ip)
+	_1047_size = _out1486
+	var _1048_top uint64
+	var _ = _1048_top
+	_1048_top = (_1047_size + uint64(4095)) / uint64(4096)
+	var _1049_n uint64
+	var _ = _1049_n
+	_1049_n = func() uint64 {
+		if hi < _1048_top {
 			return hi
 		}
-		return _1036_top
+		return _1048_top
 	}()
-	if lo < _1037_n {
-		var _out1475 uint64
-		var _ = _out1475
-		_out1475 = d.Punch(txn, ino, lo, _1037_n, max)
-		at = _out1475
+	if lo < _1049_n {
+		var _out1487 uint64
+		var _ = _out1487
+		_out1487 = d.Punch(txn, ino, lo, _1049_n, max)
+		at = _out1487
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _881_dots uint32 = 0
-	var _ = _881_dots
-	var _out1190 uint32
-	var _ = _out1190
-	var _out1191 *dbytes.Bytes
-	var _ = _out1191
-	var _out1192 uint32
-	var _ = _out1192
-	_out1190, _out1191, _out1192 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1190
-	dir = _out1191
-	_881_dots = _out1192
+	var _893_dots uint32 = 0
+	var _ = _893_dots
+	var _out1202 uint32
+	var _ = _out1202
+	var _out1203 *dbytes.Bytes
+	var _ = _out1203
+	var _out1204 uint32
+	var _ = _out1204
+	_out1202, _out1203, _out1204 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1202
+	dir = _out1203
+	_893_dots = _out1204
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _882_ok bool
-	var _ = _882_ok
-	var _out1193 bool
-	var _ = _out1193
-	_out1193 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_882_ok = _out1193
-	if !_882_ok {
+	var _894_ok bool
+	var _ = _894_ok
+	var _out1205 bool
+	var _ = _out1205
+	_out1205 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_894_ok = _out1205
+	if !_894_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _883_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _883_ip
-	if _881_dots == uint32(1) {
+	var _895_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _895_ip
+	if _893_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _881_dots == uint32(2) {
-		var _out1194 uint64
-		var _ = _out1194
-		_out1194 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1194
+	if _893_dots == uint32(2) {
+		var _out1206 uint64
+		var _ = _out1206
+		_out1206 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1206
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1195 *dbytes.Bytes
-		var _ = _out1195
-		_out1195 = d.Fs.GetInode(txn, ino, false)
-		_883_ip = _out1195
-		node = _883_ip
+		var _out1207 *dbytes.Bytes
+		var _ = _out1207
+		_out1207 = d.Fs.GetInode(txn, ino, false)
+		_895_ip = _out1207
+		node = _895_ip
 		return st, ino, node, dir
 	}
-	var _884_found bool = false
-	var _ = _884_found
-	var _out1196 bool
-	var _ = _out1196
-	var _out1197 uint64
-	var _ = _out1197
-	_out1196, _out1197 = d.Lookup(txn, dino, name, false)
-	_884_found = _out1196
-	ino = _out1197
-	if !_884_found {
+	var _896_found bool = false
+	var _ = _896_found
+	var _out1208 bool
+	var _ = _out1208
+	var _out1209 uint64
+	var _ = _out1209
+	_out1208, _out1209 = d.Lookup(txn, dino, name, false)
+	_896_found = _out1208
+	ino = _out1209
+	if !_896_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1198 uint32
-	var _ = _out1198
-	var _out1199 *dbytes.Bytes
-	var _ = _out1199
-	_out1198, _out1199 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1198
-	_883_ip = _out1199
+	var _out1210 uint32
+	var _ = _out1210
+	var _out1211 *dbytes.Bytes
+	var _ = _out1211
+	_out1210, _out1211 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1210
+	_895_ip = _out1211
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _883_ip
+	node = _895_ip
 	return st, ino, node, dir
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _748_n uint64
-	var _ = _748_n
-	_748_n = c.Gids.Len()
-	var _749_i uint64
-	var _ = _749_i
-	_749_i = uint64(0)
-	for _748_n-_749_i >= uint64(4) {
-		var _750_x uint32
-		var _ = _750_x
-		_750_x = c.Gids.U32(_749_i)
-		if _750_x == g {
+	var _758_n uint64
+	var _ = _758_n
+	_758_n = c.Gids.Len()
+	var _759_i uint64
+	var _ = _759_i
+	_759_i = uint64(0)
+	for _758_n-_759_i >= uint64(4) {
+		var _760_x uint32
+		var _ = _760_x
+		_760_x = c.Gids.U32(_759_i)
+		if _760_x == g {
 			r = true
 			return r
 		}
-		_749_i = _749_i + uint64(4)
+		_759_i = _759_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _751_mode uint32
-	var _ = _751_mode
-	var _out1019 uint32
-	var _ = _out1019
-	_out1019 = inodeformat.Companion_Default___.GetMode(ip)
-	_751_mode = _out1019
-	var _752_u uint32
-	var _ = _752_u
-	var _out1020 uint32
-	var _ = _out1020
-	_out1020 = inodeformat.Companion_Default___.GetUid(ip)
-	_752_u = _out1020
-	if c.Uid == _752_u {
-		p = _751_mode / uint32(64) % uint32(8)
+	var _761_mode uint32
+	var _ = _761_mode
+	var _out1028 uint32
+	var _ = _out1028
+	_out1028 = inodeformat.Companion_Default___.GetMode(ip)
+	_761_mode = _out1028
+	var _762_u uint32
+	var _ = _762_u
+	var _out1029 uint32
+	var _ = _out1029
+	_out1029 = inodeformat.Companion_Default___.GetUid(ip)
+	_762_u = _out1029
+	if c.Uid == _762_u {
+		p = _761_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _753_g uint32
-	var _ = _753_g
-	var _out1021 uint32
-	var _ = _out1021
-	_out1021 = inodeformat.Companion_Default___.GetGid(ip)
-	_753_g = _out1021
-	var _754_m bool
-	var _ = _754_m
-	var _out1022 bool
-	var _ = _out1022
-	_out1022 = Companion_Default___.InGroup(c, _753_g)
-	_754_m = _out1022
-	if _754_m {
-		p = _751_mode / uint32(8) % uint32(8)
+	var _763_g uint32
+	var _ = _763_g
+	var _out1030 uint32
+	var _ = _out1030
+	_out1030 = inodeformat.Companion_Default___.GetGid(ip)
+	_763_g = _out1030
+	var _764_m bool
+	var _ = _764_m
+	var _out1031 bool
+	var _ = _out1031
+	_out1031 = Companion_Default___.InGroup(c, _763_g)
+	_764_m = _out1031
+	if _764_m {
+		p = _761_mode / uint32(8) % uint32(8)
 	} else {
-		p = _751_mode % uint32(8)
+		p = _761_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _755_ty uint32
-		var _ = _755_ty
-		var _out1023 uint32
-		var _ = _out1023
-		_out1023 = inodeformat.Companion_Default___.GetTy(ip)
-		_755_ty = _out1023
-		var _756_mode uint32
-		var _ = _756_mode
-		var _out1024 uint32
-		var _ = _out1024
-		_out1024 = inodeformat.Companion_Default___.GetMode(ip)
-		_756_mode = _out1024
-		if _755_ty == Companion_Default___.DIR() || _756_mode%uint32(2) == uint32(1) || _756_mode/uint32(8)%uint32(2) == uint32(1) || _756_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _765_ty uint32
+		var _ = _765_ty
+		var _out1032 uint32
+		var _ = _out1032
+		_out1032 = inodeformat.Companion_Default___.GetTy(ip)
+		_765_ty = _out1032
+		var _766_mode uint32
+		var _ = _766_mode
+		var _out1033 uint32
+		var _ = _out1033
+		_out1033 = inodeformat.Companion_Default___.GetMode(ip)
+		_766_mode = _out1033
+		if _765_ty == Companion_Default___.DIR() || _766_mode%uint32(2) == uint32(1) || _766_mode/uint32(8)%uint32(2) == uint32(1) || _766_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out1025 uint32
-	var _ = _out1025
-	_out1025 = Companion_Default___.ClassBits(c, ip)
-	p = _out1025
+	var _out1034 uint32
+	var _ = _out1034
+	_out1034 = Companion_Default___.ClassBits(c, ip)
+	p = _out1034
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _757_p uint32
-	var _ = _757_p
-	var _out1026 uint32
-	var _ = _out1026
-	_out1026 = Companion_Default___.Granted(c, ip)
-	_757_p = _out1026
-	ok = (want%uint32(2) == uint32(0) || _757_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _757_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _757_p/uint32(4) == uint32(1))
+	var _767_p uint32
+	var _ = _767_p
+	var _out1035 uint32
+	var _ = _out1035
+	_out1035 = Companion_Default___.Granted(c, ip)
+	_767_p = _out1035
+	ok = (want%uint32(2) == uint32(0) || _767_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _767_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _767_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _758_u uint32
-	var _ = _758_u
-	var _out1027 uint32
-	var _ = _out1027
-	_out1027 = inodeformat.Companion_Default___.GetUid(ip)
-	_758_u = _out1027
-	if c.Uid == _758_u {
+	var _768_u uint32
+	var _ = _768_u
+	var _out1036 uint32
+	var _ = _out1036
+	_out1036 = inodeformat.Companion_Default___.GetUid(ip)
+	_768_u = _out1036
+	if c.Uid == _768_u {
 		ok = true
 		return ok
 	}
-	var _out1028 bool
-	var _ = _out1028
-	_out1028 = Companion_Default___.May(c, ip, want)
-	ok = _out1028
+	var _out1037 bool
+	var _ = _out1037
+	_out1037 = Companion_Default___.May(c, ip, want)
+	ok = _out1037
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _759_u uint32
-	var _ = _759_u
-	var _out1029 uint32
-	var _ = _out1029
-	_out1029 = inodeformat.Companion_Default___.GetUid(ip)
-	_759_u = _out1029
-	ok = c.Uid == uint32(0) || c.Uid == _759_u
+	var _769_u uint32
+	var _ = _769_u
+	var _out1038 uint32
+	var _ = _out1038
+	_out1038 = inodeformat.Companion_Default___.GetUid(ip)
+	_769_u = _out1038
+	ok = c.Uid == uint32(0) || c.Uid == _769_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _760_mode uint32
-	var _ = _760_mode
-	var _out1030 uint32
-	var _ = _out1030
-	_out1030 = inodeformat.Companion_Default___.GetMode(dp)
-	_760_mode = _out1030
-	if _760_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _770_mode uint32
+	var _ = _770_mode
+	var _out1039 uint32
+	var _ = _out1039
+	_out1039 = inodeformat.Companion_Default___.GetMode(dp)
+	_770_mode = _out1039
+	if _770_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _761_a bool
-	var _ = _761_a
-	var _out1031 bool
-	var _ = _out1031
-	_out1031 = Companion_Default___.IsOwner(c, dp)
-	_761_a = _out1031
-	var _762_b bool
-	var _ = _762_b
-	var _out1032 bool
-	var _ = _out1032
-	_out1032 = Companion_Default___.IsOwner(c, ip)
-	_762_b = _out1032
-	refuse = !_761_a && !_762_b
+	var _771_a bool
+	var _ = _771_a
+	var _out1040 bool
+	var _ = _out1040
+	_out1040 = Companion_Default___.IsOwner(c, dp)
+	_771_a = _out1040
+	var _772_b bool
+	var _ = _772_b
+	var _out1041 bool
+	var _ = _out1041
+	_out1041 = Companion_Default___.IsOwner(c, ip)
+	_772_b = _out1041
+	refuse = !_771_a && !_772_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _763_p uint32
-	var _ = _763_p
-	var _out1033 uint32
-	var _ = _out1033
-	_out1033 = Companion_Default___.Granted(c, ip)
-	_763_p = _out1033
-	var _764_ty uint32
-	var _ = _764_ty
-	var _out1034 uint32
-	var _ = _out1034
-	_out1034 = inodeformat.Companion_Default___.GetTy(ip)
-	_764_ty = _out1034
+	var _773_p uint32
+	var _ = _773_p
+	var _out1042 uint32
+	var _ = _out1042
+	_out1042 = Companion_Default___.Granted(c, ip)
+	_773_p = _out1042
+	var _774_ty uint32
+	var _ = _774_ty
+	var _out1043 uint32
+	var _ = _out1043
+	_out1043 = inodeformat.Companion_Default___.GetTy(ip)
+	_774_ty = _out1043
 	bits = uint32(0)
-	if _763_p/uint32(4) == uint32(1) {
+	if _773_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _764_ty == Companion_Default___.DIR() {
-		if _763_p%uint32(2) == uint32(1) {
+	if _774_ty == Companion_Default___.DIR() {
+		if _773_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _763_p%uint32(2) == uint32(1) && _763_p/uint32(2)%uint32(2) == uint32(1) {
+		if _773_p%uint32(2) == uint32(1) && _773_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _763_p/uint32(2)%uint32(2) == uint32(1) {
+		if _773_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _763_p%uint32(2) == uint32(1) {
+		if _773_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _765_a uint32 = func() uint32 {
+	var _775_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _765_a
+	var _ = _775_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _765_a - uint32(1024)
+		return _775_a - uint32(1024)
 	} else {
-		return _765_a
+		return _775_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _766_len uint64
-	var _ = _766_len
-	_766_len = n.Len()
-	if _766_len == uint64(0) {
+	var _776_len uint64
+	var _ = _776_len
+	_776_len = n.Len()
+	if _776_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _766_len > uint64(255) {
+	if _776_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _767_i uint64
-	var _ = _767_i
-	_767_i = uint64(0)
-	for _767_i < _766_len {
-		var _768_b uint8
-		var _ = _768_b
-		_768_b = n.Get(_767_i)
-		if _768_b == uint8(0) || _768_b == uint8(47) {
+	var _777_i uint64
+	var _ = _777_i
+	_777_i = uint64(0)
+	for _777_i < _776_len {
+		var _778_b uint8
+		var _ = _778_b
+		_778_b = n.Get(_777_i)
+		if _778_b == uint8(0) || _778_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_767_i = _767_i + uint64(1)
+		_777_i = _777_i + uint64(1)
 	}
 	st = uint32(0)
-	if _766_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _776_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _766_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _776_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

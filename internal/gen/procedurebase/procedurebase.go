@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1063 *dbytes.Bytes
-		var _ = _out1063
-		_out1063 = dbytes.NewBytes(uint64(256))
-		ip = _out1063
+		var _out1072 *dbytes.Bytes
+		var _ = _out1072
+		_out1072 = dbytes.NewBytes(uint64(256))
+		ip = _out1072
 		return st, ip
 	}
-	var _out1064 *dbytes.Bytes
-	var _ = _out1064
-	_out1064 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1064
-	var _797_ty uint32
-	var _ = _797_ty
-	var _out1065 uint32
-	var _ = _out1065
-	_out1065 = inodeformat.Companion_Default___.GetTy(ip)
-	_797_ty = _out1065
-	var _798_nl uint32
-	var _ = _798_nl
-	var _out1066 uint32
-	var _ = _out1066
-	_out1066 = inodeformat.Companion_Default___.GetNlink(ip)
-	_798_nl = _out1066
-	var _799_g uint64
-	var _ = _799_g
-	var _out1067 uint64
-	var _ = _out1067
-	_out1067 = inodeformat.Companion_Default___.GetGen(ip)
-	_799_g = _out1067
-	if _797_ty == uint32(0) || _798_nl == uint32(0) || _799_g != gen {
+	var _out1073 *dbytes.Bytes
+	var _ = _out1073
+	_out1073 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1073
+	var _807_ty uint32
+	var _ = _807_ty
+	var _out1074 uint32
+	var _ = _out1074
+	_out1074 = inodeformat.Companion_Default___.GetTy(ip)
+	_807_ty = _out1074
+	var _808_nl uint32
+	var _ = _808_nl
+	var _out1075 uint32
+	var _ = _out1075
+	_out1075 = inodeformat.Companion_Default___.GetNlink(ip)
+	_808_nl = _out1075
+	var _809_g uint64
+	var _ = _809_g
+	var _out1076 uint64
+	var _ = _out1076
+	_out1076 = inodeformat.Companion_Default___.GetGen(ip)
+	_809_g = _out1076
+	if _807_ty == uint32(0) || _808_nl == uint32(0) || _809_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1068 *dbytes.Bytes
-	var _ = _out1068
-	_out1068 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1068
-	var _800_ty uint32
-	var _ = _800_ty
-	var _out1069 uint32
-	var _ = _out1069
-	_out1069 = inodeformat.Companion_Default___.GetTy(ip)
-	_800_ty = _out1069
-	var _801_nl uint32
-	var _ = _801_nl
-	var _out1070 uint32
-	var _ = _out1070
-	_out1070 = inodeformat.Companion_Default___.GetNlink(ip)
-	_801_nl = _out1070
+	var _out1077 *dbytes.Bytes
+	var _ = _out1077
+	_out1077 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1077
+	var _810_ty uint32
+	var _ = _810_ty
+	var _out1078 uint32
+	var _ = _out1078
+	_out1078 = inodeformat.Companion_Default___.GetTy(ip)
+	_810_ty = _out1078
+	var _811_nl uint32
+	var _ = _811_nl
+	var _out1079 uint32
+	var _ = _out1079
+	_out1079 = inodeformat.Companion_Default___.GetNlink(ip)
+	_811_nl = _out1079
 	st = func() uint32 {
-		if _800_ty == uint32(0) || _801_nl == uint32(0) || ino <= uint64(2) {
+		if _810_ty == uint32(0) || _811_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1071 uint32
-	var _ = _out1071
-	var _out1072 *dbytes.Bytes
-	var _ = _out1072
-	_out1071, _out1072 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1071
-	ip = _out1072
+	var _out1080 uint32
+	var _ = _out1080
+	var _out1081 *dbytes.Bytes
+	var _ = _out1081
+	_out1080, _out1081 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1080
+	ip = _out1081
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1073 uint32
-	var _ = _out1073
-	var _out1074 uint32
-	var _ = _out1074
-	_out1073, _out1074 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1073
-	dots = _out1074
+	var _out1082 uint32
+	var _ = _out1082
+	var _out1083 uint32
+	var _ = _out1083
+	_out1082, _out1083 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1082
+	dots = _out1083
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _802_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _802_p
-	var _out1075 uint32
-	var _ = _out1075
-	var _out1076 *dbytes.Bytes
-	var _ = _out1076
-	_out1075, _out1076 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1075
-	_802_p = _out1076
+	var _812_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _812_p
+	var _out1084 uint32
+	var _ = _out1084
+	var _out1085 *dbytes.Bytes
+	var _ = _out1085
+	_out1084, _out1085 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1084
+	_812_p = _out1085
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _802_p
-	var _803_ty uint32
-	var _ = _803_ty
-	var _out1077 uint32
-	var _ = _out1077
-	_out1077 = inodeformat.Companion_Default___.GetTy(_802_p)
-	_803_ty = _out1077
-	if _803_ty != permissions.Companion_Default___.DIR() {
+	ip = _812_p
+	var _813_ty uint32
+	var _ = _813_ty
+	var _out1086 uint32
+	var _ = _out1086
+	_out1086 = inodeformat.Companion_Default___.GetTy(_812_p)
+	_813_ty = _out1086
+	if _813_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1078 *dbytes.Bytes
-	var _ = _out1078
-	_out1078 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1078
-	var _804_ts uint64
-	var _ = _804_ts
-	var _805_tns uint32
-	var _ = _805_tns
-	var _out1079 uint64
-	var _ = _out1079
-	var _out1080 uint32
-	var _ = _out1080
-	_out1079, _out1080 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_804_ts = _out1079
-	_805_tns = _out1080
-	inodeformat.Companion_Default___.SetMtime(ip, _804_ts, _805_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _804_ts, _805_tns)
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1087 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1087
+	var _814_ts uint64
+	var _ = _814_ts
+	var _815_tns uint32
+	var _ = _815_tns
+	var _out1088 uint64
+	var _ = _out1088
+	var _out1089 uint32
+	var _ = _out1089
+	_out1088, _out1089 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_814_ts = _out1088
+	_815_tns = _out1089
+	inodeformat.Companion_Default___.SetMtime(ip, _814_ts, _815_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _814_ts, _815_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1081 *dbytes.Bytes
-	var _ = _out1081
-	_out1081 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1081
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	_out1090 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1090
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _806_ts uint64
-	var _ = _806_ts
-	var _807_tns uint32
-	var _ = _807_tns
-	var _out1082 uint64
-	var _ = _out1082
-	var _out1083 uint32
-	var _ = _out1083
-	_out1082, _out1083 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_806_ts = _out1082
-	_807_tns = _out1083
-	inodeformat.Companion_Default___.SetCtime(ip, _806_ts, _807_tns)
+	var _816_ts uint64
+	var _ = _816_ts
+	var _817_tns uint32
+	var _ = _817_tns
+	var _out1091 uint64
+	var _ = _out1091
+	var _out1092 uint32
+	var _ = _out1092
+	_out1091, _out1092 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_816_ts = _out1091
+	_817_tns = _out1092
+	inodeformat.Companion_Default___.SetCtime(ip, _816_ts, _817_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _808_ip *dbytes.Bytes
-	var _ = _808_ip
-	var _out1084 *dbytes.Bytes
-	var _ = _out1084
-	_out1084 = d.Fs.GetInode(txn, ino, true)
-	_808_ip = _out1084
-	var _809_nl uint32
-	var _ = _809_nl
-	var _out1085 uint32
-	var _ = _out1085
-	_out1085 = inodeformat.Companion_Default___.GetNlink(_808_ip)
-	_809_nl = _out1085
-	if up && _809_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _818_ip *dbytes.Bytes
+	var _ = _818_ip
+	var _out1093 *dbytes.Bytes
+	var _ = _out1093
+	_out1093 = d.Fs.GetInode(txn, ino, true)
+	_818_ip = _out1093
+	var _819_nl uint32
+	var _ = _819_nl
+	var _out1094 uint32
+	var _ = _out1094
+	_out1094 = inodeformat.Companion_Default___.GetNlink(_818_ip)
+	_819_nl = _out1094
+	if up && _819_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _809_nl <= uint32(2) {
+	if !up && _819_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_808_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_818_ip, func() uint32 {
 		if up {
-			return _809_nl + uint32(1)
+			return _819_nl + uint32(1)
 		}
-		return _809_nl - uint32(1)
+		return _819_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _808_ip)
+	d.PutInode(txn, ino, _818_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _810_ip *dbytes.Bytes
-	var _ = _810_ip
-	var _out1086 *dbytes.Bytes
-	var _ = _out1086
-	_out1086 = d.Fs.GetInode(txn, ino, true)
-	_810_ip = _out1086
-	var _811_fl uint32
-	var _ = _811_fl
-	var _out1087 uint32
-	var _ = _out1087
-	_out1087 = inodeformat.Companion_Default___.GetFlags(_810_ip)
-	_811_fl = _out1087
-	if _811_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _820_ip *dbytes.Bytes
+	var _ = _820_ip
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1095 = d.Fs.GetInode(txn, ino, true)
+	_820_ip = _out1095
+	var _821_fl uint32
+	var _ = _821_fl
+	var _out1096 uint32
+	var _ = _out1096
+	_out1096 = inodeformat.Companion_Default___.GetFlags(_820_ip)
+	_821_fl = _out1096
+	if _821_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _812_hp *dbytes.Bytes
-	var _ = _812_hp
-	var _out1088 *dbytes.Bytes
-	var _ = _out1088
-	_out1088 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_812_hp = _out1088
-	var _813_h uint64
-	var _ = _813_h
-	var _out1089 uint64
-	var _ = _out1089
-	_out1089 = inodeformat.Companion_Default___.GetNext(_812_hp)
-	_813_h = _out1089
-	inodeformat.Companion_Default___.SetNext(_810_ip, _813_h)
-	inodeformat.Companion_Default___.SetFlags(_810_ip, _811_fl+uint32(1))
-	d.PutInode(txn, ino, _810_ip)
-	var _out1090 *dbytes.Bytes
-	var _ = _out1090
-	_out1090 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_812_hp = _out1090
-	inodeformat.Companion_Default___.SetNext(_812_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _812_hp)
+	var _822_hp *dbytes.Bytes
+	var _ = _822_hp
+	var _out1097 *dbytes.Bytes
+	var _ = _out1097
+	_out1097 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_822_hp = _out1097
+	var _823_h uint64
+	var _ = _823_h
+	var _out1098 uint64
+	var _ = _out1098
+	_out1098 = inodeformat.Companion_Default___.GetNext(_822_hp)
+	_823_h = _out1098
+	inodeformat.Companion_Default___.SetNext(_820_ip, _823_h)
+	inodeformat.Companion_Default___.SetFlags(_820_ip, _821_fl+uint32(1))
+	d.PutInode(txn, ino, _820_ip)
+	var _out1099 *dbytes.Bytes
+	var _ = _out1099
+	_out1099 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_822_hp = _out1099
+	inodeformat.Companion_Default___.SetNext(_822_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _822_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1091 bool
-		var _ = _out1091
-		_out1091 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1091
+		var _out1100 bool
+		var _ = _out1100
+		_out1100 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1100
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _814_ip *dbytes.Bytes
-	var _ = _814_ip
-	var _out1092 *dbytes.Bytes
-	var _ = _out1092
-	_out1092 = d.Fs.GetInode(txn, ino, true)
-	_814_ip = _out1092
-	var _815_nl uint32
-	var _ = _815_nl
-	var _out1093 uint32
-	var _ = _out1093
-	_out1093 = inodeformat.Companion_Default___.GetNlink(_814_ip)
-	_815_nl = _out1093
-	var _816_ty uint32
-	var _ = _816_ty
-	var _out1094 uint32
-	var _ = _out1094
-	_out1094 = inodeformat.Companion_Default___.GetTy(_814_ip)
-	_816_ty = _out1094
-	var _817_size uint64
-	var _ = _817_size
-	var _out1095 uint64
-	var _ = _out1095
-	_out1095 = inodeformat.Companion_Default___.GetSize(_814_ip)
-	_817_size = _out1095
-	var _818_fl uint32
-	var _ = _818_fl
-	var _out1096 uint32
-	var _ = _out1096
-	_out1096 = inodeformat.Companion_Default___.GetFlags(_814_ip)
-	_818_fl = _out1096
-	if _815_nl == uint32(0) {
+	var _824_ip *dbytes.Bytes
+	var _ = _824_ip
+	var _out1101 *dbytes.Bytes
+	var _ = _out1101
+	_out1101 = d.Fs.GetInode(txn, ino, true)
+	_824_ip = _out1101
+	var _825_nl uint32
+	var _ = _825_nl
+	var _out1102 uint32
+	var _ = _out1102
+	_out1102 = inodeformat.Companion_Default___.GetNlink(_824_ip)
+	_825_nl = _out1102
+	var _826_ty uint32
+	var _ = _826_ty
+	var _out1103 uint32
+	var _ = _out1103
+	_out1103 = inodeformat.Companion_Default___.GetTy(_824_ip)
+	_826_ty = _out1103
+	var _827_size uint64
+	var _ = _827_size
+	var _out1104 uint64
+	var _ = _out1104
+	_out1104 = inodeformat.Companion_Default___.GetSize(_824_ip)
+	_827_size = _out1104
+	var _828_fl uint32
+	var _ = _828_fl
+	var _out1105 uint32
+	var _ = _out1105
+	_out1105 = inodeformat.Companion_Default___.GetFlags(_824_ip)
+	_828_fl = _out1105
+	if _825_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _816_ty != permissions.Companion_Default___.DIR() && _815_nl > uint32(1) {
-		var _out1097 *dbytes.Bytes
-		var _ = _out1097
-		_out1097 = Companion_Default___.SetLinks(txn, d, ino, _815_nl-uint32(1), s, ns)
-		_814_ip = _out1097
+	if _826_ty != permissions.Companion_Default___.DIR() && _825_nl > uint32(1) {
+		var _out1106 *dbytes.Bytes
+		var _ = _out1106
+		_out1106 = Companion_Default___.SetLinks(txn, d, ino, _825_nl-uint32(1), s, ns)
+		_824_ip = _out1106
 		return st, freed, later
 	}
-	var _out1098 *dbytes.Bytes
-	var _ = _out1098
-	_out1098 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_814_ip = _out1098
-	var _819_ok bool
-	var _ = _819_ok
-	var _out1099 bool
-	var _ = _out1099
-	_out1099 = d.SetSize(txn, ino, uint64(0))
-	_819_ok = _out1099
-	if !_819_ok {
+	var _out1107 *dbytes.Bytes
+	var _ = _out1107
+	_out1107 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_824_ip = _out1107
+	var _829_ok bool
+	var _ = _829_ok
+	var _out1108 bool
+	var _ = _out1108
+	_out1108 = d.SetSize(txn, ino, uint64(0))
+	_829_ok = _out1108
+	if !_829_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _818_fl%uint32(2) == uint32(1) {
+	if _828_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _820_done bool
-	var _ = _820_done
-	var _out1100 bool
-	var _ = _out1100
-	_out1100 = Companion_Default___.Release(txn, d, ino, _817_size)
-	_820_done = _out1100
-	if _820_done {
-		var _out1101 bool
-		var _ = _out1101
-		_out1101 = d.FreeInode(txn, ino)
-		_819_ok = _out1101
-		if !_819_ok {
+	var _830_done bool
+	var _ = _830_done
+	var _out1109 bool
+	var _ = _out1109
+	_out1109 = Companion_Default___.Release(txn, d, ino, _827_size)
+	_830_done = _out1109
+	if _830_done {
+		var _out1110 bool
+		var _ = _out1110
+		_out1110 = d.FreeInode(txn, ino)
+		_829_ok = _out1110
+		if !_829_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _821_hp *dbytes.Bytes
-	var _ = _821_hp
-	var _out1102 *dbytes.Bytes
-	var _ = _out1102
-	_out1102 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_821_hp = _out1102
-	var _822_h uint64
-	var _ = _822_h
-	var _out1103 uint64
-	var _ = _out1103
-	_out1103 = inodeformat.Companion_Default___.GetNext(_821_hp)
-	_822_h = _out1103
+	var _831_hp *dbytes.Bytes
+	var _ = _831_hp
+	var _out1111 *dbytes.Bytes
+	var _ = _out1111
+	_out1111 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_831_hp = _out1111
+	var _832_h uint64
+	var _ = _832_h
+	var _out1112 uint64
+	var _ = _out1112
+	_out1112 = inodeformat.Companion_Default___.GetNext(_831_hp)
+	_832_h = _out1112
 	st, more = uint32(0), false
-	if _822_h == uint64(0) {
+	if _832_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _822_h) || _822_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _832_h) || _832_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _823_done bool
-	var _ = _823_done
-	var _out1104 bool
-	var _ = _out1104
-	_out1104 = d.FreeSome(txn, _822_h, max)
-	_823_done = _out1104
-	if !_823_done {
+	var _833_done bool
+	var _ = _833_done
+	var _out1113 bool
+	var _ = _out1113
+	_out1113 = d.FreeSome(txn, _832_h, max)
+	_833_done = _out1113
+	if !_833_done {
 		return st, more
 	}
-	var _out1105 uint32
-	var _ = _out1105
-	var _out1106 bool
-	var _ = _out1106
-	_out1105, _out1106 = Companion_Default___.OffList(txn, d, _822_h)
-	st = _out1105
-	more = _out1106
+	var _out1114 uint32
+	var _ = _out1114
+	var _out1115 bool
+	var _ = _out1115
+	_out1114, _out1115 = Companion_Default___.OffList(txn, d, _832_h)
+	st = _out1114
+	more = _out1115
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _824_ip *dbytes.Bytes
-	var _ = _824_ip
-	var _out1107 *dbytes.Bytes
-	var _ = _out1107
-	_out1107 = d.Fs.GetInode(txn, h, true)
-	_824_ip = _out1107
-	var _825_fl uint32
-	var _ = _825_fl
-	var _out1108 uint32
-	var _ = _out1108
-	_out1108 = inodeformat.Companion_Default___.GetFlags(_824_ip)
-	_825_fl = _out1108
-	var _826_nl uint32
-	var _ = _826_nl
-	var _out1109 uint32
-	var _ = _out1109
-	_out1109 = inodeformat.Companion_Default___.GetNlink(_824_ip)
-	_826_nl = _out1109
-	var _827_next uint64
-	var _ = _827_next
-	var _out1110 uint64
-	var _ = _out1110
-	_out1110 = inodeformat.Companion_Default___.GetNext(_824_ip)
-	_827_next = _out1110
-	if _825_fl%uint32(2) == uint32(0) {
+	var _834_ip *dbytes.Bytes
+	var _ = _834_ip
+	var _out1116 *dbytes.Bytes
+	var _ = _out1116
+	_out1116 = d.Fs.GetInode(txn, h, true)
+	_834_ip = _out1116
+	var _835_fl uint32
+	var _ = _835_fl
+	var _out1117 uint32
+	var _ = _out1117
+	_out1117 = inodeformat.Companion_Default___.GetFlags(_834_ip)
+	_835_fl = _out1117
+	var _836_nl uint32
+	var _ = _836_nl
+	var _out1118 uint32
+	var _ = _out1118
+	_out1118 = inodeformat.Companion_Default___.GetNlink(_834_ip)
+	_836_nl = _out1118
+	var _837_next uint64
+	var _ = _837_next
+	var _out1119 uint64
+	var _ = _out1119
+	_out1119 = inodeformat.Companion_Default___.GetNext(_834_ip)
+	_837_next = _out1119
+	if _835_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_824_ip, _825_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_824_ip, uint64(0))
-	d.PutInode(txn, h, _824_ip)
-	var _828_hp *dbytes.Bytes
-	var _ = _828_hp
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1111 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_828_hp = _out1111
-	inodeformat.Companion_Default___.SetNext(_828_hp, _827_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _828_hp)
-	if _826_nl == uint32(0) {
-		var _829_ok bool
-		var _ = _829_ok
-		var _out1112 bool
-		var _ = _out1112
-		_out1112 = d.FreeInode(txn, h)
-		_829_ok = _out1112
-		if !_829_ok {
+	inodeformat.Companion_Default___.SetFlags(_834_ip, _835_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_834_ip, uint64(0))
+	d.PutInode(txn, h, _834_ip)
+	var _838_hp *dbytes.Bytes
+	var _ = _838_hp
+	var _out1120 *dbytes.Bytes
+	var _ = _out1120
+	_out1120 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_838_hp = _out1120
+	inodeformat.Companion_Default___.SetNext(_838_hp, _837_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _838_hp)
+	if _836_nl == uint32(0) {
+		var _839_ok bool
+		var _ = _839_ok
+		var _out1121 bool
+		var _ = _out1121
+		_out1121 = d.FreeInode(txn, h)
+		_839_ok = _out1121
+		if !_839_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _827_next != uint64(0) /* dircomp */
+	more = _837_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1113 bool
-	var _ = _out1113
-	_out1113 = d.FreeSome(txn, ino, max)
-	done = _out1113
+	var _out1122 bool
+	var _ = _out1122
+	_out1122 = d.FreeSome(txn, ino, max)
+	done = _out1122
 	return done
 }
 

@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _634_left uint64
-	var _ = _634_left
-	_634_left = max
-	for lo < m && uint64(0) < _634_left {
-		var _635_k uint64
-		var _ = _635_k
-		var _636_j uint64
-		var _ = _636_j
-		_635_k, _636_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _637_l uint64
-		var _ = _637_l
-		var _638_freed uint64
-		var _ = _638_freed
-		_637_l, _638_freed = uint64(0), uint64(1)
-		var _639_d uint64
-		var _ = _639_d
-		var _out908 uint64
-		var _ = _out908
-		_out908 = shrinking.Companion_Default___.Missing(x, txn, ip, _635_k, _636_j, true)
-		_639_d = _out908
-		if uint64(0) < _639_d {
-			_637_l = allocatedrange.Companion_Default___.BaseOf(_635_k) + allocatedrange.Companion_Default___.First512(_636_j, _639_d)
-			if _637_l < lo {
-				_637_l = lo
+	var _641_left uint64
+	var _ = _641_left
+	_641_left = max
+	for lo < m && uint64(0) < _641_left {
+		var _642_k uint64
+		var _ = _642_k
+		var _643_j uint64
+		var _ = _643_j
+		_642_k, _643_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _644_l uint64
+		var _ = _644_l
+		var _645_freed uint64
+		var _ = _645_freed
+		_644_l, _645_freed = uint64(0), uint64(1)
+		var _646_d uint64
+		var _ = _646_d
+		var _out914 uint64
+		var _ = _out914
+		_out914 = shrinking.Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, true)
+		_646_d = _out914
+		if uint64(0) < _646_d {
+			_644_l = allocatedrange.Companion_Default___.BaseOf(_642_k) + allocatedrange.Companion_Default___.First512(_643_j, _646_d)
+			if _644_l < lo {
+				_644_l = lo
 			}
-		} else if _635_k < uint64(12) {
-			_637_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _635_k)
+		} else if _642_k < uint64(12) {
+			_644_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _642_k)
 		} else {
-			var _640_pn uint64
-			var _ = _640_pn
-			var _out909 uint64
-			var _ = _out909
-			_out909 = x.Resolve(txn, ip, _635_k, positions.Companion_Default___.MaxLev(_635_k)-uint64(1), _636_j/uint64(512), true)
-			_640_pn = _out909
-			var _out910 uint64
-			var _ = _out910
-			var _out911 uint64
-			var _ = _out911
-			_out910, _out911 = shrinking.Companion_Default___.CutRun(x, txn, ip, _640_pn, ino, m, lo, _634_left)
-			_637_l = _out910
-			_638_freed = _out911
-			if _638_freed == uint64(0) {
-				_638_freed = uint64(1)
+			var _647_pn uint64
+			var _ = _647_pn
+			var _out915 uint64
+			var _ = _out915
+			_out915 = x.Resolve(txn, ip, _642_k, positions.Companion_Default___.MaxLev(_642_k)-uint64(1), _643_j/uint64(512), true)
+			_647_pn = _out915
+			var _out916 uint64
+			var _ = _out916
+			var _out917 uint64
+			var _ = _out917
+			_out916, _out917 = shrinking.Companion_Default___.CutRun(x, txn, ip, _647_pn, ino, m, lo, _641_left)
+			_644_l = _out916
+			_645_freed = _out917
+			if _645_freed == uint64(0) {
+				_645_freed = uint64(1)
 			}
 		}
-		_634_left = _634_left - _638_freed
-		m = _637_l
+		_641_left = _641_left - _645_freed
+		m = _644_l
 	}
 	return m
 }

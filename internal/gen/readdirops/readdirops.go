@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _885_w *dbytes.Bytes
-	var _ = _885_w
-	var _out1200 *dbytes.Bytes
-	var _ = _out1200
-	_out1200 = dbytes.NewBytes(uint64(4096))
-	_885_w = _out1200
-	_885_w.Set(uint64(0), uint8(46))
-	_885_w.Set(uint64(1), uint8(46))
-	var _out1201 *dbytes.Blk
-	var _ = _out1201
-	_out1201 = dbytes.Freeze(_885_w)
-	b = _out1201
+	var _897_w *dbytes.Bytes
+	var _ = _897_w
+	var _out1212 *dbytes.Bytes
+	var _ = _out1212
+	_out1212 = dbytes.NewBytes(uint64(4096))
+	_897_w = _out1212
+	_897_w.Set(uint64(0), uint8(46))
+	_897_w.Set(uint64(1), uint8(46))
+	var _out1213 *dbytes.Blk
+	var _ = _out1213
+	_out1213 = dbytes.Freeze(_897_w)
+	b = _out1213
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _886_dots *dbytes.Blk
-	var _ = _886_dots
-	var _out1202 *dbytes.Blk
-	var _ = _out1202
-	_out1202 = Companion_Default___.DotNames()
-	_886_dots = _out1202
+	var _898_dots *dbytes.Blk
+	var _ = _898_dots
+	var _out1214 *dbytes.Blk
+	var _ = _out1214
+	_out1214 = Companion_Default___.DotNames()
+	_898_dots = _out1214
 	if cookie == uint64(0) {
-		var _out1203 bool
-		var _ = _out1203
-		_out1203 = out.Offer(ino, _886_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1203
+		var _out1215 bool
+		var _ = _out1215
+		_out1215 = out.Offer(ino, _898_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1215
 	}
 	if fits {
-		var _out1204 bool
-		var _ = _out1204
-		_out1204 = out.Offer(up, _886_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1204
+		var _out1216 bool
+		var _ = _out1216
+		_out1216 = out.Offer(up, _898_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1216
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _887_up uint64
-	var _ = _887_up
-	var _out1205 uint64
-	var _ = _out1205
-	_out1205 = inodeformat.Companion_Default___.GetParent(dp)
-	_887_up = _out1205
-	var _888_fits bool
-	var _ = _888_fits
-	var _out1206 bool
-	var _ = _out1206
-	_out1206 = Companion_Default___.Offer2(ino, _887_up, cookie, out)
-	_888_fits = _out1206
-	if !_888_fits {
+	var _899_up uint64
+	var _ = _899_up
+	var _out1217 uint64
+	var _ = _out1217
+	_out1217 = inodeformat.Companion_Default___.GetParent(dp)
+	_899_up = _out1217
+	var _900_fits bool
+	var _ = _900_fits
+	var _out1218 bool
+	var _ = _out1218
+	_out1218 = Companion_Default___.Offer2(ino, _899_up, cookie, out)
+	_900_fits = _out1218
+	if !_900_fits {
 		return eof
 	}
-	var _out1207 bool
-	var _ = _out1207
-	_out1207 = d.List(txn, ino, func() uint64 {
+	var _out1219 bool
+	var _ = _out1219
+	_out1219 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1207
+	eof = _out1219
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1208 uint32
-	var _ = _out1208
-	var _out1209 *dbytes.Bytes
-	var _ = _out1209
-	_out1208, _out1209 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1208
-	dir = _out1209
+	var _out1220 uint32
+	var _ = _out1220
+	var _out1221 *dbytes.Bytes
+	var _ = _out1221
+	_out1220, _out1221 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1220
+	dir = _out1221
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _889_ok bool
-	var _ = _889_ok
-	var _out1210 bool
-	var _ = _out1210
-	_out1210 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_889_ok = _out1210
-	if !_889_ok {
+	var _901_ok bool
+	var _ = _901_ok
+	var _out1222 bool
+	var _ = _out1222
+	_out1222 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_901_ok = _out1222
+	if !_901_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _890_room bool
-	var _ = _890_room
-	var _out1211 bool
-	var _ = _out1211
-	_out1211 = out.Fits()
-	_890_room = _out1211
-	if !_890_room {
+	var _902_room bool
+	var _ = _902_room
+	var _out1223 bool
+	var _ = _out1223
+	_out1223 = out.Fits()
+	_902_room = _out1223
+	if !_902_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1212 bool
-	var _ = _out1212
-	_out1212 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1212
-	var _891_n uint64
-	var _ = _891_n
-	var _out1213 uint64
-	var _ = _out1213
-	_out1213 = out.Len()
-	_891_n = _out1213
-	if _891_n == uint64(0) && !eof {
+	var _out1224 bool
+	var _ = _out1224
+	_out1224 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1224
+	var _903_n uint64
+	var _ = _903_n
+	var _out1225 uint64
+	var _ = _out1225
+	_out1225 = out.Len()
+	_903_n = _out1225
+	if _903_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _892_n uint64
-	var _ = _892_n
-	var _out1214 uint64
-	var _ = _out1214
-	_out1214 = out.Len()
-	_892_n = _out1214
-	var _893_i uint64
-	var _ = _893_i
-	_893_i = uint64(0)
-	for _893_i < _892_n {
-		var _894_x uint64
-		var _ = _894_x
-		var _out1215 uint64
-		var _ = _out1215
-		_out1215 = out.InoAt(_893_i)
-		_894_x = _out1215
-		var _895_p *dbytes.Bytes
-		var _ = _895_p
-		var _out1216 *dbytes.Bytes
-		var _ = _out1216
-		_out1216 = d.Fs.GetInode(txn, _894_x, false)
-		_895_p = _out1216
-		out.AttrAt(_893_i, _895_p)
-		_893_i = _893_i + uint64(1)
+	var _904_n uint64
+	var _ = _904_n
+	var _out1226 uint64
+	var _ = _out1226
+	_out1226 = out.Len()
+	_904_n = _out1226
+	var _905_i uint64
+	var _ = _905_i
+	_905_i = uint64(0)
+	for _905_i < _904_n {
+		var _906_x uint64
+		var _ = _906_x
+		var _out1227 uint64
+		var _ = _out1227
+		_out1227 = out.InoAt(_905_i)
+		_906_x = _out1227
+		var _907_p *dbytes.Bytes
+		var _ = _907_p
+		var _out1228 *dbytes.Bytes
+		var _ = _out1228
+		_out1228 = d.Fs.GetInode(txn, _906_x, false)
+		_907_p = _out1228
+		out.AttrAt(_905_i, _907_p)
+		_905_i = _905_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1217 uint32
-	var _ = _out1217
-	var _out1218 bool
-	var _ = _out1218
-	var _out1219 *dbytes.Bytes
-	var _ = _out1219
-	_out1217, _out1218, _out1219 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1217
-	eof = _out1218
-	dir = _out1219
+	var _out1229 uint32
+	var _ = _out1229
+	var _out1230 bool
+	var _ = _out1230
+	var _out1231 *dbytes.Bytes
+	var _ = _out1231
+	_out1229, _out1230, _out1231 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1229
+	eof = _out1230
+	dir = _out1231
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _896_ok bool
-	var _ = _896_ok
-	var _out1220 bool
-	var _ = _out1220
-	_out1220 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_896_ok = _out1220
-	if !_896_ok {
+	var _908_ok bool
+	var _ = _908_ok
+	var _out1232 bool
+	var _ = _out1232
+	_out1232 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_908_ok = _out1232
+	if !_908_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

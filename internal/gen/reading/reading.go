@@ -233,5 +233,51 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	}
 	return b
 }
+func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
+	var _548_i uint64
+	var _ = _548_i
+	var _549_end uint64
+	var _ = _549_end
+	_548_i, _549_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _550_ck uint64
+	var _ = _550_ck
+	var _551_cj uint64
+	var _ = _551_cj
+	_550_ck, _551_cj = uint64(15), uint64(0)
+	var _552_pb *dbytes.Blk
+	var _ = _552_pb
+	var _out849 *dbytes.Blk
+	var _ = _out849
+	_out849 = dbytes.ZeroBlk()
+	_552_pb = _out849
+	for _548_i < _549_end {
+		var _553_bn uint64 = 0
+		var _ = _553_bn
+		var _554_r uint64
+		var _ = _554_r
+		_554_r = uint64(1)
+		var _out850 uint64
+		var _ = _out850
+		var _out851 uint64
+		var _ = _out851
+		var _out852 uint64
+		var _ = _out852
+		var _out853 *dbytes.Blk
+		var _ = _out853
+		_out850, _out851, _out852, _out853 = Companion_Default___.Find(x, txn, ip, _548_i, false, _550_ck, _551_cj, _552_pb)
+		_553_bn = _out850
+		_550_ck = _out851
+		_551_cj = _out852
+		_552_pb = _out853
+		if _553_bn != uint64(0) {
+			var _out854 uint64
+			var _ = _out854
+			_out854 = Companion_Default___.Adjacent(ip, _552_pb, _548_i, _553_bn, _549_end-_548_i)
+			_554_r = _out854
+			txn.Ahead(_553_bn, _554_r)
+		}
+		_548_i = _548_i + _554_r
+	}
+}
 
 // End of class Default__

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1109_b *dbytes.Bytes
-	var _ = _1109_b
-	var _out1585 *dbytes.Bytes
-	var _ = _out1585
-	_out1585 = txn.ReadSlot(i)
-	_1109_b = _out1585
-	var _1110_full uint32
-	var _ = _1110_full
-	var _1111_at uint64
-	var _ = _1111_at
-	_1110_full, _1111_at = _1109_b.U32(uint64(0)), _1109_b.U64(uint64(8))
-	var _1112_a0 uint64
-	var _ = _1112_a0
-	var _1113_b0 uint64
-	var _ = _1113_b0
-	var _1114_c0 uint64
-	var _ = _1114_c0
-	var _1115_d0 uint64
-	var _ = _1115_d0
-	_1112_a0, _1113_b0, _1114_c0, _1115_d0 = _1109_b.U64(uint64(16)), _1109_b.U64(uint64(24)), _1109_b.U64(uint64(32)), _1109_b.U64(uint64(40))
-	var _1116_a1 uint64
-	var _ = _1116_a1
-	var _1117_b1 uint64
-	var _ = _1117_b1
-	var _1118_c1 uint64
-	var _ = _1118_c1
-	var _1119_d1 uint64
-	var _ = _1119_d1
-	_1116_a1, _1117_b1, _1118_c1, _1119_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1110_full == uint32(1) && since <= _1111_at && _1112_a0 == _1116_a1 && _1113_b0 == _1117_b1 && _1114_c0 == _1118_c1 && _1115_d0 == _1119_d1
-	var _1120_ino uint64
-	var _ = _1120_ino
-	var _1121_gen uint64
-	var _ = _1121_gen
-	var _1122_s uint64
-	var _ = _1122_s
-	var _1123_ns uint32
-	var _ = _1123_ns
-	_1120_ino, _1121_gen, _1122_s, _1123_ns = _1109_b.U64(uint64(48)), _1109_b.U64(uint64(56)), _1109_b.U64(uint64(64)), _1109_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1120_ino, _1121_gen}}, nfsstate.Time{nfsstate.Time_Time{_1122_s, _1123_ns}}
+	var _1121_b *dbytes.Bytes
+	var _ = _1121_b
+	var _out1597 *dbytes.Bytes
+	var _ = _out1597
+	_out1597 = txn.ReadSlot(i)
+	_1121_b = _out1597
+	var _1122_full uint32
+	var _ = _1122_full
+	var _1123_at uint64
+	var _ = _1123_at
+	_1122_full, _1123_at = _1121_b.U32(uint64(0)), _1121_b.U64(uint64(8))
+	var _1124_a0 uint64
+	var _ = _1124_a0
+	var _1125_b0 uint64
+	var _ = _1125_b0
+	var _1126_c0 uint64
+	var _ = _1126_c0
+	var _1127_d0 uint64
+	var _ = _1127_d0
+	_1124_a0, _1125_b0, _1126_c0, _1127_d0 = _1121_b.U64(uint64(16)), _1121_b.U64(uint64(24)), _1121_b.U64(uint64(32)), _1121_b.U64(uint64(40))
+	var _1128_a1 uint64
+	var _ = _1128_a1
+	var _1129_b1 uint64
+	var _ = _1129_b1
+	var _1130_c1 uint64
+	var _ = _1130_c1
+	var _1131_d1 uint64
+	var _ = _1131_d1
+	_1128_a1, _1129_b1, _1130_c1, _1131_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1122_full == uint32(1) && since <= _1123_at && _1124_a0 == _1128_a1 && _1125_b0 == _1129_b1 && _1126_c0 == _1130_c1 && _1127_d0 == _1131_d1
+	var _1132_ino uint64
+	var _ = _1132_ino
+	var _1133_gen uint64
+	var _ = _1133_gen
+	var _1134_s uint64
+	var _ = _1134_s
+	var _1135_ns uint32
+	var _ = _1135_ns
+	_1132_ino, _1133_gen, _1134_s, _1135_ns = _1121_b.U64(uint64(48)), _1121_b.U64(uint64(56)), _1121_b.U64(uint64(64)), _1121_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1132_ino, _1133_gen}}, nfsstate.Time{nfsstate.Time_Time{_1134_s, _1135_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1124_b *dbytes.Bytes
-	var _ = _1124_b
-	var _out1586 *dbytes.Bytes
-	var _ = _out1586
-	_out1586 = dbytes.NewBytes(uint64(256))
-	_1124_b = _out1586
-	_1124_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1124_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1124_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1124_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1124_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1124_b, uint64(72), ns)
-	txn.WriteSlot(i, _1124_b)
+	var _1136_b *dbytes.Bytes
+	var _ = _1136_b
+	var _out1598 *dbytes.Bytes
+	var _ = _out1598
+	_out1598 = dbytes.NewBytes(uint64(256))
+	_1136_b = _out1598
+	_1136_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1136_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1136_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1136_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1136_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1136_b, uint64(72), ns)
+	txn.WriteSlot(i, _1136_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1125_st uint32 = 0
-	var _ = _1125_st
-	var _1126_dots uint32 = 0
-	var _ = _1126_dots
-	var _out1587 uint32
-	var _ = _out1587
-	var _out1588 *dbytes.Bytes
-	var _ = _out1588
-	var _out1589 uint32
-	var _ = _out1589
-	_out1587, _out1588, _out1589 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1125_st = _out1587
-	dir = _out1588
-	_1126_dots = _out1589
-	if _1125_st != uint32(0) || _1126_dots != uint32(0) {
+	var _1137_st uint32 = 0
+	var _ = _1137_st
+	var _1138_dots uint32 = 0
+	var _ = _1138_dots
+	var _out1599 uint32
+	var _ = _out1599
+	var _out1600 *dbytes.Bytes
+	var _ = _out1600
+	var _out1601 uint32
+	var _ = _out1601
+	_out1599, _out1600, _out1601 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1137_st = _out1599
+	dir = _out1600
+	_1138_dots = _out1601
+	if _1137_st != uint32(0) || _1138_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1590 bool
-	var _ = _out1590
-	var _out1591 uint64
-	var _ = _out1591
-	_out1590, _out1591 = d.Lookup(txn, dino, name, false)
-	found = _out1590
-	ino = _out1591
+	var _out1602 bool
+	var _ = _out1602
+	var _out1603 uint64
+	var _ = _out1603
+	_out1602, _out1603 = d.Lookup(txn, dino, name, false)
+	found = _out1602
+	ino = _out1603
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1127_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1127_ip
-	var _out1592 uint32
-	var _ = _out1592
-	var _out1593 *dbytes.Bytes
-	var _ = _out1593
-	_out1592, _out1593 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1125_st = _out1592
-	_1127_ip = _out1593
-	if _1125_st != uint32(0) {
+	var _1139_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1139_ip
+	var _out1604 uint32
+	var _ = _out1604
+	var _out1605 *dbytes.Bytes
+	var _ = _out1605
+	_out1604, _out1605 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1137_st = _out1604
+	_1139_ip = _out1605
+	if _1137_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1127_ip
-	var _out1594 uint64
-	var _ = _out1594
-	_out1594 = inodeformat.Companion_Default___.GetGen(_1127_ip)
-	gen = _out1594
+	node = _1139_ip
+	var _out1606 uint64
+	var _ = _out1606
+	_out1606 = inodeformat.Companion_Default___.GetGen(_1139_ip)
+	gen = _out1606
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1128_found bool
-	var _ = _1128_found
-	var _1129_h nfsstate.Handle
-	var _ = _1129_h
-	var _1130_t nfsstate.Time
-	var _ = _1130_t
-	var _out1595 bool
-	var _ = _out1595
-	var _out1596 nfsstate.Handle
-	var _ = _out1596
-	var _out1597 nfsstate.Time
-	var _ = _out1597
-	_out1595, _out1596, _out1597 = Companion_Default___.Look(txn, i, r, since)
-	_1128_found = _out1595
-	_1129_h = _out1596
-	_1130_t = _out1597
-	if !_1128_found {
+	var _1140_found bool
+	var _ = _1140_found
+	var _1141_h nfsstate.Handle
+	var _ = _1141_h
+	var _1142_t nfsstate.Time
+	var _ = _1142_t
+	var _out1607 bool
+	var _ = _out1607
+	var _out1608 nfsstate.Handle
+	var _ = _out1608
+	var _out1609 nfsstate.Time
+	var _ = _out1609
+	_out1607, _out1608, _out1609 = Companion_Default___.Look(txn, i, r, since)
+	_1140_found = _out1607
+	_1141_h = _out1608
+	_1142_t = _out1609
+	if !_1140_found {
 		return again, ino, node, dir
 	}
-	var _1131_ok bool = false
-	var _ = _1131_ok
-	var _1132_there bool = false
-	var _ = _1132_there
-	var _1133_gen uint64 = 0
-	var _ = _1133_gen
-	var _out1598 bool
-	var _ = _out1598
-	var _out1599 bool
-	var _ = _out1599
-	var _out1600 uint64
-	var _ = _out1600
-	var _out1601 uint64
-	var _ = _out1601
-	var _out1602 *dbytes.Bytes
-	var _ = _out1602
-	var _out1603 *dbytes.Bytes
-	var _ = _out1603
-	_out1598, _out1599, _out1600, _out1601, _out1602, _out1603 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1131_ok = _out1598
-	_1132_there = _out1599
-	ino = _out1600
-	_1133_gen = _out1601
-	node = _out1602
-	dir = _out1603
-	if !_1131_ok || !_1132_there || !_1129_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1133_gen}}) {
+	var _1143_ok bool = false
+	var _ = _1143_ok
+	var _1144_there bool = false
+	var _ = _1144_there
+	var _1145_gen uint64 = 0
+	var _ = _1145_gen
+	var _out1610 bool
+	var _ = _out1610
+	var _out1611 bool
+	var _ = _out1611
+	var _out1612 uint64
+	var _ = _out1612
+	var _out1613 uint64
+	var _ = _out1613
+	var _out1614 *dbytes.Bytes
+	var _ = _out1614
+	var _out1615 *dbytes.Bytes
+	var _ = _out1615
+	_out1610, _out1611, _out1612, _out1613, _out1614, _out1615 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1143_ok = _out1610
+	_1144_there = _out1611
+	ino = _out1612
+	_1145_gen = _out1613
+	node = _out1614
+	dir = _out1615
+	if !_1143_ok || !_1144_there || !_1141_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1145_gen}}) {
 		return again, ino, node, dir
 	}
-	var _1134_s uint64
-	var _ = _1134_s
-	var _1135_ns uint32
-	var _ = _1135_ns
-	var _out1604 uint64
-	var _ = _out1604
-	var _out1605 uint32
-	var _ = _out1605
-	_out1604, _out1605 = inodeformat.Companion_Default___.GetCtime(node)
-	_1134_s = _out1604
-	_1135_ns = _out1605
-	again = _1130_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1134_s, _1135_ns}})
+	var _1146_s uint64
+	var _ = _1146_s
+	var _1147_ns uint32
+	var _ = _1147_ns
+	var _out1616 uint64
+	var _ = _out1616
+	var _out1617 uint32
+	var _ = _out1617
+	_out1616, _out1617 = inodeformat.Companion_Default___.GetCtime(node)
+	_1146_s = _out1616
+	_1147_ns = _out1617
+	again = _1142_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1146_s, _1147_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1136_found bool
-	var _ = _1136_found
-	var _1137_h nfsstate.Handle
-	var _ = _1137_h
-	var _1138_t nfsstate.Time
-	var _ = _1138_t
-	var _out1606 bool
-	var _ = _out1606
-	var _out1607 nfsstate.Handle
-	var _ = _out1607
-	var _out1608 nfsstate.Time
-	var _ = _out1608
-	_out1606, _out1607, _out1608 = Companion_Default___.Look(txn, i, r, since)
-	_1136_found = _out1606
-	_1137_h = _out1607
-	_1138_t = _out1608
-	if !_1136_found || !_1137_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _1148_found bool
+	var _ = _1148_found
+	var _1149_h nfsstate.Handle
+	var _ = _1149_h
+	var _1150_t nfsstate.Time
+	var _ = _1150_t
+	var _out1618 bool
+	var _ = _out1618
+	var _out1619 nfsstate.Handle
+	var _ = _out1619
+	var _out1620 nfsstate.Time
+	var _ = _out1620
+	_out1618, _out1619, _out1620 = Companion_Default___.Look(txn, i, r, since)
+	_1148_found = _out1618
+	_1149_h = _out1619
+	_1150_t = _out1620
+	if !_1148_found || !_1149_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _1139_ok bool = false
-	var _ = _1139_ok
-	var _1140_there bool = false
-	var _ = _1140_there
-	var _1141_ino uint64 = 0
-	var _ = _1141_ino
-	var _1142_gen uint64 = 0
-	var _ = _1142_gen
-	var _out1609 bool
-	var _ = _out1609
-	var _out1610 bool
-	var _ = _out1610
-	var _out1611 uint64
-	var _ = _out1611
-	var _out1612 uint64
-	var _ = _out1612
-	var _out1613 *dbytes.Bytes
-	var _ = _out1613
-	var _out1614 *dbytes.Bytes
-	var _ = _out1614
-	_out1609, _out1610, _out1611, _out1612, _out1613, _out1614 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1139_ok = _out1609
-	_1140_there = _out1610
-	_1141_ino = _out1611
-	_1142_gen = _out1612
-	node = _out1613
-	dir = _out1614
-	again = _1139_ok && _1140_there && _1137_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1141_ino, _1142_gen}})
+	var _1151_ok bool = false
+	var _ = _1151_ok
+	var _1152_there bool = false
+	var _ = _1152_there
+	var _1153_ino uint64 = 0
+	var _ = _1153_ino
+	var _1154_gen uint64 = 0
+	var _ = _1154_gen
+	var _out1621 bool
+	var _ = _out1621
+	var _out1622 bool
+	var _ = _out1622
+	var _out1623 uint64
+	var _ = _out1623
+	var _out1624 uint64
+	var _ = _out1624
+	var _out1625 *dbytes.Bytes
+	var _ = _out1625
+	var _out1626 *dbytes.Bytes
+	var _ = _out1626
+	_out1621, _out1622, _out1623, _out1624, _out1625, _out1626 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1151_ok = _out1621
+	_1152_there = _out1622
+	_1153_ino = _out1623
+	_1154_gen = _out1624
+	node = _out1625
+	dir = _out1626
+	again = _1151_ok && _1152_there && _1149_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1153_ino, _1154_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1143_found bool
-	var _ = _1143_found
-	var _1144_h nfsstate.Handle
-	var _ = _1144_h
-	var _1145_t nfsstate.Time
-	var _ = _1145_t
-	var _out1615 bool
-	var _ = _out1615
-	var _out1616 nfsstate.Handle
-	var _ = _out1616
-	var _out1617 nfsstate.Time
-	var _ = _out1617
-	_out1615, _out1616, _out1617 = Companion_Default___.Look(txn, i, r, since)
-	_1143_found = _out1615
-	_1144_h = _out1616
-	_1145_t = _out1617
-	if !_1143_found {
+	var _1155_found bool
+	var _ = _1155_found
+	var _1156_h nfsstate.Handle
+	var _ = _1156_h
+	var _1157_t nfsstate.Time
+	var _ = _1157_t
+	var _out1627 bool
+	var _ = _out1627
+	var _out1628 nfsstate.Handle
+	var _ = _out1628
+	var _out1629 nfsstate.Time
+	var _ = _out1629
+	_out1627, _out1628, _out1629 = Companion_Default___.Look(txn, i, r, since)
+	_1155_found = _out1627
+	_1156_h = _out1628
+	_1157_t = _out1629
+	if !_1155_found {
 		return again, dir
 	}
-	var _1146_ok bool = false
-	var _ = _1146_ok
-	var _1147_there bool = false
-	var _ = _1147_there
-	var _1148_ino uint64 = 0
-	var _ = _1148_ino
-	var _1149_gen uint64 = 0
-	var _ = _1149_gen
-	var _1150_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1150_node
-	var _out1618 bool
-	var _ = _out1618
-	var _out1619 bool
-	var _ = _out1619
-	var _out1620 uint64
-	var _ = _out1620
-	var _out1621 uint64
-	var _ = _out1621
-	var _out1622 *dbytes.Bytes
-	var _ = _out1622
-	var _out1623 *dbytes.Bytes
-	var _ = _out1623
-	_out1618, _out1619, _out1620, _out1621, _out1622, _out1623 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1146_ok = _out1618
-	_1147_there = _out1619
-	_1148_ino = _out1620
-	_1149_gen = _out1621
-	_1150_node = _out1622
-	dir = _out1623
-	again = _1146_ok && !_1147_there
+	var _1158_ok bool = false
+	var _ = _1158_ok
+	var _1159_there bool = false
+	var _ = _1159_there
+	var _1160_ino uint64 = 0
+	var _ = _1160_ino
+	var _1161_gen uint64 = 0
+	var _ = _1161_gen
+	var _1162_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1162_node
+	var _out1630 bool
+	var _ = _out1630
+	var _out1631 bool
+	var _ = _out1631
+	var _out1632 uint64
+	var _ = _out1632
+	var _out1633 uint64
+	var _ = _out1633
+	var _out1634 *dbytes.Bytes
+	var _ = _out1634
+	var _out1635 *dbytes.Bytes
+	var _ = _out1635
+	_out1630, _out1631, _out1632, _out1633, _out1634, _out1635 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1158_ok = _out1630
+	_1159_there = _out1631
+	_1160_ino = _out1632
+	_1161_gen = _out1633
+	_1162_node = _out1634
+	dir = _out1635
+	again = _1158_ok && !_1159_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1151_found bool
-	var _ = _1151_found
-	var _1152_h nfsstate.Handle
-	var _ = _1152_h
-	var _1153_t nfsstate.Time
-	var _ = _1153_t
-	var _out1624 bool
-	var _ = _out1624
-	var _out1625 nfsstate.Handle
-	var _ = _out1625
-	var _out1626 nfsstate.Time
-	var _ = _out1626
-	_out1624, _out1625, _out1626 = Companion_Default___.Look(txn, i, r, since)
-	_1151_found = _out1624
-	_1152_h = _out1625
-	_1153_t = _out1626
-	if !_1151_found {
-		return again, from, to
-	}
-	var _1154_fok bool = false
-	var _ = _1154_fok
-	var _1155_there bool = false
-	var _ = _1155_there
-	var _1156_ino uint64 = 0
-	var _ = _1156_ino
-	var _1157_gen uint64 = 0
-	var _ = _1157_gen
-	var _1158_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1158_node
-	var _out1627 bool
-	var _ = _out1627
-	var _out1628 bool
-	var _ = _out1628
-	var _out1629 uint64
-	var _ = _out1629
-	var _out1630 uint64
-	var _ = _out1630
-	var _out1631 *dbytes.Bytes
-	var _ = _out1631
-	var _out1632 *dbytes.Bytes
-	var _ = _out1632
-	_out1627, _out1628, _out1629, _out1630, _out1631, _out1632 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1154_fok = _out1627
-	_1155_there = _out1628
-	_1156_ino = _out1629
-	_1157_gen = _out1630
-	_1158_node = _out1631
-	from = _out1632
-	if !_1154_fok || _1155_there && !_1152_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1156_ino, _1157_gen}}) {
-		return again, from, to
-	}
-	var _1159_tok bool = false
-	var _ = _1159_tok
-	var _1160_tthere bool = false
-	var _ = _1160_tthere
-	var _out1633 bool
-	var _ = _out1633
-	var _out1634 bool
-	var _ = _out1634
-	var _out1635 uint64
-	var _ = _out1635
-	var _out1636 uint64
+	var _1163_found bool
+	var _ = _1163_found
+	var _1164_h nfsstate.Handle
+	var _ = _1164_h
+	var _1165_t nfsstate.Time
+	var _ = _1165_t
+	var _out1636 bool
 	var _ = _out1636
-	var _out1637 *dbytes.Bytes
+	var _out1637 nfsstate.Handle
 	var _ = _out1637
-	var _out1638 *dbytes.Bytes
+	var _out1638 nfsstate.Time
 	var _ = _out1638
-	_out1633, _out1634, _out1635, _out1636, _out1637, _out1638 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1159_tok = _out1633
-	_1160_tthere = _out1634
-	_1156_ino = _out1635
-	_1157_gen = _out1636
-	_1158_node = _out1637
-	to = _out1638
-	again = _1159_tok && _1160_tthere && _1152_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1156_ino, _1157_gen}})
+	_out1636, _out1637, _out1638 = Companion_Default___.Look(txn, i, r, since)
+	_1163_found = _out1636
+	_1164_h = _out1637
+	_1165_t = _out1638
+	if !_1163_found {
+		return again, from, to
+	}
+	var _1166_fok bool = false
+	var _ = _1166_fok
+	var _1167_there bool = false
+	var _ = _1167_there
+	var _1168_ino uint64 = 0
+	var _ = _1168_ino
+	var _1169_gen uint64 = 0
+	var _ = _1169_gen
+	var _1170_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1170_node
+	var _out1639 bool
+	var _ = _out1639
+	var _out1640 bool
+	var _ = _out1640
+	var _out1641 uint64
+	var _ = _out1641
+	var _out1642 uint64
+	var _ = _out1642
+	var _out1643 *dbytes.Bytes
+	var _ = _out1643
+	var _out1644 *dbytes.Bytes
+	var _ = _out1644
+	_out1639, _out1640, _out1641, _out1642, _out1643, _out1644 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1166_fok = _out1639
+	_1167_there = _out1640
+	_1168_ino = _out1641
+	_1169_gen = _out1642
+	_1170_node = _out1643
+	from = _out1644
+	if !_1166_fok || _1167_there && !_1164_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1168_ino, _1169_gen}}) {
+		return again, from, to
+	}
+	var _1171_tok bool = false
+	var _ = _1171_tok
+	var _1172_tthere bool = false
+	var _ = _1172_tthere
+	var _out1645 bool
+	var _ = _out1645
+	var _out1646 bool
+	var _ = _out1646
+	var _out1647 uint64
+	var _ = _out1647
+	var _out1648 uint64
+	var _ = _out1648
+	var _out1649 *dbytes.Bytes
+	var _ = _out1649
+	var _out1650 *dbytes.Bytes
+	var _ = _out1650
+	_out1645, _out1646, _out1647, _out1648, _out1649, _out1650 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1171_tok = _out1645
+	_1172_tthere = _out1646
+	_1168_ino = _out1647
+	_1169_gen = _out1648
+	_1170_node = _out1649
+	to = _out1650
+	again = _1171_tok && _1172_tthere && _1164_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1168_ino, _1169_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1161_found bool
-	var _ = _1161_found
-	var _1162_h nfsstate.Handle
-	var _ = _1162_h
-	var _1163_t nfsstate.Time
-	var _ = _1163_t
-	var _out1639 bool
-	var _ = _out1639
-	var _out1640 nfsstate.Handle
-	var _ = _out1640
-	var _out1641 nfsstate.Time
-	var _ = _out1641
-	_out1639, _out1640, _out1641 = Companion_Default___.Look(txn, i, r, since)
-	_1161_found = _out1639
-	_1162_h = _out1640
-	_1163_t = _out1641
-	if !_1161_found {
+	var _1173_found bool
+	var _ = _1173_found
+	var _1174_h nfsstate.Handle
+	var _ = _1174_h
+	var _1175_t nfsstate.Time
+	var _ = _1175_t
+	var _out1651 bool
+	var _ = _out1651
+	var _out1652 nfsstate.Handle
+	var _ = _out1652
+	var _out1653 nfsstate.Time
+	var _ = _out1653
+	_out1651, _out1652, _out1653 = Companion_Default___.Look(txn, i, r, since)
+	_1173_found = _out1651
+	_1174_h = _out1652
+	_1175_t = _out1653
+	if !_1173_found {
 		return again, node
 	}
-	var _1164_st uint32
-	var _ = _1164_st
-	var _1165_ip *dbytes.Bytes
-	var _ = _1165_ip
-	var _out1642 uint32
-	var _ = _out1642
-	var _out1643 *dbytes.Bytes
-	var _ = _out1643
-	_out1642, _out1643 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1164_st = _out1642
-	_1165_ip = _out1643
-	if _1164_st != uint32(0) {
+	var _1176_st uint32
+	var _ = _1176_st
+	var _1177_ip *dbytes.Bytes
+	var _ = _1177_ip
+	var _out1654 uint32
+	var _ = _out1654
+	var _out1655 *dbytes.Bytes
+	var _ = _out1655
+	_out1654, _out1655 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1176_st = _out1654
+	_1177_ip = _out1655
+	if _1176_st != uint32(0) {
 		return again, node
 	}
-	node = _1165_ip
-	var _1166_s uint64
-	var _ = _1166_s
-	var _1167_ns uint32
-	var _ = _1167_ns
-	var _out1644 uint64
-	var _ = _out1644
-	var _out1645 uint32
-	var _ = _out1645
-	_out1644, _out1645 = inodeformat.Companion_Default___.GetCtime(_1165_ip)
-	_1166_s = _out1644
-	_1167_ns = _out1645
-	again = _1163_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1166_s, _1167_ns}})
+	node = _1177_ip
+	var _1178_s uint64
+	var _ = _1178_s
+	var _1179_ns uint32
+	var _ = _1179_ns
+	var _out1656 uint64
+	var _ = _out1656
+	var _out1657 uint32
+	var _ = _out1657
+	_out1656, _out1657 = inodeformat.Companion_Default___.GetCtime(_1177_ip)
+	_1178_s = _out1656
+	_1179_ns = _out1657
+	again = _1175_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1178_s, _1179_ns}})
 	return again, node
 }
 

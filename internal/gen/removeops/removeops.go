@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _936_found bool = false
-	var _ = _936_found
-	var _out1319 bool
-	var _ = _out1319
-	var _out1320 uint64
-	var _ = _out1320
-	_out1319, _out1320 = d.Lookup(txn, dino, name, true)
-	_936_found = _out1319
-	ino = _out1320
-	if !_936_found {
+	var _948_found bool = false
+	var _ = _948_found
+	var _out1331 bool
+	var _ = _out1331
+	var _out1332 uint64
+	var _ = _out1332
+	_out1331, _out1332 = d.Lookup(txn, dino, name, true)
+	_948_found = _out1331
+	ino = _out1332
+	if !_948_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1321 *dbytes.Bytes
-		var _ = _out1321
-		_out1321 = dbytes.NewBytes(uint64(0))
-		ip = _out1321
+		var _out1333 *dbytes.Bytes
+		var _ = _out1333
+		_out1333 = dbytes.NewBytes(uint64(0))
+		ip = _out1333
 		return st, ino, ip
 	}
-	var _out1322 uint32
-	var _ = _out1322
-	var _out1323 *dbytes.Bytes
-	var _ = _out1323
-	_out1322, _out1323 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1322
-	ip = _out1323
+	var _out1334 uint32
+	var _ = _out1334
+	var _out1335 *dbytes.Bytes
+	var _ = _out1335
+	_out1334, _out1335 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1334
+	ip = _out1335
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _937_no bool
-	var _ = _937_no
-	var _out1324 bool
-	var _ = _out1324
-	_out1324 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_937_no = _out1324
-	if _937_no {
+	var _949_no bool
+	var _ = _949_no
+	var _out1336 bool
+	var _ = _out1336
+	_out1336 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_949_no = _out1336
+	if _949_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _938_dots uint32 = 0
-	var _ = _938_dots
-	var _out1325 uint32
-	var _ = _out1325
-	var _out1326 *dbytes.Bytes
-	var _ = _out1326
-	var _out1327 uint32
-	var _ = _out1327
-	_out1325, _out1326, _out1327 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1325
-	before = _out1326
-	_938_dots = _out1327
+	var _950_dots uint32 = 0
+	var _ = _950_dots
+	var _out1337 uint32
+	var _ = _out1337
+	var _out1338 *dbytes.Bytes
+	var _ = _out1338
+	var _out1339 uint32
+	var _ = _out1339
+	_out1337, _out1338, _out1339 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1337
+	before = _out1338
+	_950_dots = _out1339
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _938_dots != uint32(0) {
+	if _950_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _938_dots == uint32(2) {
+			if sub && _950_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _939_w bool
-	var _ = _939_w
-	var _out1328 bool
-	var _ = _out1328
-	_out1328 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_939_w = _out1328
-	if !_939_w {
+	var _951_w bool
+	var _ = _951_w
+	var _out1340 bool
+	var _ = _out1340
+	_out1340 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_951_w = _out1340
+	if !_951_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _940_ino uint64 = 0
-	var _ = _940_ino
-	var _941_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _941_ip
-	var _out1329 uint32
-	var _ = _out1329
-	var _out1330 uint64
-	var _ = _out1330
-	var _out1331 *dbytes.Bytes
-	var _ = _out1331
-	_out1329, _out1330, _out1331 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1329
-	_940_ino = _out1330
-	_941_ip = _out1331
+	var _952_ino uint64 = 0
+	var _ = _952_ino
+	var _953_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _953_ip
+	var _out1341 uint32
+	var _ = _out1341
+	var _out1342 uint64
+	var _ = _out1342
+	var _out1343 *dbytes.Bytes
+	var _ = _out1343
+	_out1341, _out1342, _out1343 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1341
+	_952_ino = _out1342
+	_953_ip = _out1343
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _942_ty uint32
-	var _ = _942_ty
-	var _out1332 uint32
-	var _ = _out1332
-	_out1332 = inodeformat.Companion_Default___.GetTy(_941_ip)
-	_942_ty = _out1332
-	if _942_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _954_ty uint32
+	var _ = _954_ty
+	var _out1344 uint32
+	var _ = _out1344
+	_out1344 = inodeformat.Companion_Default___.GetTy(_953_ip)
+	_954_ty = _out1344
+	if _954_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _942_ty != permissions.Companion_Default___.DIR() && sub {
+	if _954_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _943_e bool
-		var _ = _943_e
-		var _out1333 bool
-		var _ = _out1333
-		_out1333 = d.IsEmpty(txn, _940_ino)
-		_943_e = _out1333
-		if !_943_e {
+		var _955_e bool
+		var _ = _955_e
+		var _out1345 bool
+		var _ = _out1345
+		_out1345 = d.IsEmpty(txn, _952_ino)
+		_955_e = _out1345
+		if !_955_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1334 uint32
-	var _ = _out1334
-	var _out1335 *dbytes.Bytes
-	var _ = _out1335
-	var _out1336 bool
-	var _ = _out1336
-	_out1334, _out1335, _out1336 = Companion_Default___.TakeOut(txn, d, dino, name, _940_ino, sub, s, ns)
-	st = _out1334
-	after = _out1335
-	later = _out1336
+	var _out1346 uint32
+	var _ = _out1346
+	var _out1347 *dbytes.Bytes
+	var _ = _out1347
+	var _out1348 bool
+	var _ = _out1348
+	_out1346, _out1347, _out1348 = Companion_Default___.TakeOut(txn, d, dino, name, _952_ino, sub, s, ns)
+	st = _out1346
+	after = _out1347
+	later = _out1348
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _944_ok bool
-	var _ = _944_ok
-	var _out1337 bool
-	var _ = _out1337
-	_out1337 = d.Remove(txn, dino, name)
-	_944_ok = _out1337
-	if !_944_ok {
+	var _956_ok bool
+	var _ = _956_ok
+	var _out1349 bool
+	var _ = _out1349
+	_out1349 = d.Remove(txn, dino, name)
+	_956_ok = _out1349
+	if !_956_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _945_freed bool = false
-	var _ = _945_freed
-	var _out1338 uint32
-	var _ = _out1338
-	var _out1339 bool
-	var _ = _out1339
-	var _out1340 bool
-	var _ = _out1340
-	_out1338, _out1339, _out1340 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1338
-	_945_freed = _out1339
-	later = _out1340
+	var _957_freed bool = false
+	var _ = _957_freed
+	var _out1350 uint32
+	var _ = _out1350
+	var _out1351 bool
+	var _ = _out1351
+	var _out1352 bool
+	var _ = _out1352
+	_out1350, _out1351, _out1352 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1350
+	_957_freed = _out1351
+	later = _out1352
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1341 uint32
-		var _ = _out1341
-		_out1341 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1341
+		var _out1353 uint32
+		var _ = _out1353
+		_out1353 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1353
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1342 *dbytes.Bytes
-	var _ = _out1342
-	_out1342 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1342
+	var _out1354 *dbytes.Bytes
+	var _ = _out1354
+	_out1354 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1354
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _946_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _946_ip
-	var _out1343 uint32
-	var _ = _out1343
-	var _out1344 *dbytes.Bytes
-	var _ = _out1344
-	_out1343, _out1344 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1343
-	_946_ip = _out1344
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _946_ip
-	var _947_ty uint32
-	var _ = _947_ty
-	var _out1345 uint32
-	var _ = _out1345
-	_out1345 = inodeformat.Companion_Default___.GetTy(_946_ip)
-	_947_ty = _out1345
-	var _948_dots uint32 = 0
-	var _ = _948_dots
-	var _out1346 uint32
-	var _ = _out1346
-	var _out1347 *dbytes.Bytes
-	var _ = _out1347
-	var _out1348 uint32
-	var _ = _out1348
-	_out1346, _out1347, _out1348 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1346
-	before = _out1347
-	_948_dots = _out1348
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	if _948_dots != uint32(0) {
-		st = permissions.Companion_Default___.EXIST()
-		return st, node, before, after
-	}
-	if _947_ty == permissions.Companion_Default___.DIR() {
-		st = permissions.Companion_Default___.INVAL()
-		return st, node, before, after
-	}
-	var _949_x bool
-	var _ = _949_x
-	var _out1349 bool
-	var _ = _out1349
-	_out1349 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_949_x = _out1349
-	if !_949_x {
-		st = permissions.Companion_Default___.ACCES()
-		return st, node, before, after
-	}
-	var _950_found bool
-	var _ = _950_found
-	var _951_other uint64
-	var _ = _951_other
-	var _952_hint uint64
-	var _ = _952_hint
-	var _out1350 bool
-	var _ = _out1350
-	var _out1351 uint64
-	var _ = _out1351
-	var _out1352 uint64
-	var _ = _out1352
-	_out1350, _out1351, _out1352 = d.LookupHint(txn, dino, name, true)
-	_950_found = _out1350
-	_951_other = _out1351
-	_952_hint = _out1352
-	if _950_found {
-		st = permissions.Companion_Default___.EXIST()
-		return st, node, before, after
-	}
-	var _953_w bool
-	var _ = _953_w
-	var _out1353 bool
-	var _ = _out1353
-	_out1353 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_953_w = _out1353
-	if !_953_w {
-		st = permissions.Companion_Default___.ACCES()
-		return st, node, before, after
-	}
-	var _954_nl uint32
-	var _ = _954_nl
-	var _out1354 uint32
-	var _ = _out1354
-	_out1354 = inodeformat.Companion_Default___.GetNlink(_946_ip)
-	_954_nl = _out1354
-	if _954_nl >= permissions.Companion_Default___.MAXLINK() {
-		st = permissions.Companion_Default___.MLINK()
-		return st, node, before, after
-	}
-	var _955_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _955_np
+	var _958_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _958_ip
 	var _out1355 uint32
 	var _ = _out1355
 	var _out1356 *dbytes.Bytes
 	var _ = _out1356
-	var _out1357 *dbytes.Bytes
-	var _ = _out1357
-	_out1355, _out1356, _out1357 = Companion_Default___.AddName(txn, d, ino, dino, name, _952_hint, _954_nl, s, ns)
+	_out1355, _out1356 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1355
-	_955_np = _out1356
-	after = _out1357
+	_958_ip = _out1356
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	node = _958_ip
+	var _959_ty uint32
+	var _ = _959_ty
+	var _out1357 uint32
+	var _ = _out1357
+	_out1357 = inodeformat.Companion_Default___.GetTy(_958_ip)
+	_959_ty = _out1357
+	var _960_dots uint32 = 0
+	var _ = _960_dots
+	var _out1358 uint32
+	var _ = _out1358
+	var _out1359 *dbytes.Bytes
+	var _ = _out1359
+	var _out1360 uint32
+	var _ = _out1360
+	_out1358, _out1359, _out1360 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1358
+	before = _out1359
+	_960_dots = _out1360
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _960_dots != uint32(0) {
+		st = permissions.Companion_Default___.EXIST()
+		return st, node, before, after
+	}
+	if _959_ty == permissions.Companion_Default___.DIR() {
+		st = permissions.Companion_Default___.INVAL()
+		return st, node, before, after
+	}
+	var _961_x bool
+	var _ = _961_x
+	var _out1361 bool
+	var _ = _out1361
+	_out1361 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_961_x = _out1361
+	if !_961_x {
+		st = permissions.Companion_Default___.ACCES()
+		return st, node, before, after
+	}
+	var _962_found bool
+	var _ = _962_found
+	var _963_other uint64
+	var _ = _963_other
+	var _964_hint uint64
+	var _ = _964_hint
+	var _out1362 bool
+	var _ = _out1362
+	var _out1363 uint64
+	var _ = _out1363
+	var _out1364 uint64
+	var _ = _out1364
+	_out1362, _out1363, _out1364 = d.LookupHint(txn, dino, name, true)
+	_962_found = _out1362
+	_963_other = _out1363
+	_964_hint = _out1364
+	if _962_found {
+		st = permissions.Companion_Default___.EXIST()
+		return st, node, before, after
+	}
+	var _965_w bool
+	var _ = _965_w
+	var _out1365 bool
+	var _ = _out1365
+	_out1365 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_965_w = _out1365
+	if !_965_w {
+		st = permissions.Companion_Default___.ACCES()
+		return st, node, before, after
+	}
+	var _966_nl uint32
+	var _ = _966_nl
+	var _out1366 uint32
+	var _ = _out1366
+	_out1366 = inodeformat.Companion_Default___.GetNlink(_958_ip)
+	_966_nl = _out1366
+	if _966_nl >= permissions.Companion_Default___.MAXLINK() {
+		st = permissions.Companion_Default___.MLINK()
+		return st, node, before, after
+	}
+	var _967_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _967_np
+	var _out1367 uint32
+	var _ = _out1367
+	var _out1368 *dbytes.Bytes
+	var _ = _out1368
+	var _out1369 *dbytes.Bytes
+	var _ = _out1369
+	_out1367, _out1368, _out1369 = Companion_Default___.AddName(txn, d, ino, dino, name, _964_hint, _966_nl, s, ns)
+	st = _out1367
+	_967_np = _out1368
+	after = _out1369
 	if st == uint32(0) {
-		node = _955_np
+		node = _967_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _956_ok bool
-	var _ = _956_ok
-	var _out1358 bool
-	var _ = _out1358
-	_out1358 = d.InsertAt(txn, dino, name, ino, hint)
-	_956_ok = _out1358
-	if !_956_ok {
+	var _968_ok bool
+	var _ = _968_ok
+	var _out1370 bool
+	var _ = _out1370
+	_out1370 = d.InsertAt(txn, dino, name, ino, hint)
+	_968_ok = _out1370
+	if !_968_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1359 *dbytes.Bytes
-	var _ = _out1359
-	_out1359 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1359
-	var _out1360 *dbytes.Bytes
-	var _ = _out1360
-	_out1360 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1360
+	var _out1371 *dbytes.Bytes
+	var _ = _out1371
+	_out1371 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1371
+	var _out1372 *dbytes.Bytes
+	var _ = _out1372
+	_out1372 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1372
 	return st, node, after
 }
 

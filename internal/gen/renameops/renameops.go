@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _957_at uint64
-	var _ = _957_at
-	_957_at = x
-	var _958_n uint64
-	var _ = _958_n
-	_958_n = uint64(0)
-	for _958_n < Companion_Default___.MAXDEPTH() {
-		if _957_at == top {
+	var _969_at uint64
+	var _ = _969_at
+	_969_at = x
+	var _970_n uint64
+	var _ = _970_n
+	_970_n = uint64(0)
+	for _970_n < Companion_Default___.MAXDEPTH() {
+		if _969_at == top {
 			below = true
 			return st, below
 		}
-		if _957_at == procedurebase.Companion_Default___.ROOT() {
+		if _969_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _959_ip *dbytes.Bytes
-		var _ = _959_ip
-		var _out1361 *dbytes.Bytes
-		var _ = _out1361
-		_out1361 = d.Fs.GetInode(txn, _957_at, false)
-		_959_ip = _out1361
-		var _out1362 uint64
-		var _ = _out1362
-		_out1362 = inodeformat.Companion_Default___.GetParent(_959_ip)
-		_957_at = _out1362
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _957_at) {
+		var _971_ip *dbytes.Bytes
+		var _ = _971_ip
+		var _out1373 *dbytes.Bytes
+		var _ = _out1373
+		_out1373 = d.Fs.GetInode(txn, _969_at, false)
+		_971_ip = _out1373
+		var _out1374 uint64
+		var _ = _out1374
+		_out1374 = inodeformat.Companion_Default___.GetParent(_971_ip)
+		_969_at = _out1374
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _969_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_958_n = _958_n + uint64(1)
+		_970_n = _970_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _960_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _960_ip
-	var _out1363 uint32
-	var _ = _out1363
-	var _out1364 *dbytes.Bytes
-	var _ = _out1364
-	_out1363, _out1364 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1363
-	_960_ip = _out1364
-	var _961_ty uint32
-	var _ = _961_ty
-	var _out1365 uint32
-	var _ = _out1365
-	_out1365 = inodeformat.Companion_Default___.GetTy(_960_ip)
-	_961_ty = _out1365
-	var _962_no bool
-	var _ = _962_no
-	var _out1366 bool
-	var _ = _out1366
-	_out1366 = permissions.Companion_Default___.Sticky(c, tdir, _960_ip)
-	_962_no = _out1366
-	if _962_no {
+	var _972_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _972_ip
+	var _out1375 uint32
+	var _ = _out1375
+	var _out1376 *dbytes.Bytes
+	var _ = _out1376
+	_out1375, _out1376 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1375
+	_972_ip = _out1376
+	var _973_ty uint32
+	var _ = _973_ty
+	var _out1377 uint32
+	var _ = _out1377
+	_out1377 = inodeformat.Companion_Default___.GetTy(_972_ip)
+	_973_ty = _out1377
+	var _974_no bool
+	var _ = _974_no
+	var _out1378 bool
+	var _ = _out1378
+	_out1378 = permissions.Companion_Default___.Sticky(c, tdir, _972_ip)
+	_974_no = _out1378
+	if _974_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _961_ty != permissions.Companion_Default___.DIR() {
+	if dir && _973_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _961_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _973_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _963_e bool
-		var _ = _963_e
-		var _out1367 bool
-		var _ = _out1367
-		_out1367 = d.IsEmpty(txn, dst)
-		_963_e = _out1367
-		if !_963_e {
+		var _975_e bool
+		var _ = _975_e
+		var _out1379 bool
+		var _ = _out1379
+		_out1379 = d.IsEmpty(txn, dst)
+		_975_e = _out1379
+		if !_975_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _964_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _964_ip
-	var _out1368 uint32
-	var _ = _out1368
-	var _out1369 *dbytes.Bytes
-	var _ = _out1369
-	_out1368, _out1369 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1368
-	_964_ip = _out1369
-	var _965_ty uint32
-	var _ = _965_ty
-	var _out1370 uint32
-	var _ = _out1370
-	_out1370 = inodeformat.Companion_Default___.GetTy(_964_ip)
-	_965_ty = _out1370
-	var _966_no bool
-	var _ = _966_no
-	var _out1371 bool
-	var _ = _out1371
-	_out1371 = permissions.Companion_Default___.Sticky(c, fdir, _964_ip)
-	_966_no = _out1371
-	if _966_no {
+	var _976_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _976_ip
+	var _out1380 uint32
+	var _ = _out1380
+	var _out1381 *dbytes.Bytes
+	var _ = _out1381
+	_out1380, _out1381 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1380
+	_976_ip = _out1381
+	var _977_ty uint32
+	var _ = _977_ty
+	var _out1382 uint32
+	var _ = _out1382
+	_out1382 = inodeformat.Companion_Default___.GetTy(_976_ip)
+	_977_ty = _out1382
+	var _978_no bool
+	var _ = _978_no
+	var _out1383 bool
+	var _ = _out1383
+	_out1383 = permissions.Companion_Default___.Sticky(c, fdir, _976_ip)
+	_978_no = _out1383
+	if _978_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _965_ty == permissions.Companion_Default___.DIR() {
+	if _977_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _967_below bool = false
-		var _ = _967_below
-		var _out1372 uint32
-		var _ = _out1372
-		var _out1373 bool
-		var _ = _out1373
-		_out1372, _out1373 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1372
-		_967_below = _out1373
+		var _979_below bool = false
+		var _ = _979_below
+		var _out1384 uint32
+		var _ = _out1384
+		var _out1385 bool
+		var _ = _out1385
+		_out1384, _out1385 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1384
+		_979_below = _out1385
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _967_below {
+		if _979_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _968_w bool
-		var _ = _968_w
-		var _out1374 bool
-		var _ = _out1374
-		_out1374 = permissions.Companion_Default___.May(c, _964_ip, permissions.Companion_Default___.MAYW())
-		_968_w = _out1374
-		if fino != tino && !_968_w {
+		var _980_w bool
+		var _ = _980_w
+		var _out1386 bool
+		var _ = _out1386
+		_out1386 = permissions.Companion_Default___.May(c, _976_ip, permissions.Companion_Default___.MAYW())
+		_980_w = _out1386
+		if fino != tino && !_980_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _969_wf bool
-	var _ = _969_wf
-	var _out1375 bool
-	var _ = _out1375
-	_out1375 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_969_wf = _out1375
-	var _970_wt bool
-	var _ = _970_wt
-	var _out1376 bool
-	var _ = _out1376
-	_out1376 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_970_wt = _out1376
-	if !_969_wf || !_970_wt {
+	var _981_wf bool
+	var _ = _981_wf
+	var _out1387 bool
+	var _ = _out1387
+	_out1387 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_981_wf = _out1387
+	var _982_wt bool
+	var _ = _982_wt
+	var _out1388 bool
+	var _ = _out1388
+	_out1388 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_982_wt = _out1388
+	if !_981_wf || !_982_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _971_there bool = false
-	var _ = _971_there
-	var _out1377 bool
-	var _ = _out1377
-	var _out1378 uint64
-	var _ = _out1378
-	_out1377, _out1378 = d.Lookup(txn, fino, fname, true)
-	_971_there = _out1377
-	src = _out1378
-	if !_971_there {
+	var _983_there bool = false
+	var _ = _983_there
+	var _out1389 bool
+	var _ = _out1389
+	var _out1390 uint64
+	var _ = _out1390
+	_out1389, _out1390 = d.Lookup(txn, fino, fname, true)
+	_983_there = _out1389
+	src = _out1390
+	if !_983_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1379 bool
-	var _ = _out1379
-	var _out1380 uint64
-	var _ = _out1380
-	_out1379, _out1380 = d.Lookup(txn, tino, tname, true)
-	found = _out1379
-	dst = _out1380
+	var _out1391 bool
+	var _ = _out1391
+	var _out1392 uint64
+	var _ = _out1392
+	_out1391, _out1392 = d.Lookup(txn, tino, tname, true)
+	found = _out1391
+	dst = _out1392
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1381 uint32
-	var _ = _out1381
-	var _out1382 bool
-	var _ = _out1382
-	_out1381, _out1382 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1381
-	dir = _out1382
+	var _out1393 uint32
+	var _ = _out1393
+	var _out1394 bool
+	var _ = _out1394
+	_out1393, _out1394 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1393
+	dir = _out1394
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1383 uint32
-	var _ = _out1383
-	_out1383 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1383
+	var _out1395 uint32
+	var _ = _out1395
+	_out1395 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1395
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _972_ok bool = false
-	var _ = _972_ok
+	var _984_ok bool = false
+	var _ = _984_ok
 	if found {
-		var _out1384 bool
-		var _ = _out1384
-		_out1384 = d.Replace(txn, tino, tname, src)
-		_972_ok = _out1384
+		var _out1396 bool
+		var _ = _out1396
+		_out1396 = d.Replace(txn, tino, tname, src)
+		_984_ok = _out1396
 	} else {
-		var _out1385 bool
-		var _ = _out1385
-		_out1385 = d.Insert(txn, tino, tname, src)
-		_972_ok = _out1385
+		var _out1397 bool
+		var _ = _out1397
+		_out1397 = d.Insert(txn, tino, tname, src)
+		_984_ok = _out1397
 	}
-	if !_972_ok {
+	if !_984_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1386 bool
-	var _ = _out1386
-	_out1386 = d.Remove(txn, fino, fname)
-	_972_ok = _out1386
-	if !_972_ok {
+	var _out1398 bool
+	var _ = _out1398
+	_out1398 = d.Remove(txn, fino, fname)
+	_984_ok = _out1398
+	if !_984_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1387 uint32
-		var _ = _out1387
-		var _out1388 bool
-		var _ = _out1388
-		var _out1389 bool
-		var _ = _out1389
-		_out1387, _out1388, _out1389 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1387
-		freed = _out1388
-		later = _out1389
+		var _out1399 uint32
+		var _ = _out1399
+		var _out1400 bool
+		var _ = _out1400
+		var _out1401 bool
+		var _ = _out1401
+		_out1399, _out1400, _out1401 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1399
+		freed = _out1400
+		later = _out1401
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1390 *dbytes.Bytes
-	var _ = _out1390
-	_out1390 = dbytes.NewBytes(uint64(0))
-	fafter = _out1390
+	var _out1402 *dbytes.Bytes
+	var _ = _out1402
+	_out1402 = dbytes.NewBytes(uint64(0))
+	fafter = _out1402
 	tafter = fafter
-	var _out1391 uint32
-	var _ = _out1391
-	_out1391 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1391
+	var _out1403 uint32
+	var _ = _out1403
+	_out1403 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1403
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1392 *dbytes.Bytes
-	var _ = _out1392
-	var _out1393 *dbytes.Bytes
-	var _ = _out1393
-	_out1392, _out1393 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1392
-	tafter = _out1393
+	var _out1404 *dbytes.Bytes
+	var _ = _out1404
+	var _out1405 *dbytes.Bytes
+	var _ = _out1405
+	_out1404, _out1405 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1404
+	tafter = _out1405
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1394 uint32
-		var _ = _out1394
-		_out1394 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1394
+		var _out1406 uint32
+		var _ = _out1406
+		_out1406 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1406
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _973_ip *dbytes.Bytes
-		var _ = _973_ip
-		var _out1395 *dbytes.Bytes
-		var _ = _out1395
-		_out1395 = d.Fs.GetInode(txn, src, true)
-		_973_ip = _out1395
-		inodeformat.Companion_Default___.SetParent(_973_ip, tino)
-		d.PutInode(txn, src, _973_ip)
-		var _out1396 uint32
-		var _ = _out1396
-		_out1396 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1396
+		var _985_ip *dbytes.Bytes
+		var _ = _985_ip
+		var _out1407 *dbytes.Bytes
+		var _ = _out1407
+		_out1407 = d.Fs.GetInode(txn, src, true)
+		_985_ip = _out1407
+		inodeformat.Companion_Default___.SetParent(_985_ip, tino)
+		d.PutInode(txn, src, _985_ip)
+		var _out1408 uint32
+		var _ = _out1408
+		_out1408 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1408
 		if st != uint32(0) {
 			return st
 		}
-		var _out1397 uint32
-		var _ = _out1397
-		_out1397 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1397
+		var _out1409 uint32
+		var _ = _out1409
+		_out1409 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1409
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _974_ip *dbytes.Bytes
-	var _ = _974_ip
-	var _out1398 *dbytes.Bytes
-	var _ = _out1398
-	_out1398 = d.Fs.GetInode(txn, src, true)
-	_974_ip = _out1398
-	var _975_ts uint64
-	var _ = _975_ts
-	var _976_tns uint32
-	var _ = _976_tns
-	var _out1399 uint64
-	var _ = _out1399
-	var _out1400 uint32
-	var _ = _out1400
-	_out1399, _out1400 = attributechanges.Companion_Default___.Stamp(_974_ip, s, ns)
-	_975_ts = _out1399
-	_976_tns = _out1400
-	inodeformat.Companion_Default___.SetCtime(_974_ip, _975_ts, _976_tns)
-	d.PutInode(txn, src, _974_ip)
-	var _out1401 *dbytes.Bytes
-	var _ = _out1401
-	_out1401 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1401
+	var _986_ip *dbytes.Bytes
+	var _ = _986_ip
+	var _out1410 *dbytes.Bytes
+	var _ = _out1410
+	_out1410 = d.Fs.GetInode(txn, src, true)
+	_986_ip = _out1410
+	var _987_ts uint64
+	var _ = _987_ts
+	var _988_tns uint32
+	var _ = _988_tns
+	var _out1411 uint64
+	var _ = _out1411
+	var _out1412 uint32
+	var _ = _out1412
+	_out1411, _out1412 = attributechanges.Companion_Default___.Stamp(_986_ip, s, ns)
+	_987_ts = _out1411
+	_988_tns = _out1412
+	inodeformat.Companion_Default___.SetCtime(_986_ip, _987_ts, _988_tns)
+	d.PutInode(txn, src, _986_ip)
+	var _out1413 *dbytes.Bytes
+	var _ = _out1413
+	_out1413 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1413
 	tafter = fafter
 	if fino != tino {
-		var _out1402 *dbytes.Bytes
-		var _ = _out1402
-		_out1402 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1402
+		var _out1414 *dbytes.Bytes
+		var _ = _out1414
+		_out1414 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1414
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1403 uint32
-	var _ = _out1403
-	var _out1404 *dbytes.Bytes
-	var _ = _out1404
-	_out1403, _out1404 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1403
-	fdir = _out1404
-	var _977_tst uint32 = 0
-	var _ = _977_tst
-	var _out1405 uint32
-	var _ = _out1405
-	var _out1406 *dbytes.Bytes
-	var _ = _out1406
-	_out1405, _out1406 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_977_tst = _out1405
-	tdir = _out1406
+	var _out1415 uint32
+	var _ = _out1415
+	var _out1416 *dbytes.Bytes
+	var _ = _out1416
+	_out1415, _out1416 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1415
+	fdir = _out1416
+	var _989_tst uint32 = 0
+	var _ = _989_tst
+	var _out1417 uint32
+	var _ = _out1417
+	var _out1418 *dbytes.Bytes
+	var _ = _out1418
+	_out1417, _out1418 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_989_tst = _out1417
+	tdir = _out1418
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _977_tst != uint32(0) {
-		st = _977_tst
+	if _989_tst != uint32(0) {
+		st = _989_tst
 		return st, fdir, tdir
 	}
-	var _978_fdots uint32 = 0
-	var _ = _978_fdots
-	var _979_tdots uint32 = 0
-	var _ = _979_tdots
-	var _out1407 uint32
-	var _ = _out1407
-	var _out1408 uint32
-	var _ = _out1408
-	_out1407, _out1408 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1407
-	_978_fdots = _out1408
+	var _990_fdots uint32 = 0
+	var _ = _990_fdots
+	var _991_tdots uint32 = 0
+	var _ = _991_tdots
+	var _out1419 uint32
+	var _ = _out1419
+	var _out1420 uint32
+	var _ = _out1420
+	_out1419, _out1420 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1419
+	_990_fdots = _out1420
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1409 uint32
-	var _ = _out1409
-	var _out1410 uint32
-	var _ = _out1410
-	_out1409, _out1410 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1409
-	_979_tdots = _out1410
-	if st == uint32(0) && (_978_fdots != uint32(0) || _979_tdots != uint32(0)) {
+	var _out1421 uint32
+	var _ = _out1421
+	var _out1422 uint32
+	var _ = _out1422
+	_out1421, _out1422 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1421
+	_991_tdots = _out1422
+	if st == uint32(0) && (_990_fdots != uint32(0) || _991_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1411 uint32
-	var _ = _out1411
-	var _out1412 *dbytes.Bytes
-	var _ = _out1412
-	var _out1413 *dbytes.Bytes
-	var _ = _out1413
-	_out1411, _out1412, _out1413 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1411
-	fbefore = _out1412
-	tbefore = _out1413
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _980_done bool = false
-	var _ = _980_done
-	var _981_found bool = false
-	var _ = _981_found
-	var _982_src uint64 = 0
-	var _ = _982_src
-	var _983_dst uint64 = 0
-	var _ = _983_dst
-	var _984_dir bool = false
-	var _ = _984_dir
-	var _out1414 uint32
-	var _ = _out1414
-	var _out1415 bool
-	var _ = _out1415
-	var _out1416 uint64
-	var _ = _out1416
-	var _out1417 bool
-	var _ = _out1417
-	var _out1418 bool
-	var _ = _out1418
-	var _out1419 uint64
-	var _ = _out1419
-	_out1414, _out1415, _out1416, _out1417, _out1418, _out1419 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1414
-	_980_done = _out1415
-	_982_src = _out1416
-	_984_dir = _out1417
-	_981_found = _out1418
-	_983_dst = _out1419
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _980_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _985_fr bool = false
-	var _ = _985_fr
-	var _out1420 uint32
-	var _ = _out1420
-	var _out1421 bool
-	var _ = _out1421
-	var _out1422 bool
-	var _ = _out1422
-	_out1420, _out1421, _out1422 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _982_src, _981_found, _983_dst, s, ns)
-	st = _out1420
-	_985_fr = _out1421
-	later = _out1422
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
 	var _out1423 uint32
 	var _ = _out1423
 	var _out1424 *dbytes.Bytes
 	var _ = _out1424
 	var _out1425 *dbytes.Bytes
 	var _ = _out1425
-	_out1423, _out1424, _out1425 = Companion_Default___.Finish(txn, d, fino, tino, _982_src, _984_dir, _981_found && _984_dir, s, ns)
+	_out1423, _out1424, _out1425 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
 	st = _out1423
-	fafter = _out1424
-	tafter = _out1425
+	fbefore = _out1424
+	tbefore = _out1425
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _992_done bool = false
+	var _ = _992_done
+	var _993_found bool = false
+	var _ = _993_found
+	var _994_src uint64 = 0
+	var _ = _994_src
+	var _995_dst uint64 = 0
+	var _ = _995_dst
+	var _996_dir bool = false
+	var _ = _996_dir
+	var _out1426 uint32
+	var _ = _out1426
+	var _out1427 bool
+	var _ = _out1427
+	var _out1428 uint64
+	var _ = _out1428
+	var _out1429 bool
+	var _ = _out1429
+	var _out1430 bool
+	var _ = _out1430
+	var _out1431 uint64
+	var _ = _out1431
+	_out1426, _out1427, _out1428, _out1429, _out1430, _out1431 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1426
+	_992_done = _out1427
+	_994_src = _out1428
+	_996_dir = _out1429
+	_993_found = _out1430
+	_995_dst = _out1431
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	if _992_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _997_fr bool = false
+	var _ = _997_fr
+	var _out1432 uint32
+	var _ = _out1432
+	var _out1433 bool
+	var _ = _out1433
+	var _out1434 bool
+	var _ = _out1434
+	_out1432, _out1433, _out1434 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _994_src, _993_found, _995_dst, s, ns)
+	st = _out1432
+	_997_fr = _out1433
+	later = _out1434
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1435 uint32
+	var _ = _out1435
+	var _out1436 *dbytes.Bytes
+	var _ = _out1436
+	var _out1437 *dbytes.Bytes
+	var _ = _out1437
+	_out1435, _out1436, _out1437 = Companion_Default___.Finish(txn, d, fino, tino, _994_src, _996_dir, _993_found && _996_dir, s, ns)
+	st = _out1435
+	fafter = _out1436
+	tafter = _out1437
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _993_g volumegeometry.Geo
-	var _ = _993_g
-	_993_g = d.Fs.Geo
-	var _994_s *blockstore.BlockFs
-	var _ = _994_s
-	_994_s = d.Fs.Fs.Fs
-	if _993_g.Dtor_ibm() <= a && a < _993_g.Dtor_itab() {
-		var _995_bit bool
-		var _ = _995_bit
-		var _out1435 bool
-		var _ = _out1435
-		_out1435 = txn.ReadBit(a, uint64(0), true)
-		_995_bit = _out1435
-		txn.WriteBit(a, uint64(0), _995_bit)
-	} else if _993_g.Dtor_itab() <= a && a < _993_g.Dtor_slot0() {
-		var _996_ino *dbytes.Bytes
-		var _ = _996_ino
-		var _out1436 *dbytes.Bytes
-		var _ = _out1436
-		_out1436 = txn.ReadInode(a, uint64(0), true)
-		_996_ino = _out1436
-		txn.WriteInode(a, uint64(0), _996_ino)
-	} else if _993_g.Dtor_data0() <= a && a < _993_g.Dtor_data1() {
-		var _997_unused bool
-		var _ = _997_unused
-		var _out1437 bool
-		var _ = _out1437
-		_out1437 = _994_s.FreeBit(txn, a)
-		_997_unused = _out1437
-		if _997_unused {
+	var _1005_g volumegeometry.Geo
+	var _ = _1005_g
+	_1005_g = d.Fs.Geo
+	var _1006_s *blockstore.BlockFs
+	var _ = _1006_s
+	_1006_s = d.Fs.Fs.Fs
+	if _1005_g.Dtor_ibm() <= a && a < _1005_g.Dtor_itab() {
+		var _1007_bit bool
+		var _ = _1007_bit
+		var _out1447 bool
+		var _ = _out1447
+		_out1447 = txn.ReadBit(a, uint64(0), true)
+		_1007_bit = _out1447
+		txn.WriteBit(a, uint64(0), _1007_bit)
+	} else if _1005_g.Dtor_itab() <= a && a < _1005_g.Dtor_slot0() {
+		var _1008_ino *dbytes.Bytes
+		var _ = _1008_ino
+		var _out1448 *dbytes.Bytes
+		var _ = _out1448
+		_out1448 = txn.ReadInode(a, uint64(0), true)
+		_1008_ino = _out1448
+		txn.WriteInode(a, uint64(0), _1008_ino)
+	} else if _1005_g.Dtor_data0() <= a && a < _1005_g.Dtor_data1() {
+		var _1009_unused bool
+		var _ = _1009_unused
+		var _out1449 bool
+		var _ = _out1449
+		_out1449 = _1006_s.FreeBit(txn, a)
+		_1009_unused = _out1449
+		if _1009_unused {
 			wrote = false
 			return wrote
 		}
-		var _998_b *dbytes.Blk
-		var _ = _998_b
-		var _out1438 *dbytes.Blk
-		var _ = _out1438
-		_out1438 = txn.ReadBlock(a, true)
-		_998_b = _out1438
-		var _999_y *dbytes.Bytes
-		var _ = _999_y
-		var _out1439 *dbytes.Bytes
-		var _ = _out1439
-		_out1439 = _998_b.Thaw()
-		_999_y = _out1439
-		txn.WriteBlock(a, _999_y)
+		var _1010_b *dbytes.Blk
+		var _ = _1010_b
+		var _out1450 *dbytes.Blk
+		var _ = _out1450
+		_out1450 = txn.ReadBlock(a, true)
+		_1010_b = _out1450
+		var _1011_y *dbytes.Bytes
+		var _ = _1011_y
+		var _out1451 *dbytes.Bytes
+		var _ = _out1451
+		_out1451 = _1010_b.Thaw()
+		_1011_y = _out1451
+		txn.WriteBlock(a, _1011_y)
 	} else {
 		wrote = false
 		return wrote

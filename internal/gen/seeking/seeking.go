@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _625_left uint64
-	var _ = _625_left
-	_625_left = max
-	var _626_ck uint64
-	var _ = _626_ck
-	var _627_cj uint64
-	var _ = _627_cj
-	_626_ck, _627_cj = uint64(15), uint64(0)
-	var _628_pb *dbytes.Blk
-	var _ = _628_pb
-	var _out902 *dbytes.Blk
-	var _ = _out902
-	_out902 = dbytes.ZeroBlk()
-	_628_pb = _out902
-	for m < top && uint64(0) < _625_left {
-		var _629_k uint64
-		var _ = _629_k
-		var _630_j uint64
-		var _ = _630_j
-		_629_k, _630_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _631_bn uint64 = 0
-		var _ = _631_bn
-		var _out903 uint64
-		var _ = _out903
-		var _out904 uint64
-		var _ = _out904
-		var _out905 uint64
-		var _ = _out905
-		var _out906 *dbytes.Blk
-		var _ = _out906
-		_out903, _out904, _out905, _out906 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _626_ck, _627_cj, _628_pb)
-		_631_bn = _out903
-		_626_ck = _out904
-		_627_cj = _out905
-		_628_pb = _out906
-		if _631_bn != uint64(0) != there {
+	var _632_left uint64
+	var _ = _632_left
+	_632_left = max
+	var _633_ck uint64
+	var _ = _633_ck
+	var _634_cj uint64
+	var _ = _634_cj
+	_633_ck, _634_cj = uint64(15), uint64(0)
+	var _635_pb *dbytes.Blk
+	var _ = _635_pb
+	var _out908 *dbytes.Blk
+	var _ = _out908
+	_out908 = dbytes.ZeroBlk()
+	_635_pb = _out908
+	for m < top && uint64(0) < _632_left {
+		var _636_k uint64
+		var _ = _636_k
+		var _637_j uint64
+		var _ = _637_j
+		_636_k, _637_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _638_bn uint64 = 0
+		var _ = _638_bn
+		var _out909 uint64
+		var _ = _out909
+		var _out910 uint64
+		var _ = _out910
+		var _out911 uint64
+		var _ = _out911
+		var _out912 *dbytes.Blk
+		var _ = _out912
+		_out909, _out910, _out911, _out912 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _633_ck, _634_cj, _635_pb)
+		_638_bn = _out909
+		_633_ck = _out910
+		_634_cj = _out911
+		_635_pb = _out912
+		if _638_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _632_next uint64
-		var _ = _632_next
-		_632_next = m + uint64(1)
-		if _631_bn == uint64(0) && uint64(12) <= _629_k && (_630_j%uint64(512) == uint64(0) || _625_left == max) {
-			var _633_d uint64
-			var _ = _633_d
-			var _out907 uint64
-			var _ = _out907
-			_out907 = shrinking.Companion_Default___.Missing(x, txn, ip, _629_k, _630_j, excl)
-			_633_d = _out907
-			_632_next = Companion_Default___.Behind(m, _633_d)
-			if top < _632_next {
-				_632_next = top
+		var _639_next uint64
+		var _ = _639_next
+		_639_next = m + uint64(1)
+		if _638_bn == uint64(0) && uint64(12) <= _636_k && (_637_j%uint64(512) == uint64(0) || _632_left == max) {
+			var _640_d uint64
+			var _ = _640_d
+			var _out913 uint64
+			var _ = _out913
+			_out913 = shrinking.Companion_Default___.Missing(x, txn, ip, _636_k, _637_j, excl)
+			_640_d = _out913
+			_639_next = Companion_Default___.Behind(m, _640_d)
+			if top < _639_next {
+				_639_next = top
 			}
 		}
-		m = _632_next
-		_625_left = _625_left - uint64(1)
+		m = _639_next
+		_632_left = _632_left - uint64(1)
 	}
 	return m, found
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1583 *dbytes.Bytes
-		var _ = _out1583
-		_out1583 = dbytes.NewBytes(uint64(0))
-		gs = _out1583
+		var _out1595 *dbytes.Bytes
+		var _ = _out1595
+		_out1595 = dbytes.NewBytes(uint64(0))
+		gs = _out1595
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1105_n uint64
-	var _ = _1105_n
-	_1105_n = gids.Len() / uint64(4)
-	var _1106_out *dbytes.Bytes
-	var _ = _1106_out
-	var _out1584 *dbytes.Bytes
-	var _ = _out1584
-	_out1584 = dbytes.NewBytes(uint64(4) * _1105_n)
-	_1106_out = _out1584
-	var _1107_i uint64
-	var _ = _1107_i
-	_1107_i = uint64(0)
-	for _1107_i < _1105_n {
-		var _1108_x uint32
-		var _ = _1108_x
-		_1108_x = gids.U32(uint64(4) * _1107_i)
-		if _1108_x == uint32(0) {
-			_1108_x = anonGid
+	var _1117_n uint64
+	var _ = _1117_n
+	_1117_n = gids.Len() / uint64(4)
+	var _1118_out *dbytes.Bytes
+	var _ = _1118_out
+	var _out1596 *dbytes.Bytes
+	var _ = _out1596
+	_out1596 = dbytes.NewBytes(uint64(4) * _1117_n)
+	_1118_out = _out1596
+	var _1119_i uint64
+	var _ = _1119_i
+	_1119_i = uint64(0)
+	for _1119_i < _1117_n {
+		var _1120_x uint32
+		var _ = _1120_x
+		_1120_x = gids.U32(uint64(4) * _1119_i)
+		if _1120_x == uint32(0) {
+			_1120_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1106_out, uint64(4)*_1107_i, _1108_x)
-		_1107_i = _1107_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1118_out, uint64(4)*_1119_i, _1120_x)
+		_1119_i = _1119_i + uint64(1)
 	}
-	gs = _1106_out
+	gs = _1118_out
 	return u, g, gs
 }
 

@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _548_i uint64
-	var _ = _548_i
-	_548_i = uint64(0)
-	for _548_i < uint64(512) {
-		if b.U64(uint64(8)*_548_i) != uint64(0) {
+	var _555_i uint64
+	var _ = _555_i
+	_555_i = uint64(0)
+	for _555_i < uint64(512) {
+		if b.U64(uint64(8)*_555_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_548_i = _548_i + uint64(1)
+		_555_i = _555_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _549_bn uint64
-	var _ = _549_bn
-	var _out849 uint64
-	var _ = _out849
-	_out849 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_549_bn = _out849
+	var _556_bn uint64
+	var _ = _556_bn
+	var _out855 uint64
+	var _ = _out855
+	_out855 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_556_bn = _out855
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _549_bn, false)
+	x.Fs.SetUsedBit(txn, _556_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out850 bool
-	var _ = _out850
-	var _out851 uint64
-	var _ = _out851
-	_out850, _out851 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out850
-	nb = _out851
+	var _out856 bool
+	var _ = _out856
+	var _out857 uint64
+	var _ = _out857
+	_out856, _out857 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out856
+	nb = _out857
 	if !ok {
 		return ok, nb
 	}
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _550_pn uint64
-	var _ = _550_pn
-	var _out852 uint64
-	var _ = _out852
-	_out852 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_550_pn = _out852
-	var _551_pb *dbytes.Blk
-	var _ = _551_pb
-	var _out853 *dbytes.Blk
-	var _ = _out853
-	_out853 = x.Fs.ReadBlock(txn, _550_pn, true)
-	_551_pb = _out853
-	var _552_bn uint64
-	var _ = _552_bn
-	_552_bn = _551_pb.U64(uint64(8) * (j % uint64(512)))
-	var _553_t *dbytes.Bytes
-	var _ = _553_t
-	var _out854 *dbytes.Bytes
-	var _ = _out854
-	_out854 = _551_pb.Thaw()
-	_553_t = _out854
-	Companion_Default___.CutChild(x, txn, ip, _553_t, _550_pn, _552_bn, j, false)
-	x.CloseParent(txn, _550_pn, _553_t)
+	var _557_pn uint64
+	var _ = _557_pn
+	var _out858 uint64
+	var _ = _out858
+	_out858 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_557_pn = _out858
+	var _558_pb *dbytes.Blk
+	var _ = _558_pb
+	var _out859 *dbytes.Blk
+	var _ = _out859
+	_out859 = x.Fs.ReadBlock(txn, _557_pn, true)
+	_558_pb = _out859
+	var _559_bn uint64
+	var _ = _559_bn
+	_559_bn = _558_pb.U64(uint64(8) * (j % uint64(512)))
+	var _560_t *dbytes.Bytes
+	var _ = _560_t
+	var _out860 *dbytes.Bytes
+	var _ = _out860
+	_out860 = _558_pb.Thaw()
+	_560_t = _out860
+	Companion_Default___.CutChild(x, txn, ip, _560_t, _557_pn, _559_bn, j, false)
+	x.CloseParent(txn, _557_pn, _560_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _554_bn uint64
-	var _ = _554_bn
-	var _out855 uint64
-	var _ = _out855
-	_out855 = x.Resolve(txn, ip, k, lev, j, true)
-	_554_bn = _out855
-	var _555_b *dbytes.Blk
-	var _ = _555_b
-	var _out856 *dbytes.Blk
-	var _ = _out856
-	_out856 = x.Fs.ReadBlock(txn, _554_bn, true)
-	_555_b = _out856
-	var _556_e bool = false
-	var _ = _556_e
-	var _out857 bool
-	var _ = _out857
-	_out857 = Companion_Default___.NoEntries(_555_b)
-	_556_e = _out857
-	if !_556_e {
+	var _561_bn uint64
+	var _ = _561_bn
+	var _out861 uint64
+	var _ = _out861
+	_out861 = x.Resolve(txn, ip, k, lev, j, true)
+	_561_bn = _out861
+	var _562_b *dbytes.Blk
+	var _ = _562_b
+	var _out862 *dbytes.Blk
+	var _ = _out862
+	_out862 = x.Fs.ReadBlock(txn, _561_bn, true)
+	_562_b = _out862
+	var _563_e bool = false
+	var _ = _563_e
+	var _out863 bool
+	var _ = _out863
+	_out863 = Companion_Default___.NoEntries(_562_b)
+	_563_e = _out863
+	if !_563_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

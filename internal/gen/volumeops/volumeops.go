@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1426 uint32
-	var _ = _out1426
-	var _out1427 *dbytes.Bytes
-	var _ = _out1427
-	_out1426, _out1427 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1426
-	after = _out1427
-	var _986_all uint64
-	var _ = _986_all
-	_986_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _987_files uint64
-	var _ = _987_files
-	_987_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _988_b uint64
-	var _ = _988_b
-	_988_b = Companion_Default___.Least(blocks, _986_all)
-	var _989_i uint64
-	var _ = _989_i
-	_989_i = Companion_Default___.Least(inodes, _987_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _986_all, uint64(4096) * _988_b, uint64(4096) * _988_b, _987_files, _989_i, _989_i, uint32(0)}}
+	var _out1438 uint32
+	var _ = _out1438
+	var _out1439 *dbytes.Bytes
+	var _ = _out1439
+	_out1438, _out1439 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1438
+	after = _out1439
+	var _998_all uint64
+	var _ = _998_all
+	_998_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _999_files uint64
+	var _ = _999_files
+	_999_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1000_b uint64
+	var _ = _1000_b
+	_1000_b = Companion_Default___.Least(blocks, _998_all)
+	var _1001_i uint64
+	var _ = _1001_i
+	_1001_i = Companion_Default___.Least(inodes, _999_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _998_all, uint64(4096) * _1000_b, uint64(4096) * _1000_b, _999_files, _1001_i, _1001_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1428 uint32
-	var _ = _out1428
-	var _out1429 *dbytes.Bytes
-	var _ = _out1429
-	_out1428, _out1429 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1428
-	after = _out1429
+	var _out1440 uint32
+	var _ = _out1440
+	var _out1441 *dbytes.Bytes
+	var _ = _out1441
+	_out1440, _out1441 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1440
+	after = _out1441
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1430 uint32
-	var _ = _out1430
-	var _out1431 *dbytes.Bytes
-	var _ = _out1431
-	_out1430, _out1431 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1430
-	after = _out1431
+	var _out1442 uint32
+	var _ = _out1442
+	var _out1443 *dbytes.Bytes
+	var _ = _out1443
+	_out1442, _out1443 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1442
+	after = _out1443
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _990_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _990_ip
-	var _out1432 uint32
-	var _ = _out1432
-	var _out1433 *dbytes.Bytes
-	var _ = _out1433
-	_out1432, _out1433 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1432
-	_990_ip = _out1433
+	var _1002_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1002_ip
+	var _out1444 uint32
+	var _ = _out1444
+	var _out1445 *dbytes.Bytes
+	var _ = _out1445
+	_out1444, _out1445 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1444
+	_1002_ip = _out1445
 	if st != uint32(0) {
 		return st, after
 	}
-	var _991_ty uint32
-	var _ = _991_ty
-	var _out1434 uint32
-	var _ = _out1434
-	_out1434 = inodeformat.Companion_Default___.GetTy(_990_ip)
-	_991_ty = _out1434
-	if _991_ty != permissions.Companion_Default___.REG() {
+	var _1003_ty uint32
+	var _ = _1003_ty
+	var _out1446 uint32
+	var _ = _out1446
+	_out1446 = inodeformat.Companion_Default___.GetTy(_1002_ip)
+	_1003_ty = _out1446
+	if _1003_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _990_ip
+	after = _1002_ip
 	return st, after
 }
 

@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out1146 uint32
-	var _ = _out1146
-	var _out1147 *dbytes.Bytes
-	var _ = _out1147
-	var _out1148 *dbytes.Bytes
-	var _ = _out1148
-	_out1146, _out1147, _out1148 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out1146
-	c.Before = _out1147
-	c.After = _out1148
+	var _out1158 uint32
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	var _out1160 *dbytes.Bytes
+	var _ = _out1160
+	_out1158, _out1159, _out1160 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out1158
+	c.Before = _out1159
+	c.After = _out1160
 	return st
 }
 

@@ -62,44 +62,44 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _557_bo uint64
-	var _ = _557_bo
-	_557_bo = pos % uint64(4096)
-	var _558_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _558_b
+	var _564_bo uint64
+	var _ = _564_bo
+	_564_bo = pos % uint64(4096)
+	var _565_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _565_b
 	if c == uint64(4096) {
-		var _out858 *dbytes.Bytes
-		var _ = _out858
-		_out858 = src.CopyOf(so)
-		_558_b = _out858
+		var _out864 *dbytes.Bytes
+		var _ = _out864
+		_out864 = src.CopyOf(so)
+		_565_b = _out864
 	} else {
-		var _559_blk *dbytes.Blk
-		var _ = _559_blk
-		var _out859 *dbytes.Blk
-		var _ = _out859
-		_out859 = x.ReadAt(txn, bn, true)
-		_559_blk = _out859
-		var _out860 *dbytes.Bytes
-		var _ = _out860
-		_out860 = _559_blk.Thaw()
-		_558_b = _out860
-		_558_b.CopyFrom(_557_bo, src, so, c)
+		var _566_blk *dbytes.Blk
+		var _ = _566_blk
+		var _out865 *dbytes.Blk
+		var _ = _out865
+		_out865 = x.ReadAt(txn, bn, true)
+		_566_blk = _out865
+		var _out866 *dbytes.Bytes
+		var _ = _out866
+		_out866 = _566_blk.Thaw()
+		_565_b = _out866
+		_565_b.CopyFrom(_564_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _558_b)
+	x.WriteData(txn, bn, _565_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out861 *dbytes.Bytes
-		var _ = _out861
-		_out861 = src.CopyOf(so)
-		b = _out861
+		var _out867 *dbytes.Bytes
+		var _ = _out867
+		_out867 = src.CopyOf(so)
+		b = _out867
 	} else {
-		var _out862 *dbytes.Bytes
-		var _ = _out862
-		_out862 = dbytes.NewBytes(uint64(4096))
-		b = _out862
+		var _out868 *dbytes.Bytes
+		var _ = _out868
+		_out868 = dbytes.NewBytes(uint64(4096))
+		b = _out868
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -116,35 +116,35 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _560_k uint64
-	var _ = _560_k
-	_560_k = pos / uint64(4096)
-	var _561_b *dbytes.Bytes
-	var _ = _561_b
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_561_b = _out863
-	var _562_near uint64
-	var _ = _562_near
-	_562_near = uint64(0)
-	if uint64(0) < _560_k {
-		var _out864 uint64
-		var _ = _out864
-		_out864 = inodeformat.Companion_Default___.GetSlot(ip, _560_k-uint64(1))
-		_562_near = _out864
+	var _567_k uint64
+	var _ = _567_k
+	_567_k = pos / uint64(4096)
+	var _568_b *dbytes.Bytes
+	var _ = _568_b
+	var _out869 *dbytes.Bytes
+	var _ = _out869
+	_out869 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_568_b = _out869
+	var _569_near uint64
+	var _ = _569_near
+	_569_near = uint64(0)
+	if uint64(0) < _567_k {
+		var _out870 uint64
+		var _ = _out870
+		_out870 = inodeformat.Companion_Default___.GetSlot(ip, _567_k-uint64(1))
+		_569_near = _out870
 	}
-	var _563_bn uint64 = 0
-	var _ = _563_bn
-	var _out865 bool
-	var _ = _out865
-	var _out866 uint64
-	var _ = _out866
-	_out865, _out866 = x.AllocRoot(txn, ip, ino, _560_k, _562_near, _561_b)
-	ok = _out865
-	_563_bn = _out866
+	var _570_bn uint64 = 0
+	var _ = _570_bn
+	var _out871 bool
+	var _ = _out871
+	var _out872 uint64
+	var _ = _out872
+	_out871, _out872 = x.AllocRoot(txn, ip, ino, _567_k, _569_near, _568_b)
+	ok = _out871
+	_570_bn = _out872
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_563_bn)
+		txn.Bulk(_570_bn)
 	}
 	return ok
 }
@@ -153,100 +153,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _564_k uint64
-	var _ = _564_k
-	_564_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _565_lev uint64
-	var _ = _565_lev
-	_565_lev = positions.Companion_Default___.MaxLev(_564_k)
-	var _566_jp uint64
-	var _ = _566_jp
-	_566_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _571_k uint64
+	var _ = _571_k
+	_571_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _572_lev uint64
+	var _ = _572_lev
+	_572_lev = positions.Companion_Default___.MaxLev(_571_k)
+	var _573_jp uint64
+	var _ = _573_jp
+	_573_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _567_pn uint64 = 0
-	var _ = _567_pn
-	var _out867 bool
-	var _ = _out867
-	var _out868 uint64
-	var _ = _out868
-	_out867, _out868 = x.ResolveAlloc(txn, ip, ino, _564_k, _565_lev-uint64(1), _566_jp)
-	ok = _out867
-	_567_pn = _out868
+	var _574_pn uint64 = 0
+	var _ = _574_pn
+	var _out873 bool
+	var _ = _out873
+	var _out874 uint64
+	var _ = _out874
+	_out873, _out874 = x.ResolveAlloc(txn, ip, ino, _571_k, _572_lev-uint64(1), _573_jp)
+	ok = _out873
+	_574_pn = _out874
 	if !ok {
 		return ok, m
 	}
-	var _568_blk *dbytes.Blk
-	var _ = _568_blk
-	var _out869 *dbytes.Blk
-	var _ = _out869
-	_out869 = x.Fs.ReadBlock(txn, _567_pn, true)
-	_568_blk = _out869
-	var _569_t *dbytes.Bytes
-	var _ = _569_t
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out870 = _568_blk.Thaw()
-	_569_t = _out870
-	var _570_near uint64
-	var _ = _570_near
-	_570_near = _567_pn
+	var _575_blk *dbytes.Blk
+	var _ = _575_blk
+	var _out875 *dbytes.Blk
+	var _ = _out875
+	_out875 = x.Fs.ReadBlock(txn, _574_pn, true)
+	_575_blk = _out875
+	var _576_t *dbytes.Bytes
+	var _ = _576_t
+	var _out876 *dbytes.Bytes
+	var _ = _out876
+	_out876 = _575_blk.Thaw()
+	_576_t = _out876
+	var _577_near uint64
+	var _ = _577_near
+	_577_near = _574_pn
 	for m < len_ {
-		var _571_at uint64
-		var _ = _571_at
-		_571_at = pos + m
-		var _572_n uint64
-		var _ = _572_n
-		_572_n = _571_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_572_n) != _564_k || positions.Companion_Default___.FlatJ(_572_n)/uint64(512) != _566_jp {
+		var _578_at uint64
+		var _ = _578_at
+		_578_at = pos + m
+		var _579_n uint64
+		var _ = _579_n
+		_579_n = _578_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_579_n) != _571_k || positions.Companion_Default___.FlatJ(_579_n)/uint64(512) != _573_jp {
 			goto L5
 		}
-		var _573_j uint64
-		var _ = _573_j
-		_573_j = positions.Companion_Default___.FlatJ(_572_n)
-		var _574_bn uint64
-		var _ = _574_bn
-		_574_bn = _569_t.U64(uint64(8) * (_573_j % uint64(512)))
-		if _574_bn != uint64(0) {
+		var _580_j uint64
+		var _ = _580_j
+		_580_j = positions.Companion_Default___.FlatJ(_579_n)
+		var _581_bn uint64
+		var _ = _581_bn
+		_581_bn = _576_t.U64(uint64(8) * (_580_j % uint64(512)))
+		if _581_bn != uint64(0) {
 			goto L5
 		}
-		var _575_c uint64
-		var _ = _575_c
-		var _out871 uint64
-		var _ = _out871
-		_out871 = reading.Companion_Default___.Min(uint64(4096)-_571_at%uint64(4096), len_-m)
-		_575_c = _out871
-		var _576_b *dbytes.Bytes
-		var _ = _576_b
-		var _out872 *dbytes.Bytes
-		var _ = _out872
-		_out872 = Companion_Default___.FirstBlock(_571_at, src, so+m, _575_c)
-		_576_b = _out872
-		if _573_j%uint64(512) != uint64(0) {
-			var _577_left uint64
-			var _ = _577_left
-			_577_left = _569_t.U64(uint64(8) * (_573_j%uint64(512) - uint64(1)))
-			if _577_left != uint64(0) {
-				_570_near = _577_left
+		var _582_c uint64
+		var _ = _582_c
+		var _out877 uint64
+		var _ = _out877
+		_out877 = reading.Companion_Default___.Min(uint64(4096)-_578_at%uint64(4096), len_-m)
+		_582_c = _out877
+		var _583_b *dbytes.Bytes
+		var _ = _583_b
+		var _out878 *dbytes.Bytes
+		var _ = _out878
+		_out878 = Companion_Default___.FirstBlock(_578_at, src, so+m, _582_c)
+		_583_b = _out878
+		if _580_j%uint64(512) != uint64(0) {
+			var _584_left uint64
+			var _ = _584_left
+			_584_left = _576_t.U64(uint64(8) * (_580_j%uint64(512) - uint64(1)))
+			if _584_left != uint64(0) {
+				_577_near = _584_left
 			}
 		}
-		var _out873 bool
-		var _ = _out873
-		var _out874 uint64
-		var _ = _out874
-		_out873, _out874 = x.AddChild(txn, ip, _569_t, _567_pn, _573_j, true, _570_near, _576_b)
-		ok = _out873
-		_574_bn = _out874
+		var _out879 bool
+		var _ = _out879
+		var _out880 uint64
+		var _ = _out880
+		_out879, _out880 = x.AddChild(txn, ip, _576_t, _574_pn, _580_j, true, _577_near, _583_b)
+		ok = _out879
+		_581_bn = _out880
 		if !ok {
 			return ok, m
 		}
-		if bulk && _575_c == uint64(4096) {
-			txn.Bulk(_574_bn)
+		if bulk && _582_c == uint64(4096) {
+			txn.Bulk(_581_bn)
 		}
-		_570_near = _574_bn
-		m = m + _575_c
+		_577_near = _581_bn
+		m = m + _582_c
 	}
 L5:
-	x.CloseParent(txn, _567_pn, _569_t)
+	x.CloseParent(txn, _574_pn, _576_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -255,179 +255,179 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _578_k uint64
-	var _ = _578_k
-	_578_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _579_lev uint64
-	var _ = _579_lev
-	_579_lev = positions.Companion_Default___.MaxLev(_578_k)
-	var _580_jp uint64
-	var _ = _580_jp
-	_580_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _581_pn uint64
-	var _ = _581_pn
-	var _out875 uint64
-	var _ = _out875
-	_out875 = x.Resolve(txn, ip, _578_k, _579_lev-uint64(1), _580_jp, true)
-	_581_pn = _out875
-	var _582_blk *dbytes.Blk
-	var _ = _582_blk
-	var _out876 *dbytes.Blk
-	var _ = _out876
-	_out876 = x.Fs.ReadBlock(txn, _581_pn, true)
-	_582_blk = _out876
-	var _583_t *dbytes.Bytes
-	var _ = _583_t
-	var _out877 *dbytes.Bytes
-	var _ = _out877
-	_out877 = _582_blk.Thaw()
-	_583_t = _out877
+	var _585_k uint64
+	var _ = _585_k
+	_585_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _586_lev uint64
+	var _ = _586_lev
+	_586_lev = positions.Companion_Default___.MaxLev(_585_k)
+	var _587_jp uint64
+	var _ = _587_jp
+	_587_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _588_pn uint64
+	var _ = _588_pn
+	var _out881 uint64
+	var _ = _out881
+	_out881 = x.Resolve(txn, ip, _585_k, _586_lev-uint64(1), _587_jp, true)
+	_588_pn = _out881
+	var _589_blk *dbytes.Blk
+	var _ = _589_blk
+	var _out882 *dbytes.Blk
+	var _ = _out882
+	_out882 = x.Fs.ReadBlock(txn, _588_pn, true)
+	_589_blk = _out882
+	var _590_t *dbytes.Bytes
+	var _ = _590_t
+	var _out883 *dbytes.Bytes
+	var _ = _out883
+	_out883 = _589_blk.Thaw()
+	_590_t = _out883
 	m = uint64(0)
-	var _584_near uint64
-	var _ = _584_near
-	_584_near = _581_pn
+	var _591_near uint64
+	var _ = _591_near
+	_591_near = _588_pn
 	for m+uint64(4096) <= len_ {
-		var _585_at uint64
-		var _ = _585_at
-		_585_at = pos + m
-		var _586_n uint64
-		var _ = _586_n
-		_586_n = _585_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_586_n) != _578_k || positions.Companion_Default___.FlatJ(_586_n)/uint64(512) != _580_jp {
+		var _592_at uint64
+		var _ = _592_at
+		_592_at = pos + m
+		var _593_n uint64
+		var _ = _593_n
+		_593_n = _592_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_593_n) != _585_k || positions.Companion_Default___.FlatJ(_593_n)/uint64(512) != _587_jp {
 			goto L6
 		}
-		var _587_j uint64
-		var _ = _587_j
-		_587_j = positions.Companion_Default___.FlatJ(_586_n)
-		var _588_bn uint64
-		var _ = _588_bn
-		_588_bn = _583_t.U64(uint64(8) * (_587_j % uint64(512)))
-		if _588_bn == uint64(0) {
+		var _594_j uint64
+		var _ = _594_j
+		_594_j = positions.Companion_Default___.FlatJ(_593_n)
+		var _595_bn uint64
+		var _ = _595_bn
+		_595_bn = _590_t.U64(uint64(8) * (_594_j % uint64(512)))
+		if _595_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _587_j%uint64(512) != uint64(0) {
-			var _589_left uint64
-			var _ = _589_left
-			_589_left = _583_t.U64(uint64(8) * (_587_j%uint64(512) - uint64(1)))
-			if _589_left != uint64(0) {
-				_584_near = _589_left
+		if m == uint64(0) && _594_j%uint64(512) != uint64(0) {
+			var _596_left uint64
+			var _ = _596_left
+			_596_left = _590_t.U64(uint64(8) * (_594_j%uint64(512) - uint64(1)))
+			if _596_left != uint64(0) {
+				_591_near = _596_left
 			}
 		}
-		var _590_b *dbytes.Bytes
-		var _ = _590_b
-		var _out878 *dbytes.Bytes
-		var _ = _out878
-		_out878 = src.CopyOf(so + m)
-		_590_b = _out878
-		var _591_ok bool = false
-		var _ = _591_ok
-		var _out879 bool
-		var _ = _out879
-		var _out880 uint64
-		var _ = _out880
-		_out879, _out880 = unmapping.Companion_Default___.SwapChild(x, txn, _583_t, _581_pn, _588_bn, _587_j, _584_near, _590_b)
-		_591_ok = _out879
-		_588_bn = _out880
-		if !_591_ok {
+		var _597_b *dbytes.Bytes
+		var _ = _597_b
+		var _out884 *dbytes.Bytes
+		var _ = _out884
+		_out884 = src.CopyOf(so + m)
+		_597_b = _out884
+		var _598_ok bool = false
+		var _ = _598_ok
+		var _out885 bool
+		var _ = _out885
+		var _out886 uint64
+		var _ = _out886
+		_out885, _out886 = unmapping.Companion_Default___.SwapChild(x, txn, _590_t, _588_pn, _595_bn, _594_j, _591_near, _597_b)
+		_598_ok = _out885
+		_595_bn = _out886
+		if !_598_ok {
 			goto L6
 		}
-		txn.Bulk(_588_bn)
-		_584_near = _588_bn
+		txn.Bulk(_595_bn)
+		_591_near = _595_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _581_pn, _583_t)
+	x.CloseParent(txn, _588_pn, _590_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _592_done uint64
-	var _ = _592_done
-	_592_done = uint64(0)
-	var _593_ck uint64
-	var _ = _593_ck
-	var _594_cj uint64
-	var _ = _594_cj
-	_593_ck, _594_cj = uint64(15), uint64(0)
-	var _595_pb *dbytes.Blk
-	var _ = _595_pb
-	var _out881 *dbytes.Blk
-	var _ = _out881
-	_out881 = dbytes.ZeroBlk()
-	_595_pb = _out881
-	var _596_bulk bool
-	var _ = _596_bulk
-	_596_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _597_swap bool
-	var _ = _597_swap
-	_597_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _592_done < len_ {
-		var _598_pos uint64
-		var _ = _598_pos
-		_598_pos = off + _592_done
-		var _599_n uint64
-		var _ = _599_n
-		_599_n = _598_pos / uint64(4096)
-		var _600_c uint64
-		var _ = _600_c
-		var _out882 uint64
-		var _ = _out882
-		_out882 = reading.Companion_Default___.Min(uint64(4096)-_598_pos%uint64(4096), len_-_592_done)
-		_600_c = _out882
-		var _601_bn uint64 = 0
-		var _ = _601_bn
-		var _out883 uint64
-		var _ = _out883
-		var _out884 uint64
-		var _ = _out884
-		var _out885 uint64
-		var _ = _out885
-		var _out886 *dbytes.Blk
-		var _ = _out886
-		_out883, _out884, _out885, _out886 = reading.Companion_Default___.Find(x, txn, ip, _599_n, true, _593_ck, _594_cj, _595_pb)
-		_601_bn = _out883
-		_593_ck = _out884
-		_594_cj = _out885
-		_595_pb = _out886
-		var _602_m uint64
-		var _ = _602_m
-		_602_m = uint64(0)
-		if _601_bn != uint64(0) && _597_swap && _600_c == uint64(4096) && uint64(12) <= _599_n {
-			_593_ck = uint64(15)
-			var _out887 uint64
-			var _ = _out887
-			_out887 = Companion_Default___.SwapRun(x, txn, ip, ino, _598_pos, src, so+_592_done, len_-_592_done)
-			_602_m = _out887
-			_597_swap = _602_m != uint64(0) /* dircomp */
+	var _599_done uint64
+	var _ = _599_done
+	_599_done = uint64(0)
+	var _600_ck uint64
+	var _ = _600_ck
+	var _601_cj uint64
+	var _ = _601_cj
+	_600_ck, _601_cj = uint64(15), uint64(0)
+	var _602_pb *dbytes.Blk
+	var _ = _602_pb
+	var _out887 *dbytes.Blk
+	var _ = _out887
+	_out887 = dbytes.ZeroBlk()
+	_602_pb = _out887
+	var _603_bulk bool
+	var _ = _603_bulk
+	_603_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _604_swap bool
+	var _ = _604_swap
+	_604_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _599_done < len_ {
+		var _605_pos uint64
+		var _ = _605_pos
+		_605_pos = off + _599_done
+		var _606_n uint64
+		var _ = _606_n
+		_606_n = _605_pos / uint64(4096)
+		var _607_c uint64
+		var _ = _607_c
+		var _out888 uint64
+		var _ = _out888
+		_out888 = reading.Companion_Default___.Min(uint64(4096)-_605_pos%uint64(4096), len_-_599_done)
+		_607_c = _out888
+		var _608_bn uint64 = 0
+		var _ = _608_bn
+		var _out889 uint64
+		var _ = _out889
+		var _out890 uint64
+		var _ = _out890
+		var _out891 uint64
+		var _ = _out891
+		var _out892 *dbytes.Blk
+		var _ = _out892
+		_out889, _out890, _out891, _out892 = reading.Companion_Default___.Find(x, txn, ip, _606_n, true, _600_ck, _601_cj, _602_pb)
+		_608_bn = _out889
+		_600_ck = _out890
+		_601_cj = _out891
+		_602_pb = _out892
+		var _609_m uint64
+		var _ = _609_m
+		_609_m = uint64(0)
+		if _608_bn != uint64(0) && _604_swap && _607_c == uint64(4096) && uint64(12) <= _606_n {
+			_600_ck = uint64(15)
+			var _out893 uint64
+			var _ = _out893
+			_out893 = Companion_Default___.SwapRun(x, txn, ip, ino, _605_pos, src, so+_599_done, len_-_599_done)
+			_609_m = _out893
+			_604_swap = _609_m != uint64(0) /* dircomp */
 		}
-		if _602_m != uint64(0) {
-			_600_c = _602_m
-		} else if _601_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _601_bn, _598_pos, src, so+_592_done, _600_c)
-		} else if _599_n < uint64(12) {
-			_593_ck = uint64(15)
-			var _out888 bool
-			var _ = _out888
-			_out888 = Companion_Default___.FillDirect(x, txn, ip, ino, _598_pos, src, so+_592_done, _600_c, _596_bulk)
-			ok = _out888
+		if _609_m != uint64(0) {
+			_607_c = _609_m
+		} else if _608_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _608_bn, _605_pos, src, so+_599_done, _607_c)
+		} else if _606_n < uint64(12) {
+			_600_ck = uint64(15)
+			var _out894 bool
+			var _ = _out894
+			_out894 = Companion_Default___.FillDirect(x, txn, ip, ino, _605_pos, src, so+_599_done, _607_c, _603_bulk)
+			ok = _out894
 			if !ok {
 				return ok
 			}
 		} else {
-			_593_ck = uint64(15)
-			var _out889 bool
-			var _ = _out889
-			var _out890 uint64
-			var _ = _out890
-			_out889, _out890 = Companion_Default___.FillRun(x, txn, ip, ino, _598_pos, src, so+_592_done, len_-_592_done, _596_bulk)
-			ok = _out889
-			_600_c = _out890
+			_600_ck = uint64(15)
+			var _out895 bool
+			var _ = _out895
+			var _out896 uint64
+			var _ = _out896
+			_out895, _out896 = Companion_Default___.FillRun(x, txn, ip, ino, _605_pos, src, so+_599_done, len_-_599_done, _603_bulk)
+			ok = _out895
+			_607_c = _out896
 			if !ok {
 				return ok
 			}
 		}
-		_592_done = _592_done + _600_c
+		_599_done = _599_done + _607_c
 	}
 	ok = true
 	return ok
@@ -436,35 +436,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _603_n uint64
-	var _ = _603_n
-	_603_n = sz / uint64(4096)
-	var _604_k uint64
-	var _ = _604_k
-	_604_k = positions.Companion_Default___.FlatK(_603_n)
-	var _605_bn uint64
-	var _ = _605_bn
-	var _out891 uint64
-	var _ = _out891
-	_out891 = x.Resolve(txn, ip, _604_k, positions.Companion_Default___.MaxLev(_604_k), positions.Companion_Default___.FlatJ(_603_n), true)
-	_605_bn = _out891
-	if _605_bn == uint64(0) {
+	var _610_n uint64
+	var _ = _610_n
+	_610_n = sz / uint64(4096)
+	var _611_k uint64
+	var _ = _611_k
+	_611_k = positions.Companion_Default___.FlatK(_610_n)
+	var _612_bn uint64
+	var _ = _612_bn
+	var _out897 uint64
+	var _ = _out897
+	_out897 = x.Resolve(txn, ip, _611_k, positions.Companion_Default___.MaxLev(_611_k), positions.Companion_Default___.FlatJ(_610_n), true)
+	_612_bn = _out897
+	if _612_bn == uint64(0) {
 		return
 	}
-	var _606_blk *dbytes.Blk
-	var _ = _606_blk
-	var _out892 *dbytes.Blk
-	var _ = _out892
-	_out892 = x.ReadAt(txn, _605_bn, true)
-	_606_blk = _out892
-	var _607_b *dbytes.Bytes
-	var _ = _607_b
-	var _out893 *dbytes.Bytes
-	var _ = _out893
-	_out893 = dbytes.NewBytes(uint64(4096))
-	_607_b = _out893
-	_607_b.CopyBlk(uint64(0), _606_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _605_bn, _607_b)
+	var _613_blk *dbytes.Blk
+	var _ = _613_blk
+	var _out898 *dbytes.Blk
+	var _ = _out898
+	_out898 = x.ReadAt(txn, _612_bn, true)
+	_613_blk = _out898
+	var _614_b *dbytes.Bytes
+	var _ = _614_b
+	var _out899 *dbytes.Bytes
+	var _ = _out899
+	_out899 = dbytes.NewBytes(uint64(4096))
+	_614_b = _out899
+	_614_b.CopyBlk(uint64(0), _613_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _612_bn, _614_b)
 }
 
 // End of class Default__

@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _769_x uint64
-	var _ = _769_x
-	_769_x = uint64(b.U32(o))
-	n, v = _769_x%uint64(256), _769_x/uint64(256)
+	var _779_x uint64
+	var _ = _779_x
+	_779_x = uint64(b.U32(o))
+	n, v = _779_x%uint64(256), _779_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _770_l uint64
-	var _ = _770_l
-	_770_l = name.Len()
-	if _770_l != n {
+	var _780_l uint64
+	var _ = _780_l
+	_780_l = name.Len()
+	if _780_l != n {
 		r = false
 		return r
 	}
-	var _out1035 bool
-	var _ = _out1035
-	_out1035 = b.EqualAt(o+uint64(4), name)
-	r = _out1035
+	var _out1044 bool
+	var _ = _out1044
+	_out1044 = b.EqualAt(o+uint64(4), name)
+	r = _out1044
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _771_o uint64
-	var _ = _771_o
-	_771_o = from
+	var _781_o uint64
+	var _ = _781_o
+	_781_o = from
 	for true {
-		var _772_ok bool
-		var _ = _772_ok
-		var _773_n uint64
-		var _ = _773_n
-		var _774_v uint64
-		var _ = _774_v
-		var _out1036 bool
-		var _ = _out1036
-		var _out1037 uint64
-		var _ = _out1037
-		var _out1038 uint64
-		var _ = _out1038
-		_out1036, _out1037, _out1038 = Companion_Default___.Look(b, _771_o)
-		_772_ok = _out1036
-		_773_n = _out1037
-		_774_v = _out1038
-		if !_772_ok {
+		var _782_ok bool
+		var _ = _782_ok
+		var _783_n uint64
+		var _ = _783_n
+		var _784_v uint64
+		var _ = _784_v
+		var _out1045 bool
+		var _ = _out1045
+		var _out1046 uint64
+		var _ = _out1046
+		var _out1047 uint64
+		var _ = _out1047
+		_out1045, _out1046, _out1047 = Companion_Default___.Look(b, _781_o)
+		_782_ok = _out1045
+		_783_n = _out1046
+		_784_v = _out1047
+		if !_782_ok {
 			return found, at, len_
 		}
-		var _775_same bool
-		var _ = _775_same
-		var _out1039 bool
-		var _ = _out1039
-		_out1039 = Companion_Default___.Is(b, _771_o, _773_n, name)
-		_775_same = _out1039
-		if _775_same {
-			found, at, len_ = true, _771_o+uint64(4)+_773_n, _774_v
+		var _785_same bool
+		var _ = _785_same
+		var _out1048 bool
+		var _ = _out1048
+		_out1048 = Companion_Default___.Is(b, _781_o, _783_n, name)
+		_785_same = _out1048
+		if _785_same {
+			found, at, len_ = true, _781_o+uint64(4)+_783_n, _784_v
 			return found, at, len_
 		}
-		_771_o = _771_o + uint64(4) + _773_n + _774_v
+		_781_o = _781_o + uint64(4) + _783_n + _784_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _776_is bool
-	var _ = _776_is
-	var _777_k uint64
-	var _ = _777_k
-	var _778_v uint64
-	var _ = _778_v
-	var _out1040 bool
-	var _ = _out1040
-	var _out1041 uint64
-	var _ = _out1041
-	var _out1042 uint64
-	var _ = _out1042
-	_out1040, _out1041, _out1042 = Companion_Default___.Look(b, o)
-	_776_is = _out1040
-	_777_k = _out1041
-	_778_v = _out1042
-	if !_776_is {
+	var _786_is bool
+	var _ = _786_is
+	var _787_k uint64
+	var _ = _787_k
+	var _788_v uint64
+	var _ = _788_v
+	var _out1049 bool
+	var _ = _out1049
+	var _out1050 uint64
+	var _ = _out1050
+	var _out1051 uint64
+	var _ = _out1051
+	_out1049, _out1050, _out1051 = Companion_Default___.Look(b, o)
+	_786_is = _out1049
+	_787_k = _out1050
+	_788_v = _out1051
+	if !_786_is {
 		return ok, end
 	}
-	var _779_l uint64
-	var _ = _779_l
-	_779_l = uint64(4) + _777_k + _778_v
-	var _780_same bool
-	var _ = _780_same
-	var _out1043 bool
-	var _ = _out1043
-	_out1043 = Companion_Default___.Is(b, o, _777_k, name)
-	_780_same = _out1043
-	if _780_same {
-		var _out1044 bool
-		var _ = _out1044
-		var _out1045 uint64
-		var _ = _out1045
-		_out1044, _out1045 = Companion_Default___.Copy(b, o+_779_l, name, n, p)
-		ok = _out1044
-		end = _out1045
+	var _789_l uint64
+	var _ = _789_l
+	_789_l = uint64(4) + _787_k + _788_v
+	var _790_same bool
+	var _ = _790_same
+	var _out1052 bool
+	var _ = _out1052
+	_out1052 = Companion_Default___.Is(b, o, _787_k, name)
+	_790_same = _out1052
+	if _790_same {
+		var _out1053 bool
+		var _ = _out1053
+		var _out1054 uint64
+		var _ = _out1054
+		_out1053, _out1054 = Companion_Default___.Copy(b, o+_789_l, name, n, p)
+		ok = _out1053
+		end = _out1054
 		return ok, end
 	}
-	if p+_779_l > uint64(4096) {
+	if p+_789_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _779_l)
-	var _out1046 bool
-	var _ = _out1046
-	var _out1047 uint64
-	var _ = _out1047
-	_out1046, _out1047 = Companion_Default___.Copy(b, o+_779_l, name, n, p+_779_l)
-	ok = _out1046
-	end = _out1047
+	n.CopyFrom(p, b, o, _789_l)
+	var _out1055 bool
+	var _ = _out1055
+	var _out1056 uint64
+	var _ = _out1056
+	_out1055, _out1056 = Companion_Default___.Copy(b, o+_789_l, name, n, p+_789_l)
+	ok = _out1055
+	end = _out1056
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1048 *dbytes.Bytes
-	var _ = _out1048
-	_out1048 = dbytes.NewBytes(uint64(4096))
-	n = _out1048
-	var _781_k uint64
-	var _ = _781_k
-	var _782_v uint64
-	var _ = _782_v
-	_781_k, _782_v = name.Len(), value.Len()
+	var _out1057 *dbytes.Bytes
+	var _ = _out1057
+	_out1057 = dbytes.NewBytes(uint64(4096))
+	n = _out1057
+	var _791_k uint64
+	var _ = _791_k
+	var _792_v uint64
+	var _ = _792_v
+	_791_k, _792_v = name.Len(), value.Len()
 	ok = false
-	if _782_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_781_k+_782_v > uint64(4096) {
+	if _792_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_791_k+_792_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _783_l uint64
-	var _ = _783_l
-	_783_l = uint64(4) + _781_k + _782_v
-	n.PutU32(uint64(8), uint32(_781_k+uint64(256)*_782_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _781_k)
-	n.CopyFrom(uint64(12)+_781_k, value, uint64(0), _782_v)
-	var _784_end uint64 = 0
-	var _ = _784_end
-	var _out1049 bool
-	var _ = _out1049
-	var _out1050 uint64
-	var _ = _out1050
-	_out1049, _out1050 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_783_l)
-	ok = _out1049
-	_784_end = _out1050
+	var _793_l uint64
+	var _ = _793_l
+	_793_l = uint64(4) + _791_k + _792_v
+	n.PutU32(uint64(8), uint32(_791_k+uint64(256)*_792_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _791_k)
+	n.CopyFrom(uint64(12)+_791_k, value, uint64(0), _792_v)
+	var _794_end uint64 = 0
+	var _ = _794_end
+	var _out1058 bool
+	var _ = _out1058
+	var _out1059 uint64
+	var _ = _out1059
+	_out1058, _out1059 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_793_l)
+	ok = _out1058
+	_794_end = _out1059
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1051 *dbytes.Bytes
-	var _ = _out1051
-	_out1051 = dbytes.NewBytes(uint64(4096))
-	n = _out1051
+	var _out1060 *dbytes.Bytes
+	var _ = _out1060
+	_out1060 = dbytes.NewBytes(uint64(4096))
+	n = _out1060
 	n.PutU64(uint64(0), gen)
-	var _785_ok bool
-	var _ = _785_ok
-	var _786_end uint64
-	var _ = _786_end
-	var _out1052 bool
-	var _ = _out1052
-	var _out1053 uint64
-	var _ = _out1053
-	_out1052, _out1053 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_785_ok = _out1052
-	_786_end = _out1053
-	empty = _786_end == Companion_Default___.FIRST()
+	var _795_ok bool
+	var _ = _795_ok
+	var _796_end uint64
+	var _ = _796_end
+	var _out1061 bool
+	var _ = _out1061
+	var _out1062 uint64
+	var _ = _out1062
+	_out1061, _out1062 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_795_ok = _out1061
+	_796_end = _out1062
+	empty = _796_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _787_z *dbytes.Bytes
-	var _ = _787_z
-	var _out1054 *dbytes.Bytes
-	var _ = _out1054
-	_out1054 = dbytes.NewBytes(uint64(4096))
-	_787_z = _out1054
-	var _788_o uint64
-	var _ = _788_o
-	var _789_q uint64
-	var _ = _789_q
-	_788_o, _789_q = Companion_Default___.FIRST(), uint64(0)
+	var _797_z *dbytes.Bytes
+	var _ = _797_z
+	var _out1063 *dbytes.Bytes
+	var _ = _out1063
+	_out1063 = dbytes.NewBytes(uint64(4096))
+	_797_z = _out1063
+	var _798_o uint64
+	var _ = _798_o
+	var _799_q uint64
+	var _ = _799_q
+	_798_o, _799_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _790_ok bool
-		var _ = _790_ok
-		var _791_n uint64
-		var _ = _791_n
-		var _792_v uint64
-		var _ = _792_v
-		var _out1055 bool
-		var _ = _out1055
-		var _out1056 uint64
-		var _ = _out1056
-		var _out1057 uint64
-		var _ = _out1057
-		_out1055, _out1056, _out1057 = Companion_Default___.Look(b, _788_o)
-		_790_ok = _out1055
-		_791_n = _out1056
-		_792_v = _out1057
-		if !_790_ok {
+		var _800_ok bool
+		var _ = _800_ok
+		var _801_n uint64
+		var _ = _801_n
+		var _802_v uint64
+		var _ = _802_v
+		var _out1064 bool
+		var _ = _out1064
+		var _out1065 uint64
+		var _ = _out1065
+		var _out1066 uint64
+		var _ = _out1066
+		_out1064, _out1065, _out1066 = Companion_Default___.Look(b, _798_o)
+		_800_ok = _out1064
+		_801_n = _out1065
+		_802_v = _out1066
+		if !_800_ok {
 			goto L8
 		}
-		var _793_name *dbytes.Bytes
-		var _ = _793_name
-		var _out1058 *dbytes.Bytes
-		var _ = _out1058
-		_out1058 = dbytes.NewBytes(_791_n)
-		_793_name = _out1058
-		_793_name.CopyFrom(uint64(0), b, _788_o+uint64(4), _791_n)
-		var _794_again bool
-		var _ = _794_again
-		var _795_at uint64
-		var _ = _795_at
-		var _796_len uint64
-		var _ = _796_len
-		var _out1059 bool
-		var _ = _out1059
-		var _out1060 uint64
-		var _ = _out1060
-		var _out1061 uint64
-		var _ = _out1061
-		_out1059, _out1060, _out1061 = Companion_Default___.Find(b, _788_o+uint64(4)+_791_n+_792_v, _793_name)
-		_794_again = _out1059
-		_795_at = _out1060
-		_796_len = _out1061
-		if !_794_again {
-			_787_z.CopyFrom(_789_q, _793_name, uint64(0), _791_n)
-			_787_z.Set(_789_q+_791_n, uint8(0))
-			_789_q = _789_q + _791_n + uint64(1)
+		var _803_name *dbytes.Bytes
+		var _ = _803_name
+		var _out1067 *dbytes.Bytes
+		var _ = _out1067
+		_out1067 = dbytes.NewBytes(_801_n)
+		_803_name = _out1067
+		_803_name.CopyFrom(uint64(0), b, _798_o+uint64(4), _801_n)
+		var _804_again bool
+		var _ = _804_again
+		var _805_at uint64
+		var _ = _805_at
+		var _806_len uint64
+		var _ = _806_len
+		var _out1068 bool
+		var _ = _out1068
+		var _out1069 uint64
+		var _ = _out1069
+		var _out1070 uint64
+		var _ = _out1070
+		_out1068, _out1069, _out1070 = Companion_Default___.Find(b, _798_o+uint64(4)+_801_n+_802_v, _803_name)
+		_804_again = _out1068
+		_805_at = _out1069
+		_806_len = _out1070
+		if !_804_again {
+			_797_z.CopyFrom(_799_q, _803_name, uint64(0), _801_n)
+			_797_z.Set(_799_q+_801_n, uint8(0))
+			_799_q = _799_q + _801_n + uint64(1)
 		}
-		_788_o = _788_o + uint64(4) + _791_n + _792_v
+		_798_o = _798_o + uint64(4) + _801_n + _802_v
 	}
 L8:
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	_out1062 = dbytes.NewBytes(_789_q)
-	r = _out1062
-	r.CopyFrom(uint64(0), _787_z, uint64(0), _789_q)
+	var _out1071 *dbytes.Bytes
+	var _ = _out1071
+	_out1071 = dbytes.NewBytes(_799_q)
+	r = _out1071
+	r.CopyFrom(uint64(0), _797_z, uint64(0), _799_q)
 	return r
 }
 

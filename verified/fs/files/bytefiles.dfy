@@ -231,6 +231,18 @@ module ByteFiles {
       assert b.data == f[off as int .. off as int + n as int];
     }
 
+    // bytes [off, off+len) of the file, cut at its end, are about to be read
+    method Prefetch(txn: Txn, ino: uint64, off: uint64, len: uint64)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+    {
+      var ip := fs.fs.ReadInode(txn, ino, false);
+      Stored(ino, ip);
+      var size := GetSize(ip);
+      if off >= size { return; }
+      var n := Min(len, size - off);
+      Reading.Prefetch(fs, txn, ip, ino, off, n);
+    }
+
     // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
     method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
       requires Valid() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && ino in files && 4096 * n as int + 4096 <= |files[ino]|

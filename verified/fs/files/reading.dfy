@@ -126,6 +126,27 @@ module Reading {
     }
   }
 
+  // The blocks with the n bytes at off are about to be read: a wish (Ahead in txn.s.dfy), and no more.
+  method Prefetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64)
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
+  {
+    var i, end := off / 4096, (off + n + 4095) / 4096;
+    var ck: uint64, cj: uint64 := 15, 0;
+    var pb := ZeroBlk();
+    while i < end
+      invariant x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
+      decreases end as int - i as int
+    {
+      var bn: uint64; var r: uint64 := 1;
+      bn, ck, cj, pb := Find(x, txn, ip, ino, i, false, ck, cj, pb);
+      if bn != 0 {
+        r := Adjacent(ip, pb, i, bn, end - i);
+        txn.Ahead(bn, r);
+      }
+      i := i + r;
+    }
+  }
+
   // one byte of a chunk fetched
   lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int)
     requires Ok(x) && off as int + done as int + c as int <= 549755813888

@@ -47,6 +47,19 @@ module FileOps {
     data := d.fs.Read(txn, ino, off, len);
   }
 
+  // Len bytes at off are about to be read, by whom they may be shown to: nobody sees them, and nothing changes.
+  method Prefetch(txn: Txn, d: DirFs, ino: uint64, gen: uint64, off: uint64, len: uint64) returns (st: uint32)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl
+  {
+    Node(d, ino, gen);
+    var ip: Bytes;
+    st, ip := OpenHandle(txn, d, ino, gen, false);
+    if st != 0 { return; }
+    var ty := GetTy(ip);
+    if ty != REG { st := INVAL; return; }
+    d.fs.Prefetch(txn, ino, off, len);
+  }
+
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }

@@ -232,7 +232,7 @@
     ("policy", "refusal: a failure is not kept", "    j.failed := true;\n", "", "*.Fail"),
     ("policy", "refusal: the journal is said to have failed", "  { b := j.failed; }", "  { b := true; }", "*.Failed"),
     ("state", "refusal: a failed journal goes on", "(old(failed) ==> failed) && ", "", "../txn/commit:*.Finish"),
-    ("state", "refusal: a failed device comes back", "(old(d.bad) ==> d.bad) && ", "", "threads:*LogGroup"),
+    ("state", "refusal: a failed device comes back", "(old(d.bad) ==> d.bad) && ", "", "threads:*WriteFrozen"),
     ("installer", "sound: an installation fails for no reason", "    if !ok { j.notes.Damaged(a); j.ins.lost := true; }", "    ok := false; j.notes.Damaged(a); j.ins.lost := true;", "*.NextPage"),
     ("installer", "refusal: a page that cannot be read is no reason", "j.notes.Damaged(a); j.ins.lost := true;", "j.notes.Damaged(a);", "*.NextPage"),
     ("recover", "refusal: recovery gives up at a number that is well", "h >= 0x1000_0000_0000_0000 { return; }", "h >= 0x1000_0000 { return; }", "*Replay"),
