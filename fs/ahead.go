@@ -26,7 +26,7 @@ type ahead struct {
 }
 
 const (
-	aheadSlow   = 500 * time.Microsecond // a READ that takes as long has waited for the device
+	aheadSlow   = 500 * time.Microsecond // a READ that takes as long has waited for the device, if that took as long for a read, too
 	aheadPlaces = 48                     // pieces that are read at a time
 )
 
@@ -37,9 +37,31 @@ func (v *FS) newAhead(cacheBytes uint64) *ahead {
 	return &ahead{v: v, slow: aheadSlow, readers: readers{limit: cacheBytes / 4}, flying: map[*piece]chan struct{}{}}
 }
 
-// read notes a READ of n bytes of a file of size bytes, and has what comes next read.
-func (a *ahead) read(h Handle, off, n, size uint64, took time.Duration) {
-	slow := took >= a.slow
+// A watch is what was known of the device when it was begun.
+type watch struct {
+	began time.Time
+	reads int64
+	took  time.Duration
+}
+
+func (a *ahead) watch() watch {
+	w := watch{began: time.Now()}
+	w.reads, w.took = a.v.sys.Reading()
+	return w
+}
+
+// waited tells whether the device took long since w was begun. That it took long to get on may have been for the processors.
+func (a *ahead) waited(w watch) bool {
+	if time.Since(w.began) < a.slow {
+		return false
+	}
+	reads, took := a.v.sys.Reading()
+	n := time.Duration(reads - w.reads)
+	return n > 0 && (took-w.took)/n >= a.slow
+}
+
+// read notes a READ of n bytes of a file of size bytes, which was slow or not, and has what comes next read.
+func (a *ahead) read(h Handle, off, n, size uint64, slow bool) {
 	if !slow && !a.some.Load() {
 		return
 	}
@@ -84,9 +106,9 @@ func (a *ahead) find(h Handle, off, n uint64) chan struct{} {
 
 // fetch reads p into the cache.
 func (a *ahead) fetch(p *piece) {
-	began := time.Now()
+	w := a.watch()
 	err := a.v.prefetch(*p)
-	slow := err == nil && time.Since(began) >= a.slow
+	slow := err == nil && a.waited(w)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p.who.fetched(slow)

@@ -145,7 +145,7 @@ func TestAheadMeets(t *testing.T) {
 	d.mu.Lock()
 	d.gate = gate
 	d.mu.Unlock()
-	v.ahead.read(h, 16*BlockSize, 16*BlockSize, 512*BlockSize, time.Hour) // as if these had been read
+	v.ahead.read(h, 16*BlockSize, 16*BlockSize, 512*BlockSize, true) // as if these had been read
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -203,7 +203,7 @@ func TestAheadCloses(t *testing.T) {
 		t.Error(err)
 	}
 	before := len(d.read)
-	v.ahead.read(h, 64*BlockSize, 16*BlockSize, 2048*BlockSize, time.Hour)
+	v.ahead.read(h, 64*BlockSize, 16*BlockSize, 2048*BlockSize, true)
 	v.ahead.ended.Wait()
 	if len(d.read) != before {
 		t.Error("it is read ahead on a volume that is closed")

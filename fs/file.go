@@ -2,7 +2,6 @@ package fs
 
 import (
 	"bytes"
-	"time"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
@@ -93,7 +92,7 @@ func (v *FS) Read(who *Cred, h Handle, off uint64, count uint32) ([]byte, bool, 
 // View implements Viewer. It returns at most MaxIO bytes.
 func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *Attr, error) {
 	count = min(count, MaxIO)
-	began := time.Now()
+	watch := v.ahead.watch()
 	v.ahead.await(h, off, uint64(count))
 	vc := cred(new(vcred), who)
 	var c call
@@ -113,7 +112,7 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 		return nil, false, decode(h.Ino, c.File), err
 	}
 	a := decode(h.Ino, c.File)
-	v.ahead.read(h, off, uint64(d.Len()), a.Size, time.Since(began))
+	v.ahead.read(h, off, uint64(d.Len()), a.Size, v.ahead.waited(watch))
 	return d, eof, a, nil
 }
 

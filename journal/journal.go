@@ -598,6 +598,9 @@ type Stats struct {
 	Units, UnitsUsed, Ring, RingUsed uint64
 }
 
+// Reading returns how many reads of the device have ended so far, and the time that these took together.
+func (j *Journal) Reading() (reads int64, took time.Duration) { return j.d.Reading() }
+
 // Stats returns the counts so far.
 func (j *Journal) Stats() Stats {
 	c := j.core

@@ -417,8 +417,8 @@ var mutants = []mutant{
 	{what: "faces: what is renamed to itself is kept", file: "mount/kept.go", old: "err == nil && a.Nlink > 1 {", new: "err == nil && a.Nlink > 99 {", tests: faces},
 
 	// What is read ahead.
-	{what: "ahead: nothing is", file: "fs/file.go", old: "v.ahead.read(h, off, uint64(d.Len()), a.Size, time.Since(began))", new: "_ = began", tests: readAhead},
-	{what: "ahead: where the device is quick", file: "fs/ahead.go", old: "slow := took >= a.slow", new: "slow := true", tests: readAhead},
+	{what: "ahead: nothing is", file: "fs/file.go", old: "v.ahead.read(h, off, uint64(d.Len()), a.Size, v.ahead.waited(watch))", new: "_ = watch", tests: readAhead},
+	{what: "ahead: where the device is quick", file: "fs/file.go", old: "a.Size, v.ahead.waited(watch))", new: "a.Size, v.ahead.waited(watch) || true)", tests: readAhead},
 	{what: "ahead: who asks for it reads it again", file: "fs/file.go", old: "\tv.ahead.await(h, off, uint64(count))\n", new: "", tests: readAhead},
 	{what: "ahead: again and again", file: "fs/readers.go", old: "\t\tr.asked += n\n", new: "", tests: readAhead},
 	{what: "ahead: past the end of the file", file: "fs/readers.go", old: "end := min(r.next+far, size)", new: "end := r.next + far", tests: readAhead},

@@ -3,6 +3,7 @@ package dtxn
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -71,6 +72,33 @@ func TestAhead(t *testing.T) {
 	count(0, 1, 3, 0, func(x *Txn) { x.Ahead(size-3, 20) })                                 // to the end of the volume
 	count(0, 0, 0, 0, func(x *Txn) { x.Ahead(size, 1); x.Ahead(math.MaxUint64-memLog, 1) }) // past it
 	count(0, 0, 0, 0, func(x *Txn) { x.Ahead(math.MaxUint64, math.MaxUint64) })             // in the log
+
+	// some of them are in memory: what is not is read with what lies behind it
+	for b := uint64(data + 33); b < data+38; b++ {
+		s.forget(b)
+	}
+	count(10, 1, 8, data+30, func(x *Txn) { x.Ahead(data+30, 11) })
+	count(10, 0, 0, data+30, func(x *Txn) { x.Ahead(data+30, 11) })
+	for b := uint64(data + 33); b < data+38; b++ {
+		s.forget(b)
+	}
+	count(10, 6, 6, data+30, func(x *Txn) { x.Ahead(data+30, 11); x.Ahead(data+60, 1) }) // the last wish counts
+	for b := uint64(data + 33); b < data+38; b++ {
+		s.forget(b)
+	}
+	damaged := errors.New("block 36")
+	d.SetPlan(func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
+		if bad := s.base + data + 36; op.Kind == disk.Read && op.Addr <= bad && bad < op.Addr+uint64(op.Blocks) {
+			h.Err = damaged
+		}
+		return h
+	})
+	for b := uint64(data + 30); b < data+40; b++ { // one that cannot be read is nothing to the others
+		err := s.Run(false, true, func(x *Txn) error { x.Ahead(data+30, 11); x.ReadBlock(b, false); return nil })
+		if bad := b == data+36; errors.Is(err, damaged) != bad || (err != nil) != bad {
+			t.Errorf("block %d: %v", b, err)
+		}
+	}
 
 	// of a wish that cannot be fulfilled only the reader hears
 	boom := errors.New("boom")

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tansy/disk"
 	"tansy/internal/ablation"
@@ -162,7 +163,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 func (s *System) committed(b uint64) ([]byte, error) {
 	h := dlog.NewHold()
 	defer h.End()
-	v := txnsysm.Companion_Default___.Latest(s.sys, h, s.base+b)
+	v := txnsysm.Companion_Default___.Latest(s.sys, h, s.base+b, 1)
 	if v == nil {
 		return nil, s.status(ioError)
 	}
@@ -219,6 +220,9 @@ func (s *System) Stats() Stats { return Stats{s.commits.Load(), s.conflicts.Load
 
 // Journal returns the numbers of the journal below.
 func (s *System) Journal() journal.Stats { return s.j.Stats() }
+
+// Reading returns how many reads of the device have ended so far, and the time that these took together.
+func (s *System) Reading() (reads int64, took time.Duration) { return s.j.Reading() }
 
 // Broken is the error of the device after which nothing is written any more, or nil.
 func (s *System) Broken() error { return s.j.Broken() }

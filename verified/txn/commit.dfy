@@ -399,7 +399,7 @@ module CommitM {
     {
       st, n, get, miss := TryAppend(t, stable, p);
       if get {
-        var b := Latest(t.s, t.own, t.hold, miss);
+        var b := Latest(t.s, t.own, t.hold, miss, 1);
         if b == null { return IOERR, 0; }
       }
     }

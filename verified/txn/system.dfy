@@ -158,9 +158,10 @@ module TxnSysM {
     }
     s.j.mu.Unlock();
   }
-  // The latest value of block a, from memory or the device; null when the device failed, or the block was torn.
-  method Latest(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?)
-    requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
+  // The latest value of block a, from memory or the device; null when the device failed, or the block was torn. If it is not in memory,
+  // the n-1 blocks behind it are read with it, as far as there are so many.
+  method Latest(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64) returns (b: Blk?)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz && 0 < n
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
     ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
@@ -170,13 +171,17 @@ module TxnSysM {
     var t;
     b, t := Peek(s, o, h, a);
     var ok := true;
+    var r := if s.j.sz - a < n then s.j.sz - a else n;
     while b == null && ok
+      invariant 0 < r && a as int + r as int <= s.j.sz as int && s.j.home <= a
       invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o) && t <= s.j.trims
       invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
       invariant !ok ==> !s.j.Sound() || a as int in old(s.j.torn)
       decreases *
     {
-      ok, b := Fetch(s, o, h, a, 1, t);
+      ok, b := Fetch(s, o, h, a, r, t);
+      if !ok && 1 < r { ok := true; }         // perhaps it is another that cannot be read
+      r := 1;
       if ok && b == null { b, t := Peek(s, o, h, a); }
     }
   }

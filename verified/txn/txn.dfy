@@ -40,13 +40,15 @@ module TxnM {
     ghost var points: int      // how many it has taken, ever: one object is used for many transactions, one after the other
     ghost var log: Log         // what it did so far
     ghost var found: Objs      // what it found in objects that it read before it wrote them
+    var from: uint64    // the blocks from here on,
+    var upto: uint64    // and below this one, are to be read together: the last wish
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
     {
-      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; new;
+      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; from := 0; upto := 0; new;
       assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k);
       DidNone(s.kinds);
     }
@@ -191,13 +193,13 @@ module TxnM {
       if !ok { return CONFLICT, null; }
       b := buf.GetBlk(k);
       if b != null { Note(k, ObjData(b.v)); return OK, b; }
-      b := Latest(s, own, hold, a);
+      b := Latest(s, own, hold, a, if from <= a < upto then upto - a else 1);
       if b == null { return IOERR, null; }
       Note(k, ObjData(b.v));
       return OK, b;
     }
 
-    // A wish: the n blocks from a on are about to be read.
+    // A wish: the n blocks from a on are about to be read. If the first is in memory, the others will be read from the first that is not.
     method Ahead(a: uint64, n: uint64)
       requires Inv() && !s.j.mu.held
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
@@ -205,6 +207,7 @@ module TxnM {
       ensures log == old(log)
     {
       TxnSysM.Ahead(s, own, hold, a, n);
+      from, upto := a, if n < 0x1_0000_0000 && a < 0x1_0000_0000_0000 then a + n else a;
     }
 
     // an object of 256 bytes; null unless st is OK
@@ -222,7 +225,7 @@ module TxnM {
       if !ok { return CONFLICT, null; }
       b := buf.GetBytes(k);
       if b != null { Note(k, ObjData(b.data)); return OK, b; }
-      var v := Latest(s, own, hold, a);
+      var v := Latest(s, own, hold, a, 1);
       if v == null { return IOERR, null; }
       ghost var o := ObjData(v.v[off as int / 8 .. off as int / 8 + 256]);
       assert View(k) == o;
@@ -248,7 +251,7 @@ module TxnM {
       var found;
       found, b := buf.GetBit(k);
       if found { Note(k, ObjBit(b)); return OK, b; }
-      var v := Latest(s, own, hold, a);
+      var v := Latest(s, own, hold, a, 1);
       if v == null { return IOERR, false; }
       var c := v.Get(off / 8);
       Note(k, ObjBit(BitOf(c, off % 8)));

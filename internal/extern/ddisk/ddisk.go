@@ -10,6 +10,7 @@ package ddisk
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
@@ -58,6 +59,7 @@ type Disk struct {
 	pace    pace
 
 	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
+	runs, runTime                                      atomic.Int64 // reads of runs that have ended, and their nanoseconds
 }
 
 // New returns d as the verified code sees it.
@@ -74,6 +76,11 @@ func load(p *atomic.Pointer[error]) error {
 		return *e
 	}
 	return nil
+}
+
+// Reading returns how many reads of runs of blocks have ended so far, and the time that these took together.
+func (d *Disk) Reading() (reads int64, took time.Duration) {
+	return d.runs.Load(), time.Duration(d.runTime.Load())
 }
 
 // Counts returns the operations so far.
@@ -127,7 +134,11 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 		bufs[i] = memory[i].Data()
 	}
 	lockorder.Wait[lockorder.Device]()
-	if err := d.d.ReadAt(a, bufs); err != nil {
+	began := time.Now()
+	err := d.d.ReadAt(a, bufs)
+	d.runTime.Add(int64(time.Since(began)))
+	d.runs.Add(1)
+	if err != nil {
 		d.read.Store(&err)
 		dbytes.RecycleBlks(memory)
 		return false, &BList{}

@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _524_cs uint64
-	var _ = _524_cs
-	var _525_cns uint32
-	var _ = _525_cns
+	var _525_cs uint64
+	var _ = _525_cs
+	var _526_cns uint32
+	var _ = _526_cns
 	var _out830 uint64
 	var _ = _out830
 	var _out831 uint32
 	var _ = _out831
 	_out830, _out831 = inodeformat.Companion_Default___.GetCtime(ip)
-	_524_cs = _out830
-	_525_cns = _out831
-	if _524_cs < s || _524_cs == s && _525_cns < ns {
+	_525_cs = _out830
+	_526_cns = _out831
+	if _525_cs < s || _525_cs == s && _526_cns < ns {
 		return ts, tns
 	}
-	if _525_cns < uint32(999999999) {
-		ts, tns = _524_cs, _525_cns+uint32(1)
-	} else if _524_cs < uint64(18446744073709551615) {
-		ts, tns = _524_cs+uint64(1), uint32(0)
+	if _526_cns < uint32(999999999) {
+		ts, tns = _525_cs, _526_cns+uint32(1)
+	} else if _525_cs < uint64(18446744073709551615) {
+		ts, tns = _525_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _524_cs, _525_cns
+		ts, tns = _525_cs, _526_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _526_size uint64
-	var _ = _526_size
+	var _527_size uint64
+	var _ = _527_size
 	var _out832 uint64
 	var _ = _out832
 	_out832 = inodeformat.Companion_Default___.GetSize(ip)
-	_526_size = _out832
-	var _527_n uint64
-	var _ = _527_n
+	_527_size = _out832
+	var _528_n uint64
+	var _ = _528_n
 	var _out833 uint64
 	var _ = _out833
 	_out833 = inodeformat.Companion_Default___.GetUsed(ip)
-	_527_n = _out833
-	if uint64(549755813888) < _526_size {
+	_528_n = _out833
+	if uint64(549755813888) < _527_size {
 		x = uint64(0)
 		return x
 	}
-	var _528_all uint64
-	var _ = _528_all
-	_528_all = (_526_size + uint64(4095)) / uint64(4096)
-	if _528_all < _527_n {
-		_527_n = _528_all
+	var _529_all uint64
+	var _ = _529_all
+	_529_all = (_527_size + uint64(4095)) / uint64(4096)
+	if _529_all < _528_n {
+		_528_n = _529_all
 	}
-	x = uint64(4096) * _527_n
+	x = uint64(4096) * _528_n
 	return x
 }
 

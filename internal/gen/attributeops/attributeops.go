@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _865_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _865_ip
+	var _866_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _866_ip
 	var _out1161 uint32
 	var _ = _out1161
 	var _out1162 *dbytes.Bytes
 	var _ = _out1162
 	_out1161, _out1162 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1161
-	_865_ip = _out1162
+	_866_ip = _out1162
 	if st == uint32(0) {
-		after = _865_ip
+		after = _866_ip
 	}
 	return st, after
 }
@@ -206,22 +206,22 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _866_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _866_ip
+	var _867_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _867_ip
 	var _out1163 uint32
 	var _ = _out1163
 	var _out1164 *dbytes.Bytes
 	var _ = _out1164
 	_out1163, _out1164 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1163
-	_866_ip = _out1164
+	_867_ip = _out1164
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _866_ip
+	after = _867_ip
 	var _out1165 uint32
 	var _ = _out1165
-	_out1165 = permissions.Companion_Default___.AccessBits(c, _866_ip)
+	_out1165 = permissions.Companion_Default___.AccessBits(c, _867_ip)
 	bits = _out1165
 	return st, bits, after
 }
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _867_own bool
-	var _ = _867_own
+	var _868_own bool
+	var _ = _868_own
 	var _out1166 bool
 	var _ = _out1166
 	_out1166 = permissions.Companion_Default___.IsOwner(c, ip)
-	_867_own = _out1166
-	if a.HasMode && !_867_own {
+	_868_own = _out1166
+	if a.HasMode && !_868_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _868_u uint32
-		var _ = _868_u
+		var _869_u uint32
+		var _ = _869_u
 		var _out1167 uint32
 		var _ = _out1167
 		_out1167 = inodeformat.Companion_Default___.GetUid(ip)
-		_868_u = _out1167
-		if !_867_own || a.Uid != _868_u {
+		_869_u = _out1167
+		if !_868_own || a.Uid != _869_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _869_g uint32
-		var _ = _869_g
+		var _870_g uint32
+		var _ = _870_g
 		var _out1168 uint32
 		var _ = _out1168
 		_out1168 = inodeformat.Companion_Default___.GetGid(ip)
-		_869_g = _out1168
-		var _870_mine bool
-		var _ = _870_mine
+		_870_g = _out1168
+		var _871_mine bool
+		var _ = _871_mine
 		var _out1169 bool
 		var _ = _out1169
 		_out1169 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_870_mine = _out1169
-		if !_867_own || a.Gid != _869_g && !_870_mine {
+		_871_mine = _out1169
+		if !_868_own || a.Gid != _870_g && !_871_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_867_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_868_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _871_w bool
-		var _ = _871_w
+		var _872_w bool
+		var _ = _872_w
 		var _out1170 bool
 		var _ = _out1170
 		_out1170 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_871_w = _out1170
-		if !_871_w {
+		_872_w = _out1170
+		if !_872_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _872_mode uint32
-	var _ = _872_mode
+	var _873_mode uint32
+	var _ = _873_mode
 	var _out1171 uint32
 	var _ = _out1171
 	_out1171 = inodeformat.Companion_Default___.GetMode(ip)
-	_872_mode = _out1171
+	_873_mode = _out1171
 	if a.HasMode {
-		_872_mode = a.Mode % uint32(4096)
-		var _873_gid uint32
-		var _ = _873_gid
+		_873_mode = a.Mode % uint32(4096)
+		var _874_gid uint32
+		var _ = _874_gid
 		var _out1172 uint32
 		var _ = _out1172
 		_out1172 = inodeformat.Companion_Default___.GetGid(ip)
-		_873_gid = _out1172
-		var _874_mine bool
-		var _ = _874_mine
+		_874_gid = _out1172
+		var _875_mine bool
+		var _ = _875_mine
 		var _out1173 bool
 		var _ = _out1173
-		_out1173 = permissions.Companion_Default___.InGroup(c, _873_gid)
-		_874_mine = _out1173
-		if c.Uid != uint32(0) && !_874_mine {
-			_872_mode = permissions.Companion_Default___.DropSetgid(_872_mode)
+		_out1173 = permissions.Companion_Default___.InGroup(c, _874_gid)
+		_875_mine = _out1173
+		if c.Uid != uint32(0) && !_875_mine {
+			_873_mode = permissions.Companion_Default___.DropSetgid(_873_mode)
 		}
 	}
-	var _875_ty uint32
-	var _ = _875_ty
+	var _876_ty uint32
+	var _ = _876_ty
 	var _out1174 uint32
 	var _ = _out1174
 	_out1174 = inodeformat.Companion_Default___.GetTy(ip)
-	_875_ty = _out1174
-	if _875_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_872_mode = permissions.Companion_Default___.KillPriv(_872_mode)
+	_876_ty = _out1174
+	if _876_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_873_mode = permissions.Companion_Default___.KillPriv(_873_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _872_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _873_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _876_ip *dbytes.Bytes
-	var _ = _876_ip
+	var _877_ip *dbytes.Bytes
+	var _ = _877_ip
 	var _out1175 *dbytes.Bytes
 	var _ = _out1175
 	_out1175 = d.Fs.GetInode(txn, ino, true)
-	_876_ip = _out1175
-	var _877_was uint64
-	var _ = _877_was
+	_877_ip = _out1175
+	var _878_was uint64
+	var _ = _878_was
 	var _out1176 uint64
 	var _ = _out1176
-	_out1176 = inodeformat.Companion_Default___.GetSize(_876_ip)
-	_877_was = _out1176
-	var _878_shrink uint64
-	var _ = _878_shrink
+	_out1176 = inodeformat.Companion_Default___.GetSize(_877_ip)
+	_878_was = _out1176
+	var _879_shrink uint64
+	var _ = _879_shrink
 	var _out1177 uint64
 	var _ = _out1177
-	_out1177 = inodeformat.Companion_Default___.GetShrink(_876_ip)
-	_878_shrink = _out1177
-	if size > _877_was && _878_shrink != uint64(0) {
+	_out1177 = inodeformat.Companion_Default___.GetShrink(_877_ip)
+	_879_shrink = _out1177
+	if size > _878_was && _879_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _879_ok bool
-	var _ = _879_ok
+	var _880_ok bool
+	var _ = _880_ok
 	var _out1178 bool
 	var _ = _out1178
 	_out1178 = d.SetSize(txn, ino, size)
-	_879_ok = _out1178
-	if !_879_ok {
+	_880_ok = _out1178
+	if !_880_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _877_was {
-		var _880_done bool
-		var _ = _880_done
+	if size < _878_was {
+		var _881_done bool
+		var _ = _881_done
 		var _out1179 bool
 		var _ = _out1179
-		_out1179 = procedurebase.Companion_Default___.Release(txn, d, ino, _877_was-size)
-		_880_done = _out1179
-		later = !_880_done
+		_out1179 = procedurebase.Companion_Default___.Release(txn, d, ino, _878_was-size)
+		_881_done = _out1179
+		later = !_881_done
 	}
 	return st, later
 }
@@ -417,43 +417,43 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _881_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _881_p
+	var _882_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _882_p
 	var _out1180 uint32
 	var _ = _out1180
 	var _out1181 *dbytes.Bytes
 	var _ = _out1181
 	_out1180, _out1181 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1180
-	_881_p = _out1181
+	_882_p = _out1181
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _881_p
+	ip = _882_p
 	if guard {
-		var _882_cs uint64
-		var _ = _882_cs
-		var _883_cns uint32
-		var _ = _883_cns
+		var _883_cs uint64
+		var _ = _883_cs
+		var _884_cns uint32
+		var _ = _884_cns
 		var _out1182 uint64
 		var _ = _out1182
 		var _out1183 uint32
 		var _ = _out1183
-		_out1182, _out1183 = inodeformat.Companion_Default___.GetCtime(_881_p)
-		_882_cs = _out1182
-		_883_cns = _out1183
-		if _882_cs != gs || _883_cns != gns {
+		_out1182, _out1183 = inodeformat.Companion_Default___.GetCtime(_882_p)
+		_883_cs = _out1182
+		_884_cns = _out1183
+		if _883_cs != gs || _884_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _884_ty uint32
-	var _ = _884_ty
+	var _885_ty uint32
+	var _ = _885_ty
 	var _out1184 uint32
 	var _ = _out1184
-	_out1184 = inodeformat.Companion_Default___.GetTy(_881_p)
-	_884_ty = _out1184
-	if a.HasSize && _884_ty != permissions.Companion_Default___.REG() {
+	_out1184 = inodeformat.Companion_Default___.GetTy(_882_p)
+	_885_ty = _out1184
+	if a.HasSize && _885_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
@@ -466,7 +466,7 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _out1186 uint32
 	var _ = _out1186
-	_out1186 = Companion_Default___.MaySetattr(c, _881_p, a)
+	_out1186 = Companion_Default___.MaySetattr(c, _882_p, a)
 	st = _out1186
 	return st, ip
 }
@@ -491,27 +491,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	st = uint32(0)
-	var _885_np *dbytes.Bytes
-	var _ = _885_np
+	var _886_np *dbytes.Bytes
+	var _ = _886_np
 	var _out1189 *dbytes.Bytes
 	var _ = _out1189
 	_out1189 = d.Fs.GetInode(txn, ino, true)
-	_885_np = _out1189
-	var _886_ts uint64
-	var _ = _886_ts
-	var _887_tns uint32
-	var _ = _887_tns
+	_886_np = _out1189
+	var _887_ts uint64
+	var _ = _887_ts
+	var _888_tns uint32
+	var _ = _888_tns
 	var _out1190 uint64
 	var _ = _out1190
 	var _out1191 uint32
 	var _ = _out1191
-	_out1190, _out1191 = attributechanges.Companion_Default___.Stamp(_885_np, s, ns)
-	_886_ts = _out1190
-	_887_tns = _out1191
-	Companion_Default___.Apply(c, _885_np, a, _886_ts, _887_tns)
-	inodeformat.Companion_Default___.SetVerf(_885_np, uint64(0))
-	d.PutInode(txn, ino, _885_np)
-	after = _885_np
+	_out1190, _out1191 = attributechanges.Companion_Default___.Stamp(_886_np, s, ns)
+	_887_ts = _out1190
+	_888_tns = _out1191
+	Companion_Default___.Apply(c, _886_np, a, _887_ts, _888_tns)
+	inodeformat.Companion_Default___.SetVerf(_886_np, uint64(0))
+	d.PutInode(txn, ino, _886_np)
+	after = _886_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -551,34 +551,34 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _888_ty uint32
-	var _ = _888_ty
+	var _889_ty uint32
+	var _ = _889_ty
 	var _out1197 uint32
 	var _ = _out1197
 	_out1197 = inodeformat.Companion_Default___.GetTy(ip)
-	_888_ty = _out1197
-	var _889_dmode uint32
-	var _ = _889_dmode
+	_889_ty = _out1197
+	var _890_dmode uint32
+	var _ = _890_dmode
 	var _out1198 uint32
 	var _ = _out1198
 	_out1198 = inodeformat.Companion_Default___.GetMode(dp)
-	_889_dmode = _out1198
-	var _890_dgid uint32
-	var _ = _890_dgid
+	_890_dmode = _out1198
+	var _891_dgid uint32
+	var _ = _891_dgid
 	var _out1199 uint32
 	var _ = _out1199
 	_out1199 = inodeformat.Companion_Default___.GetGid(dp)
-	_890_dgid = _out1199
+	_891_dgid = _out1199
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _889_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _890_dgid
+		if _890_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _891_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _888_ty == permissions.Companion_Default___.DIR() {
+		if _889_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _891_dmode uint32
-	var _ = _891_dmode
+	var _892_dmode uint32
+	var _ = _892_dmode
 	var _out1200 uint32
 	var _ = _out1200
 	_out1200 = inodeformat.Companion_Default___.GetMode(dp)
-	_891_dmode = _out1200
-	var _892_m uint32
-	var _ = _892_m
+	_892_dmode = _out1200
+	var _893_m uint32
+	var _ = _893_m
 	var _out1201 uint32
 	var _ = _out1201
 	_out1201 = inodeformat.Companion_Default___.GetMode(ip)
-	_892_m = _out1201
-	if _891_dmode/uint32(1024)%uint32(2) == uint32(1) && _892_m/uint32(1024)%uint32(2) == uint32(0) && _892_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _892_m+uint32(1024))
+	_893_m = _out1201
+	if _892_dmode/uint32(1024)%uint32(2) == uint32(1) && _893_m/uint32(1024)%uint32(2) == uint32(0) && _893_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _893_m+uint32(1024))
 	}
 }
 

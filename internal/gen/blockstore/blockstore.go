@@ -86,36 +86,36 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _470_tries uint64
-	var _ = _470_tries
-	_470_tries = uint64(0)
-	for _470_tries < uint64(16) {
-		var _471_got bool = false
-		var _ = _471_got
+	var _471_tries uint64
+	var _ = _471_tries
+	_471_tries = uint64(0)
+	for _471_tries < uint64(16) {
+		var _472_got bool = false
+		var _ = _472_got
 		var _out735 bool
 		var _ = _out735
 		var _out736 uint64
 		var _ = _out736
 		_out735, _out736 = txn.AllocHint(uint64(1), near)
-		_471_got = _out735
+		_472_got = _out735
 		ino = _out736
-		if !_471_got {
+		if !_472_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _472_u bool
-			var _ = _472_u
+			var _473_u bool
+			var _ = _473_u
 			var _out737 bool
 			var _ = _out737
 			_out737 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_472_u = _out737
-			if !_472_u {
+			_473_u = _out737
+			if !_473_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_470_tries = _470_tries + uint64(1)
+		_471_tries = _471_tries + uint64(1)
 	}
 	return ok, ino
 }
@@ -140,12 +140,12 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _473_tries uint64
-	var _ = _473_tries
-	_473_tries = uint64(0)
-	for _473_tries < uint64(16) {
-		var _474_got bool = false
-		var _ = _474_got
+	var _474_tries uint64
+	var _ = _474_tries
+	_474_tries = uint64(0)
+	for _474_tries < uint64(16) {
+		var _475_got bool = false
+		var _ = _475_got
 		var _out739 bool
 		var _ = _out739
 		var _out740 uint64
@@ -156,25 +156,25 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 			}
 			return uint64(0)
 		}(), near)
-		_474_got = _out739
+		_475_got = _out739
 		bn = _out740
-		if !_474_got {
+		if !_475_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _475_u bool
-			var _ = _475_u
+			var _476_u bool
+			var _ = _476_u
 			var _out741 bool
 			var _ = _out741
 			_out741 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_475_u = _out741
-			if !_475_u {
+			_476_u = _out741
+			if !_476_u {
 				ok = true
 				goto L4
 			}
 		}
-		_473_tries = _473_tries + uint64(1)
+		_474_tries = _474_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -184,49 +184,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _476_b uint64
-	var _ = _476_b
-	_476_b = lo
-	for _476_b < lo+n {
-		var _477___v0 bool
-		var _ = _477___v0
+	var _477_b uint64
+	var _ = _477_b
+	_477_b = lo
+	for _477_b < lo+n {
+		var _478___v0 bool
+		var _ = _478___v0
 		var _out742 bool
 		var _ = _out742
-		_out742 = _this.FreeBit(txn, _476_b)
-		_477___v0 = _out742
-		_476_b = _476_b + uint64(1)
+		_out742 = _this.FreeBit(txn, _477_b)
+		_478___v0 = _out742
+		_477_b = _477_b + uint64(1)
 	}
-	_476_b = lo
-	for _476_b < lo+n {
-		var _478_is bool
-		var _ = _478_is
+	_477_b = lo
+	for _477_b < lo+n {
+		var _479_is bool
+		var _ = _479_is
 		var _out743 bool
 		var _ = _out743
-		_out743 = _this.FreeBit(txn, _476_b)
-		_478_is = _out743
-		if _478_is {
-			txn.Bulk(_476_b)
-			var _479_z *dbytes.Bytes
-			var _ = _479_z
+		_out743 = _this.FreeBit(txn, _477_b)
+		_479_is = _out743
+		if _479_is {
+			txn.Bulk(_477_b)
+			var _480_z *dbytes.Bytes
+			var _ = _480_z
 			var _out744 *dbytes.Bytes
 			var _ = _out744
 			_out744 = dbytes.NewBytes(uint64(4096))
-			_479_z = _out744
-			_this.WriteBlock(txn, _476_b, _479_z)
+			_480_z = _out744
+			_this.WriteBlock(txn, _477_b, _480_z)
 		}
-		_476_b = _476_b + uint64(1)
+		_477_b = _477_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _480_u bool
-	var _ = _480_u
+	var _481_u bool
+	var _ = _481_u
 	var _out745 bool
 	var _ = _out745
 	_out745 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_480_u = _out745
-	is = !_480_u
+	_481_u = _out745
+	is = !_481_u
 	return is
 }
 

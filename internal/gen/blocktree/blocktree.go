@@ -74,25 +74,25 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 		bn = _out805
 		return bn
 	}
-	var _514_pb *dbytes.Blk
-	var _ = _514_pb
+	var _515_pb *dbytes.Blk
+	var _ = _515_pb
 	var _out806 *dbytes.Blk
 	var _ = _out806
 	_out806 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_514_pb = _out806
-	bn = _514_pb.U64(uint64(8) * (j % uint64(512)))
+	_515_pb = _out806
+	bn = _515_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _515_pn uint64
-	var _ = _515_pn
+	var _516_pn uint64
+	var _ = _516_pn
 	var _out807 uint64
 	var _ = _out807
 	_out807 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_515_pn = _out807
-	if _515_pn == uint64(0) {
+	_516_pn = _out807
+	if _516_pn == uint64(0) {
 		var _out808 *dbytes.Blk
 		var _ = _out808
 		_out808 = dbytes.ZeroBlk()
@@ -100,7 +100,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var _out809 *dbytes.Blk
 		var _ = _out809
-		_out809 = _this.Fs.ReadBlock(txn, _515_pn, excl)
+		_out809 = _this.Fs.ReadBlock(txn, _516_pn, excl)
 		pb = _out809
 	}
 	return pb
@@ -163,71 +163,71 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		_out814 = inodeformat.Companion_Default___.GetSlot(ip, k)
 		bn = _out814
 		if bn == uint64(0) {
-			var _516_near uint64
-			var _ = _516_near
+			var _517_near uint64
+			var _ = _517_near
 			var _out815 uint64
 			var _ = _out815
 			_out815 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_516_near = _out815
-			var _517_z *dbytes.Bytes
-			var _ = _517_z
+			_517_near = _out815
+			var _518_z *dbytes.Bytes
+			var _ = _518_z
 			var _out816 *dbytes.Bytes
 			var _ = _out816
 			_out816 = dbytes.NewBytes(uint64(4096))
-			_517_z = _out816
+			_518_z = _out816
 			var _out817 bool
 			var _ = _out817
 			var _out818 uint64
 			var _ = _out818
-			_out817, _out818 = _this.AllocRoot(txn, ip, ino, k, _516_near, _517_z)
+			_out817, _out818 = _this.AllocRoot(txn, ip, ino, k, _517_near, _518_z)
 			ok = _out817
 			bn = _out818
 		}
 		return ok, bn
 	}
-	var _518_pn uint64 = 0
-	var _ = _518_pn
+	var _519_pn uint64 = 0
+	var _ = _519_pn
 	var _out819 bool
 	var _ = _out819
 	var _out820 uint64
 	var _ = _out820
 	_out819, _out820 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	ok = _out819
-	_518_pn = _out820
+	_519_pn = _out820
 	if !ok {
 		return ok, bn
 	}
-	var _519_pb *dbytes.Blk
-	var _ = _519_pb
+	var _520_pb *dbytes.Blk
+	var _ = _520_pb
 	var _out821 *dbytes.Blk
 	var _ = _out821
-	_out821 = _this.Fs.ReadBlock(txn, _518_pn, true)
-	_519_pb = _out821
-	bn = _519_pb.U64(uint64(8) * (j % uint64(512)))
+	_out821 = _this.Fs.ReadBlock(txn, _519_pn, true)
+	_520_pb = _out821
+	bn = _520_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _520_t *dbytes.Bytes
-		var _ = _520_t
+		var _521_t *dbytes.Bytes
+		var _ = _521_t
 		var _out822 *dbytes.Bytes
 		var _ = _out822
-		_out822 = _519_pb.Thaw()
-		_520_t = _out822
-		var _521_z *dbytes.Bytes
-		var _ = _521_z
+		_out822 = _520_pb.Thaw()
+		_521_t = _out822
+		var _522_z *dbytes.Bytes
+		var _ = _522_z
 		var _out823 *dbytes.Bytes
 		var _ = _out823
 		_out823 = dbytes.NewBytes(uint64(4096))
-		_521_z = _out823
+		_522_z = _out823
 		var _out824 bool
 		var _ = _out824
 		var _out825 uint64
 		var _ = _out825
-		_out824, _out825 = _this.AddChild(txn, ip, _520_t, _518_pn, j, false, _518_pn, _521_z)
+		_out824, _out825 = _this.AddChild(txn, ip, _521_t, _519_pn, j, false, _519_pn, _522_z)
 		ok = _out824
 		bn = _out825
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _518_pn, _520_t)
+		_this.CloseParent(txn, _519_pn, _521_t)
 	}
 	return ok, bn
 }
@@ -259,18 +259,18 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _522_k uint64
-	var _ = _522_k
-	_522_k = positions.Companion_Default___.FlatK(n)
-	var _523_bn uint64
-	var _ = _523_bn
+	var _523_k uint64
+	var _ = _523_k
+	_523_k = positions.Companion_Default___.FlatK(n)
+	var _524_bn uint64
+	var _ = _524_bn
 	var _out828 uint64
 	var _ = _out828
-	_out828 = _this.Resolve(txn, ip, _522_k, positions.Companion_Default___.MaxLev(_522_k), positions.Companion_Default___.FlatJ(n), excl)
-	_523_bn = _out828
+	_out828 = _this.Resolve(txn, ip, _523_k, positions.Companion_Default___.MaxLev(_523_k), positions.Companion_Default___.FlatJ(n), excl)
+	_524_bn = _out828
 	var _out829 *dbytes.Blk
 	var _ = _out829
-	_out829 = _this.ReadAt(txn, _523_bn, excl)
+	_out829 = _this.ReadAt(txn, _524_bn, excl)
 	b = _out829
 	return b
 }

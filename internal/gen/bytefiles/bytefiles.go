@@ -89,60 +89,60 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _648_ip *dbytes.Bytes
-	var _ = _648_ip
+	var _649_ip *dbytes.Bytes
+	var _ = _649_ip
 	var _out919 *dbytes.Bytes
 	var _ = _out919
 	_out919 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_648_ip = _out919
-	var _649_size uint64
-	var _ = _649_size
+	_649_ip = _out919
+	var _650_size uint64
+	var _ = _650_size
 	var _out920 uint64
 	var _ = _out920
-	_out920 = inodeformat.Companion_Default___.GetSize(_648_ip)
-	_649_size = _out920
-	if off >= _649_size {
+	_out920 = inodeformat.Companion_Default___.GetSize(_649_ip)
+	_650_size = _out920
+	if off >= _650_size {
 		var _out921 *dbytes.Pieces
 		var _ = _out921
 		_out921 = dbytes.NewPieces()
 		b = _out921
 		return b
 	}
-	var _650_n uint64
-	var _ = _650_n
+	var _651_n uint64
+	var _ = _651_n
 	var _out922 uint64
 	var _ = _out922
-	_out922 = reading.Companion_Default___.Min(len_, _649_size-off)
-	_650_n = _out922
+	_out922 = reading.Companion_Default___.Min(len_, _650_size-off)
+	_651_n = _out922
 	var _out923 *dbytes.Pieces
 	var _ = _out923
-	_out923 = reading.Companion_Default___.Fetch(_this.Fs, txn, _648_ip, off, _650_n)
+	_out923 = reading.Companion_Default___.Fetch(_this.Fs, txn, _649_ip, off, _651_n)
 	b = _out923
 	return b
 }
 func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) {
-	var _651_ip *dbytes.Bytes
-	var _ = _651_ip
+	var _652_ip *dbytes.Bytes
+	var _ = _652_ip
 	var _out924 *dbytes.Bytes
 	var _ = _out924
 	_out924 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_651_ip = _out924
-	var _652_size uint64
-	var _ = _652_size
+	_652_ip = _out924
+	var _653_size uint64
+	var _ = _653_size
 	var _out925 uint64
 	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetSize(_651_ip)
-	_652_size = _out925
-	if off >= _652_size {
+	_out925 = inodeformat.Companion_Default___.GetSize(_652_ip)
+	_653_size = _out925
+	if off >= _653_size {
 		return
 	}
-	var _653_n uint64
-	var _ = _653_n
+	var _654_n uint64
+	var _ = _654_n
 	var _out926 uint64
 	var _ = _out926
-	_out926 = reading.Companion_Default___.Min(len_, _652_size-off)
-	_653_n = _out926
-	reading.Companion_Default___.Prefetch(_this.Fs, txn, _651_ip, off, _653_n)
+	_out926 = reading.Companion_Default___.Min(len_, _653_size-off)
+	_654_n = _out926
+	reading.Companion_Default___.Prefetch(_this.Fs, txn, _652_ip, off, _654_n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -164,40 +164,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _654_ip *dbytes.Bytes
-	var _ = _654_ip
+	var _655_ip *dbytes.Bytes
+	var _ = _655_ip
 	var _out928 *dbytes.Bytes
 	var _ = _out928
 	_out928 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_654_ip = _out928
-	var _655_size uint64
-	var _ = _655_size
+	_655_ip = _out928
+	var _656_size uint64
+	var _ = _656_size
 	var _out929 uint64
 	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetSize(_654_ip)
-	_655_size = _out929
-	var _656_shrink uint64
-	var _ = _656_shrink
+	_out929 = inodeformat.Companion_Default___.GetSize(_655_ip)
+	_656_size = _out929
+	var _657_shrink uint64
+	var _ = _657_shrink
 	var _out930 uint64
 	var _ = _out930
-	_out930 = inodeformat.Companion_Default___.GetShrink(_654_ip)
-	_656_shrink = _out930
-	if _656_shrink != uint64(0) && off+len_ > _655_size {
+	_out930 = inodeformat.Companion_Default___.GetShrink(_655_ip)
+	_657_shrink = _out930
+	if _657_shrink != uint64(0) && off+len_ > _656_size {
 		ok = false
 		return ok
 	}
 	var _out931 bool
 	var _ = _out931
-	_out931 = writing.Companion_Default___.Store(_this.Fs, txn, _654_ip, ino, off, src, so, len_)
+	_out931 = writing.Companion_Default___.Store(_this.Fs, txn, _655_ip, ino, off, src, so, len_)
 	ok = _out931
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _655_size {
-		inodeformat.Companion_Default___.SetFileSize(_654_ip, off+len_)
+	if off+len_ > _656_size {
+		inodeformat.Companion_Default___.SetFileSize(_655_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _654_ip, ino)
+	_this.Fs.SetMeta(txn, _655_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -207,60 +207,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _657_ip *dbytes.Bytes
-	var _ = _657_ip
+	var _658_ip *dbytes.Bytes
+	var _ = _658_ip
 	var _out932 *dbytes.Bytes
 	var _ = _out932
 	_out932 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_657_ip = _out932
-	var _658_size uint64
-	var _ = _658_size
+	_658_ip = _out932
+	var _659_size uint64
+	var _ = _659_size
 	var _out933 uint64
 	var _ = _out933
-	_out933 = inodeformat.Companion_Default___.GetSize(_657_ip)
-	_658_size = _out933
-	var _659_shrink uint64
-	var _ = _659_shrink
+	_out933 = inodeformat.Companion_Default___.GetSize(_658_ip)
+	_659_size = _out933
+	var _660_shrink uint64
+	var _ = _660_shrink
 	var _out934 uint64
 	var _ = _out934
-	_out934 = inodeformat.Companion_Default___.GetShrink(_657_ip)
-	_659_shrink = _out934
+	_out934 = inodeformat.Companion_Default___.GetShrink(_658_ip)
+	_660_shrink = _out934
 	ok = true
-	if sz > _658_size {
-		if _659_shrink != uint64(0) {
+	if sz > _659_size {
+		if _660_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _658_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _657_ip, sz)
-		var _660_shrink_k uint64
-		var _ = _660_shrink_k
-		_660_shrink_k = _659_shrink
-		if _659_shrink < _658_size && (_659_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_658_size+uint64(4095))/uint64(4096)) {
-			_660_shrink_k = _658_size
+	} else if sz < _659_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _658_ip, sz)
+		var _661_shrink_k uint64
+		var _ = _661_shrink_k
+		_661_shrink_k = _660_shrink
+		if _660_shrink < _659_size && (_660_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_659_size+uint64(4095))/uint64(4096)) {
+			_661_shrink_k = _659_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_657_ip, _660_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_658_ip, _661_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_657_ip, sz)
-	_this.Fs.SetMeta(txn, _657_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_658_ip, sz)
+	_this.Fs.SetMeta(txn, _658_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _661_ip *dbytes.Bytes
-	var _ = _661_ip
+	var _662_ip *dbytes.Bytes
+	var _ = _662_ip
 	var _out935 *dbytes.Bytes
 	var _ = _out935
 	_out935 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_661_ip = _out935
+	_662_ip = _out935
 	var _out936 uint64
 	var _ = _out936
-	_out936 = punching.Companion_Default___.Punch(_this.Fs, txn, _661_ip, ino, n, lo, max)
+	_out936 = punching.Companion_Default___.Punch(_this.Fs, txn, _662_ip, ino, n, lo, max)
 	m = _out936
-	_this.Fs.SetMeta(txn, _661_ip, ino)
+	_this.Fs.SetMeta(txn, _662_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -268,17 +268,17 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _662_ip *dbytes.Bytes
-	var _ = _662_ip
+	var _663_ip *dbytes.Bytes
+	var _ = _663_ip
 	var _out937 *dbytes.Bytes
 	var _ = _out937
 	_out937 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_662_ip = _out937
+	_663_ip = _out937
 	var _out938 uint64
 	var _ = _out938
 	var _out939 bool
 	var _ = _out939
-	_out938, _out939 = seeking.Companion_Default___.Pass(_this.Fs, txn, _662_ip, ino, n, top, there, max, excl)
+	_out938, _out939 = seeking.Companion_Default___.Pass(_this.Fs, txn, _663_ip, ino, n, top, there, max, excl)
 	m = _out938
 	found = _out939
 	return m, found
@@ -286,52 +286,52 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _663_ip *dbytes.Bytes
-	var _ = _663_ip
+	var _664_ip *dbytes.Bytes
+	var _ = _664_ip
 	var _out940 *dbytes.Bytes
 	var _ = _out940
 	_out940 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_663_ip = _out940
-	var _664_size uint64
-	var _ = _664_size
+	_664_ip = _out940
+	var _665_size uint64
+	var _ = _665_size
 	var _out941 uint64
 	var _ = _out941
-	_out941 = inodeformat.Companion_Default___.GetSize(_663_ip)
-	_664_size = _out941
-	var _665_shrink uint64
-	var _ = _665_shrink
+	_out941 = inodeformat.Companion_Default___.GetSize(_664_ip)
+	_665_size = _out941
+	var _666_shrink uint64
+	var _ = _666_shrink
 	var _out942 uint64
 	var _ = _out942
-	_out942 = inodeformat.Companion_Default___.GetShrink(_663_ip)
-	_665_shrink = _out942
-	if _665_shrink == uint64(0) {
+	_out942 = inodeformat.Companion_Default___.GetShrink(_664_ip)
+	_666_shrink = _out942
+	if _666_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _666_lo uint64
-	var _ = _666_lo
-	_666_lo = (_664_size + uint64(4095)) / uint64(4096)
-	var _667_n uint64
-	var _ = _667_n
-	_667_n = (_665_shrink + uint64(4095)) / uint64(4096)
-	if _667_n < _666_lo {
-		_667_n = _666_lo
+	var _667_lo uint64
+	var _ = _667_lo
+	_667_lo = (_665_size + uint64(4095)) / uint64(4096)
+	var _668_n uint64
+	var _ = _668_n
+	_668_n = (_666_shrink + uint64(4095)) / uint64(4096)
+	if _668_n < _667_lo {
+		_668_n = _667_lo
 	}
-	var _668_m uint64
-	var _ = _668_m
+	var _669_m uint64
+	var _ = _669_m
 	var _out943 uint64
 	var _ = _out943
-	_out943 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _663_ip, ino, _667_n, _666_lo, max)
-	_668_m = _out943
-	var _669_shrink_k uint64
-	var _ = _669_shrink_k
-	_669_shrink_k = uint64(4096) * _668_m
-	if _668_m == _666_lo {
-		_669_shrink_k = uint64(0)
+	_out943 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _664_ip, ino, _668_n, _667_lo, max)
+	_669_m = _out943
+	var _670_shrink_k uint64
+	var _ = _670_shrink_k
+	_670_shrink_k = uint64(4096) * _669_m
+	if _669_m == _667_lo {
+		_670_shrink_k = uint64(0)
 	}
-	done = _669_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_663_ip, _669_shrink_k)
-	_this.Fs.SetMeta(txn, _663_ip, ino)
+	done = _670_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_664_ip, _670_shrink_k)
+	_this.Fs.SetMeta(txn, _664_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -349,94 +349,94 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	if !ok {
 		return ok, ino
 	}
-	var _670_ip *dbytes.Bytes
-	var _ = _670_ip
+	var _671_ip *dbytes.Bytes
+	var _ = _671_ip
 	var _out946 *dbytes.Bytes
 	var _ = _out946
 	_out946 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_670_ip = _out946
-	var _671_size uint64
-	var _ = _671_size
+	_671_ip = _out946
+	var _672_size uint64
+	var _ = _672_size
 	var _out947 uint64
 	var _ = _out947
-	_out947 = inodeformat.Companion_Default___.GetSize(_670_ip)
-	_671_size = _out947
-	var _672_shrink uint64
-	var _ = _672_shrink
+	_out947 = inodeformat.Companion_Default___.GetSize(_671_ip)
+	_672_size = _out947
+	var _673_shrink uint64
+	var _ = _673_shrink
 	var _out948 uint64
 	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.GetShrink(_670_ip)
-	_672_shrink = _out948
-	var _673_gen uint64
-	var _ = _673_gen
+	_out948 = inodeformat.Companion_Default___.GetShrink(_671_ip)
+	_673_shrink = _out948
+	var _674_gen uint64
+	var _ = _674_gen
 	var _out949 uint64
 	var _ = _out949
-	_out949 = inodeformat.Companion_Default___.GetGen(_670_ip)
-	_673_gen = _out949
-	var _674_bare bool
-	var _ = _674_bare
+	_out949 = inodeformat.Companion_Default___.GetGen(_671_ip)
+	_674_gen = _out949
+	var _675_bare bool
+	var _ = _675_bare
 	var _out950 bool
 	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.NoSlots(_670_ip)
-	_674_bare = _out950
-	if _671_size != uint64(0) || _672_shrink != uint64(0) || !_674_bare || _673_gen == uint64(18446744073709551615) {
+	_out950 = inodeformat.Companion_Default___.NoSlots(_671_ip)
+	_675_bare = _out950
+	if _672_size != uint64(0) || _673_shrink != uint64(0) || !_675_bare || _674_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _670_ip, ino, ty, _673_gen+uint64(1))
+	_this.Blank(txn, _671_ip, ino, ty, _674_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _675_ip *dbytes.Bytes
-	var _ = _675_ip
+	var _676_ip *dbytes.Bytes
+	var _ = _676_ip
 	var _out951 *dbytes.Bytes
 	var _ = _out951
 	_out951 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_675_ip = _out951
-	var _676_size uint64
-	var _ = _676_size
+	_676_ip = _out951
+	var _677_size uint64
+	var _ = _677_size
 	var _out952 uint64
 	var _ = _out952
-	_out952 = inodeformat.Companion_Default___.GetSize(_675_ip)
-	_676_size = _out952
-	var _677_shrink uint64
-	var _ = _677_shrink
+	_out952 = inodeformat.Companion_Default___.GetSize(_676_ip)
+	_677_size = _out952
+	var _678_shrink uint64
+	var _ = _678_shrink
 	var _out953 uint64
 	var _ = _out953
-	_out953 = inodeformat.Companion_Default___.GetShrink(_675_ip)
-	_677_shrink = _out953
-	var _678_gen uint64
-	var _ = _678_gen
+	_out953 = inodeformat.Companion_Default___.GetShrink(_676_ip)
+	_678_shrink = _out953
+	var _679_gen uint64
+	var _ = _679_gen
 	var _out954 uint64
 	var _ = _out954
-	_out954 = inodeformat.Companion_Default___.GetGen(_675_ip)
-	_678_gen = _out954
-	var _679_bare bool
-	var _ = _679_bare
+	_out954 = inodeformat.Companion_Default___.GetGen(_676_ip)
+	_679_gen = _out954
+	var _680_bare bool
+	var _ = _680_bare
 	var _out955 bool
 	var _ = _out955
-	_out955 = inodeformat.Companion_Default___.NoSlots(_675_ip)
-	_679_bare = _out955
-	if _676_size != uint64(0) || _677_shrink != uint64(0) || !_679_bare {
+	_out955 = inodeformat.Companion_Default___.NoSlots(_676_ip)
+	_680_bare = _out955
+	if _677_size != uint64(0) || _678_shrink != uint64(0) || !_680_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _675_ip, ino, uint32(0), _678_gen)
+	_this.Blank(txn, _676_ip, ino, uint32(0), _679_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _680_z *dbytes.Bytes
-	var _ = _680_z
+	var _681_z *dbytes.Bytes
+	var _ = _681_z
 	var _out956 *dbytes.Bytes
 	var _ = _out956
 	_out956 = dbytes.NewBytes(uint64(256))
-	_680_z = _out956
-	inodeformat.Companion_Default___.SetTy(_680_z, ty)
-	inodeformat.Companion_Default___.SetGen(_680_z, gen)
-	_this.Fs.SetInode(txn, _680_z, ino, ty != uint32(0))
+	_681_z = _out956
+	inodeformat.Companion_Default___.SetTy(_681_z, ty)
+	inodeformat.Companion_Default___.SetGen(_681_z, gen)
+	_this.Fs.SetInode(txn, _681_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

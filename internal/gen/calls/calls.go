@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _842_status uint32 = 0
-	var _ = _842_status
+	var _843_status uint32 = 0
+	var _ = _843_status
 	var _out1127 uint32
 	var _ = _out1127
 	var _out1128 uint32
 	var _ = _out1128
 	_out1127, _out1128 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_842_status = _out1127
+	_843_status = _out1127
 	st = _out1128
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _842_status == exec.Companion_Default___.TOOBIG() {
-		var _843_fewer uint64
-		var _ = _843_fewer
-		_843_fewer = func() uint64 {
+	} else if _843_status == exec.Companion_Default___.TOOBIG() {
+		var _844_fewer uint64
+		var _ = _844_fewer
+		_844_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _843_fewer == uint64(0) {
-			_842_status = Companion_Default___.SERVERFAULT()
+		if _844_fewer == uint64(0) {
+			_843_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _843_fewer
+			c.N = _844_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _842_status == Companion_Default___.SHRINKFIRST() {
+	} else if _843_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _842_status == Companion_Default___.NOSPC() {
+	} else if _843_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _842_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _843_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_842_status = nfsdurable.Companion_Default___.IO()
+		_843_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_842_status)
+	c.Answer(_843_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

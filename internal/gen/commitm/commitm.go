@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _321_n uint64
-	var _ = _321_n
+	var _322_n uint64
+	var _ = _322_n
 	var _out502 uint64
 	var _ = _out502
 	_out502 = t.Buf.Len()
-	_321_n = _out502
+	_322_n = _out502
 	i = i0
-	var _322_go bool
-	var _ = _322_go
-	_322_go = true
-	for _322_go {
-		var _323_k uint64
-		var _ = _323_k
+	var _323_go bool
+	var _ = _323_go
+	_323_go = true
+	for _323_go {
+		var _324_k uint64
+		var _ = _324_k
 		var _out503 uint64
 		var _ = _out503
 		_out503 = t.Buf.KeyAt(i)
-		_323_k = _out503
-		var _324_off uint64
-		var _ = _324_off
-		_324_off = objectsm.Companion_Default___.KeyOff(_323_k)
-		var _325_is bool
-		var _ = _325_is
-		var _326_v bool
-		var _ = _326_v
+		_324_k = _out503
+		var _325_off uint64
+		var _ = _325_off
+		_325_off = objectsm.Companion_Default___.KeyOff(_324_k)
+		var _326_is bool
+		var _ = _326_is
+		var _327_v bool
+		var _ = _327_v
 		var _out504 bool
 		var _ = _out504
 		var _out505 bool
 		var _ = _out505
 		_out504, _out505 = t.Buf.BitAt(i)
-		_325_is = _out504
-		_326_v = _out505
-		if _325_is {
-			objectsm.Companion_Default___.PutBit(w, _324_off, _326_v)
+		_326_is = _out504
+		_327_v = _out505
+		if _326_is {
+			objectsm.Companion_Default___.PutBit(w, _325_off, _327_v)
 		} else {
-			t.Buf.CopyAt(i, w, _324_off/uint64(8))
+			t.Buf.CopyAt(i, w, _325_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _321_n {
-			_322_go = false
+		if i == _322_n {
+			_323_go = false
 		} else {
-			var _327_k2 uint64
-			var _ = _327_k2
+			var _328_k2 uint64
+			var _ = _328_k2
 			var _out506 uint64
 			var _ = _out506
 			_out506 = t.Buf.KeyAt(i)
-			_327_k2 = _out506
-			_322_go = objectsm.Companion_Default___.KeyBlk(_327_k2) == a
+			_328_k2 = _out506
+			_323_go = objectsm.Companion_Default___.KeyBlk(_328_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _328_n uint64
-	var _ = _328_n
+	var _329_n uint64
+	var _ = _329_n
 	var _out507 uint64
 	var _ = _out507
 	_out507 = t.Buf.Len()
-	_328_n = _out507
-	var _329_i uint64
-	var _ = _329_i
-	_329_i = uint64(0)
+	_329_n = _out507
+	var _330_i uint64
+	var _ = _330_i
+	_330_i = uint64(0)
 	miss = uint64(0)
-	for _329_i < _328_n {
-		var _330_k uint64
-		var _ = _330_k
+	for _330_i < _329_n {
+		var _331_k uint64
+		var _ = _331_k
 		var _out508 uint64
 		var _ = _out508
-		_out508 = t.Buf.KeyAt(_329_i)
-		_330_k = _out508
-		var _331_a uint64
-		var _ = _331_a
-		_331_a = objectsm.Companion_Default___.KeyBlk(_330_k)
-		var _332_b *dbytes.Blk
-		var _ = _332_b
+		_out508 = t.Buf.KeyAt(_330_i)
+		_331_k = _out508
+		var _332_a uint64
+		var _ = _332_a
+		_332_a = objectsm.Companion_Default___.KeyBlk(_331_k)
+		var _333_b *dbytes.Blk
+		var _ = _333_b
 		var _out509 *dbytes.Blk
 		var _ = _out509
-		_out509 = t.Buf.BlkAt(_329_i)
-		_332_b = _out509
-		if _332_b != (*dbytes.Blk)(nil) {
-			tx.Put(_331_a, _332_b)
-			_329_i = _329_i + uint64(1)
+		_out509 = t.Buf.BlkAt(_330_i)
+		_333_b = _out509
+		if _333_b != (*dbytes.Blk)(nil) {
+			tx.Put(_332_a, _333_b)
+			_330_i = _330_i + uint64(1)
 		} else {
-			var _333_c *dbytes.Blk
-			var _ = _333_c
-			var _334___v0 uint64
-			var _ = _334___v0
+			var _334_c *dbytes.Blk
+			var _ = _334_c
+			var _335___v0 uint64
+			var _ = _335___v0
 			var _out510 *dbytes.Blk
 			var _ = _out510
 			var _out511 uint64
 			var _ = _out511
-			_out510, _out511 = journalreader.Companion_Default___.Lookup(t.S.J, _331_a)
-			_333_c = _out510
-			_334___v0 = _out511
-			if _333_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _331_a
+			_out510, _out511 = journalreader.Companion_Default___.Lookup(t.S.J, _332_a)
+			_334_c = _out510
+			_335___v0 = _out511
+			if _334_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _332_a
 				return ok, miss
 			}
-			var _335_w *dbytes.Bytes
-			var _ = _335_w
+			var _336_w *dbytes.Bytes
+			var _ = _336_w
 			var _out512 *dbytes.Bytes
 			var _ = _out512
-			_out512 = _333_c.Thaw()
-			_335_w = _out512
+			_out512 = _334_c.Thaw()
+			_336_w = _out512
 			var _out513 uint64
 			var _ = _out513
-			_out513 = Companion_Default___.Splice1(t, _329_i, _331_a, _335_w)
-			_329_i = _out513
-			var _336_f *dbytes.Blk
-			var _ = _336_f
+			_out513 = Companion_Default___.Splice1(t, _330_i, _332_a, _336_w)
+			_330_i = _out513
+			var _337_f *dbytes.Blk
+			var _ = _337_f
 			var _out514 *dbytes.Blk
 			var _ = _out514
-			_out514 = dbytes.Freeze(_335_w)
-			_336_f = _out514
-			tx.Put(_331_a, _336_f)
+			_out514 = dbytes.Freeze(_336_w)
+			_337_f = _out514
+			tx.Put(_332_a, _337_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -218,10 +218,10 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _337_j *journalm.Journal
-	var _ = _337_j
-	_337_j = t.S.J
-	_337_j.Mu.Lock()
+	var _338_j *journalm.Journal
+	var _ = _338_j
+	_338_j = t.S.J
+	_338_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
 	var _out515 uint32
 	var _ = _out515
@@ -239,7 +239,7 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_337_j.Mu.Unlock()
+	_338_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -256,21 +256,21 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _338_j *journalm.Journal
-	var _ = _338_j
-	_338_j = t.S.J
+	var _339_j *journalm.Journal
+	var _ = _339_j
+	_339_j = t.S.J
 	n = uint64(0)
-	var _339_ok bool = false
-	var _ = _339_ok
+	var _340_ok bool = false
+	var _ = _340_ok
 	var _out519 bool
 	var _ = _out519
 	var _out520 uint64
 	var _ = _out520
 	_out519, _out520 = Companion_Default___.Build(t, t.Tx)
-	_339_ok = _out519
+	_340_ok = _out519
 	miss = _out520
-	get = !_339_ok
-	if !_339_ok {
+	get = !_340_ok
+	if !_340_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
@@ -278,7 +278,7 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = _out521
 	var _out522 uint64
 	var _ = _out522
-	_out521, _out522 = journalcommit.Companion_Default___.Append(_338_j, t.Tx)
+	_out521, _out522 = journalcommit.Companion_Default___.Append(_339_j, t.Tx)
 	st = _out521
 	n = _out522
 	return st, n, get, miss
@@ -288,13 +288,13 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _340_j *journalm.Journal
-	var _ = _340_j
-	_340_j = t.S.J
-	var _341_get bool = false
-	var _ = _341_get
-	var _342_miss uint64 = 0
-	var _ = _342_miss
+	var _341_j *journalm.Journal
+	var _ = _341_j
+	_341_j = t.S.J
+	var _342_get bool = false
+	var _ = _342_get
+	var _343_miss uint64 = 0
+	var _ = _343_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
@@ -309,16 +309,16 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 		_out523, _out524, _out525, _out526 = Companion_Default___.TryAppend(t)
 		st = _out523
 		n = _out524
-		_341_get = _out525
-		_342_miss = _out526
-		if _341_get {
-			var _343_b *dbytes.Blk
-			var _ = _343_b
+		_342_get = _out525
+		_343_miss = _out526
+		if _342_get {
+			var _344_b *dbytes.Blk
+			var _ = _344_b
 			var _out527 *dbytes.Blk
 			var _ = _out527
-			_out527 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _342_miss)
-			_343_b = _out527
-			if _343_b == (*dbytes.Blk)(nil) {
+			_out527 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _343_miss, uint64(1))
+			_344_b = _out527
+			if _344_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -342,16 +342,16 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _344_w uint64
-	var _ = _344_w
+	var _345_w uint64
+	var _ = _345_w
 	var _out528 uint64
 	var _ = _out528
 	_out528 = t.Buf.Len()
-	_344_w = _out528
-	var _345_n uint64
-	var _ = _345_n
-	_345_n = uint64(0)
-	if _344_w > uint64(0) {
+	_345_w = _out528
+	var _346_n uint64
+	var _ = _346_n
+	_346_n = uint64(0)
+	if _345_w > uint64(0) {
 		t.Buf.Sort()
 		var _out529 uint32
 		var _ = _out529
@@ -359,7 +359,7 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 		var _ = _out530
 		_out529, _out530 = Companion_Default___.AppendAll(t)
 		st = _out529
-		_345_n = _out530
+		_346_n = _out530
 		if st != txnm.Companion_Default___.OK() {
 			var _out531 uint64
 			var _ = _out531
@@ -368,13 +368,13 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 			return st, need
 		}
 		if !stable {
-			_345_n = uint64(0)
+			_346_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _345_n)
-	if _345_n > need {
-		need = _345_n
+	Companion_Default___.Drop(t, _346_n)
+	if _346_n > need {
+		need = _346_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

@@ -133,19 +133,19 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1193_size uint64
-	var _ = _1193_size
+	var _1194_size uint64
+	var _ = _1194_size
 	var _out1744 uint64
 	var _ = _out1744
 	_out1744 = inodeformat.Companion_Default___.GetSize(b)
-	_1193_size = _out1744
-	var _1194_shrink uint64
-	var _ = _1194_shrink
+	_1194_size = _out1744
+	var _1195_shrink uint64
+	var _ = _1195_shrink
 	var _out1745 uint64
 	var _ = _out1745
 	_out1745 = inodeformat.Companion_Default___.GetShrink(b)
-	_1194_shrink = _out1745
-	ok = _1193_size <= Companion_Default___.MAXFILE() && _1194_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	_1195_shrink = _out1745
+	ok = _1194_size <= Companion_Default___.MAXFILE() && _1195_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
@@ -172,10 +172,10 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1195_u uint32
-	var _ = _1195_u
-	_1195_u = r.U32(uint64(0))
-	full = _1195_u == uint32(1)
+	var _1196_u uint32
+	var _ = _1196_u
+	_1196_u = r.U32(uint64(0))
+	full = _1196_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
 	var _out1747 *dbytes.Bytes
 	var _ = _out1747

@@ -80,8 +80,8 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _909_dots uint32 = 0
-	var _ = _909_dots
+	var _910_dots uint32 = 0
+	var _ = _910_dots
 	var _out1233 uint32
 	var _ = _out1233
 	var _out1234 *dbytes.Bytes
@@ -91,11 +91,11 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	_out1233, _out1234, _out1235 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1233
 	dir = _out1234
-	_909_dots = _out1235
+	_910_dots = _out1235
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _909_dots != uint32(0) {
+	if _910_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _910_x bool
-	var _ = _910_x
+	var _911_x bool
+	var _ = _911_x
 	var _out1237 bool
 	var _ = _out1237
 	_out1237 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_910_x = _out1237
-	if !_910_x {
+	_911_x = _out1237
+	if !_911_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -136,13 +136,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		}
 		return st, dir, found, ino, hint
 	}
-	var _911_w bool
-	var _ = _911_w
+	var _912_w bool
+	var _ = _912_w
 	var _out1241 bool
 	var _ = _out1241
 	_out1241 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_911_w = _out1241
-	if !_911_w {
+	_912_w = _out1241
+	if !_912_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _912_ok bool = false
-	var _ = _912_ok
+	var _913_ok bool = false
+	var _ = _913_ok
 	st = uint32(0)
 	var _out1242 bool
 	var _ = _out1242
 	var _out1243 uint64
 	var _ = _out1243
 	_out1242, _out1243 = d.AllocInode(txn, dino, ty)
-	_912_ok = _out1242
+	_913_ok = _out1242
 	ino = _out1243
-	if !_912_ok {
+	if !_913_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _913_ip *dbytes.Bytes
-	var _ = _913_ip
+	var _914_ip *dbytes.Bytes
+	var _ = _914_ip
 	var _out1244 *dbytes.Bytes
 	var _ = _out1244
 	_out1244 = d.Fs.GetInode(txn, ino, true)
-	_913_ip = _out1244
-	Companion_Default___.FirstAttrs(c, dino, dir, _913_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _913_ip)
+	_914_ip = _out1244
+	Companion_Default___.FirstAttrs(c, dino, dir, _914_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _914_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _914_t *attributeops.Sattr
-	var _ = _914_t
+	var _915_t *attributeops.Sattr
+	var _ = _915_t
 	var _out1245 *attributeops.Sattr
 	var _ = _out1245
 	_out1245 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_914_t = _out1245
+	_915_t = _out1245
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _914_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _915_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,18 +197,18 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _915_ok bool
-	var _ = _915_ok
+	var _916_ok bool
+	var _ = _916_ok
 	var _out1246 bool
 	var _ = _out1246
 	_out1246 = d.InsertAt(txn, dino, name, ino, hint)
-	_915_ok = _out1246
+	_916_ok = _out1246
 	var _out1247 *dbytes.Bytes
 	var _ = _out1247
 	_out1247 = dbytes.NewBytes(uint64(0))
 	node = _out1247
 	after = node
-	if !_915_ok {
+	if !_916_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
@@ -246,10 +246,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _916_found bool = false
-	var _ = _916_found
-	var _917_hint uint64 = 0
-	var _ = _917_hint
+	var _917_found bool = false
+	var _ = _917_found
+	var _918_hint uint64 = 0
+	var _ = _918_hint
 	var _out1251 uint32
 	var _ = _out1251
 	var _out1252 *dbytes.Bytes
@@ -268,15 +268,15 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	}(), a, how != Companion_Default___.GUARDED())
 	st = _out1251
 	before = _out1252
-	_916_found = _out1253
+	_917_found = _out1253
 	ino = _out1254
-	_917_hint = _out1255
+	_918_hint = _out1255
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _916_found {
-		var _918_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _918_p
+	if _917_found {
+		var _919_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _919_p
 		var _out1256 uint32
 		var _ = _out1256
 		var _out1257 *dbytes.Bytes
@@ -285,10 +285,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 		var _ = _out1258
 		_out1256, _out1257, _out1258 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
 		st = _out1256
-		_918_p = _out1257
+		_919_p = _out1257
 		later = _out1258
 		if st == uint32(0) {
-			node, after = _918_p, before
+			node, after = _919_p, before
 		}
 		return st, ino, node, before, after, later
 	}
@@ -300,7 +300,7 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1261
 	var _out1262 *dbytes.Bytes
 	var _ = _out1262
-	_out1259, _out1260, _out1261, _out1262 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _917_hint, a, how, verf, s, ns)
+	_out1259, _out1260, _out1261, _out1262 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _918_hint, a, how, verf, s, ns)
 	st = _out1259
 	ino = _out1260
 	node = _out1261
@@ -312,9 +312,9 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _919_mode uint32
-	var _ = _919_mode
-	_919_mode = func() uint32 {
+	var _920_mode uint32
+	var _ = _920_mode
+	_920_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -324,31 +324,31 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = _out1263
 	var _out1264 uint64
 	var _ = _out1264
-	_out1263, _out1264 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _919_mode, s, ns)
+	_out1263, _out1264 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _920_mode, s, ns)
 	st = _out1263
 	ino = _out1264
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _920_ip *dbytes.Bytes
-		var _ = _920_ip
+		var _921_ip *dbytes.Bytes
+		var _ = _921_ip
 		var _out1265 *dbytes.Bytes
 		var _ = _out1265
 		_out1265 = d.Fs.GetInode(txn, ino, true)
-		_920_ip = _out1265
-		inodeformat.Companion_Default___.SetVerf(_920_ip, verf)
-		d.PutInode(txn, ino, _920_ip)
+		_921_ip = _out1265
+		inodeformat.Companion_Default___.SetVerf(_921_ip, verf)
+		d.PutInode(txn, ino, _921_ip)
 	} else if a.HasSize {
-		var _921_later bool = false
-		var _ = _921_later
+		var _922_later bool = false
+		var _ = _922_later
 		var _out1266 uint32
 		var _ = _out1266
 		var _out1267 bool
 		var _ = _out1267
 		_out1266, _out1267 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
 		st = _out1266
-		_921_later = _out1267
+		_922_later = _out1267
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,9 +365,9 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _922_mode uint32
-	var _ = _922_mode
-	_922_mode = func() uint32 {
+	var _923_mode uint32
+	var _ = _923_mode
+	_923_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -416,24 +416,24 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _923_ty uint32
-	var _ = _923_ty
+	var _924_ty uint32
+	var _ = _924_ty
 	var _out1275 uint32
 	var _ = _out1275
 	_out1275 = inodeformat.Companion_Default___.GetTy(node)
-	_923_ty = _out1275
-	if _923_ty != permissions.Companion_Default___.REG() {
+	_924_ty = _out1275
+	if _924_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _924_v uint64
-		var _ = _924_v
+		var _925_v uint64
+		var _ = _925_v
 		var _out1276 uint64
 		var _ = _out1276
 		_out1276 = inodeformat.Companion_Default___.GetVerf(node)
-		_924_v = _out1276
-		if _924_v != verf || _924_v == uint64(0) {
+		_925_v = _out1276
+		if _925_v != verf || _925_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,13 +441,13 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _925_may bool
-	var _ = _925_may
+	var _926_may bool
+	var _ = _926_may
 	var _out1277 bool
 	var _ = _out1277
 	_out1277 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_925_may = _out1277
-	if !_925_may {
+	_926_may = _out1277
+	if !_926_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
@@ -465,27 +465,27 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var _ = _out1280
 	_out1280 = d.Fs.GetInode(txn, ino, true)
 	node = _out1280
-	var _926_ts uint64
-	var _ = _926_ts
-	var _927_tns uint32
-	var _ = _927_tns
+	var _927_ts uint64
+	var _ = _927_ts
+	var _928_tns uint32
+	var _ = _928_tns
 	var _out1281 uint64
 	var _ = _out1281
 	var _out1282 uint32
 	var _ = _out1282
 	_out1281, _out1282 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_926_ts = _out1281
-	_927_tns = _out1282
-	inodeformat.Companion_Default___.SetMtime(node, _926_ts, _927_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _926_ts, _927_tns)
+	_927_ts = _out1281
+	_928_tns = _out1282
+	inodeformat.Companion_Default___.SetMtime(node, _927_ts, _928_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _927_ts, _928_tns)
 	if c.Uid != uint32(0) {
-		var _928_mode uint32
-		var _ = _928_mode
+		var _929_mode uint32
+		var _ = _929_mode
 		var _out1283 uint32
 		var _ = _out1283
 		_out1283 = inodeformat.Companion_Default___.GetMode(node)
-		_928_mode = _out1283
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_928_mode))
+		_929_mode = _out1283
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_929_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,19 +502,19 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _929_t *attributeops.Sattr
-	var _ = _929_t
+	var _930_t *attributeops.Sattr
+	var _ = _930_t
 	var _out1284 *attributeops.Sattr
 	var _ = _out1284
 	_out1284 = attributeops.Companion_Default___.Without(a, false, false)
-	_929_t = _out1284
+	_930_t = _out1284
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _930_found bool = false
-	var _ = _930_found
-	var _931_x uint64 = 0
-	var _ = _931_x
-	var _932_hint uint64 = 0
-	var _ = _932_hint
+	var _931_found bool = false
+	var _ = _931_found
+	var _932_x uint64 = 0
+	var _ = _932_x
+	var _933_hint uint64 = 0
+	var _ = _933_hint
 	var _out1285 uint32
 	var _ = _out1285
 	var _out1286 *dbytes.Bytes
@@ -525,12 +525,12 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1288
 	var _out1289 uint64
 	var _ = _out1289
-	_out1285, _out1286, _out1287, _out1288, _out1289 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _929_t, false)
+	_out1285, _out1286, _out1287, _out1288, _out1289 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _930_t, false)
 	st = _out1285
 	before = _out1286
-	_930_found = _out1287
-	_931_x = _out1288
-	_932_hint = _out1289
+	_931_found = _out1287
+	_932_x = _out1288
+	_933_hint = _out1289
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -542,7 +542,7 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1292
 	var _out1293 *dbytes.Bytes
 	var _ = _out1293
-	_out1290, _out1291, _out1292, _out1293 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _932_hint, _929_t, s, ns)
+	_out1290, _out1291, _out1292, _out1293 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _933_hint, _930_t, s, ns)
 	st = _out1290
 	ino = _out1291
 	node = _out1292
@@ -560,30 +560,30 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _933_t *attributeops.Sattr
-	var _ = _933_t
+	var _934_t *attributeops.Sattr
+	var _ = _934_t
 	var _out1294 *attributeops.Sattr
 	var _ = _out1294
 	_out1294 = attributeops.Companion_Default___.Without(a, true, false)
-	_933_t = _out1294
+	_934_t = _out1294
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _934_found bool = false
-	var _ = _934_found
-	var _935_x uint64 = 0
-	var _ = _935_x
-	var _936_hint uint64 = 0
-	var _ = _936_hint
-	var _937_len uint64
-	var _ = _937_len
-	_937_len = target.Len()
-	var _938_bad uint32
-	var _ = _938_bad
-	_938_bad = func() uint32 {
-		if _937_len == uint64(0) {
+	var _935_found bool = false
+	var _ = _935_found
+	var _936_x uint64 = 0
+	var _ = _936_x
+	var _937_hint uint64 = 0
+	var _ = _937_hint
+	var _938_len uint64
+	var _ = _938_len
+	_938_len = target.Len()
+	var _939_bad uint32
+	var _ = _939_bad
+	_939_bad = func() uint32 {
+		if _938_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _937_len > uint64(4095) {
+			if _938_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
@@ -599,12 +599,12 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1298
 	var _out1299 uint64
 	var _ = _out1299
-	_out1295, _out1296, _out1297, _out1298, _out1299 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _938_bad, _933_t, false)
+	_out1295, _out1296, _out1297, _out1298, _out1299 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _939_bad, _934_t, false)
 	st = _out1295
 	before = _out1296
-	_934_found = _out1297
-	_935_x = _out1298
-	_936_hint = _out1299
+	_935_found = _out1297
+	_936_x = _out1298
+	_937_hint = _out1299
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -616,7 +616,7 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1302
 	var _out1303 *dbytes.Bytes
 	var _ = _out1303
-	_out1300, _out1301, _out1302, _out1303 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _936_hint, _933_t, target, s, ns)
+	_out1300, _out1301, _out1302, _out1303 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _937_hint, _934_t, target, s, ns)
 	st = _out1300
 	ino = _out1301
 	node = _out1302
@@ -634,30 +634,30 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _939_t *attributeops.Sattr
-	var _ = _939_t
+	var _940_t *attributeops.Sattr
+	var _ = _940_t
 	var _out1304 *attributeops.Sattr
 	var _ = _out1304
 	_out1304 = attributeops.Companion_Default___.Without(a, false, false)
-	_939_t = _out1304
+	_940_t = _out1304
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _940_found bool = false
-	var _ = _940_found
-	var _941_x uint64 = 0
-	var _ = _941_x
-	var _942_hint uint64 = 0
-	var _ = _942_hint
-	var _943_dev bool
-	var _ = _943_dev
-	_943_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _944_bad uint32
-	var _ = _944_bad
-	_944_bad = func() uint32 {
-		if !_943_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _941_found bool = false
+	var _ = _941_found
+	var _942_x uint64 = 0
+	var _ = _942_x
+	var _943_hint uint64 = 0
+	var _ = _943_hint
+	var _944_dev bool
+	var _ = _944_dev
+	_944_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _945_bad uint32
+	var _ = _945_bad
+	_945_bad = func() uint32 {
+		if !_944_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _943_dev && c.Uid != uint32(0) {
+			if _944_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
@@ -673,12 +673,12 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1308
 	var _out1309 uint64
 	var _ = _out1309
-	_out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _944_bad, _939_t, false)
+	_out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _945_bad, _940_t, false)
 	st = _out1305
 	before = _out1306
-	_940_found = _out1307
-	_941_x = _out1308
-	_942_hint = _out1309
+	_941_found = _out1307
+	_942_x = _out1308
+	_943_hint = _out1309
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -690,7 +690,7 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1312
 	var _out1313 *dbytes.Bytes
 	var _ = _out1313
-	_out1310, _out1311, _out1312, _out1313 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _942_hint, _939_t, ty, maj, min, s, ns)
+	_out1310, _out1311, _out1312, _out1313 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _943_hint, _940_t, ty, maj, min, s, ns)
 	st = _out1310
 	ino = _out1311
 	node = _out1312
@@ -752,16 +752,16 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _945_len uint64
-	var _ = _945_len
-	_945_len = target.Len()
-	var _946_ok bool
-	var _ = _946_ok
+	var _946_len uint64
+	var _ = _946_len
+	_946_len = target.Len()
+	var _947_ok bool
+	var _ = _947_ok
 	var _out1321 bool
 	var _ = _out1321
-	_out1321 = d.Write(txn, ino, uint64(0), target, uint64(0), _945_len)
-	_946_ok = _out1321
-	if !_946_ok {
+	_out1321 = d.Write(txn, ino, uint64(0), target, uint64(0), _946_len)
+	_947_ok = _out1321
+	if !_947_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
@@ -801,14 +801,14 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _947_ip *dbytes.Bytes
-		var _ = _947_ip
+		var _948_ip *dbytes.Bytes
+		var _ = _948_ip
 		var _out1327 *dbytes.Bytes
 		var _ = _out1327
 		_out1327 = d.Fs.GetInode(txn, ino, true)
-		_947_ip = _out1327
-		inodeformat.Companion_Default___.SetRdev(_947_ip, maj, min)
-		d.PutInode(txn, ino, _947_ip)
+		_948_ip = _out1327
+		inodeformat.Companion_Default___.SetRdev(_948_ip, maj, min)
+		d.PutInode(txn, ino, _948_ip)
 	}
 	var _out1328 uint32
 	var _ = _out1328

@@ -91,61 +91,61 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _692_ip *dbytes.Bytes
-	var _ = _692_ip
-	var _693_nb uint64
-	var _ = _693_nb
+	var _693_ip *dbytes.Bytes
+	var _ = _693_ip
+	var _694_nb uint64
+	var _ = _694_nb
 	var _out962 *dbytes.Bytes
 	var _ = _out962
 	var _out963 uint64
 	var _ = _out963
 	_out962, _out963 = _this.Open(txn, d, excl)
-	_692_ip = _out962
-	_693_nb = _out963
-	var _694_h uint64
-	var _ = _694_h
-	_694_h = dbytes.NameHash(name)
-	var _695_key uint64
-	var _ = _695_key
+	_693_ip = _out962
+	_694_nb = _out963
+	var _695_h uint64
+	var _ = _695_h
+	_695_h = dbytes.NameHash(name)
+	var _696_key uint64
+	var _ = _696_key
 	var _out964 uint64
 	var _ = _out964
-	_out964 = dirlayout.Companion_Default___.KeyFor(name, _694_h)
-	_695_key = _out964
-	var _696_kind uint64
-	var _ = _696_kind
-	_696_kind = uint64(0)
-	var _697_l uint64
-	var _ = _697_l
-	_697_l = name.Len()
-	if _697_l > uint64(56) {
-		_696_kind = uint64(1)
+	_out964 = dirlayout.Companion_Default___.KeyFor(name, _695_h)
+	_696_key = _out964
+	var _697_kind uint64
+	var _ = _697_kind
+	_697_kind = uint64(0)
+	var _698_l uint64
+	var _ = _698_l
+	_698_l = name.Len()
+	if _698_l > uint64(56) {
+		_697_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _698_n uint64
-	var _ = _698_n
-	_698_n = uint64(9)
-	for _698_n > uint64(0) {
-		_698_n = _698_n - uint64(1)
-		var _699_blk uint64
-		var _ = _699_blk
+	var _699_n uint64
+	var _ = _699_n
+	_699_n = uint64(9)
+	for _699_n > uint64(0) {
+		_699_n = _699_n - uint64(1)
+		var _700_blk uint64
+		var _ = _700_blk
 		var _out965 uint64
 		var _ = _out965
-		_out965 = dirlayout.Companion_Default___.BucketBlock(_694_h, _698_n, _696_kind)
-		_699_blk = _out965
-		var _700_fr uint64
-		var _ = _700_fr
-		_700_fr = uint64(0)
-		if _699_blk < _693_nb {
-			var _701_b *dbytes.Blk
-			var _ = _701_b
+		_out965 = dirlayout.Companion_Default___.BucketBlock(_695_h, _699_n, _697_kind)
+		_700_blk = _out965
+		var _701_fr uint64
+		var _ = _701_fr
+		_701_fr = uint64(0)
+		if _700_blk < _694_nb {
+			var _702_b *dbytes.Blk
+			var _ = _702_b
 			var _out966 *dbytes.Blk
 			var _ = _out966
-			_out966 = _this.Fs.ReadBlockOf(txn, _692_ip, d, _699_blk, excl)
-			_701_b = _out966
-			var _702_i uint64 = 0
-			var _ = _702_i
-			var _703_w uint64 = 0
-			var _ = _703_w
+			_out966 = _this.Fs.ReadBlockOf(txn, _693_ip, d, _700_blk, excl)
+			_702_b = _out966
+			var _703_i uint64 = 0
+			var _ = _703_i
+			var _704_w uint64 = 0
+			var _ = _704_w
 			var _out967 bool
 			var _ = _out967
 			var _out968 uint64
@@ -154,18 +154,18 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 			var _ = _out969
 			var _out970 uint64
 			var _ = _out970
-			_out967, _out968, _out969, _out970 = dirlayout.Companion_Default___.Search(_701_b, _699_blk, name, _695_key)
+			_out967, _out968, _out969, _out970 = dirlayout.Companion_Default___.Search(_702_b, _700_blk, name, _696_key)
 			found = _out967
-			_702_i = _out968
-			_703_w = _out969
-			_700_fr = _out970
+			_703_i = _out968
+			_704_w = _out969
+			_701_fr = _out970
 			if found {
-				ino, cell = _703_w%uint64(281474976710656), uint64(64)*_699_blk+_702_i
+				ino, cell = _704_w%uint64(281474976710656), uint64(64)*_700_blk+_703_i
 				return found, ino, cell, lev
 			}
 		}
-		if _700_fr < uint64(64) {
-			lev = _698_n
+		if _701_fr < uint64(64) {
+			lev = _699_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _704_cell uint64 = 0
-	var _ = _704_cell
-	var _705_lev uint64 = 0
-	var _ = _705_lev
+	var _705_cell uint64 = 0
+	var _ = _705_cell
+	var _706_lev uint64 = 0
+	var _ = _706_lev
 	var _out971 bool
 	var _ = _out971
 	var _out972 uint64
@@ -190,8 +190,8 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out971, _out972, _out973, _out974 = _this.Find(txn, d, name, excl)
 	found = _out971
 	ino = _out972
-	_704_cell = _out973
-	_705_lev = _out974
+	_705_cell = _out973
+	_706_lev = _out974
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,8 +201,8 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _706_cell uint64 = 0
-	var _ = _706_cell
+	var _707_cell uint64 = 0
+	var _ = _707_cell
 	var _out975 bool
 	var _ = _out975
 	var _out976 uint64
@@ -214,48 +214,48 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out975, _out976, _out977, _out978 = _this.Find(txn, d, name, excl)
 	found = _out975
 	ino = _out976
-	_706_cell = _out977
+	_707_cell = _out977
 	hint = _out978
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _707_ip *dbytes.Bytes
-	var _ = _707_ip
+	var _708_ip *dbytes.Bytes
+	var _ = _708_ip
 	var _out979 *dbytes.Bytes
 	var _ = _out979
 	_out979 = _this.Fs.GetInode(txn, d, true)
-	_707_ip = _out979
-	var _708_n uint64
-	var _ = _708_n
+	_708_ip = _out979
+	var _709_n uint64
+	var _ = _709_n
 	var _out980 uint64
 	var _ = _out980
-	_out980 = inodeformat.Companion_Default___.GetNent(_707_ip)
-	_708_n = _out980
-	if !down && _708_n == uint64(18446744073709551615) {
+	_out980 = inodeformat.Companion_Default___.GetNent(_708_ip)
+	_709_n = _out980
+	if !down && _709_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_708_n = _708_n - uint64(1)
+		_709_n = _709_n - uint64(1)
 	} else {
-		_708_n = _708_n + uint64(1)
+		_709_n = _709_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_707_ip, _708_n)
-	_this.Fs.PutInode(txn, d, _707_ip)
+	inodeformat.Companion_Default___.SetNent(_708_ip, _709_n)
+	_this.Fs.PutInode(txn, d, _708_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _709_len uint64
-	var _ = _709_len
-	_709_len = s.Len()
+	var _710_len uint64
+	var _ = _710_len
+	_710_len = s.Len()
 	var _out981 bool
 	var _ = _out981
-	_out981 = _this.Fs.Write(txn, d, off, s, uint64(0), _709_len)
+	_out981 = _this.Fs.Write(txn, d, off, s, uint64(0), _710_len)
 	ok = _out981
 	if !ok {
 		return ok
@@ -283,41 +283,41 @@ func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _710_h uint64
-	var _ = _710_h
-	_710_h = dbytes.NameHash(name)
-	var _711_key uint64
-	var _ = _711_key
+	var _711_h uint64
+	var _ = _711_h
+	_711_h = dbytes.NameHash(name)
+	var _712_key uint64
+	var _ = _712_key
 	var _out984 uint64
 	var _ = _out984
-	_out984 = dirlayout.Companion_Default___.KeyFor(name, _710_h)
-	_711_key = _out984
-	var _712_cell uint64 = 0
-	var _ = _712_cell
-	var _713_size uint64 = 0
-	var _ = _713_size
+	_out984 = dirlayout.Companion_Default___.KeyFor(name, _711_h)
+	_712_key = _out984
+	var _713_cell uint64 = 0
+	var _ = _713_cell
+	var _714_size uint64 = 0
+	var _ = _714_size
 	var _out985 bool
 	var _ = _out985
 	var _out986 uint64
 	var _ = _out986
 	var _out987 uint64
 	var _ = _out987
-	_out985, _out986, _out987 = _this.Room(txn, d, name, _710_h, hint)
+	_out985, _out986, _out987 = _this.Room(txn, d, name, _711_h, hint)
 	ok = _out985
-	_712_cell = _out986
-	_713_size = _out987
+	_713_cell = _out986
+	_714_size = _out987
 	if !ok {
 		return ok
 	}
-	var _714_s *dbytes.Bytes
-	var _ = _714_s
+	var _715_s *dbytes.Bytes
+	var _ = _715_s
 	var _out988 *dbytes.Bytes
 	var _ = _out988
-	_out988 = dirlayout.Companion_Default___.MakeSlot(_713_size, ino, name, _711_key)
-	_714_s = _out988
+	_out988 = dirlayout.Companion_Default___.MakeSlot(_714_size, ino, name, _712_key)
+	_715_s = _out988
 	var _out989 bool
 	var _ = _out989
-	_out989 = _this.Store(txn, d, uint64(64)*_712_cell, _714_s, true, false)
+	_out989 = _this.Store(txn, d, uint64(64)*_713_cell, _715_s, true, false)
 	ok = _out989
 	return ok
 }
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _715_ip *dbytes.Bytes
-	var _ = _715_ip
-	var _716_nb uint64
-	var _ = _716_nb
+	var _716_ip *dbytes.Bytes
+	var _ = _716_ip
+	var _717_nb uint64
+	var _ = _717_nb
 	var _out990 *dbytes.Bytes
 	var _ = _out990
 	var _out991 uint64
 	var _ = _out991
 	_out990, _out991 = _this.Open(txn, d, true)
-	_715_ip = _out990
-	_716_nb = _out991
-	var _717_l uint64
-	var _ = _717_l
-	_717_l = name.Len()
-	var _718_kind uint64
-	var _ = _718_kind
-	_718_kind = uint64(0)
+	_716_ip = _out990
+	_717_nb = _out991
+	var _718_l uint64
+	var _ = _718_l
+	_718_l = name.Len()
+	var _719_kind uint64
+	var _ = _719_kind
+	_719_kind = uint64(0)
 	size = uint64(64)
-	if _717_l > uint64(56) {
-		_718_kind, size = uint64(1), uint64(512)
+	if _718_l > uint64(56) {
+		_719_kind, size = uint64(1), uint64(512)
 	}
-	var _719_n uint64
-	var _ = _719_n
-	_719_n = from
-	for _719_n < uint64(9) {
-		var _720_blk uint64
-		var _ = _720_blk
+	var _720_n uint64
+	var _ = _720_n
+	_720_n = from
+	for _720_n < uint64(9) {
+		var _721_blk uint64
+		var _ = _721_blk
 		var _out992 uint64
 		var _ = _out992
-		_out992 = dirlayout.Companion_Default___.BucketBlock(h, _719_n, _718_kind)
-		_720_blk = _out992
-		if _720_blk >= _716_nb {
-			ok, cell, size = true, uint64(64)*_720_blk, uint64(4096)
+		_out992 = dirlayout.Companion_Default___.BucketBlock(h, _720_n, _719_kind)
+		_721_blk = _out992
+		if _721_blk >= _717_nb {
+			ok, cell, size = true, uint64(64)*_721_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _721_b *dbytes.Blk
-		var _ = _721_b
+		var _722_b *dbytes.Blk
+		var _ = _722_b
 		var _out993 *dbytes.Blk
 		var _ = _out993
-		_out993 = _this.Fs.ReadBlockOf(txn, _715_ip, d, _720_blk, true)
-		_721_b = _out993
-		var _722_i uint64
-		var _ = _722_i
+		_out993 = _this.Fs.ReadBlockOf(txn, _716_ip, d, _721_blk, true)
+		_722_b = _out993
+		var _723_i uint64
+		var _ = _723_i
 		var _out994 uint64
 		var _ = _out994
-		_out994 = dirlayout.Companion_Default___.SearchFree(_721_b, _720_blk)
-		_722_i = _out994
-		if _722_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_720_blk+_722_i, size
+		_out994 = dirlayout.Companion_Default___.SearchFree(_722_b, _721_blk)
+		_723_i = _out994
+		if _723_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_721_blk+_723_i, size
 			return ok, cell, size
 		}
-		_719_n = _719_n + uint64(1)
+		_720_n = _720_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,14 +387,14 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _723_found bool
-	var _ = _723_found
-	var _724_ino0 uint64
-	var _ = _724_ino0
-	var _725_cell uint64
-	var _ = _725_cell
-	var _726_lev uint64
-	var _ = _726_lev
+	var _724_found bool
+	var _ = _724_found
+	var _725_ino0 uint64
+	var _ = _725_ino0
+	var _726_cell uint64
+	var _ = _726_cell
+	var _727_lev uint64
+	var _ = _727_lev
 	var _out995 bool
 	var _ = _out995
 	var _out996 uint64
@@ -404,48 +404,48 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _out998 uint64
 	var _ = _out998
 	_out995, _out996, _out997, _out998 = _this.Find(txn, d, name, true)
-	_723_found = _out995
-	_724_ino0 = _out996
-	_725_cell = _out997
-	_726_lev = _out998
-	var _727_h uint64
-	var _ = _727_h
-	_727_h = dbytes.NameHash(name)
-	var _728_key uint64
-	var _ = _728_key
+	_724_found = _out995
+	_725_ino0 = _out996
+	_726_cell = _out997
+	_727_lev = _out998
+	var _728_h uint64
+	var _ = _728_h
+	_728_h = dbytes.NameHash(name)
+	var _729_key uint64
+	var _ = _729_key
 	var _out999 uint64
 	var _ = _out999
-	_out999 = dirlayout.Companion_Default___.KeyFor(name, _727_h)
-	_728_key = _out999
-	var _729_size uint64
-	var _ = _729_size
-	_729_size = uint64(64)
-	if _725_cell/uint64(64)%uint64(2) == uint64(1) {
-		_729_size = uint64(512)
+	_out999 = dirlayout.Companion_Default___.KeyFor(name, _728_h)
+	_729_key = _out999
+	var _730_size uint64
+	var _ = _730_size
+	_730_size = uint64(64)
+	if _726_cell/uint64(64)%uint64(2) == uint64(1) {
+		_730_size = uint64(512)
 	}
-	var _730_s *dbytes.Bytes
-	var _ = _730_s
+	var _731_s *dbytes.Bytes
+	var _ = _731_s
 	var _out1000 *dbytes.Bytes
 	var _ = _out1000
-	_out1000 = dirlayout.Companion_Default___.MakeSlot(_729_size, ino, name, _728_key)
-	_730_s = _out1000
+	_out1000 = dirlayout.Companion_Default___.MakeSlot(_730_size, ino, name, _729_key)
+	_731_s = _out1000
 	var _out1001 bool
 	var _ = _out1001
-	_out1001 = _this.Store(txn, d, uint64(64)*_725_cell, _730_s, false, false)
+	_out1001 = _this.Store(txn, d, uint64(64)*_726_cell, _731_s, false, false)
 	ok = _out1001
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _731_found bool
-	var _ = _731_found
-	var _732_ino0 uint64
-	var _ = _732_ino0
-	var _733_cell uint64
-	var _ = _733_cell
-	var _734_lev uint64
-	var _ = _734_lev
+	var _732_found bool
+	var _ = _732_found
+	var _733_ino0 uint64
+	var _ = _733_ino0
+	var _734_cell uint64
+	var _ = _734_cell
+	var _735_lev uint64
+	var _ = _735_lev
 	var _out1002 bool
 	var _ = _out1002
 	var _out1003 uint64
@@ -455,139 +455,139 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _out1005 uint64
 	var _ = _out1005
 	_out1002, _out1003, _out1004, _out1005 = _this.Find(txn, d, name, true)
-	_731_found = _out1002
-	_732_ino0 = _out1003
-	_733_cell = _out1004
-	_734_lev = _out1005
-	var _735_size uint64
-	var _ = _735_size
-	_735_size = uint64(64)
-	if _733_cell/uint64(64)%uint64(2) == uint64(1) {
-		_735_size = uint64(512)
+	_732_found = _out1002
+	_733_ino0 = _out1003
+	_734_cell = _out1004
+	_735_lev = _out1005
+	var _736_size uint64
+	var _ = _736_size
+	_736_size = uint64(64)
+	if _734_cell/uint64(64)%uint64(2) == uint64(1) {
+		_736_size = uint64(512)
 	}
-	var _736_s *dbytes.Bytes
-	var _ = _736_s
+	var _737_s *dbytes.Bytes
+	var _ = _737_s
 	var _out1006 *dbytes.Bytes
 	var _ = _out1006
-	_out1006 = dbytes.NewBytes(_735_size)
-	_736_s = _out1006
+	_out1006 = dbytes.NewBytes(_736_size)
+	_737_s = _out1006
 	var _out1007 bool
 	var _ = _out1007
-	_out1007 = _this.Store(txn, d, uint64(64)*_733_cell, _736_s, true, true)
+	_out1007 = _this.Store(txn, d, uint64(64)*_734_cell, _737_s, true, true)
 	ok = _out1007
-	_this.GiveBack(txn, d, _733_cell/uint64(64))
+	_this.GiveBack(txn, d, _734_cell/uint64(64))
 	return ok
 }
 func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	if blk < Companion_Default___.FirstLevels() {
 		return
 	}
-	var _737_ip *dbytes.Bytes
-	var _ = _737_ip
-	var _738_nb uint64
-	var _ = _738_nb
+	var _738_ip *dbytes.Bytes
+	var _ = _738_ip
+	var _739_nb uint64
+	var _ = _739_nb
 	var _out1008 *dbytes.Bytes
 	var _ = _out1008
 	var _out1009 uint64
 	var _ = _out1009
 	_out1008, _out1009 = _this.Open(txn, d, true)
-	_737_ip = _out1008
-	_738_nb = _out1009
-	if blk >= _738_nb {
+	_738_ip = _out1008
+	_739_nb = _out1009
+	if blk >= _739_nb {
 		return
 	}
-	var _739_b *dbytes.Blk
-	var _ = _739_b
+	var _740_b *dbytes.Blk
+	var _ = _740_b
 	var _out1010 *dbytes.Blk
 	var _ = _out1010
-	_out1010 = _this.Fs.ReadBlockOf(txn, _737_ip, d, blk, true)
-	_739_b = _out1010
-	var _740_zero bool
-	var _ = _740_zero
+	_out1010 = _this.Fs.ReadBlockOf(txn, _738_ip, d, blk, true)
+	_740_b = _out1010
+	var _741_zero bool
+	var _ = _741_zero
 	var _out1011 bool
 	var _ = _out1011
-	_out1011 = Companion_Default___.IsZero(_739_b)
-	_740_zero = _out1011
-	if !_740_zero {
+	_out1011 = Companion_Default___.IsZero(_740_b)
+	_741_zero = _out1011
+	if !_741_zero {
 		return
 	}
-	var _741_m uint64
-	var _ = _741_m
+	var _742_m uint64
+	var _ = _742_m
 	var _out1012 uint64
 	var _ = _out1012
 	_out1012 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_741_m = _out1012
+	_742_m = _out1012
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _742_ip *dbytes.Bytes
-	var _ = _742_ip
+	var _743_ip *dbytes.Bytes
+	var _ = _743_ip
 	var _out1013 *dbytes.Bytes
 	var _ = _out1013
 	_out1013 = _this.Fs.GetInode(txn, d, false)
-	_742_ip = _out1013
-	var _743_n uint64
-	var _ = _743_n
+	_743_ip = _out1013
+	var _744_n uint64
+	var _ = _744_n
 	var _out1014 uint64
 	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetNent(_742_ip)
-	_743_n = _out1014
-	e = _743_n == uint64(0)
+	_out1014 = inodeformat.Companion_Default___.GetNent(_743_ip)
+	_744_n = _out1014
+	e = _744_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _744_ip *dbytes.Bytes
-	var _ = _744_ip
-	var _745_nb uint64
-	var _ = _745_nb
+	var _745_ip *dbytes.Bytes
+	var _ = _745_ip
+	var _746_nb uint64
+	var _ = _746_nb
 	var _out1015 *dbytes.Bytes
 	var _ = _out1015
 	var _out1016 uint64
 	var _ = _out1016
 	_out1015, _out1016 = _this.Open(txn, d, false)
-	_744_ip = _out1015
-	_745_nb = _out1016
-	var _746_c uint64
-	var _ = _746_c
-	_746_c = uint64(0)
+	_745_ip = _out1015
+	_746_nb = _out1016
+	var _747_c uint64
+	var _ = _747_c
+	_747_c = uint64(0)
 	if cookie >= uint64(3) {
-		_746_c = cookie - uint64(2)
+		_747_c = cookie - uint64(2)
 	}
-	var _747_blk uint64
-	var _ = _747_blk
-	var _748_i uint64
-	var _ = _748_i
-	_747_blk, _748_i = _746_c/uint64(64), _746_c%uint64(64)
-	for _747_blk < _745_nb {
-		var _749_next uint64
-		var _ = _749_next
+	var _748_blk uint64
+	var _ = _748_blk
+	var _749_i uint64
+	var _ = _749_i
+	_748_blk, _749_i = _747_c/uint64(64), _747_c%uint64(64)
+	for _748_blk < _746_nb {
+		var _750_next uint64
+		var _ = _750_next
 		var _out1017 uint64
 		var _ = _out1017
-		_out1017 = _this.SkipHoles(txn, _744_ip, d, _747_blk, _745_nb)
-		_749_next = _out1017
-		if _749_next != _747_blk {
-			_747_blk, _748_i = _749_next, uint64(0)
+		_out1017 = _this.SkipHoles(txn, _745_ip, d, _748_blk, _746_nb)
+		_750_next = _out1017
+		if _750_next != _748_blk {
+			_748_blk, _749_i = _750_next, uint64(0)
 		} else {
-			var _750_b *dbytes.Blk
-			var _ = _750_b
+			var _751_b *dbytes.Blk
+			var _ = _751_b
 			var _out1018 *dbytes.Blk
 			var _ = _out1018
-			_out1018 = _this.Fs.ReadBlockOf(txn, _744_ip, d, _747_blk, false)
-			_750_b = _out1018
-			var _751_fits bool = false
-			var _ = _751_fits
+			_out1018 = _this.Fs.ReadBlockOf(txn, _745_ip, d, _748_blk, false)
+			_751_b = _out1018
+			var _752_fits bool = false
+			var _ = _752_fits
 			var _out1019 bool
 			var _ = _out1019
-			_out1019 = dirpages.Companion_Default___.ListBlock(_750_b, _747_blk, _748_i, out)
-			_751_fits = _out1019
-			if !_751_fits {
+			_out1019 = dirpages.Companion_Default___.ListBlock(_751_b, _748_blk, _749_i, out)
+			_752_fits = _out1019
+			if !_752_fits {
 				eof = false
 				return eof
 			}
-			_747_blk, _748_i = _747_blk+uint64(1), uint64(0)
+			_748_blk, _749_i = _748_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -597,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _752_k uint64
-	var _ = _752_k
-	_752_k = positions.Companion_Default___.FlatK(n)
-	if _752_k < uint64(12) {
+	var _753_k uint64
+	var _ = _753_k
+	_753_k = positions.Companion_Default___.FlatK(n)
+	if _753_k < uint64(12) {
 		return m
 	}
-	var _753_pb *dbytes.Blk
-	var _ = _753_pb
+	var _754_pb *dbytes.Blk
+	var _ = _754_pb
 	var _out1020 *dbytes.Blk
 	var _ = _out1020
-	_out1020 = _this.Fs.Fs.ReadParent(txn, ip, _752_k, positions.Companion_Default___.MaxLev(_752_k), positions.Companion_Default___.FlatJ(n), false)
-	_753_pb = _out1020
-	var _754_i uint64
-	var _ = _754_i
-	_754_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _754_i < uint64(512) {
-		var _755_bn uint64
-		var _ = _755_bn
-		_755_bn = _753_pb.U64(uint64(8) * _754_i)
-		if _755_bn != uint64(0) {
+	_out1020 = _this.Fs.Fs.ReadParent(txn, ip, _753_k, positions.Companion_Default___.MaxLev(_753_k), positions.Companion_Default___.FlatJ(n), false)
+	_754_pb = _out1020
+	var _755_i uint64
+	var _ = _755_i
+	_755_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _755_i < uint64(512) {
+		var _756_bn uint64
+		var _ = _756_bn
+		_756_bn = _754_pb.U64(uint64(8) * _755_i)
+		if _756_bn != uint64(0) {
 			return m
 		}
-		m, _754_i = m+uint64(1), _754_i+uint64(1)
+		m, _755_i = m+uint64(1), _755_i+uint64(1)
 	}
 	return m
 }
@@ -737,18 +737,18 @@ func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
 func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
 	var zero bool = false
 	var _ = zero
-	var _756_i uint64
-	var _ = _756_i
-	_756_i = uint64(0)
-	for _756_i < uint64(4096) {
-		var _757_x uint8
-		var _ = _757_x
-		_757_x = b.Get(_756_i)
-		if _757_x != uint8(0) {
+	var _757_i uint64
+	var _ = _757_i
+	_757_i = uint64(0)
+	for _757_i < uint64(4096) {
+		var _758_x uint8
+		var _ = _758_x
+		_758_x = b.Get(_757_i)
+		if _758_x != uint8(0) {
 			zero = false
 			return zero
 		}
-		_756_i = _756_i + uint64(1)
+		_757_i = _757_i + uint64(1)
 	}
 	zero = true
 	return zero

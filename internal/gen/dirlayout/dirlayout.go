@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _681_b uint64 = 0
-	var _ = _681_b
+	var _682_b uint64 = 0
+	var _ = _682_b
 	if lev == uint64(0) {
-		_681_b = uint64(0)
+		_682_b = uint64(0)
 	} else if lev == uint64(1) {
-		_681_b = uint64(1) + h%uint64(8)
+		_682_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_681_b = uint64(9) + h%uint64(64)
+		_682_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_681_b = uint64(73) + h%uint64(512)
+		_682_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_681_b = uint64(585) + h%uint64(4096)
+		_682_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_681_b = uint64(4681) + h%uint64(32768)
+		_682_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_681_b = uint64(37449) + h%uint64(262144)
+		_682_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_681_b = uint64(299593) + h%uint64(2097152)
+		_682_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_681_b = uint64(2396745) + h%uint64(16777216)
+		_682_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_681_b + kind
+	blk = uint64(2)*_682_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _682_l uint64
-	var _ = _682_l
-	_682_l = name.Len()
-	key = _682_l + uint64(256)*(h/uint64(72057594037927936))
+	var _683_l uint64
+	var _ = _683_l
+	_683_l = name.Len()
+	key = _683_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,11 +100,11 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _683_step uint64
-	var _ = _683_step
-	_683_step = uint64(1)
+	var _684_step uint64
+	var _ = _684_step
+	_684_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_683_step = uint64(8)
+		_684_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
@@ -120,7 +120,7 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _683_step
+		i = i + _684_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,21 +128,21 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _684_step uint64
-	var _ = _684_step
-	_684_step = uint64(1)
+	var _685_step uint64
+	var _ = _685_step
+	_685_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_684_step = uint64(8)
+		_685_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _685_w uint64
-		var _ = _685_w
-		_685_w = b.U64(uint64(64) * i)
-		if _685_w == uint64(0) {
+		var _686_w uint64
+		var _ = _686_w
+		_686_w = b.U64(uint64(64) * i)
+		if _686_w == uint64(0) {
 			return i
 		}
-		i = i + _684_step
+		i = i + _685_step
 	}
 	return i
 }
@@ -153,10 +153,10 @@ func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name 
 	var _ = _out958
 	_out958 = dbytes.NewBytes(size)
 	s = _out958
-	var _686_l uint64
-	var _ = _686_l
-	_686_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _686_l)
+	var _687_l uint64
+	var _ = _687_l
+	_687_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _687_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

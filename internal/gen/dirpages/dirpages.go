@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _687_step uint64
-	var _ = _687_step
-	var _688_cap uint64
-	var _ = _688_cap
-	_687_step, _688_cap = uint64(1), uint64(56)
-	var _689_i uint64
-	var _ = _689_i
-	_689_i = from
+	var _688_step uint64
+	var _ = _688_step
+	var _689_cap uint64
+	var _ = _689_cap
+	_688_step, _689_cap = uint64(1), uint64(56)
+	var _690_i uint64
+	var _ = _690_i
+	_690_i = from
 	if blk%uint64(2) == uint64(1) {
-		_687_step, _688_cap = uint64(8), uint64(255)
-		_689_i = (_689_i + uint64(7)) / uint64(8) * uint64(8)
+		_688_step, _689_cap = uint64(8), uint64(255)
+		_690_i = (_690_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _689_i < uint64(64) {
-		var _690_w uint64
-		var _ = _690_w
-		_690_w = b.U64(uint64(64) * _689_i)
-		if _690_w != uint64(0) {
-			var _691_l uint64
-			var _ = _691_l
-			_691_l = _690_w / uint64(281474976710656) % uint64(256)
-			if _691_l > _688_cap {
-				_691_l = _688_cap
+	for _690_i < uint64(64) {
+		var _691_w uint64
+		var _ = _691_w
+		_691_w = b.U64(uint64(64) * _690_i)
+		if _691_w != uint64(0) {
+			var _692_l uint64
+			var _ = _692_l
+			_692_l = _691_w / uint64(281474976710656) % uint64(256)
+			if _692_l > _689_cap {
+				_692_l = _689_cap
 			}
 			var _out959 bool
 			var _ = _out959
-			_out959 = out.Offer(_690_w%uint64(281474976710656), b, uint64(64)*_689_i+uint64(8), _691_l, uint64(64)*blk+_689_i+uint64(3))
+			_out959 = out.Offer(_691_w%uint64(281474976710656), b, uint64(64)*_690_i+uint64(8), _692_l, uint64(64)*blk+_690_i+uint64(3))
 			fits = _out959
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_689_i = _689_i + _687_step
+		_690_i = _690_i + _688_step
 	}
 	fits = true
 	return fits

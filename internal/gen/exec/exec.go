@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _840_ok bool
-	var _ = _840_ok
-	var _841_n uint64
-	var _ = _841_n
+	var _841_ok bool
+	var _ = _841_ok
+	var _842_n uint64
+	var _ = _842_n
 	var _out1123 bool
 	var _ = _out1123
 	var _out1124 uint64
 	var _ = _out1124
 	_out1123, _out1124 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_840_ok = _out1123
-	_841_n = _out1124
+	_841_ok = _out1123
+	_842_n = _out1124
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _840_ok {
+		if _841_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()

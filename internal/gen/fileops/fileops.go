@@ -71,52 +71,52 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _844_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _844_ip
+	var _845_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _845_ip
 	var _out1129 uint32
 	var _ = _out1129
 	var _out1130 *dbytes.Bytes
 	var _ = _out1130
 	_out1129, _out1130 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1129
-	_844_ip = _out1130
+	_845_ip = _out1130
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _844_ip
-	var _845_ty uint32
-	var _ = _845_ty
+	after = _845_ip
+	var _846_ty uint32
+	var _ = _846_ty
 	var _out1131 uint32
 	var _ = _out1131
-	_out1131 = inodeformat.Companion_Default___.GetTy(_844_ip)
-	_845_ty = _out1131
-	if _845_ty != permissions.Companion_Default___.REG() {
+	_out1131 = inodeformat.Companion_Default___.GetTy(_845_ip)
+	_846_ty = _out1131
+	if _846_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _846_r bool
-	var _ = _846_r
+	var _847_r bool
+	var _ = _847_r
 	var _out1132 bool
 	var _ = _out1132
-	_out1132 = permissions.Companion_Default___.MayData(c, _844_ip, permissions.Companion_Default___.MAYR())
-	_846_r = _out1132
-	var _847_x bool
-	var _ = _847_x
+	_out1132 = permissions.Companion_Default___.MayData(c, _845_ip, permissions.Companion_Default___.MAYR())
+	_847_r = _out1132
+	var _848_x bool
+	var _ = _848_x
 	var _out1133 bool
 	var _ = _out1133
-	_out1133 = permissions.Companion_Default___.May(c, _844_ip, permissions.Companion_Default___.MAYX())
-	_847_x = _out1133
-	if !_846_r && !_847_x {
+	_out1133 = permissions.Companion_Default___.May(c, _845_ip, permissions.Companion_Default___.MAYX())
+	_848_x = _out1133
+	if !_847_r && !_848_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _848_size uint64
-	var _ = _848_size
+	var _849_size uint64
+	var _ = _849_size
 	var _out1134 uint64
 	var _ = _out1134
-	_out1134 = inodeformat.Companion_Default___.GetSize(_844_ip)
-	_848_size = _out1134
-	eof = off >= _848_size || len_ >= _848_size-off
+	_out1134 = inodeformat.Companion_Default___.GetSize(_845_ip)
+	_849_size = _out1134
+	eof = off >= _849_size || len_ >= _849_size-off
 	var _out1135 *dbytes.Pieces
 	var _ = _out1135
 	_out1135 = d.Fs.Read(txn, ino, off, len_)
@@ -126,25 +126,25 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _849_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _849_ip
+	var _850_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _850_ip
 	var _out1136 uint32
 	var _ = _out1136
 	var _out1137 *dbytes.Bytes
 	var _ = _out1137
 	_out1136, _out1137 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1136
-	_849_ip = _out1137
+	_850_ip = _out1137
 	if st != uint32(0) {
 		return st
 	}
-	var _850_ty uint32
-	var _ = _850_ty
+	var _851_ty uint32
+	var _ = _851_ty
 	var _out1138 uint32
 	var _ = _out1138
-	_out1138 = inodeformat.Companion_Default___.GetTy(_849_ip)
-	_850_ty = _out1138
-	if _850_ty != permissions.Companion_Default___.REG() {
+	_out1138 = inodeformat.Companion_Default___.GetTy(_850_ip)
+	_851_ty = _out1138
+	if _851_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -159,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _851_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _851_ip
+	var _852_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _852_ip
 	var _out1139 uint32
 	var _ = _out1139
 	var _out1140 *dbytes.Bytes
 	var _ = _out1140
 	_out1139, _out1140 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1139
-	_851_ip = _out1140
+	_852_ip = _out1140
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _851_ip
-	var _852_ty uint32
-	var _ = _852_ty
+	before = _852_ip
+	var _853_ty uint32
+	var _ = _853_ty
 	var _out1141 uint32
 	var _ = _out1141
-	_out1141 = inodeformat.Companion_Default___.GetTy(_851_ip)
-	_852_ty = _out1141
-	if _852_ty != permissions.Companion_Default___.REG() {
+	_out1141 = inodeformat.Companion_Default___.GetTy(_852_ip)
+	_853_ty = _out1141
+	if _853_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -186,33 +186,33 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _853_w bool
-	var _ = _853_w
+	var _854_w bool
+	var _ = _854_w
 	var _out1142 bool
 	var _ = _out1142
-	_out1142 = permissions.Companion_Default___.MayData(c, _851_ip, permissions.Companion_Default___.MAYW())
-	_853_w = _out1142
-	if !_853_w {
+	_out1142 = permissions.Companion_Default___.MayData(c, _852_ip, permissions.Companion_Default___.MAYW())
+	_854_w = _out1142
+	if !_854_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _851_ip
+		after = _852_ip
 		return st, before, after
 	}
-	var _854_size uint64
-	var _ = _854_size
+	var _855_size uint64
+	var _ = _855_size
 	var _out1143 uint64
 	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetSize(_851_ip)
-	_854_size = _out1143
-	var _855_shrink uint64
-	var _ = _855_shrink
+	_out1143 = inodeformat.Companion_Default___.GetSize(_852_ip)
+	_855_size = _out1143
+	var _856_shrink uint64
+	var _ = _856_shrink
 	var _out1144 uint64
 	var _ = _out1144
-	_out1144 = inodeformat.Companion_Default___.GetShrink(_851_ip)
-	_855_shrink = _out1144
-	if _855_shrink != uint64(0) && off+len_ > _854_size {
+	_out1144 = inodeformat.Companion_Default___.GetShrink(_852_ip)
+	_856_shrink = _out1144
+	if _856_shrink != uint64(0) && off+len_ > _855_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
@@ -231,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _856_ok bool
-	var _ = _856_ok
+	var _857_ok bool
+	var _ = _857_ok
 	var _out1147 bool
 	var _ = _out1147
 	_out1147 = d.Write(txn, ino, off, src, so, len_)
-	_856_ok = _out1147
-	if !_856_ok {
+	_857_ok = _out1147
+	if !_857_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _857_np *dbytes.Bytes
-	var _ = _857_np
+	var _858_np *dbytes.Bytes
+	var _ = _858_np
 	var _out1148 *dbytes.Bytes
 	var _ = _out1148
 	_out1148 = d.Fs.GetInode(txn, ino, true)
-	_857_np = _out1148
-	var _858_ts uint64
-	var _ = _858_ts
-	var _859_tns uint32
-	var _ = _859_tns
+	_858_np = _out1148
+	var _859_ts uint64
+	var _ = _859_ts
+	var _860_tns uint32
+	var _ = _860_tns
 	var _out1149 uint64
 	var _ = _out1149
 	var _out1150 uint32
 	var _ = _out1150
-	_out1149, _out1150 = attributechanges.Companion_Default___.Stamp(_857_np, s, ns)
-	_858_ts = _out1149
-	_859_tns = _out1150
-	inodeformat.Companion_Default___.SetMtime(_857_np, _858_ts, _859_tns)
-	inodeformat.Companion_Default___.SetCtime(_857_np, _858_ts, _859_tns)
+	_out1149, _out1150 = attributechanges.Companion_Default___.Stamp(_858_np, s, ns)
+	_859_ts = _out1149
+	_860_tns = _out1150
+	inodeformat.Companion_Default___.SetMtime(_858_np, _859_ts, _860_tns)
+	inodeformat.Companion_Default___.SetCtime(_858_np, _859_ts, _860_tns)
 	if c.Uid != uint32(0) {
-		var _860_mode uint32
-		var _ = _860_mode
+		var _861_mode uint32
+		var _ = _861_mode
 		var _out1151 uint32
 		var _ = _out1151
-		_out1151 = inodeformat.Companion_Default___.GetMode(_857_np)
-		_860_mode = _out1151
-		inodeformat.Companion_Default___.SetMode(_857_np, permissions.Companion_Default___.KillPriv(_860_mode))
+		_out1151 = inodeformat.Companion_Default___.GetMode(_858_np)
+		_861_mode = _out1151
+		inodeformat.Companion_Default___.SetMode(_858_np, permissions.Companion_Default___.KillPriv(_861_mode))
 	}
-	d.PutInode(txn, ino, _857_np)
-	after = _857_np
+	d.PutInode(txn, ino, _858_np)
+	after = _858_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -281,48 +281,48 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _861_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _861_ip
+	var _862_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _862_ip
 	var _out1152 uint32
 	var _ = _out1152
 	var _out1153 *dbytes.Bytes
 	var _ = _out1153
 	_out1152, _out1153 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1152
-	_861_ip = _out1153
+	_862_ip = _out1153
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _861_ip
-	var _862_ty uint32
-	var _ = _862_ty
+	after = _862_ip
+	var _863_ty uint32
+	var _ = _863_ty
 	var _out1154 uint32
 	var _ = _out1154
-	_out1154 = inodeformat.Companion_Default___.GetTy(_861_ip)
-	_862_ty = _out1154
-	if _862_ty != permissions.Companion_Default___.LNK() {
+	_out1154 = inodeformat.Companion_Default___.GetTy(_862_ip)
+	_863_ty = _out1154
+	if _863_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _863_size uint64
-	var _ = _863_size
+	var _864_size uint64
+	var _ = _864_size
 	var _out1155 uint64
 	var _ = _out1155
-	_out1155 = inodeformat.Companion_Default___.GetSize(_861_ip)
-	_863_size = _out1155
-	if _863_size > uint64(4096) {
+	_out1155 = inodeformat.Companion_Default___.GetSize(_862_ip)
+	_864_size = _out1155
+	if _864_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _864_p *dbytes.Pieces
-	var _ = _864_p
+	var _865_p *dbytes.Pieces
+	var _ = _865_p
 	var _out1156 *dbytes.Pieces
 	var _ = _out1156
 	_out1156 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_864_p = _out1156
+	_865_p = _out1156
 	var _out1157 *dbytes.Bytes
 	var _ = _out1157
-	_out1157 = _864_p.Join()
+	_out1157 = _865_p.Join()
 	target = _out1157
 	return st, target, after
 }

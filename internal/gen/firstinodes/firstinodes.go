@@ -89,45 +89,45 @@ func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _494_r *dbytes.Bytes
-	var _ = _494_r
+	var _495_r *dbytes.Bytes
+	var _ = _495_r
 	var _out775 *dbytes.Bytes
 	var _ = _out775
 	_out775 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_494_r = _out775
-	var _495_x *dbytes.Bytes
-	var _ = _495_x
+	_495_r = _out775
+	var _496_x *dbytes.Bytes
+	var _ = _496_x
 	var _out776 *dbytes.Bytes
 	var _ = _out776
 	_out776 = Companion_Default___.Reserved()
-	_495_x = _out776
-	var _496_y *dbytes.Bytes
-	var _ = _496_y
+	_496_x = _out776
+	var _497_y *dbytes.Bytes
+	var _ = _497_y
 	var _out777 *dbytes.Bytes
 	var _ = _out777
 	_out777 = dbytes.NewBytes(uint64(4096))
-	_496_y = _out777
-	_496_y.CopyFrom(uint64(256), _494_r, uint64(0), uint64(256))
-	_496_y.CopyFrom(uint64(512), _495_x, uint64(0), uint64(256))
+	_497_y = _out777
+	_497_y.CopyFrom(uint64(256), _495_r, uint64(0), uint64(256))
+	_497_y.CopyFrom(uint64(512), _496_x, uint64(0), uint64(256))
 	var _out778 *dbytes.Blk
 	var _ = _out778
-	_out778 = dbytes.Freeze(_496_y)
+	_out778 = dbytes.Freeze(_497_y)
 	b = _out778
 	return b
 }
 func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _497_y *dbytes.Bytes
-	var _ = _497_y
+	var _498_y *dbytes.Bytes
+	var _ = _498_y
 	var _out779 *dbytes.Bytes
 	var _ = _out779
 	_out779 = dbytes.NewBytes(uint64(4096))
-	_497_y = _out779
-	_497_y.Set(uint64(0), uint8(6))
+	_498_y = _out779
+	_498_y.Set(uint64(0), uint8(6))
 	var _out780 *dbytes.Blk
 	var _ = _out780
-	_out780 = dbytes.Freeze(_497_y)
+	_out780 = dbytes.Freeze(_498_y)
 	b = _out780
 	return b
 }

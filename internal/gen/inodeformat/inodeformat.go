@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _374_k uint64
-	var _ = _374_k
-	_374_k = uint64(0)
-	for _374_k < uint64(15) {
-		var _375_x uint64
-		var _ = _375_x
+	var _375_k uint64
+	var _ = _375_k
+	_375_k = uint64(0)
+	for _375_k < uint64(15) {
+		var _376_x uint64
+		var _ = _376_x
 		var _out573 uint64
 		var _ = _out573
-		_out573 = Companion_Default___.GetSlot(b, _374_k)
-		_375_x = _out573
-		if _375_x != uint64(0) {
+		_out573 = Companion_Default___.GetSlot(b, _375_k)
+		_376_x = _out573
+		if _376_x != uint64(0) {
 			r = false
 			return r
 		}
-		_374_k = _374_k + uint64(1)
+		_375_k = _375_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _376_u uint64
-	var _ = _376_u
+	var _377_u uint64
+	var _ = _377_u
 	var _out574 uint64
 	var _ = _out574
 	_out574 = Companion_Default___.GetUsed(b)
-	_376_u = _out574
-	Companion_Default___.SetUsed(b, _376_u+uint64(1))
+	_377_u = _out574
+	Companion_Default___.SetUsed(b, _377_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _377_u uint64
-	var _ = _377_u
+	var _378_u uint64
+	var _ = _378_u
 	var _out575 uint64
 	var _ = _out575
 	_out575 = Companion_Default___.GetUsed(b)
-	_377_u = _out575
-	Companion_Default___.SetUsed(b, _377_u-uint64(1))
+	_378_u = _out575
+	Companion_Default___.SetUsed(b, _378_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _1050_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1050_ip
+	var _1051_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1051_ip
 	var _out1488 uint32
 	var _ = _out1488
 	var _out1489 *dbytes.Bytes
 	var _ = _out1489
 	_out1488, _out1489 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1488
-	_1050_ip = _out1489
+	_1051_ip = _out1489
 	if st != uint32(0) {
 		return st, first
 	}
-	var _1051_ty uint32
-	var _ = _1051_ty
+	var _1052_ty uint32
+	var _ = _1052_ty
 	var _out1490 uint32
 	var _ = _out1490
-	_out1490 = inodeformat.Companion_Default___.GetTy(_1050_ip)
-	_1051_ty = _out1490
-	if _1051_ty == permissions.Companion_Default___.DIR() {
+	_out1490 = inodeformat.Companion_Default___.GetTy(_1051_ip)
+	_1052_ty = _out1490
+	if _1052_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _1052_fl uint32
-	var _ = _1052_fl
+	var _1053_fl uint32
+	var _ = _1053_fl
 	var _out1491 uint32
 	var _ = _out1491
-	_out1491 = inodeformat.Companion_Default___.GetFlags(_1050_ip)
-	_1052_fl = _out1491
-	if _1052_fl/uint32(2)%uint32(2) == uint32(1) {
+	_out1491 = inodeformat.Companion_Default___.GetFlags(_1051_ip)
+	_1053_fl = _out1491
+	if _1053_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _1053_nl uint32
-	var _ = _1053_nl
+	var _1054_nl uint32
+	var _ = _1054_nl
 	var _out1492 uint32
 	var _ = _out1492
-	_out1492 = inodeformat.Companion_Default___.GetNlink(_1050_ip)
-	_1053_nl = _out1492
-	if _1053_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1492 = inodeformat.Companion_Default___.GetNlink(_1051_ip)
+	_1054_nl = _out1492
+	if _1054_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _1054_hp *dbytes.Bytes
-	var _ = _1054_hp
+	var _1055_hp *dbytes.Bytes
+	var _ = _1055_hp
 	var _out1493 *dbytes.Bytes
 	var _ = _out1493
 	_out1493 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1054_hp = _out1493
+	_1055_hp = _out1493
 	var _out1494 uint64
 	var _ = _out1494
-	_out1494 = inodeformat.Companion_Default___.GetParent(_1054_hp)
+	_out1494 = inodeformat.Companion_Default___.GetParent(_1055_hp)
 	first = _out1494
-	inodeformat.Companion_Default___.SetFlags(_1050_ip, _1052_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1050_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_1050_ip, _1053_nl+uint32(1))
-	var _1055_ts uint64
-	var _ = _1055_ts
-	var _1056_tns uint32
-	var _ = _1056_tns
+	inodeformat.Companion_Default___.SetFlags(_1051_ip, _1053_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1051_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_1051_ip, _1054_nl+uint32(1))
+	var _1056_ts uint64
+	var _ = _1056_ts
+	var _1057_tns uint32
+	var _ = _1057_tns
 	var _out1495 uint64
 	var _ = _out1495
 	var _out1496 uint32
 	var _ = _out1496
-	_out1495, _out1496 = attributechanges.Companion_Default___.Stamp(_1050_ip, s, ns)
-	_1055_ts = _out1495
-	_1056_tns = _out1496
-	inodeformat.Companion_Default___.SetCtime(_1050_ip, _1055_ts, _1056_tns)
-	d.PutInode(txn, ino, _1050_ip)
+	_out1495, _out1496 = attributechanges.Companion_Default___.Stamp(_1051_ip, s, ns)
+	_1056_ts = _out1495
+	_1057_tns = _out1496
+	inodeformat.Companion_Default___.SetCtime(_1051_ip, _1056_ts, _1057_tns)
+	d.PutInode(txn, ino, _1051_ip)
 	var _out1497 *dbytes.Bytes
 	var _ = _out1497
 	_out1497 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1054_hp = _out1497
-	inodeformat.Companion_Default___.SetParent(_1054_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1054_hp)
+	_1055_hp = _out1497
+	inodeformat.Companion_Default___.SetParent(_1055_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1055_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -168,8 +168,8 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _1057_later bool = false
-	var _ = _1057_later
+	var _1058_later bool = false
+	var _ = _1058_later
 	var _out1500 uint32
 	var _ = _out1500
 	var _out1501 *dbytes.Bytes
@@ -182,7 +182,7 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	st = _out1500
 	before = _out1501
 	after = _out1502
-	_1057_later = _out1503
+	_1058_later = _out1503
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -209,8 +209,8 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _1058_later bool = false
-	var _ = _1058_later
+	var _1059_later bool = false
+	var _ = _1059_later
 	var _out1506 uint32
 	var _ = _out1506
 	var _out1507 *dbytes.Bytes
@@ -229,7 +229,7 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	fafter = _out1508
 	tbefore = _out1509
 	tafter = _out1510
-	_1058_later = _out1511
+	_1059_later = _out1511
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,15 +242,15 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _1059_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1059_dir
+	var _1060_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1060_dir
 	var _out1512 uint32
 	var _ = _out1512
 	var _out1513 *dbytes.Bytes
 	var _ = _out1513
 	_out1512, _out1513 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
 	st = _out1512
-	_1059_dir = _out1513
+	_1060_dir = _out1513
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
@@ -265,7 +265,7 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var _ = _out1515
 	var _out1516 uint64
 	var _ = _out1516
-	_out1515, _out1516 = createops.Companion_Default___.NewData(txn, d, c, dino, _1059_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	_out1515, _out1516 = createops.Companion_Default___.NewData(txn, d, c, dino, _1060_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
 	st = _out1515
 	ino = _out1516
 	if st != uint32(0) {
@@ -285,31 +285,31 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _1060_hp *dbytes.Bytes
-	var _ = _1060_hp
+	var _1061_hp *dbytes.Bytes
+	var _ = _1061_hp
 	var _out1519 *dbytes.Bytes
 	var _ = _out1519
 	_out1519 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1060_hp = _out1519
+	_1061_hp = _out1519
 	var _out1520 uint64
 	var _ = _out1520
-	_out1520 = inodeformat.Companion_Default___.GetParent(_1060_hp)
+	_out1520 = inodeformat.Companion_Default___.GetParent(_1061_hp)
 	first = _out1520
-	var _1061_ip *dbytes.Bytes
-	var _ = _1061_ip
+	var _1062_ip *dbytes.Bytes
+	var _ = _1062_ip
 	var _out1521 *dbytes.Bytes
 	var _ = _out1521
 	_out1521 = d.Fs.GetInode(txn, ino, true)
-	_1061_ip = _out1521
-	inodeformat.Companion_Default___.SetFlags(_1061_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1061_ip, first)
-	d.PutInode(txn, ino, _1061_ip)
+	_1062_ip = _out1521
+	inodeformat.Companion_Default___.SetFlags(_1062_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1062_ip, first)
+	d.PutInode(txn, ino, _1062_ip)
 	var _out1522 *dbytes.Bytes
 	var _ = _out1522
 	_out1522 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1060_hp = _out1522
-	inodeformat.Companion_Default___.SetParent(_1060_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1060_hp)
+	_1061_hp = _out1522
+	inodeformat.Companion_Default___.SetParent(_1061_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1061_hp)
 	var _out1523 *dbytes.Bytes
 	var _ = _out1523
 	_out1523 = d.Fs.GetInode(txn, ino, false)
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _1062_ip *dbytes.Bytes
-	var _ = _1062_ip
+	var _1063_ip *dbytes.Bytes
+	var _ = _1063_ip
 	var _out1524 *dbytes.Bytes
 	var _ = _out1524
 	_out1524 = d.Fs.GetInode(txn, at, false)
-	_1062_ip = _out1524
-	var _1063_fl uint32
-	var _ = _1063_fl
+	_1063_ip = _out1524
+	var _1064_fl uint32
+	var _ = _1064_fl
 	var _out1525 uint32
 	var _ = _out1525
-	_out1525 = inodeformat.Companion_Default___.GetFlags(_1062_ip)
-	_1063_fl = _out1525
-	if at != procedurebase.Companion_Default___.ORPHANS() && _1063_fl/uint32(2)%uint32(2) == uint32(0) {
+	_out1525 = inodeformat.Companion_Default___.GetFlags(_1063_ip)
+	_1064_fl = _out1525
+	if at != procedurebase.Companion_Default___.ORPHANS() && _1064_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _1064_next uint64
-		var _ = _1064_next
+		var _1065_next uint64
+		var _ = _1065_next
 		var _out1526 uint64
 		var _ = _out1526
-		_out1526 = inodeformat.Companion_Default___.GetParent(_1062_ip)
-		_1064_next = _out1526
-		if _1064_next == ino {
+		_out1526 = inodeformat.Companion_Default___.GetParent(_1063_ip)
+		_1065_next = _out1526
+		if _1065_next == ino {
 			found = true
 			return found, at
 		}
-		if _1064_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1064_next) {
+		if _1065_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1065_next) {
 			return found, at
 		}
 		var _out1527 *dbytes.Bytes
 		var _ = _out1527
-		_out1527 = d.Fs.GetInode(txn, _1064_next, false)
-		_1062_ip = _out1527
-		at = _1064_next
+		_out1527 = d.Fs.GetInode(txn, _1065_next, false)
+		_1063_ip = _out1527
+		at = _1065_next
 	}
 	return found, at
 }
@@ -372,38 +372,38 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _1065_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1065_ip
+	var _1066_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1066_ip
 	var _out1528 uint32
 	var _ = _out1528
 	var _out1529 *dbytes.Bytes
 	var _ = _out1529
 	_out1528, _out1529 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1528
-	_1065_ip = _out1529
+	_1066_ip = _out1529
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _1066_fl uint32
-	var _ = _1066_fl
+	var _1067_fl uint32
+	var _ = _1067_fl
 	var _out1530 uint32
 	var _ = _out1530
-	_out1530 = inodeformat.Companion_Default___.GetFlags(_1065_ip)
-	_1066_fl = _out1530
-	if _1066_fl/uint32(2)%uint32(2) == uint32(0) {
+	_out1530 = inodeformat.Companion_Default___.GetFlags(_1066_ip)
+	_1067_fl = _out1530
+	if _1067_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _1067_found bool = false
-	var _ = _1067_found
+	var _1068_found bool = false
+	var _ = _1068_found
 	var _out1531 bool
 	var _ = _out1531
 	var _out1532 uint64
 	var _ = _out1532
 	_out1531, _out1532 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_1067_found = _out1531
+	_1068_found = _out1531
 	at = _out1532
-	if !_1067_found {
+	if !_1068_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, later, at, next
 	}
@@ -421,37 +421,37 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _1068_ip *dbytes.Bytes
-	var _ = _1068_ip
+	var _1069_ip *dbytes.Bytes
+	var _ = _1069_ip
 	var _out1535 *dbytes.Bytes
 	var _ = _out1535
 	_out1535 = d.Fs.GetInode(txn, ino, true)
-	_1068_ip = _out1535
-	var _1069_fl uint32
-	var _ = _1069_fl
+	_1069_ip = _out1535
+	var _1070_fl uint32
+	var _ = _1070_fl
 	var _out1536 uint32
 	var _ = _out1536
-	_out1536 = inodeformat.Companion_Default___.GetFlags(_1068_ip)
-	_1069_fl = _out1536
+	_out1536 = inodeformat.Companion_Default___.GetFlags(_1069_ip)
+	_1070_fl = _out1536
 	var _out1537 uint64
 	var _ = _out1537
-	_out1537 = inodeformat.Companion_Default___.GetParent(_1068_ip)
+	_out1537 = inodeformat.Companion_Default___.GetParent(_1069_ip)
 	next = _out1537
-	inodeformat.Companion_Default___.SetFlags(_1068_ip, _1069_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1068_ip, uint64(0))
-	d.PutInode(txn, ino, _1068_ip)
-	var _1070_hp *dbytes.Bytes
-	var _ = _1070_hp
+	inodeformat.Companion_Default___.SetFlags(_1069_ip, _1070_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1069_ip, uint64(0))
+	d.PutInode(txn, ino, _1069_ip)
+	var _1071_hp *dbytes.Bytes
+	var _ = _1071_hp
 	var _out1538 *dbytes.Bytes
 	var _ = _out1538
 	_out1538 = d.Fs.GetInode(txn, at, true)
-	_1070_hp = _out1538
-	inodeformat.Companion_Default___.SetParent(_1070_hp, next)
-	d.PutInode(txn, at, _1070_hp)
-	var _1071_st uint32 = 0
-	var _ = _1071_st
-	var _1072_freed bool = false
-	var _ = _1072_freed
+	_1071_hp = _out1538
+	inodeformat.Companion_Default___.SetParent(_1071_hp, next)
+	d.PutInode(txn, at, _1071_hp)
+	var _1072_st uint32 = 0
+	var _ = _1072_st
+	var _1073_freed bool = false
+	var _ = _1073_freed
 	var _out1539 uint32
 	var _ = _out1539
 	var _out1540 bool
@@ -459,8 +459,8 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _out1541 bool
 	var _ = _out1541
 	_out1539, _out1540, _out1541 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1071_st = _out1539
-	_1072_freed = _out1540
+	_1072_st = _out1539
+	_1073_freed = _out1540
 	later = _out1541
 	return later, next
 }
@@ -471,29 +471,29 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1073_hp *dbytes.Bytes
-	var _ = _1073_hp
+	var _1074_hp *dbytes.Bytes
+	var _ = _1074_hp
 	var _out1542 *dbytes.Bytes
 	var _ = _out1542
 	_out1542 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1073_hp = _out1542
+	_1074_hp = _out1542
 	var _out1543 uint64
 	var _ = _out1543
-	_out1543 = inodeformat.Companion_Default___.GetParent(_1073_hp)
+	_out1543 = inodeformat.Companion_Default___.GetParent(_1074_hp)
 	first = _out1543
 	more, later = first != uint64(0), false
 	if !more {
 		return more, later, first
 	}
-	var _1074_next uint64 = 0
-	var _ = _1074_next
+	var _1075_next uint64 = 0
+	var _ = _1075_next
 	var _out1544 bool
 	var _ = _out1544
 	var _out1545 uint64
 	var _ = _out1545
 	_out1544, _out1545 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
 	later = _out1544
-	_1074_next = _out1545
+	_1075_next = _out1545
 	return more, later, first
 }
 

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1012_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1012_ip
+	var _1013_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1013_ip
 	var _out1452 uint32
 	var _ = _out1452
 	var _out1453 *dbytes.Bytes
 	var _ = _out1453
 	_out1452, _out1453 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1452
-	_1012_ip = _out1453
+	_1013_ip = _out1453
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1013_ty uint32
-	var _ = _1013_ty
+	var _1014_ty uint32
+	var _ = _1014_ty
 	var _out1454 uint32
 	var _ = _out1454
-	_out1454 = inodeformat.Companion_Default___.GetTy(_1012_ip)
-	_1013_ty = _out1454
-	if _1013_ty != permissions.Companion_Default___.REG() {
+	_out1454 = inodeformat.Companion_Default___.GetTy(_1013_ip)
+	_1014_ty = _out1454
+	if _1014_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1014_r bool
-	var _ = _1014_r
+	var _1015_r bool
+	var _ = _1015_r
 	var _out1455 bool
 	var _ = _out1455
-	_out1455 = permissions.Companion_Default___.MayData(c, _1012_ip, permissions.Companion_Default___.MAYR())
-	_1014_r = _out1455
-	var _1015_x bool
-	var _ = _1015_x
+	_out1455 = permissions.Companion_Default___.MayData(c, _1013_ip, permissions.Companion_Default___.MAYR())
+	_1015_r = _out1455
+	var _1016_x bool
+	var _ = _1016_x
 	var _out1456 bool
 	var _ = _out1456
-	_out1456 = permissions.Companion_Default___.May(c, _1012_ip, permissions.Companion_Default___.MAYX())
-	_1015_x = _out1456
-	if !_1014_r && !_1015_x {
+	_out1456 = permissions.Companion_Default___.May(c, _1013_ip, permissions.Companion_Default___.MAYX())
+	_1016_x = _out1456
+	if !_1015_r && !_1016_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1016_size uint64
-	var _ = _1016_size
+	var _1017_size uint64
+	var _ = _1017_size
 	var _out1457 uint64
 	var _ = _out1457
-	_out1457 = inodeformat.Companion_Default___.GetSize(_1012_ip)
-	_1016_size = _out1457
-	if _1016_size <= off {
+	_out1457 = inodeformat.Companion_Default___.GetSize(_1013_ip)
+	_1017_size = _out1457
+	if _1017_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1017_n uint64
-	var _ = _1017_n
-	var _1018_top uint64
-	var _ = _1018_top
-	_1017_n, _1018_top = off/uint64(4096), (_1016_size+uint64(4095))/uint64(4096)
-	var _1019_m uint64 = 0
-	var _ = _1019_m
+	var _1018_n uint64
+	var _ = _1018_n
+	var _1019_top uint64
+	var _ = _1019_top
+	_1018_n, _1019_top = off/uint64(4096), (_1017_size+uint64(4095))/uint64(4096)
+	var _1020_m uint64 = 0
+	var _ = _1020_m
 	var _out1458 uint64
 	var _ = _out1458
 	var _out1459 bool
 	var _ = _out1459
-	_out1458, _out1459 = d.Fs.Pass(txn, ino, _1017_n, _1018_top, hole, Companion_Default___.STEPS(), false)
-	_1019_m = _out1458
+	_out1458, _out1459 = d.Fs.Pass(txn, ino, _1018_n, _1019_top, hole, Companion_Default___.STEPS(), false)
+	_1020_m = _out1458
 	found = _out1459
-	if _1017_n < _1019_m {
+	if _1018_n < _1020_m {
 		at = func() uint64 {
-			if _1019_m == _1018_top {
-				return _1016_size
+			if _1020_m == _1019_top {
+				return _1017_size
 			}
-			return uint64(4096) * _1019_m
+			return uint64(4096) * _1020_m
 		}()
 	}
-	if _1019_m == _1018_top && hole {
+	if _1020_m == _1019_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1020_np *dbytes.Bytes
-	var _ = _1020_np
+	var _1021_np *dbytes.Bytes
+	var _ = _1021_np
 	var _out1460 *dbytes.Bytes
 	var _ = _out1460
 	_out1460 = d.Fs.GetInode(txn, ino, true)
-	_1020_np = _out1460
-	var _1021_ts uint64
-	var _ = _1021_ts
-	var _1022_tns uint32
-	var _ = _1022_tns
+	_1021_np = _out1460
+	var _1022_ts uint64
+	var _ = _1022_ts
+	var _1023_tns uint32
+	var _ = _1023_tns
 	var _out1461 uint64
 	var _ = _out1461
 	var _out1462 uint32
 	var _ = _out1462
-	_out1461, _out1462 = attributechanges.Companion_Default___.Stamp(_1020_np, s, ns)
-	_1021_ts = _out1461
-	_1022_tns = _out1462
-	inodeformat.Companion_Default___.SetMtime(_1020_np, _1021_ts, _1022_tns)
-	inodeformat.Companion_Default___.SetCtime(_1020_np, _1021_ts, _1022_tns)
+	_out1461, _out1462 = attributechanges.Companion_Default___.Stamp(_1021_np, s, ns)
+	_1022_ts = _out1461
+	_1023_tns = _out1462
+	inodeformat.Companion_Default___.SetMtime(_1021_np, _1022_ts, _1023_tns)
+	inodeformat.Companion_Default___.SetCtime(_1021_np, _1022_ts, _1023_tns)
 	if c.Uid != uint32(0) {
-		var _1023_mode uint32
-		var _ = _1023_mode
+		var _1024_mode uint32
+		var _ = _1024_mode
 		var _out1463 uint32
 		var _ = _out1463
-		_out1463 = inodeformat.Companion_Default___.GetMode(_1020_np)
-		_1023_mode = _out1463
-		inodeformat.Companion_Default___.SetMode(_1020_np, permissions.Companion_Default___.KillPriv(_1023_mode))
+		_out1463 = inodeformat.Companion_Default___.GetMode(_1021_np)
+		_1024_mode = _out1463
+		inodeformat.Companion_Default___.SetMode(_1021_np, permissions.Companion_Default___.KillPriv(_1024_mode))
 	}
-	d.PutInode(txn, ino, _1020_np)
+	d.PutInode(txn, ino, _1021_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1024_lim uint64
-	var _ = _1024_lim
-	_1024_lim = func() uint64 {
+	var _1025_lim uint64
+	var _ = _1025_lim
+	_1025_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1025_found bool = false
-	var _ = _1025_found
+	var _1026_found bool = false
+	var _ = _1026_found
 	var _out1464 uint64
 	var _ = _out1464
 	var _out1465 bool
 	var _ = _out1465
-	_out1464, _out1465 = d.Fs.Pass(txn, ino, b, _1024_lim, false, Companion_Default___.RUN(), true)
+	_out1464, _out1465 = d.Fs.Pass(txn, ino, b, _1025_lim, false, Companion_Default___.RUN(), true)
 	m = _out1464
-	_1025_found = _out1465
-	var _1026_to uint64
-	var _ = _1026_to
-	_1026_to = func() uint64 {
+	_1026_found = _out1465
+	var _1027_to uint64
+	var _ = _1027_to
+	_1027_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1027_n uint64
-	var _ = _1027_n
-	_1027_n = _1026_to - uint64(4096)*b
+	var _1028_n uint64
+	var _ = _1028_n
+	_1028_n = _1027_to - uint64(4096)*b
 	var _out1466 bool
 	var _ = _out1466
-	_out1466 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1027_n)
+	_out1466 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1028_n)
 	ok = _out1466
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1028_end uint64
-	var _ = _1028_end
-	_1028_end = off + len_
-	var _1029_ip *dbytes.Bytes
-	var _ = _1029_ip
+	var _1029_end uint64
+	var _ = _1029_end
+	_1029_end = off + len_
+	var _1030_ip *dbytes.Bytes
+	var _ = _1030_ip
 	var _out1467 *dbytes.Bytes
 	var _ = _out1467
 	_out1467 = d.Fs.GetInode(txn, ino, true)
-	_1029_ip = _out1467
-	var _1030_size uint64
-	var _ = _1030_size
+	_1030_ip = _out1467
+	var _1031_size uint64
+	var _ = _1031_size
 	var _out1468 uint64
 	var _ = _out1468
-	_out1468 = inodeformat.Companion_Default___.GetSize(_1029_ip)
-	_1030_size = _out1468
-	if _1030_size < _1028_end {
-		var _1031_ok bool
-		var _ = _1031_ok
+	_out1468 = inodeformat.Companion_Default___.GetSize(_1030_ip)
+	_1031_size = _out1468
+	if _1031_size < _1029_end {
+		var _1032_ok bool
+		var _ = _1032_ok
 		var _out1469 bool
 		var _ = _out1469
-		_out1469 = d.SetSize(txn, ino, _1028_end)
-		_1031_ok = _out1469
-		_1030_size = _1028_end
+		_out1469 = d.SetSize(txn, ino, _1029_end)
+		_1032_ok = _out1469
+		_1031_size = _1029_end
 	} else {
 	}
-	var _1032_first uint64
-	var _ = _1032_first
-	var _1033_top uint64
-	var _ = _1033_top
-	_1032_first, _1033_top = off/uint64(4096), (_1028_end+uint64(4095))/uint64(4096)
-	var _1034_b uint64
-	var _ = _1034_b
-	_1034_b = _1032_first
-	var _1035_z *dbytes.Bytes
-	var _ = _1035_z
+	var _1033_first uint64
+	var _ = _1033_first
+	var _1034_top uint64
+	var _ = _1034_top
+	_1033_first, _1034_top = off/uint64(4096), (_1029_end+uint64(4095))/uint64(4096)
+	var _1035_b uint64
+	var _ = _1035_b
+	_1035_b = _1033_first
+	var _1036_z *dbytes.Bytes
+	var _ = _1036_z
 	var _out1470 *dbytes.Bytes
 	var _ = _out1470
 	_out1470 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1035_z = _out1470
-	for _1034_b < _1033_top {
-		var _1036_m uint64
-		var _ = _1036_m
-		var _1037_found bool
-		var _ = _1037_found
+	_1036_z = _out1470
+	for _1035_b < _1034_top {
+		var _1037_m uint64
+		var _ = _1037_m
+		var _1038_found bool
+		var _ = _1038_found
 		var _out1471 uint64
 		var _ = _out1471
 		var _out1472 bool
 		var _ = _out1472
-		_out1471, _out1472 = d.Fs.Pass(txn, ino, _1034_b, _1033_top, true, Companion_Default___.STEPS(), true)
-		_1036_m = _out1471
-		_1037_found = _out1472
-		if _1034_b < _1036_m {
+		_out1471, _out1472 = d.Fs.Pass(txn, ino, _1035_b, _1034_top, true, Companion_Default___.STEPS(), true)
+		_1037_m = _out1471
+		_1038_found = _out1472
+		if _1035_b < _1037_m {
 		} else {
-			var _1038_ok bool = false
-			var _ = _1038_ok
+			var _1039_ok bool = false
+			var _ = _1039_ok
 			var _out1473 bool
 			var _ = _out1473
 			var _out1474 uint64
 			var _ = _out1474
-			_out1473, _out1474 = Companion_Default___.FillHoles(txn, d, ino, _1034_b, _1033_top, _1035_z, _1030_size)
-			_1038_ok = _out1473
-			_1036_m = _out1474
-			if !_1038_ok {
+			_out1473, _out1474 = Companion_Default___.FillHoles(txn, d, ino, _1035_b, _1034_top, _1036_z, _1031_size)
+			_1039_ok = _out1473
+			_1037_m = _out1474
+			if !_1039_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1034_b = _1036_m
+		_1035_b = _1037_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1039_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1039_ip
+	var _1040_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1040_ip
 	var _out1475 uint32
 	var _ = _out1475
 	var _out1476 *dbytes.Bytes
 	var _ = _out1476
 	_out1475, _out1476 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1475
-	_1039_ip = _out1476
+	_1040_ip = _out1476
 	if st != uint32(0) {
 		return st
 	}
-	var _1040_ty uint32
-	var _ = _1040_ty
+	var _1041_ty uint32
+	var _ = _1041_ty
 	var _out1477 uint32
 	var _ = _out1477
-	_out1477 = inodeformat.Companion_Default___.GetTy(_1039_ip)
-	_1040_ty = _out1477
-	if _1040_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	_out1477 = inodeformat.Companion_Default___.GetTy(_1040_ip)
+	_1041_ty = _out1477
+	if _1041_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,29 +324,29 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1041_w bool
-	var _ = _1041_w
+	var _1042_w bool
+	var _ = _1042_w
 	var _out1478 bool
 	var _ = _out1478
-	_out1478 = permissions.Companion_Default___.MayData(c, _1039_ip, permissions.Companion_Default___.MAYW())
-	_1041_w = _out1478
-	if !_1041_w {
+	_out1478 = permissions.Companion_Default___.MayData(c, _1040_ip, permissions.Companion_Default___.MAYW())
+	_1042_w = _out1478
+	if !_1042_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1042_size uint64
-	var _ = _1042_size
+	var _1043_size uint64
+	var _ = _1043_size
 	var _out1479 uint64
 	var _ = _out1479
-	_out1479 = inodeformat.Companion_Default___.GetSize(_1039_ip)
-	_1042_size = _out1479
-	var _1043_shrink uint64
-	var _ = _1043_shrink
+	_out1479 = inodeformat.Companion_Default___.GetSize(_1040_ip)
+	_1043_size = _out1479
+	var _1044_shrink uint64
+	var _ = _1044_shrink
 	var _out1480 uint64
 	var _ = _out1480
-	_out1480 = inodeformat.Companion_Default___.GetShrink(_1039_ip)
-	_1043_shrink = _out1480
-	if _1043_shrink != uint64(0) && off+len_ > _1042_size {
+	_out1480 = inodeformat.Companion_Default___.GetShrink(_1040_ip)
+	_1044_shrink = _out1480
+	if _1044_shrink != uint64(0) && off+len_ > _1043_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
@@ -366,59 +366,59 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1044_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1044_ip
+	var _1045_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1045_ip
 	var _out1482 uint32
 	var _ = _out1482
 	var _out1483 *dbytes.Bytes
 	var _ = _out1483
 	_out1482, _out1483 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1482
-	_1044_ip = _out1483
+	_1045_ip = _out1483
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1045_ty uint32
-	var _ = _1045_ty
+	var _1046_ty uint32
+	var _ = _1046_ty
 	var _out1484 uint32
 	var _ = _out1484
-	_out1484 = inodeformat.Companion_Default___.GetTy(_1044_ip)
-	_1045_ty = _out1484
-	if _1045_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	_out1484 = inodeformat.Companion_Default___.GetTy(_1045_ip)
+	_1046_ty = _out1484
+	if _1046_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1046_w bool
-	var _ = _1046_w
+	var _1047_w bool
+	var _ = _1047_w
 	var _out1485 bool
 	var _ = _out1485
-	_out1485 = permissions.Companion_Default___.MayData(c, _1044_ip, permissions.Companion_Default___.MAYW())
-	_1046_w = _out1485
-	if !_1046_w {
+	_out1485 = permissions.Companion_Default___.MayData(c, _1045_ip, permissions.Companion_Default___.MAYW())
+	_1047_w = _out1485
+	if !_1047_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1047_size uint64
-	var _ = _1047_size
+	var _1048_size uint64
+	var _ = _1048_size
 	var _out1486 uint64
 	var _ = _out1486
-	_out1486 = inodeformat.Companion_Default___.GetSize(_1044_ip)
-	_1047_size = _out1486
-	var _1048_top uint64
-	var _ = _1048_top
-	_1048_top = (_1047_size + uint64(4095)) / uint64(4096)
-	var _1049_n uint64
-	var _ = _1049_n
-	_1049_n = func() uint64 {
-		if hi < _1048_top {
+	_out1486 = inodeformat.Companion_Default___.GetSize(_1045_ip)
+	_1048_size = _out1486
+	var _1049_top uint64
+	var _ = _1049_top
+	_1049_top = (_1048_size + uint64(4095)) / uint64(4096)
+	var _1050_n uint64
+	var _ = _1050_n
+	_1050_n = func() uint64 {
+		if hi < _1049_top {
 			return hi
 		}
-		return _1048_top
+		return _1049_top
 	}()
-	if lo < _1049_n {
+	if lo < _1050_n {
 		var _out1487 uint64
 		var _ = _out1487
-		_out1487 = d.Punch(txn, ino, lo, _1049_n, max)
+		_out1487 = d.Punch(txn, ino, lo, _1050_n, max)
 		at = _out1487
 	} else {
 	}

@@ -92,33 +92,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _378_s uint64
-	var _ = _378_s
+	var _379_s uint64
+	var _ = _379_s
 	var _out580 uint64
 	var _ = _out580
 	_out580 = ring.Companion_Default___.SlotOf(q, nd)
-	_378_s = _out580
-	var _379_a uint64
-	var _ = _379_a
-	_379_a = at + uint64(2) + uint64(16)*_378_s
-	var _380_k uint64
-	var _ = _380_k
-	_380_k = n
+	_379_s = _out580
+	var _380_a uint64
+	var _ = _380_a
+	_380_a = at + uint64(2) + uint64(16)*_379_s
+	var _381_k uint64
+	var _ = _381_k
+	_381_k = n
 	if n > uint64(15) {
 		var _out581 uint64
 		var _ = _out581
 		_out581 = ring.Companion_Default___.SlotOf(pos, nr)
-		_378_s = _out581
-		_379_a = at + uint64(1) + uint64(16)*nd + _378_s
-		if _380_k > nr-_378_s {
-			_380_k = nr - _378_s
+		_379_s = _out581
+		_380_a = at + uint64(1) + uint64(16)*nd + _379_s
+		if _381_k > nr-_379_s {
+			_381_k = nr - _379_s
 		}
 	}
 	var _out582 bool
 	var _ = _out582
 	var _out583 *ddisk.BList
 	var _ = _out583
-	_out582, _out583 = Companion_Default___.ReadLog(d, believe, _379_a, _380_k)
+	_out582, _out583 = Companion_Default___.ReadLog(d, believe, _380_a, _381_k)
 	io = _out582
 	x = _out583
 	y = x
@@ -129,7 +129,7 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = _out584
 	var _out585 *ddisk.BList
 	var _ = _out585
-	_out584, _out585 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_380_k)
+	_out584, _out585 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_381_k)
 	io = _out584
 	y = _out585
 	if !io {
@@ -144,53 +144,53 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _381_hm *dlog.BMap
-	var _ = _381_hm
+	var _382_hm *dlog.BMap
+	var _ = _382_hm
 	var _out586 *dlog.BMap
 	var _ = _out586
 	_out586 = dlog.NewBMap()
-	_381_hm = _out586
-	var _382_i uint64
-	var _ = _382_i
-	_382_i = uint64(0)
-	for _382_i < m {
-		var _383_a uint64
-		var _ = _383_a
-		var _384_n uint64
-		var _ = _384_n
+	_382_hm = _out586
+	var _383_i uint64
+	var _ = _383_i
+	_383_i = uint64(0)
+	for _383_i < m {
+		var _384_a uint64
+		var _ = _384_a
+		var _385_n uint64
+		var _ = _385_n
 		var _out587 uint64
 		var _ = _out587
 		var _out588 uint64
 		var _ = _out588
-		_out587, _out588 = Companion_Default___.DirRun(r, _382_i, m)
-		_383_a = _out587
-		_384_n = _out588
-		var _385_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _385_l
+		_out587, _out588 = Companion_Default___.DirRun(r, _383_i, m)
+		_384_a = _out587
+		_385_n = _out588
+		var _386_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _386_l
 		var _out589 bool
 		var _ = _out589
 		var _out590 *ddisk.BList
 		var _ = _out590
-		_out589, _out590 = Companion_Default___.ReadLog(d, believe, _383_a, _384_n)
+		_out589, _out590 = Companion_Default___.ReadLog(d, believe, _384_a, _385_n)
 		io = _out589
-		_385_l = _out590
+		_386_l = _out590
 		if !io {
 			return io, z
 		}
-		var _386_ok bool
-		var _ = _386_ok
+		var _387_ok bool
+		var _ = _387_ok
 		var _out591 bool
 		var _ = _out591
-		_out591 = Companion_Default___.PutRun(_381_hm, r, _382_i, _384_n, _385_l)
-		_386_ok = _out591
-		if !_386_ok {
+		_out591 = Companion_Default___.PutRun(_382_hm, r, _383_i, _385_n, _386_l)
+		_387_ok = _out591
+		if !_387_ok {
 			return io, z
 		}
-		_382_i = _382_i + _384_n
+		_383_i = _383_i + _385_n
 	}
 	var _out592 *ddisk.BList
 	var _ = _out592
-	_out592 = _381_hm.List()
+	_out592 = _382_hm.List()
 	z = _out592
 	return io, z
 }
@@ -205,13 +205,13 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	a = _out593
 	n = uint64(1)
 	for i+n < m {
-		var _387_b uint64
-		var _ = _387_b
+		var _388_b uint64
+		var _ = _388_b
 		var _out594 uint64
 		var _ = _out594
 		_out594 = r.Dir(i + n)
-		_387_b = _out594
-		if _387_b != a+n {
+		_388_b = _out594
+		if _388_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _388_k uint64
-	var _ = _388_k
-	_388_k = uint64(0)
-	for _388_k < n {
-		var _389_a uint64
-		var _ = _389_a
+	var _389_k uint64
+	var _ = _389_k
+	_389_k = uint64(0)
+	for _389_k < n {
+		var _390_a uint64
+		var _ = _390_a
 		var _out595 uint64
 		var _ = _out595
-		_out595 = r.Dir(i + _388_k)
-		_389_a = _out595
-		var _390_o *dbytes.Blk
-		var _ = _390_o
+		_out595 = r.Dir(i + _389_k)
+		_390_a = _out595
+		var _391_o *dbytes.Blk
+		var _ = _391_o
 		var _out596 *dbytes.Blk
 		var _ = _out596
-		_out596 = hm.Get(_389_a)
-		_390_o = _out596
-		if _390_o != (*dbytes.Blk)(nil) {
+		_out596 = hm.Get(_390_a)
+		_391_o = _out596
+		if _391_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _391_b *dbytes.Blk
-		var _ = _391_b
+		var _392_b *dbytes.Blk
+		var _ = _392_b
 		var _out597 *dbytes.Blk
 		var _ = _out597
-		_out597 = l.BlkAt(_388_k)
-		_391_b = _out597
-		hm.Put(_389_a, _391_b)
-		_388_k = _388_k + uint64(1)
+		_out597 = l.BlkAt(_389_k)
+		_392_b = _out597
+		hm.Put(_390_a, _392_b)
+		_389_k = _389_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _392_s uint64
-	var _ = _392_s
+	var _393_s uint64
+	var _ = _393_s
 	var _out598 uint64
 	var _ = _out598
 	_out598 = ring.Companion_Default___.SlotOf(q, nd)
-	_392_s = _out598
-	var _393_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _393_l
+	_393_s = _out598
+	var _394_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _394_l
 	var _out599 bool
 	var _ = _out599
 	var _out600 *ddisk.BList
 	var _ = _out600
-	_out599, _out600 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_392_s, uint64(1))
+	_out599, _out600 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_393_s, uint64(1))
 	io = _out599
-	_393_l = _out600
+	_394_l = _out600
 	if !io {
 		return io, gm
 	}
-	var _394_b *dbytes.Blk
-	var _ = _394_b
+	var _395_b *dbytes.Blk
+	var _ = _395_b
 	var _out601 *dbytes.Blk
 	var _ = _out601
-	_out601 = _393_l.BlkAt(uint64(0))
-	_394_b = _out601
-	var _395_r *dlog.DescR
-	var _ = _395_r
+	_out601 = _394_l.BlkAt(uint64(0))
+	_395_b = _out601
+	var _396_r *dlog.DescR
+	var _ = _396_r
 	var _out602 *dlog.DescR
 	var _ = _out602
-	_out602 = dlog.Parse(_394_b)
-	_395_r = _out602
-	if _395_r == (*dlog.DescR)(nil) {
+	_out602 = dlog.Parse(_395_b)
+	_396_r = _out602
+	if _396_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _396_q2 uint64
-	var _ = _396_q2
+	var _397_q2 uint64
+	var _ = _397_q2
 	var _out603 uint64
 	var _ = _out603
-	_out603 = _395_r.Sq()
-	_396_q2 = _out603
-	var _397_pos uint64
-	var _ = _397_pos
+	_out603 = _396_r.Sq()
+	_397_q2 = _out603
+	var _398_pos uint64
+	var _ = _398_pos
 	var _out604 uint64
 	var _ = _out604
-	_out604 = _395_r.Pos()
-	_397_pos = _out604
-	var _398_n uint64
-	var _ = _398_n
+	_out604 = _396_r.Pos()
+	_398_pos = _out604
+	var _399_n uint64
+	var _ = _399_n
 	var _out605 uint64
 	var _ = _out605
-	_out605 = _395_r.N()
-	_398_n = _out605
-	var _399_dn uint64
-	var _ = _399_dn
+	_out605 = _396_r.N()
+	_399_n = _out605
+	var _400_dn uint64
+	var _ = _400_dn
 	var _out606 uint64
 	var _ = _out606
-	_out606 = _395_r.M()
-	_399_dn = _out606
-	if _396_q2 != q || _397_pos >= uint64(2305843009213693952) || _398_n > uint64(500) || _399_dn > uint64(500)-_398_n {
+	_out606 = _396_r.M()
+	_400_dn = _out606
+	if _397_q2 != q || _398_pos >= uint64(2305843009213693952) || _399_n > uint64(500) || _400_dn > uint64(500)-_399_n {
 		return io, gm
 	}
-	var _400_same bool
-	var _ = _400_same
+	var _401_same bool
+	var _ = _401_same
 	var _out607 bool
 	var _ = _out607
-	_out607 = seal.Under(_395_r, hb)
-	_400_same = _out607
-	if !_400_same {
+	_out607 = seal.Under(_396_r, hb)
+	_401_same = _out607
+	if !_401_same {
 		return io, gm
 	}
-	var _401_inside bool
-	var _ = _401_inside
+	var _402_inside bool
+	var _ = _402_inside
 	var _out608 bool
 	var _ = _out608
-	_out608 = Companion_Default___.AddrsIn(_395_r, _398_n, _399_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_401_inside = _out608
-	if !_401_inside {
+	_out608 = Companion_Default___.AddrsIn(_396_r, _399_n, _400_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_402_inside = _out608
+	if !_402_inside {
 		return io, gm
 	}
-	var _402_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _402_x
-	var _403_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _403_y
+	var _403_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _403_x
+	var _404_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _404_y
 	var _out609 bool
 	var _ = _out609
 	var _out610 *ddisk.BList
 	var _ = _out610
 	var _out611 *ddisk.BList
 	var _ = _out611
-	_out609, _out610, _out611 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _397_pos, _398_n)
+	_out609, _out610, _out611 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _398_pos, _399_n)
 	io = _out609
-	_402_x = _out610
-	_403_y = _out611
+	_403_x = _out610
+	_404_y = _out611
 	if !io {
 		return io, gm
 	}
-	var _404_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _404_z
+	var _405_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _405_z
 	var _out612 bool
 	var _ = _out612
 	var _out613 *ddisk.BList
 	var _ = _out613
-	_out612, _out613 = Companion_Default___.ReadDirect(d, believe, _395_r, _399_dn)
+	_out612, _out613 = Companion_Default___.ReadDirect(d, believe, _396_r, _400_dn)
 	io = _out612
-	_404_z = _out613
-	if !io || _404_z == (*ddisk.BList)(nil) {
+	_405_z = _out613
+	if !io || _405_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _405_ok bool
-	var _ = _405_ok
+	var _406_ok bool
+	var _ = _406_ok
 	var _out614 bool
 	var _ = _out614
-	_out614 = seal.Check(_395_r, _402_x, _403_y, _404_z, cs)
-	_405_ok = _out614
-	if !_405_ok {
+	_out614 = seal.Check(_396_r, _403_x, _404_y, _405_z, cs)
+	_406_ok = _out614
+	if !_406_ok {
 		return io, gm
 	}
 	var _out615 *dlog.BMap
 	var _ = _out615
-	_out615 = Companion_Default___.GroupMap(_395_r, _398_n, _402_x, _403_y)
+	_out615 = Companion_Default___.GroupMap(_396_r, _399_n, _403_x, _404_y)
 	gm = _out615
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _406_i uint64
-	var _ = _406_i
-	_406_i = uint64(0)
-	for _406_i < n {
-		var _407_a uint64
-		var _ = _407_a
-		var _out616 uint64
-		var _ = _out616
-		_out616 = r.Addr(_406_i)
-		_407_a = _out616
-		if _407_a < lo || _407_a >= hi {
-			ok = false
-			return ok
-		}
-		_406_i = _406_i + uint64(1)
-	}
-	_406_i = uint64(0)
-	for _406_i < m {
+	var _407_i uint64
+	var _ = _407_i
+	_407_i = uint64(0)
+	for _407_i < n {
 		var _408_a uint64
 		var _ = _408_a
-		var _out617 uint64
-		var _ = _out617
-		_out617 = r.Dir(_406_i)
-		_408_a = _out617
+		var _out616 uint64
+		var _ = _out616
+		_out616 = r.Addr(_407_i)
+		_408_a = _out616
 		if _408_a < lo || _408_a >= hi {
 			ok = false
 			return ok
 		}
-		_406_i = _406_i + uint64(1)
+		_407_i = _407_i + uint64(1)
+	}
+	_407_i = uint64(0)
+	for _407_i < m {
+		var _409_a uint64
+		var _ = _409_a
+		var _out617 uint64
+		var _ = _out617
+		_out617 = r.Dir(_407_i)
+		_409_a = _out617
+		if _409_a < lo || _409_a >= hi {
+			ok = false
+			return ok
+		}
+		_407_i = _407_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -427,37 +427,37 @@ func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *dd
 	var _ = _out618
 	_out618 = dlog.NewBMap()
 	gm = _out618
-	var _409_k uint64
-	var _ = _409_k
+	var _410_k uint64
+	var _ = _410_k
 	var _out619 uint64
 	var _ = _out619
 	_out619 = x.Len()
-	_409_k = _out619
-	var _410_i uint64
-	var _ = _410_i
-	_410_i = uint64(0)
-	for _410_i < n {
-		var _411_a uint64
-		var _ = _411_a
+	_410_k = _out619
+	var _411_i uint64
+	var _ = _411_i
+	_411_i = uint64(0)
+	for _411_i < n {
+		var _412_a uint64
+		var _ = _412_a
 		var _out620 uint64
 		var _ = _out620
-		_out620 = r.Addr(_410_i)
-		_411_a = _out620
-		var _412_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _412_b
-		if _410_i < _409_k {
+		_out620 = r.Addr(_411_i)
+		_412_a = _out620
+		var _413_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _413_b
+		if _411_i < _410_k {
 			var _out621 *dbytes.Blk
 			var _ = _out621
-			_out621 = x.BlkAt(_410_i)
-			_412_b = _out621
+			_out621 = x.BlkAt(_411_i)
+			_413_b = _out621
 		} else {
 			var _out622 *dbytes.Blk
 			var _ = _out622
-			_out622 = y.BlkAt(_410_i - _409_k)
-			_412_b = _out622
+			_out622 = y.BlkAt(_411_i - _410_k)
+			_413_b = _out622
 		}
-		gm.Put(_411_a, _412_b)
-		_410_i = _410_i + uint64(1)
+		gm.Put(_412_a, _413_b)
+		_411_i = _411_i + uint64(1)
 	}
 	return gm
 }
@@ -516,26 +516,26 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	mm = _out630
 	i = uint64(0)
 	io = true
-	var _413_done bool
-	var _ = _413_done
-	_413_done = false
-	for !_413_done {
-		var _414_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _414_gm
+	var _414_done bool
+	var _ = _414_done
+	_414_done = false
+	for !_414_done {
+		var _415_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _415_gm
 		var _out631 bool
 		var _ = _out631
 		var _out632 *dlog.BMap
 		var _ = _out632
 		_out631, _out632 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
 		io = _out631
-		_414_gm = _out632
+		_415_gm = _out632
 		if !io {
 			return io, mm, i
 		}
-		if _414_gm == (*dlog.BMap)(nil) {
-			_413_done = true
+		if _415_gm == (*dlog.BMap)(nil) {
+			_414_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _414_gm)
+			groups.Companion_Default___.MergeInto(mm, _415_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _415_s uint64
-	var _ = _415_s
-	_415_s = uint64(0)
+	var _416_s uint64
+	var _ = _416_s
+	_416_s = uint64(0)
 	io = true
 	found = false
-	for _415_s < nd {
-		var _416_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _416_l
+	for _416_s < nd {
+		var _417_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _417_l
 		var _out633 bool
 		var _ = _out633
 		var _out634 *ddisk.BList
 		var _ = _out634
-		_out633, _out634 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_415_s, uint64(1))
+		_out633, _out634 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_416_s, uint64(1))
 		io = _out633
-		_416_l = _out634
+		_417_l = _out634
 		if !io {
 			return io, found
 		}
-		var _417_b *dbytes.Blk
-		var _ = _417_b
+		var _418_b *dbytes.Blk
+		var _ = _418_b
 		var _out635 *dbytes.Blk
 		var _ = _out635
-		_out635 = _416_l.BlkAt(uint64(0))
-		_417_b = _out635
-		var _418_r *dlog.DescR
-		var _ = _418_r
+		_out635 = _417_l.BlkAt(uint64(0))
+		_418_b = _out635
+		var _419_r *dlog.DescR
+		var _ = _419_r
 		var _out636 *dlog.DescR
 		var _ = _out636
-		_out636 = dlog.Parse(_417_b)
-		_418_r = _out636
-		if _418_r != (*dlog.DescR)(nil) {
-			var _419_u uint64
-			var _ = _419_u
+		_out636 = dlog.Parse(_418_b)
+		_419_r = _out636
+		if _419_r != (*dlog.DescR)(nil) {
+			var _420_u uint64
+			var _ = _420_u
 			var _out637 uint64
 			var _ = _out637
-			_out637 = _418_r.Dur()
-			_419_u = _out637
-			if _419_u > e {
-				var _420_ok bool
-				var _ = _420_ok
+			_out637 = _419_r.Dur()
+			_420_u = _out637
+			if _420_u > e {
+				var _421_ok bool
+				var _ = _421_ok
 				var _out638 bool
 				var _ = _out638
-				_out638 = seal.Vouch(_418_r)
-				_420_ok = _out638
-				if _420_ok {
+				_out638 = seal.Vouch(_419_r)
+				_421_ok = _out638
+				if _421_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_415_s = _415_s + uint64(1)
+		_416_s = _416_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _421_cs *dlog.Codes
-	var _ = _421_cs
+	var _422_cs *dlog.Codes
+	var _ = _422_cs
 	var _out639 *dlog.Codes
 	var _ = _out639
 	_out639 = dlog.NewCodes()
-	_421_cs = _out639
-	var _422_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _422_gm
+	_422_cs = _out639
+	var _423_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _423_gm
 	lied = false
 	var _out640 bool
 	var _ = _out640
 	var _out641 *dlog.BMap
 	var _ = _out641
-	_out640, _out641 = Companion_Default___.ReadAt(d, true, seal, t, _421_cs, hb, h+i, at, nd, nr, sz)
+	_out640, _out641 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, h+i, at, nd, nr, sz)
 	io = _out640
-	_422_gm = _out641
+	_423_gm = _out641
 	if !io {
 		return io, lied
 	}
-	lied = _422_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _423_e uint64
-	var _ = _423_e
-	_423_e = h + i
-	for !lied && _423_e > h && h+i-_423_e < journalm.Companion_Default___.WINDOW() {
+	lied = _423_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _424_e uint64
+	var _ = _424_e
+	_424_e = h + i
+	for !lied && _424_e > h && h+i-_424_e < journalm.Companion_Default___.WINDOW() {
 		var _out642 bool
 		var _ = _out642
 		var _out643 *dlog.BMap
 		var _ = _out643
-		_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _421_cs, hb, _423_e-uint64(1), at, nd, nr, sz)
+		_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, _424_e-uint64(1), at, nd, nr, sz)
 		io = _out642
-		_422_gm = _out643
+		_423_gm = _out643
 		if !io {
 			return io, lied
 		}
-		lied = _422_gm == (*dlog.BMap)(nil)
-		_423_e = _423_e - uint64(1)
+		lied = _423_gm == (*dlog.BMap)(nil)
+		_424_e = _424_e - uint64(1)
 	}
 	return io, lied
 }

@@ -71,8 +71,8 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _893_dots uint32 = 0
-	var _ = _893_dots
+	var _894_dots uint32 = 0
+	var _ = _894_dots
 	var _out1202 uint32
 	var _ = _out1202
 	var _out1203 *dbytes.Bytes
@@ -82,27 +82,27 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	_out1202, _out1203, _out1204 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
 	st = _out1202
 	dir = _out1203
-	_893_dots = _out1204
+	_894_dots = _out1204
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _894_ok bool
-	var _ = _894_ok
+	var _895_ok bool
+	var _ = _895_ok
 	var _out1205 bool
 	var _ = _out1205
 	_out1205 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_894_ok = _out1205
-	if !_894_ok {
+	_895_ok = _out1205
+	if !_895_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _895_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _895_ip
-	if _893_dots == uint32(1) {
+	var _896_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _896_ip
+	if _894_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _893_dots == uint32(2) {
+	if _894_dots == uint32(2) {
 		var _out1206 uint64
 		var _ = _out1206
 		_out1206 = inodeformat.Companion_Default___.GetParent(dir)
@@ -114,20 +114,20 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		var _out1207 *dbytes.Bytes
 		var _ = _out1207
 		_out1207 = d.Fs.GetInode(txn, ino, false)
-		_895_ip = _out1207
-		node = _895_ip
+		_896_ip = _out1207
+		node = _896_ip
 		return st, ino, node, dir
 	}
-	var _896_found bool = false
-	var _ = _896_found
+	var _897_found bool = false
+	var _ = _897_found
 	var _out1208 bool
 	var _ = _out1208
 	var _out1209 uint64
 	var _ = _out1209
 	_out1208, _out1209 = d.Lookup(txn, dino, name, false)
-	_896_found = _out1208
+	_897_found = _out1208
 	ino = _out1209
-	if !_896_found {
+	if !_897_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
@@ -137,11 +137,11 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1211
 	_out1210, _out1211 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
 	st = _out1210
-	_895_ip = _out1211
+	_896_ip = _out1211
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _895_ip
+	node = _896_ip
 	return st, ino, node, dir
 }
 

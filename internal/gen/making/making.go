@@ -79,46 +79,46 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
 	}
-	var _498_l uint64
-	var _ = _498_l
-	var _499_home uint64
-	var _ = _499_home
-	_498_l, _499_home = log, size-uint64(1)-log
-	if _499_home%uint64(256) == uint64(2) || _499_home%uint64(256) == uint64(3) {
-		_498_l = log + _499_home%uint64(256) - uint64(1)
-		_499_home = size - uint64(1) - _498_l
+	var _499_l uint64
+	var _ = _499_l
+	var _500_home uint64
+	var _ = _500_home
+	_499_l, _500_home = log, size-uint64(1)-log
+	if _500_home%uint64(256) == uint64(2) || _500_home%uint64(256) == uint64(3) {
+		_499_l = log + _500_home%uint64(256) - uint64(1)
+		_500_home = size - uint64(1) - _499_l
 	}
-	var _500_pages uint64
-	var _ = _500_pages
-	_500_pages = (_499_home + uint64(254)) / uint64(256)
-	var _501_ok bool
-	var _ = _501_ok
-	var _502_g volumegeometry.Geo
-	var _ = _502_g
+	var _501_pages uint64
+	var _ = _501_pages
+	_501_pages = (_500_home + uint64(254)) / uint64(256)
+	var _502_ok bool
+	var _ = _502_ok
+	var _503_g volumegeometry.Geo
+	var _ = _503_g
 	var _out781 bool
 	var _ = _out781
 	var _out782 volumegeometry.Geo
 	var _ = _out782
-	_out781, _out782 = volumegeometry.Companion_Default___.Layout(size, _498_l+uint64(2)*_500_pages, ninode, slots)
-	_501_ok = _out781
-	_502_g = _out782
-	if !_501_ok {
+	_out781, _out782 = volumegeometry.Companion_Default___.Layout(size, _499_l+uint64(2)*_501_pages, ninode, slots)
+	_502_ok = _out781
+	_503_g = _out782
+	if !_502_ok {
 		return why, s
 	}
-	var _503_small uint64
-	var _ = _503_small
-	_503_small = func() uint64 {
-		if _498_l/uint64(2) < _498_l-uint64(1002) {
-			return _498_l / uint64(2)
+	var _504_small uint64
+	var _ = _504_small
+	_504_small = func() uint64 {
+		if _499_l/uint64(2) < _499_l-uint64(1002) {
+			return _499_l / uint64(2)
 		}
-		return _498_l - uint64(1002)
+		return _499_l - uint64(1002)
 	}()
-	var _504_units uint64
-	var _ = _504_units
-	_504_units = _503_small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, _504_units, _498_l - uint64(2) - uint64(16)*_504_units, _502_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _500_pages}}
+	var _505_units uint64
+	var _ = _505_units
+	_505_units = _504_small / uint64(16)
+	s = superblockformat.Super{superblockformat.Super_Super{size, _505_units, _499_l - uint64(2) - uint64(16)*_505_units, _503_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _501_pages}}
 	why = func() uint32 {
-		if _500_pages < uint64(2147483647) && _498_l < uint64(4294967296) {
+		if _501_pages < uint64(2147483647) && _499_l < uint64(4294967296) {
 			return uint32(0)
 		}
 		return Companion_Default___.TOOLARGE()
@@ -128,44 +128,44 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _505_bits *dbytes.Blk
-	var _ = _505_bits
+	var _506_bits *dbytes.Blk
+	var _ = _506_bits
 	var _out783 *dbytes.Blk
 	var _ = _out783
 	_out783 = firstinodes.Companion_Default___.FirstBitmap()
-	_505_bits = _out783
-	var _506_table *dbytes.Blk
-	var _ = _506_table
+	_506_bits = _out783
+	var _507_table *dbytes.Blk
+	var _ = _507_table
 	var _out784 *dbytes.Blk
 	var _ = _out784
 	_out784 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
-	_506_table = _out784
+	_507_table = _out784
 	var _out785 bool
 	var _ = _out785
-	_out785 = Companion_Default___.Homes(d, s, zeroed, _505_bits, _506_table)
+	_out785 = Companion_Default___.Homes(d, s, zeroed, _506_bits, _507_table)
 	io = _out785
 	if io {
-		var _507_r0 uint64 = 0
-		var _ = _507_r0
-		var _508_r1 uint64 = 0
-		var _ = _508_r1
+		var _508_r0 uint64 = 0
+		var _ = _508_r0
+		var _509_r1 uint64 = 0
+		var _ = _509_r1
 		var _out786 bool
 		var _ = _out786
 		var _out787 uint64
 		var _ = _out787
 		var _out788 uint64
 		var _ = _out788
-		_out786, _out787, _out788 = Companion_Default___.Codes(d, s, seal, pages, _505_bits, _506_table)
+		_out786, _out787, _out788 = Companion_Default___.Codes(d, s, seal, pages, _506_bits, _507_table)
 		io = _out786
-		_507_r0 = _out787
-		_508_r1 = _out788
+		_508_r0 = _out787
+		_509_r1 = _out788
 		if io {
-			var _509_log uint64
-			var _ = _509_log
-			_509_log = regions.Companion_Default___.Log(s)
+			var _510_log uint64
+			var _ = _510_log
+			_510_log = regions.Companion_Default___.Log(s)
 			var _out789 bool
 			var _ = _out789
-			_out789 = recoverm.Companion_Default___.EmptyLog(d, seal, _509_log, s.Dtor_lognd(), s.Dtor_lognr(), _507_r0, _508_r1)
+			_out789 = recoverm.Companion_Default___.EmptyLog(d, seal, _510_log, s.Dtor_lognd(), s.Dtor_lognr(), _508_r0, _509_r1)
 			io = _out789
 		}
 	}
@@ -212,45 +212,45 @@ func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat
 	var r1 uint64 = 0
 	var _ = r1
 	pages.Begin(uint64(0), uint64(0))
-	var _510_t *treeofcodes.Tree
-	var _ = _510_t
+	var _511_t *treeofcodes.Tree
+	var _ = _511_t
 	var _nw10 = treeofcodes.New_Tree_()
 	var _ = _nw10
 	_nw10.Ctor__(d, seal, pages, uint64(1), s.Dtor_pages(), s.Dtor_geo().Dtor_ibm(), s.Dtor_size()-s.Dtor_geo().Dtor_ibm())
-	_510_t = _nw10
-	var _511_cs *dlog.Codes
-	var _ = _511_cs
+	_511_t = _nw10
+	var _512_cs *dlog.Codes
+	var _ = _512_cs
 	var _out794 *dlog.Codes
 	var _ = _out794
 	_out794 = dlog.NewCodes()
-	_511_cs = _out794
-	var _512_c0 uint64
-	var _ = _512_c0
-	var _513_c1 uint64
-	var _ = _513_c1
+	_512_cs = _out794
+	var _513_c0 uint64
+	var _ = _513_c0
+	var _514_c1 uint64
+	var _ = _514_c1
 	var _out795 uint64
 	var _ = _out795
 	var _out796 uint64
 	var _ = _out796
 	_out795, _out796 = seal.Code(uint64(0), bits)
-	_512_c0 = _out795
-	_513_c1 = _out796
-	_511_cs.Add(uint64(0), _512_c0, _513_c1)
+	_513_c0 = _out795
+	_514_c1 = _out796
+	_512_cs.Add(uint64(0), _513_c0, _514_c1)
 	var _out797 uint64
 	var _ = _out797
 	var _out798 uint64
 	var _ = _out798
 	_out797, _out798 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
-	_512_c0 = _out797
-	_513_c1 = _out798
-	_511_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _512_c0, _513_c1)
+	_513_c0 = _out797
+	_514_c1 = _out798
+	_512_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _513_c0, _514_c1)
 	var _out799 bool
 	var _ = _out799
 	var _out800 uint64
 	var _ = _out800
 	var _out801 uint64
 	var _ = _out801
-	_out799, _out800, _out801 = recoverm.Companion_Default___.UpdatePages(d, _510_t, _511_cs)
+	_out799, _out800, _out801 = recoverm.Companion_Default___.UpdatePages(d, _511_t, _512_cs)
 	io = _out799
 	r0 = _out800
 	r1 = _out801

@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1180_gen uint64
-	var _ = _1180_gen
+	var _1181_gen uint64
+	var _ = _1181_gen
 	var _out1658 uint64
 	var _ = _out1658
 	_out1658 = inodeformat.Companion_Default___.GetGen(node)
-	_1180_gen = _out1658
-	var _1181_cs uint64
-	var _ = _1181_cs
-	var _1182_cns uint32
-	var _ = _1182_cns
+	_1181_gen = _out1658
+	var _1182_cs uint64
+	var _ = _1182_cs
+	var _1183_cns uint32
+	var _ = _1183_cns
 	var _out1659 uint64
 	var _ = _out1659
 	var _out1660 uint32
 	var _ = _out1660
 	_out1659, _out1660 = inodeformat.Companion_Default___.GetCtime(node)
-	_1181_cs = _out1659
-	_1182_cns = _out1660
-	records.Companion_Default___.Keep(txn, i, r, ino, _1180_gen, _1181_cs, _1182_cns)
+	_1182_cs = _out1659
+	_1183_cns = _out1660
+	records.Companion_Default___.Keep(txn, i, r, ino, _1181_gen, _1182_cs, _1183_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -349,18 +349,18 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1183_cs uint64
-	var _ = _1183_cs
-	var _1184_cns uint32
-	var _ = _1184_cns
+	var _1184_cs uint64
+	var _ = _1184_cs
+	var _1185_cns uint32
+	var _ = _1185_cns
 	var _out1705 uint64
 	var _ = _out1705
 	var _out1706 uint32
 	var _ = _out1706
 	_out1705, _out1706 = inodeformat.Companion_Default___.GetCtime(node)
-	_1183_cs = _out1705
-	_1184_cns = _out1706
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1183_cs, _1184_cns)
+	_1184_cs = _out1705
+	_1185_cns = _out1706
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1184_cs, _1185_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -460,18 +460,18 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, fbefore, fafter, tbefore, tafter, later
 	}
-	var _1185_ok bool
-	var _ = _1185_ok
-	var _1186_found bool
-	var _ = _1186_found
-	var _1187_ino uint64
-	var _ = _1187_ino
-	var _1188_gen uint64
-	var _ = _1188_gen
-	var _1189_node *dbytes.Bytes
-	var _ = _1189_node
-	var _1190_dir *dbytes.Bytes
-	var _ = _1190_dir
+	var _1186_ok bool
+	var _ = _1186_ok
+	var _1187_found bool
+	var _ = _1187_found
+	var _1188_ino uint64
+	var _ = _1188_ino
+	var _1189_gen uint64
+	var _ = _1189_gen
+	var _1190_node *dbytes.Bytes
+	var _ = _1190_node
+	var _1191_dir *dbytes.Bytes
+	var _ = _1191_dir
 	var _out1722 bool
 	var _ = _out1722
 	var _out1723 bool
@@ -485,14 +485,14 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _out1727 *dbytes.Bytes
 	var _ = _out1727
 	_out1722, _out1723, _out1724, _out1725, _out1726, _out1727 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1185_ok = _out1722
-	_1186_found = _out1723
-	_1187_ino = _out1724
-	_1188_gen = _out1725
-	_1189_node = _out1726
-	_1190_dir = _out1727
-	if _1185_ok && _1186_found {
-		records.Companion_Default___.Keep(txn, i, r, _1187_ino, _1188_gen, uint64(0), uint32(0))
+	_1186_ok = _out1722
+	_1187_found = _out1723
+	_1188_ino = _out1724
+	_1189_gen = _out1725
+	_1190_node = _out1726
+	_1191_dir = _out1727
+	if _1186_ok && _1187_found {
+		records.Companion_Default___.Keep(txn, i, r, _1188_ino, _1189_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -537,18 +537,18 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1191_cs uint64
-	var _ = _1191_cs
-	var _1192_cns uint32
-	var _ = _1192_cns
+	var _1192_cs uint64
+	var _ = _1192_cs
+	var _1193_cns uint32
+	var _ = _1193_cns
 	var _out1734 uint64
 	var _ = _out1734
 	var _out1735 uint32
 	var _ = _out1735
 	_out1734, _out1735 = inodeformat.Companion_Default___.GetCtime(after)
-	_1191_cs = _out1734
-	_1192_cns = _out1735
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1191_cs, _1192_cns)
+	_1192_cs = _out1734
+	_1193_cns = _out1735
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1192_cs, _1193_cns)
 	return st, again, before, after, later
 }
 

@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _758_n uint64
-	var _ = _758_n
-	_758_n = c.Gids.Len()
-	var _759_i uint64
-	var _ = _759_i
-	_759_i = uint64(0)
-	for _758_n-_759_i >= uint64(4) {
-		var _760_x uint32
-		var _ = _760_x
-		_760_x = c.Gids.U32(_759_i)
-		if _760_x == g {
+	var _759_n uint64
+	var _ = _759_n
+	_759_n = c.Gids.Len()
+	var _760_i uint64
+	var _ = _760_i
+	_760_i = uint64(0)
+	for _759_n-_760_i >= uint64(4) {
+		var _761_x uint32
+		var _ = _761_x
+		_761_x = c.Gids.U32(_760_i)
+		if _761_x == g {
 			r = true
 			return r
 		}
-		_759_i = _759_i + uint64(4)
+		_760_i = _760_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _761_mode uint32
-	var _ = _761_mode
+	var _762_mode uint32
+	var _ = _762_mode
 	var _out1028 uint32
 	var _ = _out1028
 	_out1028 = inodeformat.Companion_Default___.GetMode(ip)
-	_761_mode = _out1028
-	var _762_u uint32
-	var _ = _762_u
+	_762_mode = _out1028
+	var _763_u uint32
+	var _ = _763_u
 	var _out1029 uint32
 	var _ = _out1029
 	_out1029 = inodeformat.Companion_Default___.GetUid(ip)
-	_762_u = _out1029
-	if c.Uid == _762_u {
-		p = _761_mode / uint32(64) % uint32(8)
+	_763_u = _out1029
+	if c.Uid == _763_u {
+		p = _762_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _763_g uint32
-	var _ = _763_g
+	var _764_g uint32
+	var _ = _764_g
 	var _out1030 uint32
 	var _ = _out1030
 	_out1030 = inodeformat.Companion_Default___.GetGid(ip)
-	_763_g = _out1030
-	var _764_m bool
-	var _ = _764_m
+	_764_g = _out1030
+	var _765_m bool
+	var _ = _765_m
 	var _out1031 bool
 	var _ = _out1031
-	_out1031 = Companion_Default___.InGroup(c, _763_g)
-	_764_m = _out1031
-	if _764_m {
-		p = _761_mode / uint32(8) % uint32(8)
+	_out1031 = Companion_Default___.InGroup(c, _764_g)
+	_765_m = _out1031
+	if _765_m {
+		p = _762_mode / uint32(8) % uint32(8)
 	} else {
-		p = _761_mode % uint32(8)
+		p = _762_mode % uint32(8)
 	}
 	return p
 }
@@ -268,19 +268,19 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _765_ty uint32
-		var _ = _765_ty
+		var _766_ty uint32
+		var _ = _766_ty
 		var _out1032 uint32
 		var _ = _out1032
 		_out1032 = inodeformat.Companion_Default___.GetTy(ip)
-		_765_ty = _out1032
-		var _766_mode uint32
-		var _ = _766_mode
+		_766_ty = _out1032
+		var _767_mode uint32
+		var _ = _767_mode
 		var _out1033 uint32
 		var _ = _out1033
 		_out1033 = inodeformat.Companion_Default___.GetMode(ip)
-		_766_mode = _out1033
-		if _765_ty == Companion_Default___.DIR() || _766_mode%uint32(2) == uint32(1) || _766_mode/uint32(8)%uint32(2) == uint32(1) || _766_mode/uint32(64)%uint32(2) == uint32(1) {
+		_767_mode = _out1033
+		if _766_ty == Companion_Default___.DIR() || _767_mode%uint32(2) == uint32(1) || _767_mode/uint32(8)%uint32(2) == uint32(1) || _767_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
@@ -296,25 +296,25 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _767_p uint32
-	var _ = _767_p
+	var _768_p uint32
+	var _ = _768_p
 	var _out1035 uint32
 	var _ = _out1035
 	_out1035 = Companion_Default___.Granted(c, ip)
-	_767_p = _out1035
-	ok = (want%uint32(2) == uint32(0) || _767_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _767_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _767_p/uint32(4) == uint32(1))
+	_768_p = _out1035
+	ok = (want%uint32(2) == uint32(0) || _768_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _768_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _768_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _768_u uint32
-	var _ = _768_u
+	var _769_u uint32
+	var _ = _769_u
 	var _out1036 uint32
 	var _ = _out1036
 	_out1036 = inodeformat.Companion_Default___.GetUid(ip)
-	_768_u = _out1036
-	if c.Uid == _768_u {
+	_769_u = _out1036
+	if c.Uid == _769_u {
 		ok = true
 		return ok
 	}
@@ -327,91 +327,91 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _769_u uint32
-	var _ = _769_u
+	var _770_u uint32
+	var _ = _770_u
 	var _out1038 uint32
 	var _ = _out1038
 	_out1038 = inodeformat.Companion_Default___.GetUid(ip)
-	_769_u = _out1038
-	ok = c.Uid == uint32(0) || c.Uid == _769_u
+	_770_u = _out1038
+	ok = c.Uid == uint32(0) || c.Uid == _770_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _770_mode uint32
-	var _ = _770_mode
+	var _771_mode uint32
+	var _ = _771_mode
 	var _out1039 uint32
 	var _ = _out1039
 	_out1039 = inodeformat.Companion_Default___.GetMode(dp)
-	_770_mode = _out1039
-	if _770_mode/uint32(512)%uint32(2) == uint32(0) {
+	_771_mode = _out1039
+	if _771_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _771_a bool
-	var _ = _771_a
+	var _772_a bool
+	var _ = _772_a
 	var _out1040 bool
 	var _ = _out1040
 	_out1040 = Companion_Default___.IsOwner(c, dp)
-	_771_a = _out1040
-	var _772_b bool
-	var _ = _772_b
+	_772_a = _out1040
+	var _773_b bool
+	var _ = _773_b
 	var _out1041 bool
 	var _ = _out1041
 	_out1041 = Companion_Default___.IsOwner(c, ip)
-	_772_b = _out1041
-	refuse = !_771_a && !_772_b
+	_773_b = _out1041
+	refuse = !_772_a && !_773_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _773_p uint32
-	var _ = _773_p
+	var _774_p uint32
+	var _ = _774_p
 	var _out1042 uint32
 	var _ = _out1042
 	_out1042 = Companion_Default___.Granted(c, ip)
-	_773_p = _out1042
-	var _774_ty uint32
-	var _ = _774_ty
+	_774_p = _out1042
+	var _775_ty uint32
+	var _ = _775_ty
 	var _out1043 uint32
 	var _ = _out1043
 	_out1043 = inodeformat.Companion_Default___.GetTy(ip)
-	_774_ty = _out1043
+	_775_ty = _out1043
 	bits = uint32(0)
-	if _773_p/uint32(4) == uint32(1) {
+	if _774_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _774_ty == Companion_Default___.DIR() {
-		if _773_p%uint32(2) == uint32(1) {
+	if _775_ty == Companion_Default___.DIR() {
+		if _774_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _773_p%uint32(2) == uint32(1) && _773_p/uint32(2)%uint32(2) == uint32(1) {
+		if _774_p%uint32(2) == uint32(1) && _774_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _773_p/uint32(2)%uint32(2) == uint32(1) {
+		if _774_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _773_p%uint32(2) == uint32(1) {
+		if _774_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _775_a uint32 = func() uint32 {
+	var _776_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _775_a
+	var _ = _776_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _775_a - uint32(1024)
+		return _776_a - uint32(1024)
 	} else {
-		return _775_a
+		return _776_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _776_len uint64
-	var _ = _776_len
-	_776_len = n.Len()
-	if _776_len == uint64(0) {
+	var _777_len uint64
+	var _ = _777_len
+	_777_len = n.Len()
+	if _777_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _776_len > uint64(255) {
+	if _777_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _777_i uint64
-	var _ = _777_i
-	_777_i = uint64(0)
-	for _777_i < _776_len {
-		var _778_b uint8
-		var _ = _778_b
-		_778_b = n.Get(_777_i)
-		if _778_b == uint8(0) || _778_b == uint8(47) {
+	var _778_i uint64
+	var _ = _778_i
+	_778_i = uint64(0)
+	for _778_i < _777_len {
+		var _779_b uint8
+		var _ = _779_b
+		_779_b = n.Get(_778_i)
+		if _779_b == uint8(0) || _779_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_777_i = _777_i + uint64(1)
+		_778_i = _778_i + uint64(1)
 	}
 	st = uint32(0)
-	if _776_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _777_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _776_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _777_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

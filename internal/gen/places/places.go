@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _481_p *Place
-	var _ = _481_p
-	_481_p = _this
-	for _481_p != (*Place)(nil) {
-		if _481_p.Start <= a && a < _481_p.End {
-			ok = _481_p.What == w
+	var _482_p *Place
+	var _ = _482_p
+	_482_p = _this
+	for _482_p != (*Place)(nil) {
+		if _482_p.Start <= a && a < _482_p.End {
+			ok = _482_p.What == w
 			return ok
 		}
-		_481_p = _481_p.Next
+		_482_p = _482_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _482_p *Place
-	var _ = _482_p
-	_482_p = _this
-	for _482_p != (*Place)(nil) {
-		if _482_p.What == w {
-			start, end = _482_p.Start, _482_p.End
+	var _483_p *Place
+	var _ = _483_p
+	_483_p = _this
+	for _483_p != (*Place)(nil) {
+		if _483_p.What == w {
+			start, end = _483_p.Start, _483_p.End
 			return start, end
 		}
-		_482_p = _482_p.Next
+		_483_p = _483_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,15 +108,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _483_p *Place
-	var _ = _483_p
-	_483_p = _this
-	for _483_p != (*Place)(nil) {
-		if _483_p.Start < _483_p.End && (_483_p.Start < j.Home || j.Sz < _483_p.End || uint64(281474976710656) < _483_p.End) {
+	var _484_p *Place
+	var _ = _484_p
+	_484_p = _this
+	for _484_p != (*Place)(nil) {
+		if _484_p.Start < _484_p.End && (_484_p.Start < j.Home || j.Sz < _484_p.End || uint64(281474976710656) < _484_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_483_p = _483_p.Next
+		_484_p = _484_p.Next
 	}
 	var _out746 *txnsysm.Sys
 	var _ = _out746
@@ -129,13 +129,13 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _484_ok bool
-	var _ = _484_ok
+	var _485_ok bool
+	var _ = _485_ok
 	var _out747 bool
 	var _ = _out747
 	_out747 = _this.Holds(a, w)
-	_484_ok = _out747
-	if !_484_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	_485_ok = _out747
+	if !_485_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
@@ -153,13 +153,13 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _485_ok bool
-	var _ = _485_ok
+	var _486_ok bool
+	var _ = _486_ok
 	var _out750 bool
 	var _ = _out750
 	_out750 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_485_ok = _out750
-	if !_485_ok {
+	_486_ok = _out750
+	if !_486_ok {
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
@@ -177,13 +177,13 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _486_ok bool
-	var _ = _486_ok
+	var _487_ok bool
+	var _ = _487_ok
 	var _out753 bool
 	var _ = _out753
 	_out753 = _this.Holds(a, Companion_Default___.BITS())
-	_486_ok = _out753
-	if !_486_ok || off >= uint64(32768) {
+	_487_ok = _out753
+	if !_487_ok || off >= uint64(32768) {
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
@@ -199,13 +199,13 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _487_ok bool
-	var _ = _487_ok
+	var _488_ok bool
+	var _ = _488_ok
 	var _out756 bool
 	var _ = _out756
 	_out756 = _this.Holds(a, w)
-	_487_ok = _out756
-	if !_487_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	_488_ok = _out756
+	if !_488_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st = Companion_Default___.WILD()
 		return st
 	}
@@ -224,8 +224,8 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _488_ok bool = false
-	var _ = _488_ok
+	var _489_ok bool = false
+	var _ = _489_ok
 	var _out758 bool
 	var _ = _out758
 	var _out759 uint64
@@ -233,10 +233,10 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _out760 uint64
 	var _ = _out760
 	_out758, _out759, _out760 = _this.Record(i)
-	_488_ok = _out758
+	_489_ok = _out758
 	a = _out759
 	off = _out760
-	if !_488_ok {
+	if !_489_ok {
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
@@ -256,8 +256,8 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _489_ok bool = false
-	var _ = _489_ok
+	var _490_ok bool = false
+	var _ = _490_ok
 	var _out763 bool
 	var _ = _out763
 	var _out764 uint64
@@ -265,10 +265,10 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _out765 uint64
 	var _ = _out765
 	_out763, _out764, _out765 = _this.Record(i)
-	_489_ok = _out763
+	_490_ok = _out763
 	a = _out764
 	off = _out765
-	if !_489_ok {
+	if !_490_ok {
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
@@ -285,35 +285,35 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _490_start uint64
-	var _ = _490_start
-	var _491_end uint64
-	var _ = _491_end
+	var _491_start uint64
+	var _ = _491_start
+	var _492_end uint64
+	var _ = _492_end
 	var _out767 uint64
 	var _ = _out767
 	var _out768 uint64
 	var _ = _out768
 	_out767, _out768 = _this.First(Companion_Default___.RECORDS())
-	_490_start = _out767
-	_491_end = _out768
-	ok, a, off = true, _491_end, i%uint64(16)*uint64(2048)
-	if _491_end <= _490_start || _491_end-_490_start <= i/uint64(16) {
+	_491_start = _out767
+	_492_end = _out768
+	ok, a, off = true, _492_end, i%uint64(16)*uint64(2048)
+	if _492_end <= _491_start || _492_end-_491_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _490_start + i/uint64(16)
+		a = _491_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _492_ok bool
-	var _ = _492_ok
+	var _493_ok bool
+	var _ = _493_ok
 	var _out769 bool
 	var _ = _out769
 	_out769 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_492_ok = _out769
-	if !_492_ok {
+	_493_ok = _out769
+	if !_493_ok {
 		st = Companion_Default___.WILD()
 		return st
 	}
@@ -326,13 +326,13 @@ func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _493_ok bool
-	var _ = _493_ok
+	var _494_ok bool
+	var _ = _494_ok
 	var _out771 bool
 	var _ = _out771
 	_out771 = _this.Holds(a, Companion_Default___.BITS())
-	_493_ok = _out771
-	if !_493_ok || off >= uint64(32768) {
+	_494_ok = _out771
+	if !_494_ok || off >= uint64(32768) {
 		st = Companion_Default___.WILD()
 		return st
 	}

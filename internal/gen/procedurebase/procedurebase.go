@@ -90,25 +90,25 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = _out1073
 	_out1073 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out1073
-	var _807_ty uint32
-	var _ = _807_ty
+	var _808_ty uint32
+	var _ = _808_ty
 	var _out1074 uint32
 	var _ = _out1074
 	_out1074 = inodeformat.Companion_Default___.GetTy(ip)
-	_807_ty = _out1074
-	var _808_nl uint32
-	var _ = _808_nl
+	_808_ty = _out1074
+	var _809_nl uint32
+	var _ = _809_nl
 	var _out1075 uint32
 	var _ = _out1075
 	_out1075 = inodeformat.Companion_Default___.GetNlink(ip)
-	_808_nl = _out1075
-	var _809_g uint64
-	var _ = _809_g
+	_809_nl = _out1075
+	var _810_g uint64
+	var _ = _810_g
 	var _out1076 uint64
 	var _ = _out1076
 	_out1076 = inodeformat.Companion_Default___.GetGen(ip)
-	_809_g = _out1076
-	if _807_ty == uint32(0) || _808_nl == uint32(0) || _809_g != gen {
+	_810_g = _out1076
+	if _808_ty == uint32(0) || _809_nl == uint32(0) || _810_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -123,20 +123,20 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = _out1077
 	_out1077 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out1077
-	var _810_ty uint32
-	var _ = _810_ty
+	var _811_ty uint32
+	var _ = _811_ty
 	var _out1078 uint32
 	var _ = _out1078
 	_out1078 = inodeformat.Companion_Default___.GetTy(ip)
-	_810_ty = _out1078
-	var _811_nl uint32
-	var _ = _811_nl
+	_811_ty = _out1078
+	var _812_nl uint32
+	var _ = _812_nl
 	var _out1079 uint32
 	var _ = _out1079
 	_out1079 = inodeformat.Companion_Default___.GetNlink(ip)
-	_811_nl = _out1079
+	_812_nl = _out1079
 	st = func() uint32 {
-		if _810_ty == uint32(0) || _811_nl == uint32(0) || ino <= uint64(2) {
+		if _811_ty == uint32(0) || _812_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _812_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _812_p
+	var _813_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _813_p
 	var _out1084 uint32
 	var _ = _out1084
 	var _out1085 *dbytes.Bytes
 	var _ = _out1085
 	_out1084, _out1085 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
 	st = _out1084
-	_812_p = _out1085
+	_813_p = _out1085
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _812_p
-	var _813_ty uint32
-	var _ = _813_ty
+	ip = _813_p
+	var _814_ty uint32
+	var _ = _814_ty
 	var _out1086 uint32
 	var _ = _out1086
-	_out1086 = inodeformat.Companion_Default___.GetTy(_812_p)
-	_813_ty = _out1086
-	if _813_ty != permissions.Companion_Default___.DIR() {
+	_out1086 = inodeformat.Companion_Default___.GetTy(_813_p)
+	_814_ty = _out1086
+	if _814_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -207,19 +207,19 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1087
 	_out1087 = d.Fs.GetInode(txn, ino, true)
 	ip = _out1087
-	var _814_ts uint64
-	var _ = _814_ts
-	var _815_tns uint32
-	var _ = _815_tns
+	var _815_ts uint64
+	var _ = _815_ts
+	var _816_tns uint32
+	var _ = _816_tns
 	var _out1088 uint64
 	var _ = _out1088
 	var _out1089 uint32
 	var _ = _out1089
 	_out1088, _out1089 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_814_ts = _out1088
-	_815_tns = _out1089
-	inodeformat.Companion_Default___.SetMtime(ip, _814_ts, _815_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _814_ts, _815_tns)
+	_815_ts = _out1088
+	_816_tns = _out1089
+	inodeformat.Companion_Default___.SetMtime(ip, _815_ts, _816_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _815_ts, _816_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
@@ -231,91 +231,91 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 	_out1090 = d.Fs.GetInode(txn, ino, true)
 	ip = _out1090
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _816_ts uint64
-	var _ = _816_ts
-	var _817_tns uint32
-	var _ = _817_tns
+	var _817_ts uint64
+	var _ = _817_ts
+	var _818_tns uint32
+	var _ = _818_tns
 	var _out1091 uint64
 	var _ = _out1091
 	var _out1092 uint32
 	var _ = _out1092
 	_out1091, _out1092 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_816_ts = _out1091
-	_817_tns = _out1092
-	inodeformat.Companion_Default___.SetCtime(ip, _816_ts, _817_tns)
+	_817_ts = _out1091
+	_818_tns = _out1092
+	inodeformat.Companion_Default___.SetCtime(ip, _817_ts, _818_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _818_ip *dbytes.Bytes
-	var _ = _818_ip
+	var _819_ip *dbytes.Bytes
+	var _ = _819_ip
 	var _out1093 *dbytes.Bytes
 	var _ = _out1093
 	_out1093 = d.Fs.GetInode(txn, ino, true)
-	_818_ip = _out1093
-	var _819_nl uint32
-	var _ = _819_nl
+	_819_ip = _out1093
+	var _820_nl uint32
+	var _ = _820_nl
 	var _out1094 uint32
 	var _ = _out1094
-	_out1094 = inodeformat.Companion_Default___.GetNlink(_818_ip)
-	_819_nl = _out1094
-	if up && _819_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1094 = inodeformat.Companion_Default___.GetNlink(_819_ip)
+	_820_nl = _out1094
+	if up && _820_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _819_nl <= uint32(2) {
+	if !up && _820_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_818_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_819_ip, func() uint32 {
 		if up {
-			return _819_nl + uint32(1)
+			return _820_nl + uint32(1)
 		}
-		return _819_nl - uint32(1)
+		return _820_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _818_ip)
+	d.PutInode(txn, ino, _819_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _820_ip *dbytes.Bytes
-	var _ = _820_ip
+	var _821_ip *dbytes.Bytes
+	var _ = _821_ip
 	var _out1095 *dbytes.Bytes
 	var _ = _out1095
 	_out1095 = d.Fs.GetInode(txn, ino, true)
-	_820_ip = _out1095
-	var _821_fl uint32
-	var _ = _821_fl
+	_821_ip = _out1095
+	var _822_fl uint32
+	var _ = _822_fl
 	var _out1096 uint32
 	var _ = _out1096
-	_out1096 = inodeformat.Companion_Default___.GetFlags(_820_ip)
-	_821_fl = _out1096
-	if _821_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out1096 = inodeformat.Companion_Default___.GetFlags(_821_ip)
+	_822_fl = _out1096
+	if _822_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _822_hp *dbytes.Bytes
-	var _ = _822_hp
+	var _823_hp *dbytes.Bytes
+	var _ = _823_hp
 	var _out1097 *dbytes.Bytes
 	var _ = _out1097
 	_out1097 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_822_hp = _out1097
-	var _823_h uint64
-	var _ = _823_h
+	_823_hp = _out1097
+	var _824_h uint64
+	var _ = _824_h
 	var _out1098 uint64
 	var _ = _out1098
-	_out1098 = inodeformat.Companion_Default___.GetNext(_822_hp)
-	_823_h = _out1098
-	inodeformat.Companion_Default___.SetNext(_820_ip, _823_h)
-	inodeformat.Companion_Default___.SetFlags(_820_ip, _821_fl+uint32(1))
-	d.PutInode(txn, ino, _820_ip)
+	_out1098 = inodeformat.Companion_Default___.GetNext(_823_hp)
+	_824_h = _out1098
+	inodeformat.Companion_Default___.SetNext(_821_ip, _824_h)
+	inodeformat.Companion_Default___.SetFlags(_821_ip, _822_fl+uint32(1))
+	d.PutInode(txn, ino, _821_ip)
 	var _out1099 *dbytes.Bytes
 	var _ = _out1099
 	_out1099 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_822_hp = _out1099
-	inodeformat.Companion_Default___.SetNext(_822_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _822_hp)
+	_823_hp = _out1099
+	inodeformat.Companion_Default___.SetNext(_823_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _823_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _824_ip *dbytes.Bytes
-	var _ = _824_ip
+	var _825_ip *dbytes.Bytes
+	var _ = _825_ip
 	var _out1101 *dbytes.Bytes
 	var _ = _out1101
 	_out1101 = d.Fs.GetInode(txn, ino, true)
-	_824_ip = _out1101
-	var _825_nl uint32
-	var _ = _825_nl
+	_825_ip = _out1101
+	var _826_nl uint32
+	var _ = _826_nl
 	var _out1102 uint32
 	var _ = _out1102
-	_out1102 = inodeformat.Companion_Default___.GetNlink(_824_ip)
-	_825_nl = _out1102
-	var _826_ty uint32
-	var _ = _826_ty
+	_out1102 = inodeformat.Companion_Default___.GetNlink(_825_ip)
+	_826_nl = _out1102
+	var _827_ty uint32
+	var _ = _827_ty
 	var _out1103 uint32
 	var _ = _out1103
-	_out1103 = inodeformat.Companion_Default___.GetTy(_824_ip)
-	_826_ty = _out1103
-	var _827_size uint64
-	var _ = _827_size
+	_out1103 = inodeformat.Companion_Default___.GetTy(_825_ip)
+	_827_ty = _out1103
+	var _828_size uint64
+	var _ = _828_size
 	var _out1104 uint64
 	var _ = _out1104
-	_out1104 = inodeformat.Companion_Default___.GetSize(_824_ip)
-	_827_size = _out1104
-	var _828_fl uint32
-	var _ = _828_fl
+	_out1104 = inodeformat.Companion_Default___.GetSize(_825_ip)
+	_828_size = _out1104
+	var _829_fl uint32
+	var _ = _829_fl
 	var _out1105 uint32
 	var _ = _out1105
-	_out1105 = inodeformat.Companion_Default___.GetFlags(_824_ip)
-	_828_fl = _out1105
-	if _825_nl == uint32(0) {
+	_out1105 = inodeformat.Companion_Default___.GetFlags(_825_ip)
+	_829_fl = _out1105
+	if _826_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _826_ty != permissions.Companion_Default___.DIR() && _825_nl > uint32(1) {
+	if _827_ty != permissions.Companion_Default___.DIR() && _826_nl > uint32(1) {
 		var _out1106 *dbytes.Bytes
 		var _ = _out1106
-		_out1106 = Companion_Default___.SetLinks(txn, d, ino, _825_nl-uint32(1), s, ns)
-		_824_ip = _out1106
+		_out1106 = Companion_Default___.SetLinks(txn, d, ino, _826_nl-uint32(1), s, ns)
+		_825_ip = _out1106
 		return st, freed, later
 	}
 	var _out1107 *dbytes.Bytes
 	var _ = _out1107
 	_out1107 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_824_ip = _out1107
-	var _829_ok bool
-	var _ = _829_ok
+	_825_ip = _out1107
+	var _830_ok bool
+	var _ = _830_ok
 	var _out1108 bool
 	var _ = _out1108
 	_out1108 = d.SetSize(txn, ino, uint64(0))
-	_829_ok = _out1108
-	if !_829_ok {
+	_830_ok = _out1108
+	if !_830_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _828_fl%uint32(2) == uint32(1) {
+	if _829_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _830_done bool
-	var _ = _830_done
+	var _831_done bool
+	var _ = _831_done
 	var _out1109 bool
 	var _ = _out1109
-	_out1109 = Companion_Default___.Release(txn, d, ino, _827_size)
-	_830_done = _out1109
-	if _830_done {
+	_out1109 = Companion_Default___.Release(txn, d, ino, _828_size)
+	_831_done = _out1109
+	if _831_done {
 		var _out1110 bool
 		var _ = _out1110
 		_out1110 = d.FreeInode(txn, ino)
-		_829_ok = _out1110
-		if !_829_ok {
+		_830_ok = _out1110
+		if !_830_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,41 +426,41 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _831_hp *dbytes.Bytes
-	var _ = _831_hp
+	var _832_hp *dbytes.Bytes
+	var _ = _832_hp
 	var _out1111 *dbytes.Bytes
 	var _ = _out1111
 	_out1111 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_831_hp = _out1111
-	var _832_h uint64
-	var _ = _832_h
+	_832_hp = _out1111
+	var _833_h uint64
+	var _ = _833_h
 	var _out1112 uint64
 	var _ = _out1112
-	_out1112 = inodeformat.Companion_Default___.GetNext(_831_hp)
-	_832_h = _out1112
+	_out1112 = inodeformat.Companion_Default___.GetNext(_832_hp)
+	_833_h = _out1112
 	st, more = uint32(0), false
-	if _832_h == uint64(0) {
+	if _833_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _832_h) || _832_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _833_h) || _833_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _833_done bool
-	var _ = _833_done
+	var _834_done bool
+	var _ = _834_done
 	var _out1113 bool
 	var _ = _out1113
-	_out1113 = d.FreeSome(txn, _832_h, max)
-	_833_done = _out1113
-	if !_833_done {
+	_out1113 = d.FreeSome(txn, _833_h, max)
+	_834_done = _out1113
+	if !_834_done {
 		return st, more
 	}
 	var _out1114 uint32
 	var _ = _out1114
 	var _out1115 bool
 	var _ = _out1115
-	_out1114, _out1115 = Companion_Default___.OffList(txn, d, _832_h)
+	_out1114, _out1115 = Companion_Default___.OffList(txn, d, _833_h)
 	st = _out1114
 	more = _out1115
 	if st != uint32(0) {
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _834_ip *dbytes.Bytes
-	var _ = _834_ip
+	var _835_ip *dbytes.Bytes
+	var _ = _835_ip
 	var _out1116 *dbytes.Bytes
 	var _ = _out1116
 	_out1116 = d.Fs.GetInode(txn, h, true)
-	_834_ip = _out1116
-	var _835_fl uint32
-	var _ = _835_fl
+	_835_ip = _out1116
+	var _836_fl uint32
+	var _ = _836_fl
 	var _out1117 uint32
 	var _ = _out1117
-	_out1117 = inodeformat.Companion_Default___.GetFlags(_834_ip)
-	_835_fl = _out1117
-	var _836_nl uint32
-	var _ = _836_nl
+	_out1117 = inodeformat.Companion_Default___.GetFlags(_835_ip)
+	_836_fl = _out1117
+	var _837_nl uint32
+	var _ = _837_nl
 	var _out1118 uint32
 	var _ = _out1118
-	_out1118 = inodeformat.Companion_Default___.GetNlink(_834_ip)
-	_836_nl = _out1118
-	var _837_next uint64
-	var _ = _837_next
+	_out1118 = inodeformat.Companion_Default___.GetNlink(_835_ip)
+	_837_nl = _out1118
+	var _838_next uint64
+	var _ = _838_next
 	var _out1119 uint64
 	var _ = _out1119
-	_out1119 = inodeformat.Companion_Default___.GetNext(_834_ip)
-	_837_next = _out1119
-	if _835_fl%uint32(2) == uint32(0) {
+	_out1119 = inodeformat.Companion_Default___.GetNext(_835_ip)
+	_838_next = _out1119
+	if _836_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_834_ip, _835_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_834_ip, uint64(0))
-	d.PutInode(txn, h, _834_ip)
-	var _838_hp *dbytes.Bytes
-	var _ = _838_hp
+	inodeformat.Companion_Default___.SetFlags(_835_ip, _836_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_835_ip, uint64(0))
+	d.PutInode(txn, h, _835_ip)
+	var _839_hp *dbytes.Bytes
+	var _ = _839_hp
 	var _out1120 *dbytes.Bytes
 	var _ = _out1120
 	_out1120 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_838_hp = _out1120
-	inodeformat.Companion_Default___.SetNext(_838_hp, _837_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _838_hp)
-	if _836_nl == uint32(0) {
-		var _839_ok bool
-		var _ = _839_ok
+	_839_hp = _out1120
+	inodeformat.Companion_Default___.SetNext(_839_hp, _838_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _839_hp)
+	if _837_nl == uint32(0) {
+		var _840_ok bool
+		var _ = _840_ok
 		var _out1121 bool
 		var _ = _out1121
 		_out1121 = d.FreeInode(txn, h)
-		_839_ok = _out1121
-		if !_839_ok {
+		_840_ok = _out1121
+		if !_840_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _837_next != uint64(0) /* dircomp */
+	more = _838_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {

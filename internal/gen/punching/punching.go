@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _641_left uint64
-	var _ = _641_left
-	_641_left = max
-	for lo < m && uint64(0) < _641_left {
-		var _642_k uint64
-		var _ = _642_k
-		var _643_j uint64
-		var _ = _643_j
-		_642_k, _643_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _644_l uint64
-		var _ = _644_l
-		var _645_freed uint64
-		var _ = _645_freed
-		_644_l, _645_freed = uint64(0), uint64(1)
-		var _646_d uint64
-		var _ = _646_d
+	var _642_left uint64
+	var _ = _642_left
+	_642_left = max
+	for lo < m && uint64(0) < _642_left {
+		var _643_k uint64
+		var _ = _643_k
+		var _644_j uint64
+		var _ = _644_j
+		_643_k, _644_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _645_l uint64
+		var _ = _645_l
+		var _646_freed uint64
+		var _ = _646_freed
+		_645_l, _646_freed = uint64(0), uint64(1)
+		var _647_d uint64
+		var _ = _647_d
 		var _out914 uint64
 		var _ = _out914
-		_out914 = shrinking.Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, true)
-		_646_d = _out914
-		if uint64(0) < _646_d {
-			_644_l = allocatedrange.Companion_Default___.BaseOf(_642_k) + allocatedrange.Companion_Default___.First512(_643_j, _646_d)
-			if _644_l < lo {
-				_644_l = lo
+		_out914 = shrinking.Companion_Default___.Missing(x, txn, ip, _643_k, _644_j, true)
+		_647_d = _out914
+		if uint64(0) < _647_d {
+			_645_l = allocatedrange.Companion_Default___.BaseOf(_643_k) + allocatedrange.Companion_Default___.First512(_644_j, _647_d)
+			if _645_l < lo {
+				_645_l = lo
 			}
-		} else if _642_k < uint64(12) {
-			_644_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _642_k)
+		} else if _643_k < uint64(12) {
+			_645_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _643_k)
 		} else {
-			var _647_pn uint64
-			var _ = _647_pn
+			var _648_pn uint64
+			var _ = _648_pn
 			var _out915 uint64
 			var _ = _out915
-			_out915 = x.Resolve(txn, ip, _642_k, positions.Companion_Default___.MaxLev(_642_k)-uint64(1), _643_j/uint64(512), true)
-			_647_pn = _out915
+			_out915 = x.Resolve(txn, ip, _643_k, positions.Companion_Default___.MaxLev(_643_k)-uint64(1), _644_j/uint64(512), true)
+			_648_pn = _out915
 			var _out916 uint64
 			var _ = _out916
 			var _out917 uint64
 			var _ = _out917
-			_out916, _out917 = shrinking.Companion_Default___.CutRun(x, txn, ip, _647_pn, ino, m, lo, _641_left)
-			_644_l = _out916
-			_645_freed = _out917
-			if _645_freed == uint64(0) {
-				_645_freed = uint64(1)
+			_out916, _out917 = shrinking.Companion_Default___.CutRun(x, txn, ip, _648_pn, ino, m, lo, _642_left)
+			_645_l = _out916
+			_646_freed = _out917
+			if _646_freed == uint64(0) {
+				_646_freed = uint64(1)
 			}
 		}
-		_641_left = _641_left - _645_freed
-		m = _644_l
+		_642_left = _642_left - _646_freed
+		m = _645_l
 	}
 	return m
 }

@@ -67,17 +67,17 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _897_w *dbytes.Bytes
-	var _ = _897_w
+	var _898_w *dbytes.Bytes
+	var _ = _898_w
 	var _out1212 *dbytes.Bytes
 	var _ = _out1212
 	_out1212 = dbytes.NewBytes(uint64(4096))
-	_897_w = _out1212
-	_897_w.Set(uint64(0), uint8(46))
-	_897_w.Set(uint64(1), uint8(46))
+	_898_w = _out1212
+	_898_w.Set(uint64(0), uint8(46))
+	_898_w.Set(uint64(1), uint8(46))
 	var _out1213 *dbytes.Blk
 	var _ = _out1213
-	_out1213 = dbytes.Freeze(_897_w)
+	_out1213 = dbytes.Freeze(_898_w)
 	b = _out1213
 	return b
 }
@@ -88,22 +88,22 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _898_dots *dbytes.Blk
-	var _ = _898_dots
+	var _899_dots *dbytes.Blk
+	var _ = _899_dots
 	var _out1214 *dbytes.Blk
 	var _ = _out1214
 	_out1214 = Companion_Default___.DotNames()
-	_898_dots = _out1214
+	_899_dots = _out1214
 	if cookie == uint64(0) {
 		var _out1215 bool
 		var _ = _out1215
-		_out1215 = out.Offer(ino, _898_dots, uint64(0), uint64(1), uint64(1))
+		_out1215 = out.Offer(ino, _899_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out1215
 	}
 	if fits {
 		var _out1216 bool
 		var _ = _out1216
-		_out1216 = out.Offer(up, _898_dots, uint64(0), uint64(2), uint64(2))
+		_out1216 = out.Offer(up, _899_dots, uint64(0), uint64(2), uint64(2))
 		fits = _out1216
 	}
 	return fits
@@ -112,19 +112,19 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _899_up uint64
-	var _ = _899_up
+	var _900_up uint64
+	var _ = _900_up
 	var _out1217 uint64
 	var _ = _out1217
 	_out1217 = inodeformat.Companion_Default___.GetParent(dp)
-	_899_up = _out1217
-	var _900_fits bool
-	var _ = _900_fits
+	_900_up = _out1217
+	var _901_fits bool
+	var _ = _901_fits
 	var _out1218 bool
 	var _ = _out1218
-	_out1218 = Companion_Default___.Offer2(ino, _899_up, cookie, out)
-	_900_fits = _out1218
-	if !_900_fits {
+	_out1218 = Companion_Default___.Offer2(ino, _900_up, cookie, out)
+	_901_fits = _out1218
+	if !_901_fits {
 		return eof
 	}
 	var _out1219 bool
@@ -156,13 +156,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _901_ok bool
-	var _ = _901_ok
+	var _902_ok bool
+	var _ = _902_ok
 	var _out1222 bool
 	var _ = _out1222
 	_out1222 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_901_ok = _out1222
-	if !_901_ok {
+	_902_ok = _out1222
+	if !_902_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,13 +170,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _902_room bool
-	var _ = _902_room
+	var _903_room bool
+	var _ = _903_room
 	var _out1223 bool
 	var _ = _out1223
 	_out1223 = out.Fits()
-	_902_room = _out1223
-	if !_902_room {
+	_903_room = _out1223
+	if !_903_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
@@ -184,42 +184,42 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var _ = _out1224
 	_out1224 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
 	eof = _out1224
-	var _903_n uint64
-	var _ = _903_n
+	var _904_n uint64
+	var _ = _904_n
 	var _out1225 uint64
 	var _ = _out1225
 	_out1225 = out.Len()
-	_903_n = _out1225
-	if _903_n == uint64(0) && !eof {
+	_904_n = _out1225
+	if _904_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _904_n uint64
-	var _ = _904_n
+	var _905_n uint64
+	var _ = _905_n
 	var _out1226 uint64
 	var _ = _out1226
 	_out1226 = out.Len()
-	_904_n = _out1226
-	var _905_i uint64
-	var _ = _905_i
-	_905_i = uint64(0)
-	for _905_i < _904_n {
-		var _906_x uint64
-		var _ = _906_x
+	_905_n = _out1226
+	var _906_i uint64
+	var _ = _906_i
+	_906_i = uint64(0)
+	for _906_i < _905_n {
+		var _907_x uint64
+		var _ = _907_x
 		var _out1227 uint64
 		var _ = _out1227
-		_out1227 = out.InoAt(_905_i)
-		_906_x = _out1227
-		var _907_p *dbytes.Bytes
-		var _ = _907_p
+		_out1227 = out.InoAt(_906_i)
+		_907_x = _out1227
+		var _908_p *dbytes.Bytes
+		var _ = _908_p
 		var _out1228 *dbytes.Bytes
 		var _ = _out1228
-		_out1228 = d.Fs.GetInode(txn, _906_x, false)
-		_907_p = _out1228
-		out.AttrAt(_905_i, _907_p)
-		_905_i = _905_i + uint64(1)
+		_out1228 = d.Fs.GetInode(txn, _907_x, false)
+		_908_p = _out1228
+		out.AttrAt(_906_i, _908_p)
+		_906_i = _906_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -242,13 +242,13 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _908_ok bool
-	var _ = _908_ok
+	var _909_ok bool
+	var _ = _909_ok
 	var _out1232 bool
 	var _ = _out1232
 	_out1232 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_908_ok = _out1232
-	if !_908_ok {
+	_909_ok = _out1232
+	if !_909_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

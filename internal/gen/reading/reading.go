@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _529_k uint64
-	var _ = _529_k
-	var _530_j uint64
-	var _ = _530_j
-	_529_k, _530_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _530_k uint64
+	var _ = _530_k
+	var _531_j uint64
+	var _ = _531_j
+	_530_k, _531_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _529_k < uint64(12) {
+	if _530_k < uint64(12) {
 		var _out834 uint64
 		var _ = _out834
-		_out834 = x.Resolve(txn, ip, _529_k, uint64(0), uint64(0), excl)
+		_out834 = x.Resolve(txn, ip, _530_k, uint64(0), uint64(0), excl)
 		bn = _out834
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _529_k || cj != _530_j/uint64(512) {
+	if ck != _530_k || cj != _531_j/uint64(512) {
 		var _out835 *dbytes.Blk
 		var _ = _out835
-		_out835 = x.ReadParent(txn, ip, _529_k, positions.Companion_Default___.MaxLev(_529_k), _530_j, excl)
+		_out835 = x.ReadParent(txn, ip, _530_k, positions.Companion_Default___.MaxLev(_530_k), _531_j, excl)
 		pb_k = _out835
-		ck_k, cj_k = _529_k, _530_j/uint64(512)
+		ck_k, cj_k = _530_k, _531_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_530_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_531_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _531_k uint64
-	var _ = _531_k
-	var _532_j uint64
-	var _ = _532_j
-	_531_k, _532_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _533_room uint64
-	var _ = _533_room
-	_533_room = func() uint64 {
-		if _531_k < uint64(12) {
-			return uint64(12) - _531_k
+	var _532_k uint64
+	var _ = _532_k
+	var _533_j uint64
+	var _ = _533_j
+	_532_k, _533_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _534_room uint64
+	var _ = _534_room
+	_534_room = func() uint64 {
+		if _532_k < uint64(12) {
+			return uint64(12) - _532_k
 		}
-		return uint64(512) - _532_j
+		return uint64(512) - _533_j
 	}()
-	var _534_m uint64
-	var _ = _534_m
+	var _535_m uint64
+	var _ = _535_m
 	var _out836 uint64
 	var _ = _out836
-	_out836 = Companion_Default___.Min(max, _533_room)
-	_534_m = _out836
+	_out836 = Companion_Default___.Min(max, _534_room)
+	_535_m = _out836
 	var _out837 uint64
 	var _ = _out837
-	_out837 = Companion_Default___.Min(_534_m, Companion_Default___.AheadMax())
-	_534_m = _out837
+	_out837 = Companion_Default___.Min(_535_m, Companion_Default___.AheadMax())
+	_535_m = _out837
 	r = uint64(1)
-	for r < _534_m && bn < uint64(18446744073709486080) {
-		var _535_e uint64 = 0
-		var _ = _535_e
-		if _531_k < uint64(12) {
+	for r < _535_m && bn < uint64(18446744073709486080) {
+		var _536_e uint64 = 0
+		var _ = _536_e
+		if _532_k < uint64(12) {
 			var _out838 uint64
 			var _ = _out838
-			_out838 = inodeformat.Companion_Default___.GetSlot(ip, _531_k+r)
-			_535_e = _out838
+			_out838 = inodeformat.Companion_Default___.GetSlot(ip, _532_k+r)
+			_536_e = _out838
 		} else {
-			_535_e = pb.U64(uint64(8) * (_532_j + r))
+			_536_e = pb.U64(uint64(8) * (_533_j + r))
 		}
-		if _535_e != bn+r {
+		if _536_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -156,38 +156,38 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	var _ = _out839
 	_out839 = dbytes.NewPieces()
 	b = _out839
-	var _536_done uint64
-	var _ = _536_done
-	_536_done = uint64(0)
-	var _537_ahead uint64
-	var _ = _537_ahead
-	_537_ahead = uint64(0)
-	var _538_ck uint64
-	var _ = _538_ck
-	var _539_cj uint64
-	var _ = _539_cj
-	_538_ck, _539_cj = uint64(15), uint64(0)
-	var _540_pb *dbytes.Blk
-	var _ = _540_pb
+	var _537_done uint64
+	var _ = _537_done
+	_537_done = uint64(0)
+	var _538_ahead uint64
+	var _ = _538_ahead
+	_538_ahead = uint64(0)
+	var _539_ck uint64
+	var _ = _539_ck
+	var _540_cj uint64
+	var _ = _540_cj
+	_539_ck, _540_cj = uint64(15), uint64(0)
+	var _541_pb *dbytes.Blk
+	var _ = _541_pb
 	var _out840 *dbytes.Blk
 	var _ = _out840
 	_out840 = dbytes.ZeroBlk()
-	_540_pb = _out840
-	for _536_done < n {
-		var _541_pos uint64
-		var _ = _541_pos
-		_541_pos = off + _536_done
-		var _542_bo uint64
-		var _ = _542_bo
-		_542_bo = _541_pos % uint64(4096)
-		var _543_c uint64
-		var _ = _543_c
+	_541_pb = _out840
+	for _537_done < n {
+		var _542_pos uint64
+		var _ = _542_pos
+		_542_pos = off + _537_done
+		var _543_bo uint64
+		var _ = _543_bo
+		_543_bo = _542_pos % uint64(4096)
+		var _544_c uint64
+		var _ = _544_c
 		var _out841 uint64
 		var _ = _out841
-		_out841 = Companion_Default___.Min(uint64(4096)-_542_bo, n-_536_done)
-		_543_c = _out841
-		var _544_bn uint64 = 0
-		var _ = _544_bn
+		_out841 = Companion_Default___.Min(uint64(4096)-_543_bo, n-_537_done)
+		_544_c = _out841
+		var _545_bn uint64 = 0
+		var _ = _545_bn
 		var _out842 uint64
 		var _ = _out842
 		var _out843 uint64
@@ -196,66 +196,66 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out844
 		var _out845 *dbytes.Blk
 		var _ = _out845
-		_out842, _out843, _out844, _out845 = Companion_Default___.Find(x, txn, ip, _541_pos/uint64(4096), false, _538_ck, _539_cj, _540_pb)
-		_544_bn = _out842
-		_538_ck = _out843
-		_539_cj = _out844
-		_540_pb = _out845
-		var _545_blk *dbytes.Blk
-		var _ = _545_blk
+		_out842, _out843, _out844, _out845 = Companion_Default___.Find(x, txn, ip, _542_pos/uint64(4096), false, _539_ck, _540_cj, _541_pb)
+		_545_bn = _out842
+		_539_ck = _out843
+		_540_cj = _out844
+		_541_pb = _out845
+		var _546_blk *dbytes.Blk
+		var _ = _546_blk
 		var _out846 *dbytes.Blk
 		var _ = _out846
 		_out846 = dbytes.ZeroBlk()
-		_545_blk = _out846
-		if _544_bn != uint64(0) {
-			if _537_ahead <= _541_pos/uint64(4096) {
-				var _546_left uint64
-				var _ = _546_left
-				_546_left = (_542_bo + (n - _536_done) + uint64(4095)) / uint64(4096)
-				var _547_r uint64
-				var _ = _547_r
+		_546_blk = _out846
+		if _545_bn != uint64(0) {
+			if _538_ahead <= _542_pos/uint64(4096) {
+				var _547_left uint64
+				var _ = _547_left
+				_547_left = (_543_bo + (n - _537_done) + uint64(4095)) / uint64(4096)
+				var _548_r uint64
+				var _ = _548_r
 				var _out847 uint64
 				var _ = _out847
-				_out847 = Companion_Default___.Adjacent(ip, _540_pb, _541_pos/uint64(4096), _544_bn, _546_left)
-				_547_r = _out847
-				if uint64(1) < _547_r {
-					txn.Ahead(_544_bn, _547_r)
+				_out847 = Companion_Default___.Adjacent(ip, _541_pb, _542_pos/uint64(4096), _545_bn, _547_left)
+				_548_r = _out847
+				if uint64(1) < _548_r {
+					txn.Ahead(_545_bn, _548_r)
 				}
-				_537_ahead = _541_pos/uint64(4096) + _547_r
+				_538_ahead = _542_pos/uint64(4096) + _548_r
 			}
 			var _out848 *dbytes.Blk
 			var _ = _out848
-			_out848 = x.ReadAt(txn, _544_bn, false)
-			_545_blk = _out848
+			_out848 = x.ReadAt(txn, _545_bn, false)
+			_546_blk = _out848
 		}
-		b.Add(_545_blk, _542_bo, _543_c)
-		_536_done = _536_done + _543_c
+		b.Add(_546_blk, _543_bo, _544_c)
+		_537_done = _537_done + _544_c
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _548_i uint64
-	var _ = _548_i
-	var _549_end uint64
-	var _ = _549_end
-	_548_i, _549_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _550_ck uint64
-	var _ = _550_ck
-	var _551_cj uint64
-	var _ = _551_cj
-	_550_ck, _551_cj = uint64(15), uint64(0)
-	var _552_pb *dbytes.Blk
-	var _ = _552_pb
+	var _549_i uint64
+	var _ = _549_i
+	var _550_end uint64
+	var _ = _550_end
+	_549_i, _550_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _551_ck uint64
+	var _ = _551_ck
+	var _552_cj uint64
+	var _ = _552_cj
+	_551_ck, _552_cj = uint64(15), uint64(0)
+	var _553_pb *dbytes.Blk
+	var _ = _553_pb
 	var _out849 *dbytes.Blk
 	var _ = _out849
 	_out849 = dbytes.ZeroBlk()
-	_552_pb = _out849
-	for _548_i < _549_end {
-		var _553_bn uint64 = 0
-		var _ = _553_bn
-		var _554_r uint64
-		var _ = _554_r
-		_554_r = uint64(1)
+	_553_pb = _out849
+	for _549_i < _550_end {
+		var _554_bn uint64 = 0
+		var _ = _554_bn
+		var _555_r uint64
+		var _ = _555_r
+		_555_r = uint64(1)
 		var _out850 uint64
 		var _ = _out850
 		var _out851 uint64
@@ -264,19 +264,19 @@ func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn 
 		var _ = _out852
 		var _out853 *dbytes.Blk
 		var _ = _out853
-		_out850, _out851, _out852, _out853 = Companion_Default___.Find(x, txn, ip, _548_i, false, _550_ck, _551_cj, _552_pb)
-		_553_bn = _out850
-		_550_ck = _out851
-		_551_cj = _out852
-		_552_pb = _out853
-		if _553_bn != uint64(0) {
+		_out850, _out851, _out852, _out853 = Companion_Default___.Find(x, txn, ip, _549_i, false, _551_ck, _552_cj, _553_pb)
+		_554_bn = _out850
+		_551_ck = _out851
+		_552_cj = _out852
+		_553_pb = _out853
+		if _554_bn != uint64(0) {
 			var _out854 uint64
 			var _ = _out854
-			_out854 = Companion_Default___.Adjacent(ip, _552_pb, _548_i, _553_bn, _549_end-_548_i)
-			_554_r = _out854
-			txn.Ahead(_553_bn, _554_r)
+			_out854 = Companion_Default___.Adjacent(ip, _553_pb, _549_i, _554_bn, _550_end-_549_i)
+			_555_r = _out854
+			txn.Ahead(_554_bn, _555_r)
 		}
-		_548_i = _548_i + _554_r
+		_549_i = _549_i + _555_r
 	}
 }
 

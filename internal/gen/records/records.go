@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1121_b *dbytes.Bytes
-	var _ = _1121_b
+	var _1122_b *dbytes.Bytes
+	var _ = _1122_b
 	var _out1597 *dbytes.Bytes
 	var _ = _out1597
 	_out1597 = txn.ReadSlot(i)
-	_1121_b = _out1597
-	var _1122_full uint32
-	var _ = _1122_full
-	var _1123_at uint64
-	var _ = _1123_at
-	_1122_full, _1123_at = _1121_b.U32(uint64(0)), _1121_b.U64(uint64(8))
-	var _1124_a0 uint64
-	var _ = _1124_a0
-	var _1125_b0 uint64
-	var _ = _1125_b0
-	var _1126_c0 uint64
-	var _ = _1126_c0
-	var _1127_d0 uint64
-	var _ = _1127_d0
-	_1124_a0, _1125_b0, _1126_c0, _1127_d0 = _1121_b.U64(uint64(16)), _1121_b.U64(uint64(24)), _1121_b.U64(uint64(32)), _1121_b.U64(uint64(40))
-	var _1128_a1 uint64
-	var _ = _1128_a1
-	var _1129_b1 uint64
-	var _ = _1129_b1
-	var _1130_c1 uint64
-	var _ = _1130_c1
-	var _1131_d1 uint64
-	var _ = _1131_d1
-	_1128_a1, _1129_b1, _1130_c1, _1131_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1122_full == uint32(1) && since <= _1123_at && _1124_a0 == _1128_a1 && _1125_b0 == _1129_b1 && _1126_c0 == _1130_c1 && _1127_d0 == _1131_d1
-	var _1132_ino uint64
-	var _ = _1132_ino
-	var _1133_gen uint64
-	var _ = _1133_gen
-	var _1134_s uint64
-	var _ = _1134_s
-	var _1135_ns uint32
-	var _ = _1135_ns
-	_1132_ino, _1133_gen, _1134_s, _1135_ns = _1121_b.U64(uint64(48)), _1121_b.U64(uint64(56)), _1121_b.U64(uint64(64)), _1121_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1132_ino, _1133_gen}}, nfsstate.Time{nfsstate.Time_Time{_1134_s, _1135_ns}}
+	_1122_b = _out1597
+	var _1123_full uint32
+	var _ = _1123_full
+	var _1124_at uint64
+	var _ = _1124_at
+	_1123_full, _1124_at = _1122_b.U32(uint64(0)), _1122_b.U64(uint64(8))
+	var _1125_a0 uint64
+	var _ = _1125_a0
+	var _1126_b0 uint64
+	var _ = _1126_b0
+	var _1127_c0 uint64
+	var _ = _1127_c0
+	var _1128_d0 uint64
+	var _ = _1128_d0
+	_1125_a0, _1126_b0, _1127_c0, _1128_d0 = _1122_b.U64(uint64(16)), _1122_b.U64(uint64(24)), _1122_b.U64(uint64(32)), _1122_b.U64(uint64(40))
+	var _1129_a1 uint64
+	var _ = _1129_a1
+	var _1130_b1 uint64
+	var _ = _1130_b1
+	var _1131_c1 uint64
+	var _ = _1131_c1
+	var _1132_d1 uint64
+	var _ = _1132_d1
+	_1129_a1, _1130_b1, _1131_c1, _1132_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1123_full == uint32(1) && since <= _1124_at && _1125_a0 == _1129_a1 && _1126_b0 == _1130_b1 && _1127_c0 == _1131_c1 && _1128_d0 == _1132_d1
+	var _1133_ino uint64
+	var _ = _1133_ino
+	var _1134_gen uint64
+	var _ = _1134_gen
+	var _1135_s uint64
+	var _ = _1135_s
+	var _1136_ns uint32
+	var _ = _1136_ns
+	_1133_ino, _1134_gen, _1135_s, _1136_ns = _1122_b.U64(uint64(48)), _1122_b.U64(uint64(56)), _1122_b.U64(uint64(64)), _1122_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1133_ino, _1134_gen}}, nfsstate.Time{nfsstate.Time_Time{_1135_s, _1136_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1136_b *dbytes.Bytes
-	var _ = _1136_b
+	var _1137_b *dbytes.Bytes
+	var _ = _1137_b
 	var _out1598 *dbytes.Bytes
 	var _ = _out1598
 	_out1598 = dbytes.NewBytes(uint64(256))
-	_1136_b = _out1598
-	_1136_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1136_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1136_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1136_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1136_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1136_b, uint64(72), ns)
-	txn.WriteSlot(i, _1136_b)
+	_1137_b = _out1598
+	_1137_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1137_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1137_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1137_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1137_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1137_b, uint64(72), ns)
+	txn.WriteSlot(i, _1137_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,10 +139,10 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1137_st uint32 = 0
-	var _ = _1137_st
-	var _1138_dots uint32 = 0
-	var _ = _1138_dots
+	var _1138_st uint32 = 0
+	var _ = _1138_st
+	var _1139_dots uint32 = 0
+	var _ = _1139_dots
 	var _out1599 uint32
 	var _ = _out1599
 	var _out1600 *dbytes.Bytes
@@ -150,10 +150,10 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var _out1601 uint32
 	var _ = _out1601
 	_out1599, _out1600, _out1601 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1137_st = _out1599
+	_1138_st = _out1599
 	dir = _out1600
-	_1138_dots = _out1601
-	if _1137_st != uint32(0) || _1138_dots != uint32(0) {
+	_1139_dots = _out1601
+	if _1138_st != uint32(0) || _1139_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
 	var _out1602 bool
@@ -167,22 +167,22 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1139_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1139_ip
+	var _1140_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1140_ip
 	var _out1604 uint32
 	var _ = _out1604
 	var _out1605 *dbytes.Bytes
 	var _ = _out1605
 	_out1604, _out1605 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1137_st = _out1604
-	_1139_ip = _out1605
-	if _1137_st != uint32(0) {
+	_1138_st = _out1604
+	_1140_ip = _out1605
+	if _1138_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1139_ip
+	node = _1140_ip
 	var _out1606 uint64
 	var _ = _out1606
-	_out1606 = inodeformat.Companion_Default___.GetGen(_1139_ip)
+	_out1606 = inodeformat.Companion_Default___.GetGen(_1140_ip)
 	gen = _out1606
 	ok = true
 	return ok, found, ino, gen, node, dir
@@ -197,12 +197,12 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1140_found bool
-	var _ = _1140_found
-	var _1141_h nfsstate.Handle
-	var _ = _1141_h
-	var _1142_t nfsstate.Time
-	var _ = _1142_t
+	var _1141_found bool
+	var _ = _1141_found
+	var _1142_h nfsstate.Handle
+	var _ = _1142_h
+	var _1143_t nfsstate.Time
+	var _ = _1143_t
 	var _out1607 bool
 	var _ = _out1607
 	var _out1608 nfsstate.Handle
@@ -210,18 +210,18 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _out1609 nfsstate.Time
 	var _ = _out1609
 	_out1607, _out1608, _out1609 = Companion_Default___.Look(txn, i, r, since)
-	_1140_found = _out1607
-	_1141_h = _out1608
-	_1142_t = _out1609
-	if !_1140_found {
+	_1141_found = _out1607
+	_1142_h = _out1608
+	_1143_t = _out1609
+	if !_1141_found {
 		return again, ino, node, dir
 	}
-	var _1143_ok bool = false
-	var _ = _1143_ok
-	var _1144_there bool = false
-	var _ = _1144_there
-	var _1145_gen uint64 = 0
-	var _ = _1145_gen
+	var _1144_ok bool = false
+	var _ = _1144_ok
+	var _1145_there bool = false
+	var _ = _1145_there
+	var _1146_gen uint64 = 0
+	var _ = _1146_gen
 	var _out1610 bool
 	var _ = _out1610
 	var _out1611 bool
@@ -235,27 +235,27 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _out1615 *dbytes.Bytes
 	var _ = _out1615
 	_out1610, _out1611, _out1612, _out1613, _out1614, _out1615 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1143_ok = _out1610
-	_1144_there = _out1611
+	_1144_ok = _out1610
+	_1145_there = _out1611
 	ino = _out1612
-	_1145_gen = _out1613
+	_1146_gen = _out1613
 	node = _out1614
 	dir = _out1615
-	if !_1143_ok || !_1144_there || !_1141_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1145_gen}}) {
+	if !_1144_ok || !_1145_there || !_1142_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1146_gen}}) {
 		return again, ino, node, dir
 	}
-	var _1146_s uint64
-	var _ = _1146_s
-	var _1147_ns uint32
-	var _ = _1147_ns
+	var _1147_s uint64
+	var _ = _1147_s
+	var _1148_ns uint32
+	var _ = _1148_ns
 	var _out1616 uint64
 	var _ = _out1616
 	var _out1617 uint32
 	var _ = _out1617
 	_out1616, _out1617 = inodeformat.Companion_Default___.GetCtime(node)
-	_1146_s = _out1616
-	_1147_ns = _out1617
-	again = _1142_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1146_s, _1147_ns}})
+	_1147_s = _out1616
+	_1148_ns = _out1617
+	again = _1143_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1147_s, _1148_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,12 +266,12 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1148_found bool
-	var _ = _1148_found
-	var _1149_h nfsstate.Handle
-	var _ = _1149_h
-	var _1150_t nfsstate.Time
-	var _ = _1150_t
+	var _1149_found bool
+	var _ = _1149_found
+	var _1150_h nfsstate.Handle
+	var _ = _1150_h
+	var _1151_t nfsstate.Time
+	var _ = _1151_t
 	var _out1618 bool
 	var _ = _out1618
 	var _out1619 nfsstate.Handle
@@ -279,20 +279,20 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var _out1620 nfsstate.Time
 	var _ = _out1620
 	_out1618, _out1619, _out1620 = Companion_Default___.Look(txn, i, r, since)
-	_1148_found = _out1618
-	_1149_h = _out1619
-	_1150_t = _out1620
-	if !_1148_found || !_1149_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	_1149_found = _out1618
+	_1150_h = _out1619
+	_1151_t = _out1620
+	if !_1149_found || !_1150_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _1151_ok bool = false
-	var _ = _1151_ok
-	var _1152_there bool = false
-	var _ = _1152_there
-	var _1153_ino uint64 = 0
-	var _ = _1153_ino
-	var _1154_gen uint64 = 0
-	var _ = _1154_gen
+	var _1152_ok bool = false
+	var _ = _1152_ok
+	var _1153_there bool = false
+	var _ = _1153_there
+	var _1154_ino uint64 = 0
+	var _ = _1154_ino
+	var _1155_gen uint64 = 0
+	var _ = _1155_gen
 	var _out1621 bool
 	var _ = _out1621
 	var _out1622 bool
@@ -306,13 +306,13 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var _out1626 *dbytes.Bytes
 	var _ = _out1626
 	_out1621, _out1622, _out1623, _out1624, _out1625, _out1626 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1151_ok = _out1621
-	_1152_there = _out1622
-	_1153_ino = _out1623
-	_1154_gen = _out1624
+	_1152_ok = _out1621
+	_1153_there = _out1622
+	_1154_ino = _out1623
+	_1155_gen = _out1624
 	node = _out1625
 	dir = _out1626
-	again = _1151_ok && _1152_there && _1149_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1153_ino, _1154_gen}})
+	again = _1152_ok && _1153_there && _1150_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1154_ino, _1155_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,12 +321,12 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1155_found bool
-	var _ = _1155_found
-	var _1156_h nfsstate.Handle
-	var _ = _1156_h
-	var _1157_t nfsstate.Time
-	var _ = _1157_t
+	var _1156_found bool
+	var _ = _1156_found
+	var _1157_h nfsstate.Handle
+	var _ = _1157_h
+	var _1158_t nfsstate.Time
+	var _ = _1158_t
 	var _out1627 bool
 	var _ = _out1627
 	var _out1628 nfsstate.Handle
@@ -334,22 +334,22 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _out1629 nfsstate.Time
 	var _ = _out1629
 	_out1627, _out1628, _out1629 = Companion_Default___.Look(txn, i, r, since)
-	_1155_found = _out1627
-	_1156_h = _out1628
-	_1157_t = _out1629
-	if !_1155_found {
+	_1156_found = _out1627
+	_1157_h = _out1628
+	_1158_t = _out1629
+	if !_1156_found {
 		return again, dir
 	}
-	var _1158_ok bool = false
-	var _ = _1158_ok
-	var _1159_there bool = false
-	var _ = _1159_there
-	var _1160_ino uint64 = 0
-	var _ = _1160_ino
-	var _1161_gen uint64 = 0
-	var _ = _1161_gen
-	var _1162_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1162_node
+	var _1159_ok bool = false
+	var _ = _1159_ok
+	var _1160_there bool = false
+	var _ = _1160_there
+	var _1161_ino uint64 = 0
+	var _ = _1161_ino
+	var _1162_gen uint64 = 0
+	var _ = _1162_gen
+	var _1163_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1163_node
 	var _out1630 bool
 	var _ = _out1630
 	var _out1631 bool
@@ -363,13 +363,13 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _out1635 *dbytes.Bytes
 	var _ = _out1635
 	_out1630, _out1631, _out1632, _out1633, _out1634, _out1635 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1158_ok = _out1630
-	_1159_there = _out1631
-	_1160_ino = _out1632
-	_1161_gen = _out1633
-	_1162_node = _out1634
+	_1159_ok = _out1630
+	_1160_there = _out1631
+	_1161_ino = _out1632
+	_1162_gen = _out1633
+	_1163_node = _out1634
 	dir = _out1635
-	again = _1158_ok && !_1159_there
+	again = _1159_ok && !_1160_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,12 +380,12 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1163_found bool
-	var _ = _1163_found
-	var _1164_h nfsstate.Handle
-	var _ = _1164_h
-	var _1165_t nfsstate.Time
-	var _ = _1165_t
+	var _1164_found bool
+	var _ = _1164_found
+	var _1165_h nfsstate.Handle
+	var _ = _1165_h
+	var _1166_t nfsstate.Time
+	var _ = _1166_t
 	var _out1636 bool
 	var _ = _out1636
 	var _out1637 nfsstate.Handle
@@ -393,22 +393,22 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _out1638 nfsstate.Time
 	var _ = _out1638
 	_out1636, _out1637, _out1638 = Companion_Default___.Look(txn, i, r, since)
-	_1163_found = _out1636
-	_1164_h = _out1637
-	_1165_t = _out1638
-	if !_1163_found {
+	_1164_found = _out1636
+	_1165_h = _out1637
+	_1166_t = _out1638
+	if !_1164_found {
 		return again, from, to
 	}
-	var _1166_fok bool = false
-	var _ = _1166_fok
-	var _1167_there bool = false
-	var _ = _1167_there
-	var _1168_ino uint64 = 0
-	var _ = _1168_ino
-	var _1169_gen uint64 = 0
-	var _ = _1169_gen
-	var _1170_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1170_node
+	var _1167_fok bool = false
+	var _ = _1167_fok
+	var _1168_there bool = false
+	var _ = _1168_there
+	var _1169_ino uint64 = 0
+	var _ = _1169_ino
+	var _1170_gen uint64 = 0
+	var _ = _1170_gen
+	var _1171_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1171_node
 	var _out1639 bool
 	var _ = _out1639
 	var _out1640 bool
@@ -422,19 +422,19 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _out1644 *dbytes.Bytes
 	var _ = _out1644
 	_out1639, _out1640, _out1641, _out1642, _out1643, _out1644 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1166_fok = _out1639
-	_1167_there = _out1640
-	_1168_ino = _out1641
-	_1169_gen = _out1642
-	_1170_node = _out1643
+	_1167_fok = _out1639
+	_1168_there = _out1640
+	_1169_ino = _out1641
+	_1170_gen = _out1642
+	_1171_node = _out1643
 	from = _out1644
-	if !_1166_fok || _1167_there && !_1164_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1168_ino, _1169_gen}}) {
+	if !_1167_fok || _1168_there && !_1165_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1169_ino, _1170_gen}}) {
 		return again, from, to
 	}
-	var _1171_tok bool = false
-	var _ = _1171_tok
-	var _1172_tthere bool = false
-	var _ = _1172_tthere
+	var _1172_tok bool = false
+	var _ = _1172_tok
+	var _1173_tthere bool = false
+	var _ = _1173_tthere
 	var _out1645 bool
 	var _ = _out1645
 	var _out1646 bool
@@ -448,13 +448,13 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _out1650 *dbytes.Bytes
 	var _ = _out1650
 	_out1645, _out1646, _out1647, _out1648, _out1649, _out1650 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1171_tok = _out1645
-	_1172_tthere = _out1646
-	_1168_ino = _out1647
-	_1169_gen = _out1648
-	_1170_node = _out1649
+	_1172_tok = _out1645
+	_1173_tthere = _out1646
+	_1169_ino = _out1647
+	_1170_gen = _out1648
+	_1171_node = _out1649
 	to = _out1650
-	again = _1171_tok && _1172_tthere && _1164_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1168_ino, _1169_gen}})
+	again = _1172_tok && _1173_tthere && _1165_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1169_ino, _1170_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,12 +463,12 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1173_found bool
-	var _ = _1173_found
-	var _1174_h nfsstate.Handle
-	var _ = _1174_h
-	var _1175_t nfsstate.Time
-	var _ = _1175_t
+	var _1174_found bool
+	var _ = _1174_found
+	var _1175_h nfsstate.Handle
+	var _ = _1175_h
+	var _1176_t nfsstate.Time
+	var _ = _1176_t
 	var _out1651 bool
 	var _ = _out1651
 	var _out1652 nfsstate.Handle
@@ -476,39 +476,39 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var _out1653 nfsstate.Time
 	var _ = _out1653
 	_out1651, _out1652, _out1653 = Companion_Default___.Look(txn, i, r, since)
-	_1173_found = _out1651
-	_1174_h = _out1652
-	_1175_t = _out1653
-	if !_1173_found {
+	_1174_found = _out1651
+	_1175_h = _out1652
+	_1176_t = _out1653
+	if !_1174_found {
 		return again, node
 	}
-	var _1176_st uint32
-	var _ = _1176_st
-	var _1177_ip *dbytes.Bytes
-	var _ = _1177_ip
+	var _1177_st uint32
+	var _ = _1177_st
+	var _1178_ip *dbytes.Bytes
+	var _ = _1178_ip
 	var _out1654 uint32
 	var _ = _out1654
 	var _out1655 *dbytes.Bytes
 	var _ = _out1655
 	_out1654, _out1655 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1176_st = _out1654
-	_1177_ip = _out1655
-	if _1176_st != uint32(0) {
+	_1177_st = _out1654
+	_1178_ip = _out1655
+	if _1177_st != uint32(0) {
 		return again, node
 	}
-	node = _1177_ip
-	var _1178_s uint64
-	var _ = _1178_s
-	var _1179_ns uint32
-	var _ = _1179_ns
+	node = _1178_ip
+	var _1179_s uint64
+	var _ = _1179_s
+	var _1180_ns uint32
+	var _ = _1180_ns
 	var _out1656 uint64
 	var _ = _out1656
 	var _out1657 uint32
 	var _ = _out1657
-	_out1656, _out1657 = inodeformat.Companion_Default___.GetCtime(_1177_ip)
-	_1178_s = _out1656
-	_1179_ns = _out1657
-	again = _1175_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1178_s, _1179_ns}})
+	_out1656, _out1657 = inodeformat.Companion_Default___.GetCtime(_1178_ip)
+	_1179_s = _out1656
+	_1180_ns = _out1657
+	again = _1176_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1179_s, _1180_ns}})
 	return again, node
 }
 

@@ -68,8 +68,8 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _424_version uint64 = 0
-	var _ = _424_version
+	var _425_version uint64 = 0
+	var _ = _425_version
 	var _out644 uint64
 	var _ = _out644
 	var _out645 uint64
@@ -77,7 +77,7 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _out646 uint64
 	var _ = _out646
 	_out644, _out645, _out646 = t.Pages.Root()
-	_424_version = _out644
+	_425_version = _out644
 	r0 = _out645
 	r1 = _out646
 	io = true
@@ -104,8 +104,8 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _425_version uint64 = 0
-	var _ = _425_version
+	var _426_version uint64 = 0
+	var _ = _426_version
 	var _out650 uint64
 	var _ = _out650
 	var _out651 uint64
@@ -113,20 +113,20 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _out652 uint64
 	var _ = _out652
 	_out650, _out651, _out652 = t.Pages.Root()
-	_425_version = _out650
+	_426_version = _out650
 	r0 = _out651
 	r1 = _out652
 	io = true
-	var _426_i uint64
-	var _ = _426_i
-	_426_i = uint64(0)
-	var _427_n uint64
-	var _ = _427_n
+	var _427_i uint64
+	var _ = _427_i
+	_427_i = uint64(0)
+	var _428_n uint64
+	var _ = _428_n
 	var _out653 uint64
 	var _ = _out653
 	_out653 = cs.Len()
-	_427_n = _out653
-	for _426_i < _427_n {
+	_428_n = _out653
+	for _427_i < _428_n {
 		var _out654 bool
 		var _ = _out654
 		var _out655 uint64
@@ -135,9 +135,9 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 		var _ = _out656
 		var _out657 uint64
 		var _ = _out657
-		_out654, _out655, _out656, _out657 = Companion_Default___.UpdatePage(d, t, cs, _426_i, r0, r1)
+		_out654, _out655, _out656, _out657 = Companion_Default___.UpdatePage(d, t, cs, _427_i, r0, r1)
 		io = _out654
-		_426_i = _out655
+		_427_i = _out655
 		r0 = _out656
 		r1 = _out657
 		if !io {
@@ -146,7 +146,7 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 		var _out658 uint64
 		var _ = _out658
 		_out658 = cs.Len()
-		_427_n = _out658
+		_428_n = _out658
 	}
 	var _out659 bool
 	var _ = _out659
@@ -155,13 +155,13 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _428_l *ddisk.BList
-	var _ = _428_l
+	var _429_l *ddisk.BList
+	var _ = _429_l
 	var _out660 *ddisk.BList
 	var _ = _out660
 	_out660 = mm.Sorted()
-	_428_l = _out660
-	treeofcodes.Companion_Default___.AddList(t, cs, _428_l)
+	_429_l = _out660
+	treeofcodes.Companion_Default___.AddList(t, cs, _429_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -174,12 +174,12 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _429_x uint64 = 0
-	var _ = _429_x
-	var _430_a uint64 = 0
-	var _ = _430_a
-	var _431_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _431_b
+	var _430_x uint64 = 0
+	var _ = _430_x
+	var _431_a uint64 = 0
+	var _ = _431_a
+	var _432_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _432_b
 	var _out661 bool
 	var _ = _out661
 	var _out662 uint64
@@ -192,79 +192,79 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _out665
 	_out661, _out662, _out663, _out664, _out665 = treeofcodes.Companion_Default___.Changed(t, cs, i)
 	io = _out661
-	_429_x = _out662
-	_430_a = _out663
-	_431_b = _out664
+	_430_x = _out662
+	_431_a = _out663
+	_432_b = _out664
 	j = _out665
 	if !io {
 		return io, j, r0, r1
 	}
 	var _out666 bool
 	var _ = _out666
-	_out666 = d.Write(_430_a, _431_b)
+	_out666 = d.Write(_431_a, _432_b)
 	io = _out666
 	if !io {
 		return io, j, r0, r1
 	}
-	var _432_root bool
-	var _ = _432_root
-	var _433_c0 uint64
-	var _ = _433_c0
-	var _434_c1 uint64
-	var _ = _434_c1
+	var _433_root bool
+	var _ = _433_root
+	var _434_c0 uint64
+	var _ = _434_c0
+	var _435_c1 uint64
+	var _ = _435_c1
 	var _out667 bool
 	var _ = _out667
 	var _out668 uint64
 	var _ = _out668
 	var _out669 uint64
 	var _ = _out669
-	_out667, _out668, _out669 = treeofcodes.Companion_Default___.Upwards(t, cs, _429_x, _431_b)
-	_432_root = _out667
-	_433_c0 = _out668
-	_434_c1 = _out669
-	if _432_root {
-		r0, r1 = _433_c0, _434_c1
+	_out667, _out668, _out669 = treeofcodes.Companion_Default___.Upwards(t, cs, _430_x, _432_b)
+	_433_root = _out667
+	_434_c0 = _out668
+	_435_c1 = _out669
+	if _433_root {
+		r0, r1 = _434_c0, _435_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _435_l *ddisk.BList
-	var _ = _435_l
+	var _436_l *ddisk.BList
+	var _ = _436_l
 	var _out670 *ddisk.BList
 	var _ = _out670
 	_out670 = mm.Sorted()
-	_435_l = _out670
-	var _436_n uint64
-	var _ = _436_n
+	_436_l = _out670
+	var _437_n uint64
+	var _ = _437_n
 	var _out671 uint64
 	var _ = _out671
-	_out671 = _435_l.Len()
-	_436_n = _out671
-	var _437_k uint64
-	var _ = _437_k
-	_437_k = uint64(0)
-	for _437_k < _436_n {
-		var _438_a uint64
-		var _ = _438_a
-		var _439_m uint64
-		var _ = _439_m
+	_out671 = _436_l.Len()
+	_437_n = _out671
+	var _438_k uint64
+	var _ = _438_k
+	_438_k = uint64(0)
+	for _438_k < _437_n {
+		var _439_a uint64
+		var _ = _439_a
+		var _440_m uint64
+		var _ = _440_m
 		var _out672 uint64
 		var _ = _out672
 		var _out673 uint64
 		var _ = _out673
-		_out672, _out673 = groups.Companion_Default___.Adjacent(_435_l, _437_k)
-		_438_a = _out672
-		_439_m = _out673
+		_out672, _out673 = groups.Companion_Default___.Adjacent(_436_l, _438_k)
+		_439_a = _out672
+		_440_m = _out673
 		var _out674 bool
 		var _ = _out674
-		_out674 = d.WriteRun(_438_a, _435_l, _437_k, _439_m)
+		_out674 = d.WriteRun(_439_a, _436_l, _438_k, _440_m)
 		io = _out674
 		if !io {
 			return io
 		}
-		_437_k = _437_k + _439_m
+		_438_k = _438_k + _440_m
 	}
 	var _out675 bool
 	var _ = _out675
@@ -284,12 +284,12 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _440_i1 bool
-	var _ = _440_i1
-	var _441_ok1 bool
-	var _ = _441_ok1
-	var _442_q1 uint64
-	var _ = _442_q1
+	var _441_i1 bool
+	var _ = _441_i1
+	var _442_ok1 bool
+	var _ = _442_ok1
+	var _443_q1 uint64
+	var _ = _443_q1
 	var _out676 bool
 	var _ = _out676
 	var _out677 bool
@@ -297,15 +297,15 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _out678 uint64
 	var _ = _out678
 	_out676, _out677, _out678 = Companion_Default___.HeaderIn(d, seal, at)
-	_440_i1 = _out676
-	_441_ok1 = _out677
-	_442_q1 = _out678
-	var _443_i2 bool
-	var _ = _443_i2
-	var _444_ok2 bool
-	var _ = _444_ok2
-	var _445_q2 uint64
-	var _ = _445_q2
+	_441_i1 = _out676
+	_442_ok1 = _out677
+	_443_q1 = _out678
+	var _444_i2 bool
+	var _ = _444_i2
+	var _445_ok2 bool
+	var _ = _445_ok2
+	var _446_q2 uint64
+	var _ = _446_q2
 	var _out679 bool
 	var _ = _out679
 	var _out680 bool
@@ -313,44 +313,44 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _out681 uint64
 	var _ = _out681
 	_out679, _out680, _out681 = Companion_Default___.HeaderIn(d, seal, cp)
-	_443_i2 = _out679
-	_444_ok2 = _out680
-	_445_q2 = _out681
-	io = _440_i1 || _443_i2
-	if !_441_ok1 && !_444_ok2 {
+	_444_i2 = _out679
+	_445_ok2 = _out680
+	_446_q2 = _out681
+	io = _441_i1 || _444_i2
+	if !_442_ok1 && !_445_ok2 {
 		return io, hb, h
 	}
-	var _446_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _446_l
+	var _447_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _447_l
 	var _out682 bool
 	var _ = _out682
 	var _out683 *ddisk.BList
 	var _ = _out683
 	_out682, _out683 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _441_ok1 && (!_444_ok2 || _442_q1 >= _445_q2) {
+		if _442_ok1 && (!_445_ok2 || _443_q1 >= _446_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
 	io = _out682
-	_446_l = _out683
+	_447_l = _out683
 	if !io {
 		return io, hb, h
 	}
 	var _out684 *dbytes.Blk
 	var _ = _out684
-	_out684 = _446_l.BlkAt(uint64(0))
+	_out684 = _447_l.BlkAt(uint64(0))
 	hb = _out684
-	var _447_ok bool = false
-	var _ = _447_ok
+	var _448_ok bool = false
+	var _ = _448_ok
 	var _out685 bool
 	var _ = _out685
 	var _out686 uint64
 	var _ = _out686
 	_out685, _out686 = seal.DecHdr(hb)
-	_447_ok = _out685
+	_448_ok = _out685
 	h = _out686
-	if !_447_ok {
+	if !_448_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -362,8 +362,8 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _448_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _448_b
+	var _449_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _449_b
 	ok, q = false, uint64(0)
 	var _out687 bool
 	var _ = _out687
@@ -371,13 +371,13 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = _out688
 	_out687, _out688 = d.Read(a)
 	io = _out687
-	_448_b = _out688
+	_449_b = _out688
 	if io {
 		var _out689 bool
 		var _ = _out689
 		var _out690 uint64
 		var _ = _out690
-		_out689, _out690 = seal.DecHdr(_448_b)
+		_out689, _out690 = seal.DecHdr(_449_b)
 		ok = _out689
 		q = _out690
 	}
@@ -419,15 +419,15 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _449_nb *dbytes.Blk
-	var _ = _449_nb
+	var _450_nb *dbytes.Blk
+	var _ = _450_nb
 	var _out695 *dbytes.Blk
 	var _ = _out695
 	_out695 = seal.EncHdr(q, r0, r1)
-	_449_nb = _out695
+	_450_nb = _out695
 	var _out696 bool
 	var _ = _out696
-	_out696 = Companion_Default___.WriteHeads(d, _449_nb, at, cp)
+	_out696 = Companion_Default___.WriteHeads(d, _450_nb, at, cp)
 	io = _out696
 	if !io {
 		return io
@@ -473,54 +473,54 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _450_sz uint64
-	var _ = _450_sz
+	var _451_sz uint64
+	var _ = _451_sz
 	var _out701 uint64
 	var _ = _out701
 	_out701 = d.Size()
-	_450_sz = _out701
-	var _451_cp uint64
-	var _ = _451_cp
-	_451_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _452_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _452_hb
-	var _453_h uint64 = 0
-	var _ = _453_h
+	_451_sz = _out701
+	var _452_cp uint64
+	var _ = _452_cp
+	_452_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _453_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _453_hb
+	var _454_h uint64 = 0
+	var _ = _454_h
 	var _out702 bool
 	var _ = _out702
 	var _out703 *dbytes.Blk
 	var _ = _out703
 	var _out704 uint64
 	var _ = _out704
-	_out702, _out703, _out704 = Companion_Default___.Choose(d, seal, at, _451_cp)
+	_out702, _out703, _out704 = Companion_Default___.Choose(d, seal, at, _452_cp)
 	io = _out702
-	_452_hb = _out703
-	_453_h = _out704
-	if _452_hb == (*dbytes.Blk)(nil) || _453_h >= uint64(1152921504606846976) {
+	_453_hb = _out703
+	_454_h = _out704
+	if _453_hb == (*dbytes.Blk)(nil) || _454_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _454_r0 uint64
-	var _ = _454_r0
-	var _455_r1 uint64
-	var _ = _455_r1
+	var _455_r0 uint64
+	var _ = _455_r0
+	var _456_r1 uint64
+	var _ = _456_r1
 	var _out705 uint64
 	var _ = _out705
 	var _out706 uint64
 	var _ = _out706
-	_out705, _out706 = seal.Root(_452_hb)
-	_454_r0 = _out705
-	_455_r1 = _out706
-	var _456_cs *dlog.Codes
-	var _ = _456_cs
+	_out705, _out706 = seal.Root(_453_hb)
+	_455_r0 = _out705
+	_456_r1 = _out706
+	var _457_cs *dlog.Codes
+	var _ = _457_cs
 	var _out707 *dlog.Codes
 	var _ = _out707
 	_out707 = dlog.NewCodes()
-	_456_cs = _out707
-	t.Pages.Begin(_454_r0, _455_r1)
-	var _457_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _457_mm
-	var _458_i uint64 = 0
-	var _ = _458_i
+	_457_cs = _out707
+	t.Pages.Begin(_455_r0, _456_r1)
+	var _458_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _458_mm
+	var _459_i uint64 = 0
+	var _ = _459_i
 	var _out708 bool
 	var _ = _out708
 	var _out709 bool
@@ -529,11 +529,11 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out710
 	var _out711 uint64
 	var _ = _out711
-	_out708, _out709, _out710, _out711 = logscan.Companion_Default___.Scan(d, seal, t, _456_cs, _452_hb, _453_h, at, nd, nr, _450_sz)
+	_out708, _out709, _out710, _out711 = logscan.Companion_Default___.Scan(d, seal, t, _457_cs, _453_hb, _454_h, at, nd, nr, _451_sz)
 	io = _out708
 	damaged = _out709
-	_457_mm = _out710
-	_458_i = _out711
+	_458_mm = _out710
+	_459_i = _out711
 	if !io || damaged {
 		return io, damaged, j
 	}
@@ -541,7 +541,7 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out712
 	var _out713 *journalm.Journal
 	var _ = _out713
-	_out712, _out713 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _456_cs, _452_hb, _453_h+_458_i+journalm.Companion_Default___.WINDOW(), _457_mm, _450_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	_out712, _out713 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _457_cs, _453_hb, _454_h+_459_i+journalm.Companion_Default___.WINDOW(), _458_mm, _451_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
 	io = _out712
 	j = _out713
 	return io, damaged, j
@@ -575,10 +575,10 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	if !io {
 		return io
 	}
-	var _459_r0 uint64 = 0
-	var _ = _459_r0
-	var _460_r1 uint64 = 0
-	var _ = _460_r1
+	var _460_r0 uint64 = 0
+	var _ = _460_r0
+	var _461_r1 uint64 = 0
+	var _ = _461_r1
 	var _out717 bool
 	var _ = _out717
 	var _out718 uint64
@@ -587,8 +587,8 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _out719
 	_out717, _out718, _out719 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out717
-	_459_r0 = _out718
-	_460_r1 = _out719
+	_460_r0 = _out718
+	_461_r1 = _out719
 	if !io {
 		return io
 	}
@@ -601,12 +601,12 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	}
 	var _out721 bool
 	var _ = _out721
-	_out721 = Companion_Default___.Empty(d, seal, e, _459_r0, _460_r1, at, cp)
+	_out721 = Companion_Default___.Empty(d, seal, e, _460_r0, _461_r1, at, cp)
 	io = _out721
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _459_r0, _460_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _460_r0, _461_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
@@ -624,15 +624,15 @@ func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _461_i *journalm.Installer
-	var _ = _461_i
+	var _462_i *journalm.Installer
+	var _ = _462_i
 	var _nw3 = journalm.New_Installer_()
 	var _ = _nw3
 	_nw3.Ctor__()
-	_461_i = _nw3
+	_462_i = _nw3
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _461_i)
+	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _462_i)
 	j = _nw4
 	return j
 }
@@ -642,59 +642,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _462_m *dlog.BMap
-	var _ = _462_m
+	var _463_m *dlog.BMap
+	var _ = _463_m
 	var _out723 *dlog.BMap
 	var _ = _out723
 	_out723 = dlog.NewBMap()
-	_462_m = _out723
-	var _463_z *dbytes.Blk
-	var _ = _463_z
+	_463_m = _out723
+	var _464_z *dbytes.Blk
+	var _ = _464_z
 	var _out724 *dbytes.Blk
 	var _ = _out724
 	_out724 = dbytes.ZeroBlk()
-	_463_z = _out724
-	var _464_i uint64
-	var _ = _464_i
-	_464_i = uint64(0)
-	for _464_i < Companion_Default___.CHUNK() {
-		_462_m.Put(_464_i, _463_z)
-		_464_i = _464_i + uint64(1)
+	_464_z = _out724
+	var _465_i uint64
+	var _ = _465_i
+	_465_i = uint64(0)
+	for _465_i < Companion_Default___.CHUNK() {
+		_463_m.Put(_465_i, _464_z)
+		_465_i = _465_i + uint64(1)
 	}
 	var _out725 *ddisk.BList
 	var _ = _out725
-	_out725 = _462_m.List()
+	_out725 = _463_m.List()
 	l = _out725
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _465_l *ddisk.BList
-	var _ = _465_l
+	var _466_l *ddisk.BList
+	var _ = _466_l
 	var _out726 *ddisk.BList
 	var _ = _out726
 	_out726 = Companion_Default___.ZeroList()
-	_465_l = _out726
-	var _466_b uint64
-	var _ = _466_b
-	_466_b = a
+	_466_l = _out726
+	var _467_b uint64
+	var _ = _467_b
+	_467_b = a
 	io = true
-	for io && _466_b < end {
-		var _467_n uint64
-		var _ = _467_n
-		_467_n = func() uint64 {
-			if end-_466_b < Companion_Default___.CHUNK() {
-				return end - _466_b
+	for io && _467_b < end {
+		var _468_n uint64
+		var _ = _468_n
+		_468_n = func() uint64 {
+			if end-_467_b < Companion_Default___.CHUNK() {
+				return end - _467_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
 		var _out727 bool
 		var _ = _out727
-		_out727 = d.WriteRun(_466_b, _465_l, uint64(0), _467_n)
+		_out727 = d.WriteRun(_467_b, _466_l, uint64(0), _468_n)
 		io = _out727
 		if io {
-			_466_b = _466_b + _467_n
+			_467_b = _467_b + _468_n
 		}
 	}
 	return io
@@ -715,32 +715,32 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _468_b *dbytes.Blk
-	var _ = _468_b
+	var _469_b *dbytes.Blk
+	var _ = _469_b
 	var _out729 *dbytes.Blk
 	var _ = _out729
 	_out729 = seal.EncHdr(uint64(1), r0, r1)
-	_468_b = _out729
-	var _469_cp uint64
-	var _ = _469_cp
-	_469_cp = at + uint64(1) + uint64(16)*nd + nr
+	_469_b = _out729
+	var _470_cp uint64
+	var _ = _470_cp
+	_470_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out730 bool
 	var _ = _out730
-	_out730 = Companion_Default___.Zero(d, at, _469_cp+uint64(1))
+	_out730 = Companion_Default___.Zero(d, at, _470_cp+uint64(1))
 	io = _out730
 	if !io {
 		return io
 	}
 	var _out731 bool
 	var _ = _out731
-	_out731 = d.Write(at, _468_b)
+	_out731 = d.Write(at, _469_b)
 	io = _out731
 	if !io {
 		return io
 	}
 	var _out732 bool
 	var _ = _out732
-	_out732 = d.Write(_469_cp, _468_b)
+	_out732 = d.Write(_470_cp, _469_b)
 	io = _out732
 	if !io {
 		return io

@@ -67,16 +67,16 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _948_found bool = false
-	var _ = _948_found
+	var _949_found bool = false
+	var _ = _949_found
 	var _out1331 bool
 	var _ = _out1331
 	var _out1332 uint64
 	var _ = _out1332
 	_out1331, _out1332 = d.Lookup(txn, dino, name, true)
-	_948_found = _out1331
+	_949_found = _out1331
 	ino = _out1332
-	if !_948_found {
+	if !_949_found {
 		st = permissions.Companion_Default___.NOENT()
 		var _out1333 *dbytes.Bytes
 		var _ = _out1333
@@ -94,13 +94,13 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _949_no bool
-	var _ = _949_no
+	var _950_no bool
+	var _ = _950_no
 	var _out1336 bool
 	var _ = _out1336
 	_out1336 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_949_no = _out1336
-	if _949_no {
+	_950_no = _out1336
+	if _950_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,8 +115,8 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _950_dots uint32 = 0
-	var _ = _950_dots
+	var _951_dots uint32 = 0
+	var _ = _951_dots
 	var _out1337 uint32
 	var _ = _out1337
 	var _out1338 *dbytes.Bytes
@@ -126,33 +126,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	_out1337, _out1338, _out1339 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1337
 	before = _out1338
-	_950_dots = _out1339
+	_951_dots = _out1339
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _950_dots != uint32(0) {
+	if _951_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _950_dots == uint32(2) {
+			if sub && _951_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _951_w bool
-	var _ = _951_w
+	var _952_w bool
+	var _ = _952_w
 	var _out1340 bool
 	var _ = _out1340
 	_out1340 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_951_w = _out1340
-	if !_951_w {
+	_952_w = _out1340
+	if !_952_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _952_ino uint64 = 0
-	var _ = _952_ino
-	var _953_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _953_ip
+	var _953_ino uint64 = 0
+	var _ = _953_ino
+	var _954_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _954_ip
 	var _out1341 uint32
 	var _ = _out1341
 	var _out1342 uint64
@@ -161,33 +161,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1343
 	_out1341, _out1342, _out1343 = Companion_Default___.Victim(txn, d, c, dino, before, name)
 	st = _out1341
-	_952_ino = _out1342
-	_953_ip = _out1343
+	_953_ino = _out1342
+	_954_ip = _out1343
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _954_ty uint32
-	var _ = _954_ty
+	var _955_ty uint32
+	var _ = _955_ty
 	var _out1344 uint32
 	var _ = _out1344
-	_out1344 = inodeformat.Companion_Default___.GetTy(_953_ip)
-	_954_ty = _out1344
-	if _954_ty == permissions.Companion_Default___.DIR() && !sub {
+	_out1344 = inodeformat.Companion_Default___.GetTy(_954_ip)
+	_955_ty = _out1344
+	if _955_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _954_ty != permissions.Companion_Default___.DIR() && sub {
+	if _955_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _955_e bool
-		var _ = _955_e
+		var _956_e bool
+		var _ = _956_e
 		var _out1345 bool
 		var _ = _out1345
-		_out1345 = d.IsEmpty(txn, _952_ino)
-		_955_e = _out1345
-		if !_955_e {
+		_out1345 = d.IsEmpty(txn, _953_ino)
+		_956_e = _out1345
+		if !_956_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
@@ -198,7 +198,7 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1347
 	var _out1348 bool
 	var _ = _out1348
-	_out1346, _out1347, _out1348 = Companion_Default___.TakeOut(txn, d, dino, name, _952_ino, sub, s, ns)
+	_out1346, _out1347, _out1348 = Companion_Default___.TakeOut(txn, d, dino, name, _953_ino, sub, s, ns)
 	st = _out1346
 	after = _out1347
 	later = _out1348
@@ -212,18 +212,18 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _956_ok bool
-	var _ = _956_ok
+	var _957_ok bool
+	var _ = _957_ok
 	var _out1349 bool
 	var _ = _out1349
 	_out1349 = d.Remove(txn, dino, name)
-	_956_ok = _out1349
-	if !_956_ok {
+	_957_ok = _out1349
+	if !_957_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _957_freed bool = false
-	var _ = _957_freed
+	var _958_freed bool = false
+	var _ = _958_freed
 	var _out1350 uint32
 	var _ = _out1350
 	var _out1351 bool
@@ -232,7 +232,7 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var _ = _out1352
 	_out1350, _out1351, _out1352 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
 	st = _out1350
-	_957_freed = _out1351
+	_958_freed = _out1351
 	later = _out1352
 	if st != uint32(0) {
 		return st, after, later
@@ -262,27 +262,27 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _958_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _958_ip
+	var _959_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _959_ip
 	var _out1355 uint32
 	var _ = _out1355
 	var _out1356 *dbytes.Bytes
 	var _ = _out1356
 	_out1355, _out1356 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1355
-	_958_ip = _out1356
+	_959_ip = _out1356
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _958_ip
-	var _959_ty uint32
-	var _ = _959_ty
+	node = _959_ip
+	var _960_ty uint32
+	var _ = _960_ty
 	var _out1357 uint32
 	var _ = _out1357
-	_out1357 = inodeformat.Companion_Default___.GetTy(_958_ip)
-	_959_ty = _out1357
-	var _960_dots uint32 = 0
-	var _ = _960_dots
+	_out1357 = inodeformat.Companion_Default___.GetTy(_959_ip)
+	_960_ty = _out1357
+	var _961_dots uint32 = 0
+	var _ = _961_dots
 	var _out1358 uint32
 	var _ = _out1358
 	var _out1359 *dbytes.Bytes
@@ -292,34 +292,34 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	_out1358, _out1359, _out1360 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1358
 	before = _out1359
-	_960_dots = _out1360
+	_961_dots = _out1360
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _960_dots != uint32(0) {
+	if _961_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _959_ty == permissions.Companion_Default___.DIR() {
+	if _960_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _961_x bool
-	var _ = _961_x
+	var _962_x bool
+	var _ = _962_x
 	var _out1361 bool
 	var _ = _out1361
 	_out1361 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_961_x = _out1361
-	if !_961_x {
+	_962_x = _out1361
+	if !_962_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _962_found bool
-	var _ = _962_found
-	var _963_other uint64
-	var _ = _963_other
-	var _964_hint uint64
-	var _ = _964_hint
+	var _963_found bool
+	var _ = _963_found
+	var _964_other uint64
+	var _ = _964_other
+	var _965_hint uint64
+	var _ = _965_hint
 	var _out1362 bool
 	var _ = _out1362
 	var _out1363 uint64
@@ -327,47 +327,47 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _out1364 uint64
 	var _ = _out1364
 	_out1362, _out1363, _out1364 = d.LookupHint(txn, dino, name, true)
-	_962_found = _out1362
-	_963_other = _out1363
-	_964_hint = _out1364
-	if _962_found {
+	_963_found = _out1362
+	_964_other = _out1363
+	_965_hint = _out1364
+	if _963_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _965_w bool
-	var _ = _965_w
+	var _966_w bool
+	var _ = _966_w
 	var _out1365 bool
 	var _ = _out1365
 	_out1365 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_965_w = _out1365
-	if !_965_w {
+	_966_w = _out1365
+	if !_966_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _966_nl uint32
-	var _ = _966_nl
+	var _967_nl uint32
+	var _ = _967_nl
 	var _out1366 uint32
 	var _ = _out1366
-	_out1366 = inodeformat.Companion_Default___.GetNlink(_958_ip)
-	_966_nl = _out1366
-	if _966_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1366 = inodeformat.Companion_Default___.GetNlink(_959_ip)
+	_967_nl = _out1366
+	if _967_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _967_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _967_np
+	var _968_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _968_np
 	var _out1367 uint32
 	var _ = _out1367
 	var _out1368 *dbytes.Bytes
 	var _ = _out1368
 	var _out1369 *dbytes.Bytes
 	var _ = _out1369
-	_out1367, _out1368, _out1369 = Companion_Default___.AddName(txn, d, ino, dino, name, _964_hint, _966_nl, s, ns)
+	_out1367, _out1368, _out1369 = Companion_Default___.AddName(txn, d, ino, dino, name, _965_hint, _967_nl, s, ns)
 	st = _out1367
-	_967_np = _out1368
+	_968_np = _out1368
 	after = _out1369
 	if st == uint32(0) {
-		node = _967_np
+		node = _968_np
 	}
 	return st, node, before, after
 }
@@ -379,13 +379,13 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _968_ok bool
-	var _ = _968_ok
+	var _969_ok bool
+	var _ = _969_ok
 	var _out1370 bool
 	var _ = _out1370
 	_out1370 = d.InsertAt(txn, dino, name, ino, hint)
-	_968_ok = _out1370
-	if !_968_ok {
+	_969_ok = _out1370
+	if !_969_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _969_at uint64
-	var _ = _969_at
-	_969_at = x
-	var _970_n uint64
-	var _ = _970_n
-	_970_n = uint64(0)
-	for _970_n < Companion_Default___.MAXDEPTH() {
-		if _969_at == top {
+	var _970_at uint64
+	var _ = _970_at
+	_970_at = x
+	var _971_n uint64
+	var _ = _971_n
+	_971_n = uint64(0)
+	for _971_n < Companion_Default___.MAXDEPTH() {
+		if _970_at == top {
 			below = true
 			return st, below
 		}
-		if _969_at == procedurebase.Companion_Default___.ROOT() {
+		if _970_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _971_ip *dbytes.Bytes
-		var _ = _971_ip
+		var _972_ip *dbytes.Bytes
+		var _ = _972_ip
 		var _out1373 *dbytes.Bytes
 		var _ = _out1373
-		_out1373 = d.Fs.GetInode(txn, _969_at, false)
-		_971_ip = _out1373
+		_out1373 = d.Fs.GetInode(txn, _970_at, false)
+		_972_ip = _out1373
 		var _out1374 uint64
 		var _ = _out1374
-		_out1374 = inodeformat.Companion_Default___.GetParent(_971_ip)
-		_969_at = _out1374
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _969_at) {
+		_out1374 = inodeformat.Companion_Default___.GetParent(_972_ip)
+		_970_at = _out1374
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _970_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_970_n = _970_n + uint64(1)
+		_971_n = _971_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _972_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _972_ip
+	var _973_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _973_ip
 	var _out1375 uint32
 	var _ = _out1375
 	var _out1376 *dbytes.Bytes
 	var _ = _out1376
 	_out1375, _out1376 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
 	st = _out1375
-	_972_ip = _out1376
-	var _973_ty uint32
-	var _ = _973_ty
+	_973_ip = _out1376
+	var _974_ty uint32
+	var _ = _974_ty
 	var _out1377 uint32
 	var _ = _out1377
-	_out1377 = inodeformat.Companion_Default___.GetTy(_972_ip)
-	_973_ty = _out1377
-	var _974_no bool
-	var _ = _974_no
+	_out1377 = inodeformat.Companion_Default___.GetTy(_973_ip)
+	_974_ty = _out1377
+	var _975_no bool
+	var _ = _975_no
 	var _out1378 bool
 	var _ = _out1378
-	_out1378 = permissions.Companion_Default___.Sticky(c, tdir, _972_ip)
-	_974_no = _out1378
-	if _974_no {
+	_out1378 = permissions.Companion_Default___.Sticky(c, tdir, _973_ip)
+	_975_no = _out1378
+	if _975_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _973_ty != permissions.Companion_Default___.DIR() {
+	if dir && _974_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _973_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _974_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _975_e bool
-		var _ = _975_e
+		var _976_e bool
+		var _ = _976_e
 		var _out1379 bool
 		var _ = _out1379
 		_out1379 = d.IsEmpty(txn, dst)
-		_975_e = _out1379
-		if !_975_e {
+		_976_e = _out1379
+		if !_976_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _976_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _976_ip
+	var _977_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _977_ip
 	var _out1380 uint32
 	var _ = _out1380
 	var _out1381 *dbytes.Bytes
 	var _ = _out1381
 	_out1380, _out1381 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
 	st = _out1380
-	_976_ip = _out1381
-	var _977_ty uint32
-	var _ = _977_ty
+	_977_ip = _out1381
+	var _978_ty uint32
+	var _ = _978_ty
 	var _out1382 uint32
 	var _ = _out1382
-	_out1382 = inodeformat.Companion_Default___.GetTy(_976_ip)
-	_977_ty = _out1382
-	var _978_no bool
-	var _ = _978_no
+	_out1382 = inodeformat.Companion_Default___.GetTy(_977_ip)
+	_978_ty = _out1382
+	var _979_no bool
+	var _ = _979_no
 	var _out1383 bool
 	var _ = _out1383
-	_out1383 = permissions.Companion_Default___.Sticky(c, fdir, _976_ip)
-	_978_no = _out1383
-	if _978_no {
+	_out1383 = permissions.Companion_Default___.Sticky(c, fdir, _977_ip)
+	_979_no = _out1383
+	if _979_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _977_ty == permissions.Companion_Default___.DIR() {
+	if _978_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _979_below bool = false
-		var _ = _979_below
+		var _980_below bool = false
+		var _ = _980_below
 		var _out1384 uint32
 		var _ = _out1384
 		var _out1385 bool
 		var _ = _out1385
 		_out1384, _out1385 = Companion_Default___.Below(txn, d, tino, src)
 		st = _out1384
-		_979_below = _out1385
+		_980_below = _out1385
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _979_below {
+		if _980_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _980_w bool
-		var _ = _980_w
+		var _981_w bool
+		var _ = _981_w
 		var _out1386 bool
 		var _ = _out1386
-		_out1386 = permissions.Companion_Default___.May(c, _976_ip, permissions.Companion_Default___.MAYW())
-		_980_w = _out1386
-		if fino != tino && !_980_w {
+		_out1386 = permissions.Companion_Default___.May(c, _977_ip, permissions.Companion_Default___.MAYW())
+		_981_w = _out1386
+		if fino != tino && !_981_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,32 +233,32 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _981_wf bool
-	var _ = _981_wf
+	var _982_wf bool
+	var _ = _982_wf
 	var _out1387 bool
 	var _ = _out1387
 	_out1387 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_981_wf = _out1387
-	var _982_wt bool
-	var _ = _982_wt
+	_982_wf = _out1387
+	var _983_wt bool
+	var _ = _983_wt
 	var _out1388 bool
 	var _ = _out1388
 	_out1388 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_982_wt = _out1388
-	if !_981_wf || !_982_wt {
+	_983_wt = _out1388
+	if !_982_wf || !_983_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _983_there bool = false
-	var _ = _983_there
+	var _984_there bool = false
+	var _ = _984_there
 	var _out1389 bool
 	var _ = _out1389
 	var _out1390 uint64
 	var _ = _out1390
 	_out1389, _out1390 = d.Lookup(txn, fino, fname, true)
-	_983_there = _out1389
+	_984_there = _out1389
 	src = _out1390
-	if !_983_there {
+	if !_984_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
@@ -297,28 +297,28 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _984_ok bool = false
-	var _ = _984_ok
+	var _985_ok bool = false
+	var _ = _985_ok
 	if found {
 		var _out1396 bool
 		var _ = _out1396
 		_out1396 = d.Replace(txn, tino, tname, src)
-		_984_ok = _out1396
+		_985_ok = _out1396
 	} else {
 		var _out1397 bool
 		var _ = _out1397
 		_out1397 = d.Insert(txn, tino, tname, src)
-		_984_ok = _out1397
+		_985_ok = _out1397
 	}
-	if !_984_ok {
+	if !_985_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	var _out1398 bool
 	var _ = _out1398
 	_out1398 = d.Remove(txn, fino, fname)
-	_984_ok = _out1398
-	if !_984_ok {
+	_985_ok = _out1398
+	if !_985_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
@@ -382,14 +382,14 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 		}
 	}
 	if dir && fino != tino {
-		var _985_ip *dbytes.Bytes
-		var _ = _985_ip
+		var _986_ip *dbytes.Bytes
+		var _ = _986_ip
 		var _out1407 *dbytes.Bytes
 		var _ = _out1407
 		_out1407 = d.Fs.GetInode(txn, src, true)
-		_985_ip = _out1407
-		inodeformat.Companion_Default___.SetParent(_985_ip, tino)
-		d.PutInode(txn, src, _985_ip)
+		_986_ip = _out1407
+		inodeformat.Companion_Default___.SetParent(_986_ip, tino)
+		d.PutInode(txn, src, _986_ip)
 		var _out1408 uint32
 		var _ = _out1408
 		_out1408 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
@@ -412,25 +412,25 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _986_ip *dbytes.Bytes
-	var _ = _986_ip
+	var _987_ip *dbytes.Bytes
+	var _ = _987_ip
 	var _out1410 *dbytes.Bytes
 	var _ = _out1410
 	_out1410 = d.Fs.GetInode(txn, src, true)
-	_986_ip = _out1410
-	var _987_ts uint64
-	var _ = _987_ts
-	var _988_tns uint32
-	var _ = _988_tns
+	_987_ip = _out1410
+	var _988_ts uint64
+	var _ = _988_ts
+	var _989_tns uint32
+	var _ = _989_tns
 	var _out1411 uint64
 	var _ = _out1411
 	var _out1412 uint32
 	var _ = _out1412
-	_out1411, _out1412 = attributechanges.Companion_Default___.Stamp(_986_ip, s, ns)
-	_987_ts = _out1411
-	_988_tns = _out1412
-	inodeformat.Companion_Default___.SetCtime(_986_ip, _987_ts, _988_tns)
-	d.PutInode(txn, src, _986_ip)
+	_out1411, _out1412 = attributechanges.Companion_Default___.Stamp(_987_ip, s, ns)
+	_988_ts = _out1411
+	_989_tns = _out1412
+	inodeformat.Companion_Default___.SetCtime(_987_ip, _988_ts, _989_tns)
+	d.PutInode(txn, src, _987_ip)
 	var _out1413 *dbytes.Bytes
 	var _ = _out1413
 	_out1413 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
@@ -458,33 +458,33 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	_out1415, _out1416 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1415
 	fdir = _out1416
-	var _989_tst uint32 = 0
-	var _ = _989_tst
+	var _990_tst uint32 = 0
+	var _ = _990_tst
 	var _out1417 uint32
 	var _ = _out1417
 	var _out1418 *dbytes.Bytes
 	var _ = _out1418
 	_out1417, _out1418 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_989_tst = _out1417
+	_990_tst = _out1417
 	tdir = _out1418
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _989_tst != uint32(0) {
-		st = _989_tst
+	if _990_tst != uint32(0) {
+		st = _990_tst
 		return st, fdir, tdir
 	}
-	var _990_fdots uint32 = 0
-	var _ = _990_fdots
-	var _991_tdots uint32 = 0
-	var _ = _991_tdots
+	var _991_fdots uint32 = 0
+	var _ = _991_fdots
+	var _992_tdots uint32 = 0
+	var _ = _992_tdots
 	var _out1419 uint32
 	var _ = _out1419
 	var _out1420 uint32
 	var _ = _out1420
 	_out1419, _out1420 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1419
-	_990_fdots = _out1420
+	_991_fdots = _out1420
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -494,8 +494,8 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _out1422
 	_out1421, _out1422 = permissions.Companion_Default___.NameStatus(tname)
 	st = _out1421
-	_991_tdots = _out1422
-	if st == uint32(0) && (_990_fdots != uint32(0) || _991_tdots != uint32(0)) {
+	_992_tdots = _out1422
+	if st == uint32(0) && (_991_fdots != uint32(0) || _992_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -527,16 +527,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _992_done bool = false
-	var _ = _992_done
-	var _993_found bool = false
-	var _ = _993_found
-	var _994_src uint64 = 0
-	var _ = _994_src
-	var _995_dst uint64 = 0
-	var _ = _995_dst
-	var _996_dir bool = false
-	var _ = _996_dir
+	var _993_done bool = false
+	var _ = _993_done
+	var _994_found bool = false
+	var _ = _994_found
+	var _995_src uint64 = 0
+	var _ = _995_src
+	var _996_dst uint64 = 0
+	var _ = _996_dst
+	var _997_dir bool = false
+	var _ = _997_dir
 	var _out1426 uint32
 	var _ = _out1426
 	var _out1427 bool
@@ -551,29 +551,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1431
 	_out1426, _out1427, _out1428, _out1429, _out1430, _out1431 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
 	st = _out1426
-	_992_done = _out1427
-	_994_src = _out1428
-	_996_dir = _out1429
-	_993_found = _out1430
-	_995_dst = _out1431
+	_993_done = _out1427
+	_995_src = _out1428
+	_997_dir = _out1429
+	_994_found = _out1430
+	_996_dst = _out1431
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _992_done {
+	if _993_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _997_fr bool = false
-	var _ = _997_fr
+	var _998_fr bool = false
+	var _ = _998_fr
 	var _out1432 uint32
 	var _ = _out1432
 	var _out1433 bool
 	var _ = _out1433
 	var _out1434 bool
 	var _ = _out1434
-	_out1432, _out1433, _out1434 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _994_src, _993_found, _995_dst, s, ns)
+	_out1432, _out1433, _out1434 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _995_src, _994_found, _996_dst, s, ns)
 	st = _out1432
-	_997_fr = _out1433
+	_998_fr = _out1433
 	later = _out1434
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
@@ -584,7 +584,7 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1436
 	var _out1437 *dbytes.Bytes
 	var _ = _out1437
-	_out1435, _out1436, _out1437 = Companion_Default___.Finish(txn, d, fino, tino, _994_src, _996_dir, _993_found && _996_dir, s, ns)
+	_out1435, _out1436, _out1437 = Companion_Default___.Finish(txn, d, fino, tino, _995_src, _997_dir, _994_found && _997_dir, s, ns)
 	st = _out1435
 	fafter = _out1436
 	tafter = _out1437

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _1005_g volumegeometry.Geo
-	var _ = _1005_g
-	_1005_g = d.Fs.Geo
-	var _1006_s *blockstore.BlockFs
-	var _ = _1006_s
-	_1006_s = d.Fs.Fs.Fs
-	if _1005_g.Dtor_ibm() <= a && a < _1005_g.Dtor_itab() {
-		var _1007_bit bool
-		var _ = _1007_bit
+	var _1006_g volumegeometry.Geo
+	var _ = _1006_g
+	_1006_g = d.Fs.Geo
+	var _1007_s *blockstore.BlockFs
+	var _ = _1007_s
+	_1007_s = d.Fs.Fs.Fs
+	if _1006_g.Dtor_ibm() <= a && a < _1006_g.Dtor_itab() {
+		var _1008_bit bool
+		var _ = _1008_bit
 		var _out1447 bool
 		var _ = _out1447
 		_out1447 = txn.ReadBit(a, uint64(0), true)
-		_1007_bit = _out1447
-		txn.WriteBit(a, uint64(0), _1007_bit)
-	} else if _1005_g.Dtor_itab() <= a && a < _1005_g.Dtor_slot0() {
-		var _1008_ino *dbytes.Bytes
-		var _ = _1008_ino
+		_1008_bit = _out1447
+		txn.WriteBit(a, uint64(0), _1008_bit)
+	} else if _1006_g.Dtor_itab() <= a && a < _1006_g.Dtor_slot0() {
+		var _1009_ino *dbytes.Bytes
+		var _ = _1009_ino
 		var _out1448 *dbytes.Bytes
 		var _ = _out1448
 		_out1448 = txn.ReadInode(a, uint64(0), true)
-		_1008_ino = _out1448
-		txn.WriteInode(a, uint64(0), _1008_ino)
-	} else if _1005_g.Dtor_data0() <= a && a < _1005_g.Dtor_data1() {
-		var _1009_unused bool
-		var _ = _1009_unused
+		_1009_ino = _out1448
+		txn.WriteInode(a, uint64(0), _1009_ino)
+	} else if _1006_g.Dtor_data0() <= a && a < _1006_g.Dtor_data1() {
+		var _1010_unused bool
+		var _ = _1010_unused
 		var _out1449 bool
 		var _ = _out1449
-		_out1449 = _1006_s.FreeBit(txn, a)
-		_1009_unused = _out1449
-		if _1009_unused {
+		_out1449 = _1007_s.FreeBit(txn, a)
+		_1010_unused = _out1449
+		if _1010_unused {
 			wrote = false
 			return wrote
 		}
-		var _1010_b *dbytes.Blk
-		var _ = _1010_b
+		var _1011_b *dbytes.Blk
+		var _ = _1011_b
 		var _out1450 *dbytes.Blk
 		var _ = _out1450
 		_out1450 = txn.ReadBlock(a, true)
-		_1010_b = _out1450
-		var _1011_y *dbytes.Bytes
-		var _ = _1011_y
+		_1011_b = _out1450
+		var _1012_y *dbytes.Bytes
+		var _ = _1012_y
 		var _out1451 *dbytes.Bytes
 		var _ = _out1451
-		_out1451 = _1010_b.Thaw()
-		_1011_y = _out1451
-		txn.WriteBlock(a, _1011_y)
+		_out1451 = _1011_b.Thaw()
+		_1012_y = _out1451
+		txn.WriteBlock(a, _1012_y)
 	} else {
 		wrote = false
 		return wrote

@@ -70,28 +70,28 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _632_left uint64
-	var _ = _632_left
-	_632_left = max
-	var _633_ck uint64
-	var _ = _633_ck
-	var _634_cj uint64
-	var _ = _634_cj
-	_633_ck, _634_cj = uint64(15), uint64(0)
-	var _635_pb *dbytes.Blk
-	var _ = _635_pb
+	var _633_left uint64
+	var _ = _633_left
+	_633_left = max
+	var _634_ck uint64
+	var _ = _634_ck
+	var _635_cj uint64
+	var _ = _635_cj
+	_634_ck, _635_cj = uint64(15), uint64(0)
+	var _636_pb *dbytes.Blk
+	var _ = _636_pb
 	var _out908 *dbytes.Blk
 	var _ = _out908
 	_out908 = dbytes.ZeroBlk()
-	_635_pb = _out908
-	for m < top && uint64(0) < _632_left {
-		var _636_k uint64
-		var _ = _636_k
-		var _637_j uint64
-		var _ = _637_j
-		_636_k, _637_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _638_bn uint64 = 0
-		var _ = _638_bn
+	_636_pb = _out908
+	for m < top && uint64(0) < _633_left {
+		var _637_k uint64
+		var _ = _637_k
+		var _638_j uint64
+		var _ = _638_j
+		_637_k, _638_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _639_bn uint64 = 0
+		var _ = _639_bn
 		var _out909 uint64
 		var _ = _out909
 		var _out910 uint64
@@ -100,32 +100,32 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 		var _ = _out911
 		var _out912 *dbytes.Blk
 		var _ = _out912
-		_out909, _out910, _out911, _out912 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _633_ck, _634_cj, _635_pb)
-		_638_bn = _out909
-		_633_ck = _out910
-		_634_cj = _out911
-		_635_pb = _out912
-		if _638_bn != uint64(0) != there {
+		_out909, _out910, _out911, _out912 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _634_ck, _635_cj, _636_pb)
+		_639_bn = _out909
+		_634_ck = _out910
+		_635_cj = _out911
+		_636_pb = _out912
+		if _639_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _639_next uint64
-		var _ = _639_next
-		_639_next = m + uint64(1)
-		if _638_bn == uint64(0) && uint64(12) <= _636_k && (_637_j%uint64(512) == uint64(0) || _632_left == max) {
-			var _640_d uint64
-			var _ = _640_d
+		var _640_next uint64
+		var _ = _640_next
+		_640_next = m + uint64(1)
+		if _639_bn == uint64(0) && uint64(12) <= _637_k && (_638_j%uint64(512) == uint64(0) || _633_left == max) {
+			var _641_d uint64
+			var _ = _641_d
 			var _out913 uint64
 			var _ = _out913
-			_out913 = shrinking.Companion_Default___.Missing(x, txn, ip, _636_k, _637_j, excl)
-			_640_d = _out913
-			_639_next = Companion_Default___.Behind(m, _640_d)
-			if top < _639_next {
-				_639_next = top
+			_out913 = shrinking.Companion_Default___.Missing(x, txn, ip, _637_k, _638_j, excl)
+			_641_d = _out913
+			_640_next = Companion_Default___.Behind(m, _641_d)
+			if top < _640_next {
+				_640_next = top
 			}
 		}
-		m = _639_next
-		_632_left = _632_left - uint64(1)
+		m = _640_next
+		_633_left = _633_left - uint64(1)
 	}
 	return m, found
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _615_bn uint64
-		var _ = _615_bn
+		var _616_bn uint64
+		var _ = _616_bn
 		var _out900 uint64
 		var _ = _out900
 		_out900 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_615_bn = _out900
-		if _615_bn == uint64(0) {
+		_616_bn = _out900
+		if _616_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _616_k uint64
-	var _ = _616_k
-	_616_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _617_lev uint64
-	var _ = _617_lev
-	_617_lev = positions.Companion_Default___.MaxLev(_616_k)
-	var _618_jp uint64
-	var _ = _618_jp
-	_618_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _619_pb *dbytes.Blk
-	var _ = _619_pb
+	var _617_k uint64
+	var _ = _617_k
+	_617_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _618_lev uint64
+	var _ = _618_lev
+	_618_lev = positions.Companion_Default___.MaxLev(_617_k)
+	var _619_jp uint64
+	var _ = _619_jp
+	_619_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _620_pb *dbytes.Blk
+	var _ = _620_pb
 	var _out901 *dbytes.Blk
 	var _ = _out901
 	_out901 = x.Fs.ReadBlock(txn, pn, true)
-	_619_pb = _out901
-	var _620_t *dbytes.Bytes
-	var _ = _620_t
+	_620_pb = _out901
+	var _621_t *dbytes.Bytes
+	var _ = _621_t
 	var _out902 *dbytes.Bytes
 	var _ = _out902
-	_out902 = _619_pb.Thaw()
-	_620_t = _out902
+	_out902 = _620_pb.Thaw()
+	_621_t = _out902
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _621_l uint64
-		var _ = _621_l
-		_621_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_621_l) != _616_k || positions.Companion_Default___.FlatJ(_621_l)/uint64(512) != _618_jp {
+		var _622_l uint64
+		var _ = _622_l
+		_622_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_622_l) != _617_k || positions.Companion_Default___.FlatJ(_622_l)/uint64(512) != _619_jp {
 			goto L7
 		}
-		var _622_j uint64
-		var _ = _622_j
-		_622_j = positions.Companion_Default___.FlatJ(_621_l)
-		var _623_bn uint64
-		var _ = _623_bn
-		_623_bn = _620_t.U64(uint64(8) * (_622_j % uint64(512)))
-		if _623_bn == uint64(0) {
+		var _623_j uint64
+		var _ = _623_j
+		_623_j = positions.Companion_Default___.FlatJ(_622_l)
+		var _624_bn uint64
+		var _ = _624_bn
+		_624_bn = _621_t.U64(uint64(8) * (_623_j % uint64(512)))
+		if _624_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _620_t, pn, _623_bn, _622_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _621_t, pn, _624_bn, _623_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _621_l
+		m = _622_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _620_t)
+		x.CloseParent(txn, pn, _621_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _624_bn uint64
-	var _ = _624_bn
+	var _625_bn uint64
+	var _ = _625_bn
 	var _out903 uint64
 	var _ = _out903
 	_out903 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_624_bn = _out903
-	if _624_bn == uint64(0) {
+	_625_bn = _out903
+	if _625_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _625_left uint64
-	var _ = _625_left
-	_625_left = max
-	for lo < m && uint64(0) < _625_left {
-		var _626_k uint64
-		var _ = _626_k
-		var _627_j uint64
-		var _ = _627_j
-		_626_k, _627_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _628_l uint64
-		var _ = _628_l
-		var _629_freed uint64
-		var _ = _629_freed
-		_628_l, _629_freed = uint64(0), uint64(1)
-		var _630_d uint64
-		var _ = _630_d
+	var _626_left uint64
+	var _ = _626_left
+	_626_left = max
+	for lo < m && uint64(0) < _626_left {
+		var _627_k uint64
+		var _ = _627_k
+		var _628_j uint64
+		var _ = _628_j
+		_627_k, _628_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _629_l uint64
+		var _ = _629_l
+		var _630_freed uint64
+		var _ = _630_freed
+		_629_l, _630_freed = uint64(0), uint64(1)
+		var _631_d uint64
+		var _ = _631_d
 		var _out904 uint64
 		var _ = _out904
-		_out904 = Companion_Default___.Missing(x, txn, ip, _626_k, _627_j, true)
-		_630_d = _out904
-		if uint64(0) < _630_d || _626_k < uint64(12) {
-			_628_l = allocatedrange.Companion_Default___.BaseOf(_626_k) + allocatedrange.Companion_Default___.First512(_627_j, _630_d)
-			if _628_l < lo {
-				_628_l = lo
+		_out904 = Companion_Default___.Missing(x, txn, ip, _627_k, _628_j, true)
+		_631_d = _out904
+		if uint64(0) < _631_d || _627_k < uint64(12) {
+			_629_l = allocatedrange.Companion_Default___.BaseOf(_627_k) + allocatedrange.Companion_Default___.First512(_628_j, _631_d)
+			if _629_l < lo {
+				_629_l = lo
 			}
-			if _630_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _626_k)
+			if _631_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _627_k)
 			} else {
 			}
 		} else {
-			var _631_pn uint64
-			var _ = _631_pn
+			var _632_pn uint64
+			var _ = _632_pn
 			var _out905 uint64
 			var _ = _out905
-			_out905 = x.Resolve(txn, ip, _626_k, positions.Companion_Default___.MaxLev(_626_k)-uint64(1), _627_j/uint64(512), true)
-			_631_pn = _out905
+			_out905 = x.Resolve(txn, ip, _627_k, positions.Companion_Default___.MaxLev(_627_k)-uint64(1), _628_j/uint64(512), true)
+			_632_pn = _out905
 			var _out906 uint64
 			var _ = _out906
 			var _out907 uint64
 			var _ = _out907
-			_out906, _out907 = Companion_Default___.CutRun(x, txn, ip, _631_pn, ino, m, lo, _625_left)
-			_628_l = _out906
-			_629_freed = _out907
-			if _629_freed == uint64(0) {
-				_629_freed = uint64(1)
+			_out906, _out907 = Companion_Default___.CutRun(x, txn, ip, _632_pn, ino, m, lo, _626_left)
+			_629_l = _out906
+			_630_freed = _out907
+			if _630_freed == uint64(0) {
+				_630_freed = uint64(1)
 			}
 		}
-		if _630_d < positions.Companion_Default___.MaxLev(_626_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _626_k, positions.Companion_Default___.MaxLev(_626_k)-_630_d-uint64(1), allocatedrange.Companion_Default___.Up512(_627_j, _630_d+uint64(1)))
+		if _631_d < positions.Companion_Default___.MaxLev(_627_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _627_k, positions.Companion_Default___.MaxLev(_627_k)-_631_d-uint64(1), allocatedrange.Companion_Default___.Up512(_628_j, _631_d+uint64(1)))
 		}
-		_625_left = _625_left - _629_freed
-		m = _628_l
+		_626_left = _626_left - _630_freed
+		m = _629_l
 	}
 	return m
 }

@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1117_n uint64
-	var _ = _1117_n
-	_1117_n = gids.Len() / uint64(4)
-	var _1118_out *dbytes.Bytes
-	var _ = _1118_out
+	var _1118_n uint64
+	var _ = _1118_n
+	_1118_n = gids.Len() / uint64(4)
+	var _1119_out *dbytes.Bytes
+	var _ = _1119_out
 	var _out1596 *dbytes.Bytes
 	var _ = _out1596
-	_out1596 = dbytes.NewBytes(uint64(4) * _1117_n)
-	_1118_out = _out1596
-	var _1119_i uint64
-	var _ = _1119_i
-	_1119_i = uint64(0)
-	for _1119_i < _1117_n {
-		var _1120_x uint32
-		var _ = _1120_x
-		_1120_x = gids.U32(uint64(4) * _1119_i)
-		if _1120_x == uint32(0) {
-			_1120_x = anonGid
+	_out1596 = dbytes.NewBytes(uint64(4) * _1118_n)
+	_1119_out = _out1596
+	var _1120_i uint64
+	var _ = _1120_i
+	_1120_i = uint64(0)
+	for _1120_i < _1118_n {
+		var _1121_x uint32
+		var _ = _1121_x
+		_1121_x = gids.U32(uint64(4) * _1120_i)
+		if _1121_x == uint32(0) {
+			_1121_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1118_out, uint64(4)*_1119_i, _1120_x)
-		_1119_i = _1119_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1119_out, uint64(4)*_1120_i, _1121_x)
+		_1120_i = _1120_i + uint64(1)
 	}
-	gs = _1118_out
+	gs = _1119_out
 	return u, g, gs
 }
 

@@ -60,26 +60,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _365_n uint64
-	var _ = _365_n
+	var _366_n uint64
+	var _ = _366_n
 	var _out549 uint64
 	var _ = _out549
 	_out549 = d.Size()
-	_365_n = _out549
-	var _366_z *dbytes.Blk
-	var _ = _366_z
+	_366_n = _out549
+	var _367_z *dbytes.Blk
+	var _ = _367_z
 	var _out550 *dbytes.Blk
 	var _ = _out550
 	_out550 = dbytes.ZeroBlk()
-	_366_z = _out550
+	_367_z = _out550
 	var _out551 bool
 	var _ = _out551
-	_out551 = d.Write(uint64(0), _366_z)
+	_out551 = d.Write(uint64(0), _367_z)
 	io = _out551
 	if io {
 		var _out552 bool
 		var _ = _out552
-		_out552 = d.Write(_365_n-uint64(1), _366_z)
+		_out552 = d.Write(_366_n-uint64(1), _367_z)
 		io = _out552
 	}
 	if io {
@@ -123,21 +123,21 @@ func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockform
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _367_e *dbytes.Bytes
-	var _ = _367_e
+	var _368_e *dbytes.Bytes
+	var _ = _368_e
 	var _out558 *dbytes.Bytes
 	var _ = _out558
 	_out558 = superblockformat.Companion_Default___.Encode(s)
-	_367_e = _out558
-	var _368_b *dbytes.Blk
-	var _ = _368_b
+	_368_e = _out558
+	var _369_b *dbytes.Blk
+	var _ = _369_b
 	var _out559 *dbytes.Blk
 	var _ = _out559
-	_out559 = dbytes.Freeze(_367_e)
-	_368_b = _out559
+	_out559 = dbytes.Freeze(_368_e)
+	_369_b = _out559
 	var _out560 bool
 	var _ = _out560
-	_out560 = d.Write(a, _368_b)
+	_out560 = d.Write(a, _369_b)
 	io = _out560
 	if io {
 		var _out561 bool
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _369_io bool
-	var _ = _369_io
-	var _370_c *dbytes.Blk
-	var _ = _370_c
+	var _370_io bool
+	var _ = _370_io
+	var _371_c *dbytes.Blk
+	var _ = _371_c
 	var _out562 bool
 	var _ = _out562
 	var _out563 *dbytes.Blk
 	var _ = _out563
 	_out562, _out563 = d.Read(a)
-	_369_io = _out562
-	_370_c = _out563
-	var _371_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _371_e
-	if _369_io {
+	_370_io = _out562
+	_371_c = _out563
+	var _372_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _372_e
+	if _370_io {
 		var _out564 *dbytes.Bytes
 		var _ = _out564
-		_out564 = _370_c.Thaw()
-		_371_e = _out564
+		_out564 = _371_c.Thaw()
+		_372_e = _out564
 	} else {
 		var _out565 *dbytes.Bytes
 		var _ = _out565
 		_out565 = dbytes.NewBytes(uint64(4096))
-		_371_e = _out565
+		_372_e = _out565
 	}
 	var _out566 uint32
 	var _ = _out566
 	var _out567 superblockformat.Super
 	var _ = _out567
-	_out566, _out567 = superblockformat.Companion_Default___.Decode(_371_e)
+	_out566, _out567 = superblockformat.Companion_Default___.Decode(_372_e)
 	why = _out566
 	s = _out567
-	if !_369_io {
+	if !_370_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,12 +210,12 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _372_n uint64
-	var _ = _372_n
+	var _373_n uint64
+	var _ = _373_n
 	var _out568 uint64
 	var _ = _out568
 	_out568 = d.Size()
-	_372_n = _out568
+	_373_n = _out568
 	var _out569 uint32
 	var _ = _out569
 	var _out570 superblockformat.Super
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _373_copy uint32 = 0
-		var _ = _373_copy
+		var _374_copy uint32 = 0
+		var _ = _374_copy
 		var _out571 uint32
 		var _ = _out571
 		var _out572 superblockformat.Super
 		var _ = _out572
-		_out571, _out572 = Companion_Default___.Look(d, _372_n-uint64(1))
-		_373_copy = _out571
+		_out571, _out572 = Companion_Default___.Look(d, _373_n-uint64(1))
+		_374_copy = _out571
 		s = _out572
 		which = func() uint32 {
-			if _373_copy == uint32(0) {
+			if _374_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _372_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _373_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

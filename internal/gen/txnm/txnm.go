@@ -26,6 +26,8 @@ type Txn struct {
 	Tx   *dlog.BMap
 	Hold *dlog.Hold
 	Top  uint64
+	From uint64
+	Upto uint64
 	Seen uint64
 }
 
@@ -38,6 +40,8 @@ func New_Txn_() *Txn {
 	_this.Tx = (*dlog.BMap)(nil)
 	_this.Hold = (*dlog.Hold)(nil)
 	_this.Top = 0
+	_this.From = 0
+	_this.Upto = 0
 	_this.Seen = 0
 	return &_this
 }
@@ -82,21 +86,23 @@ func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.B
 	_this.Hold = h
 	_this.Top = uint64(0)
 	_this.Seen = uint64(0)
+	_this.From = uint64(0)
+	_this.Upto = uint64(0)
 }
 func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _299_queued bool = false
-	var _ = _299_queued
+	var _300_queued bool = false
+	var _ = _300_queued
 	var _out481 bool
 	var _ = _out481
 	var _out482 bool
 	var _ = _out482
 	_out481, _out482 = _this.Grab(k, excl)
 	ok = _out481
-	_299_queued = _out482
-	if _299_queued {
+	_300_queued = _out482
+	if _300_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -108,40 +114,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _300_wait bool
-	var _ = _300_wait
-	_300_wait = k > _this.Top
-	var _301_n uint64 = 0
-	var _ = _301_n
+	var _301_wait bool
+	var _ = _301_wait
+	_301_wait = k > _this.Top
+	var _302_n uint64 = 0
+	var _ = _302_n
 	var _out483 bool
 	var _ = _out483
 	var _out484 bool
 	var _ = _out484
 	var _out485 uint64
 	var _ = _out485
-	_out483, _out484, _out485 = _this.S.Tbl.Lock(_this.Own, k, excl, _300_wait)
+	_out483, _out484, _out485 = _this.S.Tbl.Lock(_this.Own, k, excl, _301_wait)
 	ok = _out483
 	queued = _out484
-	_301_n = _out485
+	_302_n = _out485
 	if ok {
-		if _301_n > _this.Seen {
-			_this.Seen = _301_n
+		if _302_n > _this.Seen {
+			_this.Seen = _302_n
 		}
-		if _300_wait {
+		if _301_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _302_n uint64
-	var _ = _302_n
+	var _303_n uint64
+	var _ = _303_n
 	var _out486 uint64
 	var _ = _out486
 	_out486 = _this.S.Tbl.Await(_this.Own)
-	_302_n = _out486
-	if _302_n > _this.Seen {
-		_this.Seen = _302_n
+	_303_n = _out486
+	if _303_n > _this.Seen {
+		_this.Seen = _303_n
 	}
 	_this.Top = k
 }
@@ -150,22 +156,22 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _303_k uint64
-	var _ = _303_k
-	_303_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _304_ok bool
-	var _ = _304_ok
+	var _304_k uint64
+	var _ = _304_k
+	_304_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _305_ok bool
+	var _ = _305_ok
 	var _out487 bool
 	var _ = _out487
-	_out487 = _this.Lock(_303_k, excl)
-	_304_ok = _out487
-	if !_304_ok {
+	_out487 = _this.Lock(_304_k, excl)
+	_305_ok = _out487
+	if !_305_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
 	var _out488 *dbytes.Blk
 	var _ = _out488
-	_out488 = _this.Buf.GetBlk(_303_k)
+	_out488 = _this.Buf.GetBlk(_304_k)
 	b = _out488
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
@@ -173,7 +179,12 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	}
 	var _out489 *dbytes.Blk
 	var _ = _out489
-	_out489 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
+	_out489 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
+		if _this.From <= a && a < _this.Upto {
+			return _this.Upto - a
+		}
+		return uint64(1)
+	}())
 	b = _out489
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
@@ -185,51 +196,57 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 }
 func (_this *Txn) Ahead(a uint64, n uint64) {
 	txnsysm.Companion_Default___.Ahead(_this.S, _this.Hold, a, n)
+	_this.From, _this.Upto = a, func() uint64 {
+		if n < uint64(4294967296) && a < uint64(281474976710656) {
+			return a + n
+		}
+		return a
+	}()
 }
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _305_k uint64
-	var _ = _305_k
-	_305_k = objectsm.Companion_Default___.Key(a, off)
-	var _306_ok bool
-	var _ = _306_ok
+	var _306_k uint64
+	var _ = _306_k
+	_306_k = objectsm.Companion_Default___.Key(a, off)
+	var _307_ok bool
+	var _ = _307_ok
 	var _out490 bool
 	var _ = _out490
-	_out490 = _this.Lock(_305_k, excl)
-	_306_ok = _out490
-	if !_306_ok {
+	_out490 = _this.Lock(_306_k, excl)
+	_307_ok = _out490
+	if !_307_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _out491 *dbytes.Bytes
 	var _ = _out491
-	_out491 = _this.Buf.GetBytes(_305_k)
+	_out491 = _this.Buf.GetBytes(_306_k)
 	b = _out491
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _307_v *dbytes.Blk
-	var _ = _307_v
+	var _308_v *dbytes.Blk
+	var _ = _308_v
 	var _out492 *dbytes.Blk
 	var _ = _out492
-	_out492 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_307_v = _out492
-	if _307_v == (*dbytes.Blk)(nil) {
+	_out492 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_308_v = _out492
+	if _308_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _308_c *dbytes.Bytes
-	var _ = _308_c
+	var _309_c *dbytes.Bytes
+	var _ = _309_c
 	var _out493 *dbytes.Bytes
 	var _ = _out493
 	_out493 = dbytes.NewBytes(uint64(256))
-	_308_c = _out493
-	_308_c.CopyBlk(uint64(0), _307_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _308_c
+	_309_c = _out493
+	_309_c.CopyBlk(uint64(0), _308_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _309_c
 	return st, b
 	return st, b
 }
@@ -238,72 +255,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _309_k uint64
-	var _ = _309_k
-	_309_k = objectsm.Companion_Default___.Key(a, off)
-	var _310_ok bool
-	var _ = _310_ok
+	var _310_k uint64
+	var _ = _310_k
+	_310_k = objectsm.Companion_Default___.Key(a, off)
+	var _311_ok bool
+	var _ = _311_ok
 	var _out494 bool
 	var _ = _out494
-	_out494 = _this.Lock(_309_k, excl)
-	_310_ok = _out494
-	if !_310_ok {
+	_out494 = _this.Lock(_310_k, excl)
+	_311_ok = _out494
+	if !_311_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _311_found bool = false
-	var _ = _311_found
+	var _312_found bool = false
+	var _ = _312_found
 	var _out495 bool
 	var _ = _out495
 	var _out496 bool
 	var _ = _out496
-	_out495, _out496 = _this.Buf.GetBit(_309_k)
-	_311_found = _out495
+	_out495, _out496 = _this.Buf.GetBit(_310_k)
+	_312_found = _out495
 	b = _out496
-	if _311_found {
+	if _312_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _312_v *dbytes.Blk
-	var _ = _312_v
+	var _313_v *dbytes.Blk
+	var _ = _313_v
 	var _out497 *dbytes.Blk
 	var _ = _out497
-	_out497 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a)
-	_312_v = _out497
-	if _312_v == (*dbytes.Blk)(nil) {
+	_out497 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_313_v = _out497
+	if _313_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _313_c uint8
-	var _ = _313_c
-	_313_c = _312_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_313_c, off%uint64(8))
+	var _314_c uint8
+	var _ = _314_c
+	_314_c = _313_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_314_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _314_k uint64
-	var _ = _314_k
-	_314_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _315_ok bool
-	var _ = _315_ok
+	var _315_k uint64
+	var _ = _315_k
+	_315_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _316_ok bool
+	var _ = _316_ok
 	var _out498 bool
 	var _ = _out498
-	_out498 = _this.Lock(_314_k, true)
-	_315_ok = _out498
-	if !_315_ok {
+	_out498 = _this.Lock(_315_k, true)
+	_316_ok = _out498
+	if !_316_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _316_v *dbytes.Blk
-	var _ = _316_v
+	var _317_v *dbytes.Blk
+	var _ = _317_v
 	var _out499 *dbytes.Blk
 	var _ = _out499
 	_out499 = dbytes.Freeze(b)
-	_316_v = _out499
-	_this.Buf.PutBlk(_314_k, _316_v)
+	_317_v = _out499
+	_this.Buf.PutBlk(_315_k, _317_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -311,20 +328,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _317_k uint64
-	var _ = _317_k
-	_317_k = objectsm.Companion_Default___.Key(a, off)
-	var _318_ok bool
-	var _ = _318_ok
+	var _318_k uint64
+	var _ = _318_k
+	_318_k = objectsm.Companion_Default___.Key(a, off)
+	var _319_ok bool
+	var _ = _319_ok
 	var _out500 bool
 	var _ = _out500
-	_out500 = _this.Lock(_317_k, true)
-	_318_ok = _out500
-	if !_318_ok {
+	_out500 = _this.Lock(_318_k, true)
+	_319_ok = _out500
+	if !_319_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_317_k, b)
+	_this.Buf.PutBytes(_318_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -332,20 +349,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _319_k uint64
-	var _ = _319_k
-	_319_k = objectsm.Companion_Default___.Key(a, off)
-	var _320_ok bool
-	var _ = _320_ok
+	var _320_k uint64
+	var _ = _320_k
+	_320_k = objectsm.Companion_Default___.Key(a, off)
+	var _321_ok bool
+	var _ = _321_ok
 	var _out501 bool
 	var _ = _out501
-	_out501 = _this.Lock(_319_k, true)
-	_320_ok = _out501
-	if !_320_ok {
+	_out501 = _this.Lock(_320_k, true)
+	_321_ok = _out501
+	if !_321_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_319_k, b)
+	_this.Buf.PutBit(_320_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

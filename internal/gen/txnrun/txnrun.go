@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _346_ok bool
-	var _ = _346_ok
-	_346_ok = true
+	var _347_ok bool
+	var _ = _347_ok
+	_347_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
 		var _out532 bool
 		var _ = _out532
 		_out532 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_346_ok = _out532
+		_347_ok = _out532
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _346_ok {
+		if _347_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,14 +92,14 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _347_n uint64
-		var _ = _347_n
+		var _348_n uint64
+		var _ = _348_n
 		var _out533 uint64
 		var _ = _out533
 		_out533 = t.Buf.Len()
-		_347_n = _out533
+		_348_n = _out533
 		st = func() uint32 {
-			if r == uint32(0) && _347_n > uint64(0) {
+			if r == uint32(0) && _348_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 		need = _out534
 		return st, need
 	}
-	var _348_ok bool
-	var _ = _348_ok
+	var _349_ok bool
+	var _ = _349_ok
 	var _out535 bool
 	var _ = _out535
 	_out535 = w.Admit()
-	_348_ok = _out535
-	if !_348_ok {
+	_349_ok = _out535
+	if !_349_ok {
 		var _out536 uint64
 		var _ = _out536
 		_out536 = commitm.Companion_Default___.Abort(t)
@@ -136,19 +136,19 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _349_need uint64 = 0
-	var _ = _349_need
+	var _350_need uint64 = 0
+	var _ = _350_need
 	var _out539 uint32
 	var _ = _out539
 	var _out540 uint64
 	var _ = _out540
 	_out539, _out540 = Companion_Default___.Conclude(t, w, r, stable, ro)
 	st = _out539
-	_349_need = _out540
+	_350_need = _out540
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
 	var _out541 uint32
 	var _ = _out541
-	_out541 = Companion_Default___.Await(t, st, _349_need)
+	_out541 = Companion_Default___.Await(t, st, _350_need)
 	st = _out541
 	return st
 }
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _350_need uint64
-		var _ = _350_need
+		var _351_need uint64
+		var _ = _351_need
 		var _out543 uint64
 		var _ = _out543
 		_out543 = commitm.Companion_Default___.Abort(t)
-		_350_need = _out543
+		_351_need = _out543
 		w.Ended(false)
 	}
 	return st

@@ -255,7 +255,7 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	s.J.Mu.Unlock()
 	return ok, b
 }
-func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) *dbytes.Blk {
+func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var _293_t uint64 = 0
@@ -270,14 +270,26 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64) 
 	var _294_ok bool
 	var _ = _294_ok
 	_294_ok = true
+	var _295_r uint64
+	var _ = _295_r
+	_295_r = func() uint64 {
+		if s.J.Sz-a < n {
+			return s.J.Sz - a
+		}
+		return n
+	}()
 	for b == (*dbytes.Blk)(nil) && _294_ok {
 		var _out473 bool
 		var _ = _out473
 		var _out474 *dbytes.Blk
 		var _ = _out474
-		_out473, _out474 = Companion_Default___.Fetch(s, h, a, uint64(1), _293_t)
+		_out473, _out474 = Companion_Default___.Fetch(s, h, a, _295_r, _293_t)
 		_294_ok = _out473
 		b = _out474
+		if !_294_ok && uint64(1) < _295_r {
+			_294_ok = true
+		}
+		_295_r = uint64(1)
 		if _294_ok && b == (*dbytes.Blk)(nil) {
 			var _out475 *dbytes.Blk
 			var _ = _out475
@@ -294,35 +306,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _295_m uint64
-	var _ = _295_m
-	_295_m = func() uint64 {
+	var _296_m uint64
+	var _ = _296_m
+	_296_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _296_b *dbytes.Blk
-	var _ = _296_b
-	var _297_t uint64
-	var _ = _297_t
+	var _297_b *dbytes.Blk
+	var _ = _297_b
+	var _298_t uint64
+	var _ = _298_t
 	var _out477 *dbytes.Blk
 	var _ = _out477
 	var _out478 uint64
 	var _ = _out478
 	_out477, _out478 = Companion_Default___.Peek(s, h, a)
-	_296_b = _out477
-	_297_t = _out478
-	if _296_b == (*dbytes.Blk)(nil) {
-		var _298_ok bool = false
-		var _ = _298_ok
+	_297_b = _out477
+	_298_t = _out478
+	if _297_b == (*dbytes.Blk)(nil) {
+		var _299_ok bool = false
+		var _ = _299_ok
 		var _out479 bool
 		var _ = _out479
 		var _out480 *dbytes.Blk
 		var _ = _out480
-		_out479, _out480 = Companion_Default___.Fetch(s, h, a, _295_m, _297_t)
-		_298_ok = _out479
-		_296_b = _out480
+		_out479, _out480 = Companion_Default___.Fetch(s, h, a, _296_m, _298_t)
+		_299_ok = _out479
+		_297_b = _out480
 	}
 }
 

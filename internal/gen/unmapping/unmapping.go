@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _555_i uint64
-	var _ = _555_i
-	_555_i = uint64(0)
-	for _555_i < uint64(512) {
-		if b.U64(uint64(8)*_555_i) != uint64(0) {
+	var _556_i uint64
+	var _ = _556_i
+	_556_i = uint64(0)
+	for _556_i < uint64(512) {
+		if b.U64(uint64(8)*_556_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_555_i = _555_i + uint64(1)
+		_556_i = _556_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _556_bn uint64
-	var _ = _556_bn
+	var _557_bn uint64
+	var _ = _557_bn
 	var _out855 uint64
 	var _ = _out855
 	_out855 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_556_bn = _out855
+	_557_bn = _out855
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _556_bn, false)
+	x.Fs.SetUsedBit(txn, _557_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _557_pn uint64
-	var _ = _557_pn
+	var _558_pn uint64
+	var _ = _558_pn
 	var _out858 uint64
 	var _ = _out858
 	_out858 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_557_pn = _out858
-	var _558_pb *dbytes.Blk
-	var _ = _558_pb
+	_558_pn = _out858
+	var _559_pb *dbytes.Blk
+	var _ = _559_pb
 	var _out859 *dbytes.Blk
 	var _ = _out859
-	_out859 = x.Fs.ReadBlock(txn, _557_pn, true)
-	_558_pb = _out859
-	var _559_bn uint64
-	var _ = _559_bn
-	_559_bn = _558_pb.U64(uint64(8) * (j % uint64(512)))
-	var _560_t *dbytes.Bytes
-	var _ = _560_t
+	_out859 = x.Fs.ReadBlock(txn, _558_pn, true)
+	_559_pb = _out859
+	var _560_bn uint64
+	var _ = _560_bn
+	_560_bn = _559_pb.U64(uint64(8) * (j % uint64(512)))
+	var _561_t *dbytes.Bytes
+	var _ = _561_t
 	var _out860 *dbytes.Bytes
 	var _ = _out860
-	_out860 = _558_pb.Thaw()
-	_560_t = _out860
-	Companion_Default___.CutChild(x, txn, ip, _560_t, _557_pn, _559_bn, j, false)
-	x.CloseParent(txn, _557_pn, _560_t)
+	_out860 = _559_pb.Thaw()
+	_561_t = _out860
+	Companion_Default___.CutChild(x, txn, ip, _561_t, _558_pn, _560_bn, j, false)
+	x.CloseParent(txn, _558_pn, _561_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _561_bn uint64
-	var _ = _561_bn
+	var _562_bn uint64
+	var _ = _562_bn
 	var _out861 uint64
 	var _ = _out861
 	_out861 = x.Resolve(txn, ip, k, lev, j, true)
-	_561_bn = _out861
-	var _562_b *dbytes.Blk
-	var _ = _562_b
+	_562_bn = _out861
+	var _563_b *dbytes.Blk
+	var _ = _563_b
 	var _out862 *dbytes.Blk
 	var _ = _out862
-	_out862 = x.Fs.ReadBlock(txn, _561_bn, true)
-	_562_b = _out862
-	var _563_e bool = false
-	var _ = _563_e
+	_out862 = x.Fs.ReadBlock(txn, _562_bn, true)
+	_563_b = _out862
+	var _564_e bool = false
+	var _ = _564_e
 	var _out863 bool
 	var _ = _out863
-	_out863 = Companion_Default___.NoEntries(_562_b)
-	_563_e = _out863
-	if !_563_e {
+	_out863 = Companion_Default___.NoEntries(_563_b)
+	_564_e = _out863
+	if !_564_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

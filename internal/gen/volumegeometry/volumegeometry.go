@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _351_ib uint64
-	var _ = _351_ib
-	_351_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _352_bb uint64
-	var _ = _352_bb
-	_352_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _353_it uint64
-	var _ = _353_it
-	_353_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _351_ib < uint64(281474976710656) && uint64(32768)*_351_ib < g.Dtor_ninode() {
+	var _352_ib uint64
+	var _ = _352_ib
+	_352_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _353_bb uint64
+	var _ = _353_bb
+	_353_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _354_it uint64
+	var _ = _354_it
+	_354_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _352_ib < uint64(281474976710656) && uint64(32768)*_352_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _352_bb < uint64(281474976710656) && uint64(32768)*_352_bb < g.Dtor_data1() {
+	if _353_bb < uint64(281474976710656) && uint64(32768)*_353_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_353_it < g.Dtor_ninode() {
+	if uint64(16)*_354_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _354_ibm uint64
-	var _ = _354_ibm
-	_354_ibm = uint64(1) + log
-	var _355_bbm uint64
-	var _ = _355_bbm
-	_355_bbm = _354_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _356_itab uint64
-	var _ = _356_itab
-	_356_itab = _355_bbm + (size+uint64(32767))/uint64(32768)
-	var _357_slot0 uint64
-	var _ = _357_slot0
-	_357_slot0 = _356_itab + (ninode+uint64(15))/uint64(16)
-	var _358_data0 uint64
-	var _ = _358_data0
-	_358_data0 = _357_slot0 + (slots+uint64(15))/uint64(16)
-	if _358_data0 >= size-uint64(1) {
+	var _355_ibm uint64
+	var _ = _355_ibm
+	_355_ibm = uint64(1) + log
+	var _356_bbm uint64
+	var _ = _356_bbm
+	_356_bbm = _355_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _357_itab uint64
+	var _ = _357_itab
+	_357_itab = _356_bbm + (size+uint64(32767))/uint64(32768)
+	var _358_slot0 uint64
+	var _ = _358_slot0
+	_358_slot0 = _357_itab + (ninode+uint64(15))/uint64(16)
+	var _359_data0 uint64
+	var _ = _359_data0
+	_359_data0 = _358_slot0 + (slots+uint64(15))/uint64(16)
+	if _359_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_354_ibm, _355_bbm, _356_itab, _357_slot0, _358_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_355_ibm, _356_bbm, _357_itab, _358_slot0, _359_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

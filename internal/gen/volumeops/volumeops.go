@@ -89,19 +89,19 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	_out1438, _out1439 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
 	st = _out1438
 	after = _out1439
-	var _998_all uint64
-	var _ = _998_all
-	_998_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _999_files uint64
-	var _ = _999_files
-	_999_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _1000_b uint64
-	var _ = _1000_b
-	_1000_b = Companion_Default___.Least(blocks, _998_all)
-	var _1001_i uint64
-	var _ = _1001_i
-	_1001_i = Companion_Default___.Least(inodes, _999_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _998_all, uint64(4096) * _1000_b, uint64(4096) * _1000_b, _999_files, _1001_i, _1001_i, uint32(0)}}
+	var _999_all uint64
+	var _ = _999_all
+	_999_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _1000_files uint64
+	var _ = _1000_files
+	_1000_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1001_b uint64
+	var _ = _1001_b
+	_1001_b = Companion_Default___.Least(blocks, _999_all)
+	var _1002_i uint64
+	var _ = _1002_i
+	_1002_i = Companion_Default___.Least(inodes, _1000_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _999_all, uint64(4096) * _1001_b, uint64(4096) * _1001_b, _1000_files, _1002_i, _1002_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _1002_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1002_ip
+	var _1003_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1003_ip
 	var _out1444 uint32
 	var _ = _out1444
 	var _out1445 *dbytes.Bytes
 	var _ = _out1445
 	_out1444, _out1445 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1444
-	_1002_ip = _out1445
+	_1003_ip = _out1445
 	if st != uint32(0) {
 		return st, after
 	}
-	var _1003_ty uint32
-	var _ = _1003_ty
+	var _1004_ty uint32
+	var _ = _1004_ty
 	var _out1446 uint32
 	var _ = _out1446
-	_out1446 = inodeformat.Companion_Default___.GetTy(_1002_ip)
-	_1003_ty = _out1446
-	if _1003_ty != permissions.Companion_Default___.REG() {
+	_out1446 = inodeformat.Companion_Default___.GetTy(_1003_ip)
+	_1004_ty = _out1446
+	if _1004_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _1002_ip
+	after = _1003_ip
 	return st, after
 }
 

@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _564_bo uint64
-	var _ = _564_bo
-	_564_bo = pos % uint64(4096)
-	var _565_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _565_b
+	var _565_bo uint64
+	var _ = _565_bo
+	_565_bo = pos % uint64(4096)
+	var _566_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _566_b
 	if c == uint64(4096) {
 		var _out864 *dbytes.Bytes
 		var _ = _out864
 		_out864 = src.CopyOf(so)
-		_565_b = _out864
+		_566_b = _out864
 	} else {
-		var _566_blk *dbytes.Blk
-		var _ = _566_blk
+		var _567_blk *dbytes.Blk
+		var _ = _567_blk
 		var _out865 *dbytes.Blk
 		var _ = _out865
 		_out865 = x.ReadAt(txn, bn, true)
-		_566_blk = _out865
+		_567_blk = _out865
 		var _out866 *dbytes.Bytes
 		var _ = _out866
-		_out866 = _566_blk.Thaw()
-		_565_b = _out866
-		_565_b.CopyFrom(_564_bo, src, so, c)
+		_out866 = _567_blk.Thaw()
+		_566_b = _out866
+		_566_b.CopyFrom(_565_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _565_b)
+	x.WriteData(txn, bn, _566_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -116,35 +116,35 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _567_k uint64
-	var _ = _567_k
-	_567_k = pos / uint64(4096)
-	var _568_b *dbytes.Bytes
-	var _ = _568_b
+	var _568_k uint64
+	var _ = _568_k
+	_568_k = pos / uint64(4096)
+	var _569_b *dbytes.Bytes
+	var _ = _569_b
 	var _out869 *dbytes.Bytes
 	var _ = _out869
 	_out869 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_568_b = _out869
-	var _569_near uint64
-	var _ = _569_near
-	_569_near = uint64(0)
-	if uint64(0) < _567_k {
+	_569_b = _out869
+	var _570_near uint64
+	var _ = _570_near
+	_570_near = uint64(0)
+	if uint64(0) < _568_k {
 		var _out870 uint64
 		var _ = _out870
-		_out870 = inodeformat.Companion_Default___.GetSlot(ip, _567_k-uint64(1))
-		_569_near = _out870
+		_out870 = inodeformat.Companion_Default___.GetSlot(ip, _568_k-uint64(1))
+		_570_near = _out870
 	}
-	var _570_bn uint64 = 0
-	var _ = _570_bn
+	var _571_bn uint64 = 0
+	var _ = _571_bn
 	var _out871 bool
 	var _ = _out871
 	var _out872 uint64
 	var _ = _out872
-	_out871, _out872 = x.AllocRoot(txn, ip, ino, _567_k, _569_near, _568_b)
+	_out871, _out872 = x.AllocRoot(txn, ip, ino, _568_k, _570_near, _569_b)
 	ok = _out871
-	_570_bn = _out872
+	_571_bn = _out872
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_570_bn)
+		txn.Bulk(_571_bn)
 	}
 	return ok
 }
@@ -153,100 +153,100 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _571_k uint64
-	var _ = _571_k
-	_571_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _572_lev uint64
-	var _ = _572_lev
-	_572_lev = positions.Companion_Default___.MaxLev(_571_k)
-	var _573_jp uint64
-	var _ = _573_jp
-	_573_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _572_k uint64
+	var _ = _572_k
+	_572_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _573_lev uint64
+	var _ = _573_lev
+	_573_lev = positions.Companion_Default___.MaxLev(_572_k)
+	var _574_jp uint64
+	var _ = _574_jp
+	_574_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _574_pn uint64 = 0
-	var _ = _574_pn
+	var _575_pn uint64 = 0
+	var _ = _575_pn
 	var _out873 bool
 	var _ = _out873
 	var _out874 uint64
 	var _ = _out874
-	_out873, _out874 = x.ResolveAlloc(txn, ip, ino, _571_k, _572_lev-uint64(1), _573_jp)
+	_out873, _out874 = x.ResolveAlloc(txn, ip, ino, _572_k, _573_lev-uint64(1), _574_jp)
 	ok = _out873
-	_574_pn = _out874
+	_575_pn = _out874
 	if !ok {
 		return ok, m
 	}
-	var _575_blk *dbytes.Blk
-	var _ = _575_blk
+	var _576_blk *dbytes.Blk
+	var _ = _576_blk
 	var _out875 *dbytes.Blk
 	var _ = _out875
-	_out875 = x.Fs.ReadBlock(txn, _574_pn, true)
-	_575_blk = _out875
-	var _576_t *dbytes.Bytes
-	var _ = _576_t
+	_out875 = x.Fs.ReadBlock(txn, _575_pn, true)
+	_576_blk = _out875
+	var _577_t *dbytes.Bytes
+	var _ = _577_t
 	var _out876 *dbytes.Bytes
 	var _ = _out876
-	_out876 = _575_blk.Thaw()
-	_576_t = _out876
-	var _577_near uint64
-	var _ = _577_near
-	_577_near = _574_pn
+	_out876 = _576_blk.Thaw()
+	_577_t = _out876
+	var _578_near uint64
+	var _ = _578_near
+	_578_near = _575_pn
 	for m < len_ {
-		var _578_at uint64
-		var _ = _578_at
-		_578_at = pos + m
-		var _579_n uint64
-		var _ = _579_n
-		_579_n = _578_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_579_n) != _571_k || positions.Companion_Default___.FlatJ(_579_n)/uint64(512) != _573_jp {
+		var _579_at uint64
+		var _ = _579_at
+		_579_at = pos + m
+		var _580_n uint64
+		var _ = _580_n
+		_580_n = _579_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_580_n) != _572_k || positions.Companion_Default___.FlatJ(_580_n)/uint64(512) != _574_jp {
 			goto L5
 		}
-		var _580_j uint64
-		var _ = _580_j
-		_580_j = positions.Companion_Default___.FlatJ(_579_n)
-		var _581_bn uint64
-		var _ = _581_bn
-		_581_bn = _576_t.U64(uint64(8) * (_580_j % uint64(512)))
-		if _581_bn != uint64(0) {
+		var _581_j uint64
+		var _ = _581_j
+		_581_j = positions.Companion_Default___.FlatJ(_580_n)
+		var _582_bn uint64
+		var _ = _582_bn
+		_582_bn = _577_t.U64(uint64(8) * (_581_j % uint64(512)))
+		if _582_bn != uint64(0) {
 			goto L5
 		}
-		var _582_c uint64
-		var _ = _582_c
+		var _583_c uint64
+		var _ = _583_c
 		var _out877 uint64
 		var _ = _out877
-		_out877 = reading.Companion_Default___.Min(uint64(4096)-_578_at%uint64(4096), len_-m)
-		_582_c = _out877
-		var _583_b *dbytes.Bytes
-		var _ = _583_b
+		_out877 = reading.Companion_Default___.Min(uint64(4096)-_579_at%uint64(4096), len_-m)
+		_583_c = _out877
+		var _584_b *dbytes.Bytes
+		var _ = _584_b
 		var _out878 *dbytes.Bytes
 		var _ = _out878
-		_out878 = Companion_Default___.FirstBlock(_578_at, src, so+m, _582_c)
-		_583_b = _out878
-		if _580_j%uint64(512) != uint64(0) {
-			var _584_left uint64
-			var _ = _584_left
-			_584_left = _576_t.U64(uint64(8) * (_580_j%uint64(512) - uint64(1)))
-			if _584_left != uint64(0) {
-				_577_near = _584_left
+		_out878 = Companion_Default___.FirstBlock(_579_at, src, so+m, _583_c)
+		_584_b = _out878
+		if _581_j%uint64(512) != uint64(0) {
+			var _585_left uint64
+			var _ = _585_left
+			_585_left = _577_t.U64(uint64(8) * (_581_j%uint64(512) - uint64(1)))
+			if _585_left != uint64(0) {
+				_578_near = _585_left
 			}
 		}
 		var _out879 bool
 		var _ = _out879
 		var _out880 uint64
 		var _ = _out880
-		_out879, _out880 = x.AddChild(txn, ip, _576_t, _574_pn, _580_j, true, _577_near, _583_b)
+		_out879, _out880 = x.AddChild(txn, ip, _577_t, _575_pn, _581_j, true, _578_near, _584_b)
 		ok = _out879
-		_581_bn = _out880
+		_582_bn = _out880
 		if !ok {
 			return ok, m
 		}
-		if bulk && _582_c == uint64(4096) {
-			txn.Bulk(_581_bn)
+		if bulk && _583_c == uint64(4096) {
+			txn.Bulk(_582_bn)
 		}
-		_577_near = _581_bn
-		m = m + _582_c
+		_578_near = _582_bn
+		m = m + _583_c
 	}
 L5:
-	x.CloseParent(txn, _574_pn, _576_t)
+	x.CloseParent(txn, _575_pn, _577_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -255,128 +255,128 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _585_k uint64
-	var _ = _585_k
-	_585_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _586_lev uint64
-	var _ = _586_lev
-	_586_lev = positions.Companion_Default___.MaxLev(_585_k)
-	var _587_jp uint64
-	var _ = _587_jp
-	_587_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _588_pn uint64
-	var _ = _588_pn
+	var _586_k uint64
+	var _ = _586_k
+	_586_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _587_lev uint64
+	var _ = _587_lev
+	_587_lev = positions.Companion_Default___.MaxLev(_586_k)
+	var _588_jp uint64
+	var _ = _588_jp
+	_588_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _589_pn uint64
+	var _ = _589_pn
 	var _out881 uint64
 	var _ = _out881
-	_out881 = x.Resolve(txn, ip, _585_k, _586_lev-uint64(1), _587_jp, true)
-	_588_pn = _out881
-	var _589_blk *dbytes.Blk
-	var _ = _589_blk
+	_out881 = x.Resolve(txn, ip, _586_k, _587_lev-uint64(1), _588_jp, true)
+	_589_pn = _out881
+	var _590_blk *dbytes.Blk
+	var _ = _590_blk
 	var _out882 *dbytes.Blk
 	var _ = _out882
-	_out882 = x.Fs.ReadBlock(txn, _588_pn, true)
-	_589_blk = _out882
-	var _590_t *dbytes.Bytes
-	var _ = _590_t
+	_out882 = x.Fs.ReadBlock(txn, _589_pn, true)
+	_590_blk = _out882
+	var _591_t *dbytes.Bytes
+	var _ = _591_t
 	var _out883 *dbytes.Bytes
 	var _ = _out883
-	_out883 = _589_blk.Thaw()
-	_590_t = _out883
+	_out883 = _590_blk.Thaw()
+	_591_t = _out883
 	m = uint64(0)
-	var _591_near uint64
-	var _ = _591_near
-	_591_near = _588_pn
+	var _592_near uint64
+	var _ = _592_near
+	_592_near = _589_pn
 	for m+uint64(4096) <= len_ {
-		var _592_at uint64
-		var _ = _592_at
-		_592_at = pos + m
-		var _593_n uint64
-		var _ = _593_n
-		_593_n = _592_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_593_n) != _585_k || positions.Companion_Default___.FlatJ(_593_n)/uint64(512) != _587_jp {
+		var _593_at uint64
+		var _ = _593_at
+		_593_at = pos + m
+		var _594_n uint64
+		var _ = _594_n
+		_594_n = _593_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_594_n) != _586_k || positions.Companion_Default___.FlatJ(_594_n)/uint64(512) != _588_jp {
 			goto L6
 		}
-		var _594_j uint64
-		var _ = _594_j
-		_594_j = positions.Companion_Default___.FlatJ(_593_n)
-		var _595_bn uint64
-		var _ = _595_bn
-		_595_bn = _590_t.U64(uint64(8) * (_594_j % uint64(512)))
-		if _595_bn == uint64(0) {
+		var _595_j uint64
+		var _ = _595_j
+		_595_j = positions.Companion_Default___.FlatJ(_594_n)
+		var _596_bn uint64
+		var _ = _596_bn
+		_596_bn = _591_t.U64(uint64(8) * (_595_j % uint64(512)))
+		if _596_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _594_j%uint64(512) != uint64(0) {
-			var _596_left uint64
-			var _ = _596_left
-			_596_left = _590_t.U64(uint64(8) * (_594_j%uint64(512) - uint64(1)))
-			if _596_left != uint64(0) {
-				_591_near = _596_left
+		if m == uint64(0) && _595_j%uint64(512) != uint64(0) {
+			var _597_left uint64
+			var _ = _597_left
+			_597_left = _591_t.U64(uint64(8) * (_595_j%uint64(512) - uint64(1)))
+			if _597_left != uint64(0) {
+				_592_near = _597_left
 			}
 		}
-		var _597_b *dbytes.Bytes
-		var _ = _597_b
+		var _598_b *dbytes.Bytes
+		var _ = _598_b
 		var _out884 *dbytes.Bytes
 		var _ = _out884
 		_out884 = src.CopyOf(so + m)
-		_597_b = _out884
-		var _598_ok bool = false
-		var _ = _598_ok
+		_598_b = _out884
+		var _599_ok bool = false
+		var _ = _599_ok
 		var _out885 bool
 		var _ = _out885
 		var _out886 uint64
 		var _ = _out886
-		_out885, _out886 = unmapping.Companion_Default___.SwapChild(x, txn, _590_t, _588_pn, _595_bn, _594_j, _591_near, _597_b)
-		_598_ok = _out885
-		_595_bn = _out886
-		if !_598_ok {
+		_out885, _out886 = unmapping.Companion_Default___.SwapChild(x, txn, _591_t, _589_pn, _596_bn, _595_j, _592_near, _598_b)
+		_599_ok = _out885
+		_596_bn = _out886
+		if !_599_ok {
 			goto L6
 		}
-		txn.Bulk(_595_bn)
-		_591_near = _595_bn
+		txn.Bulk(_596_bn)
+		_592_near = _596_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _588_pn, _590_t)
+	x.CloseParent(txn, _589_pn, _591_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _599_done uint64
-	var _ = _599_done
-	_599_done = uint64(0)
-	var _600_ck uint64
-	var _ = _600_ck
-	var _601_cj uint64
-	var _ = _601_cj
-	_600_ck, _601_cj = uint64(15), uint64(0)
-	var _602_pb *dbytes.Blk
-	var _ = _602_pb
+	var _600_done uint64
+	var _ = _600_done
+	_600_done = uint64(0)
+	var _601_ck uint64
+	var _ = _601_ck
+	var _602_cj uint64
+	var _ = _602_cj
+	_601_ck, _602_cj = uint64(15), uint64(0)
+	var _603_pb *dbytes.Blk
+	var _ = _603_pb
 	var _out887 *dbytes.Blk
 	var _ = _out887
 	_out887 = dbytes.ZeroBlk()
-	_602_pb = _out887
-	var _603_bulk bool
-	var _ = _603_bulk
-	_603_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _604_swap bool
-	var _ = _604_swap
-	_604_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _599_done < len_ {
-		var _605_pos uint64
-		var _ = _605_pos
-		_605_pos = off + _599_done
-		var _606_n uint64
-		var _ = _606_n
-		_606_n = _605_pos / uint64(4096)
-		var _607_c uint64
-		var _ = _607_c
+	_603_pb = _out887
+	var _604_bulk bool
+	var _ = _604_bulk
+	_604_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _605_swap bool
+	var _ = _605_swap
+	_605_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _600_done < len_ {
+		var _606_pos uint64
+		var _ = _606_pos
+		_606_pos = off + _600_done
+		var _607_n uint64
+		var _ = _607_n
+		_607_n = _606_pos / uint64(4096)
+		var _608_c uint64
+		var _ = _608_c
 		var _out888 uint64
 		var _ = _out888
-		_out888 = reading.Companion_Default___.Min(uint64(4096)-_605_pos%uint64(4096), len_-_599_done)
-		_607_c = _out888
-		var _608_bn uint64 = 0
-		var _ = _608_bn
+		_out888 = reading.Companion_Default___.Min(uint64(4096)-_606_pos%uint64(4096), len_-_600_done)
+		_608_c = _out888
+		var _609_bn uint64 = 0
+		var _ = _609_bn
 		var _out889 uint64
 		var _ = _out889
 		var _out890 uint64
@@ -385,49 +385,49 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out891
 		var _out892 *dbytes.Blk
 		var _ = _out892
-		_out889, _out890, _out891, _out892 = reading.Companion_Default___.Find(x, txn, ip, _606_n, true, _600_ck, _601_cj, _602_pb)
-		_608_bn = _out889
-		_600_ck = _out890
-		_601_cj = _out891
-		_602_pb = _out892
-		var _609_m uint64
-		var _ = _609_m
-		_609_m = uint64(0)
-		if _608_bn != uint64(0) && _604_swap && _607_c == uint64(4096) && uint64(12) <= _606_n {
-			_600_ck = uint64(15)
+		_out889, _out890, _out891, _out892 = reading.Companion_Default___.Find(x, txn, ip, _607_n, true, _601_ck, _602_cj, _603_pb)
+		_609_bn = _out889
+		_601_ck = _out890
+		_602_cj = _out891
+		_603_pb = _out892
+		var _610_m uint64
+		var _ = _610_m
+		_610_m = uint64(0)
+		if _609_bn != uint64(0) && _605_swap && _608_c == uint64(4096) && uint64(12) <= _607_n {
+			_601_ck = uint64(15)
 			var _out893 uint64
 			var _ = _out893
-			_out893 = Companion_Default___.SwapRun(x, txn, ip, ino, _605_pos, src, so+_599_done, len_-_599_done)
-			_609_m = _out893
-			_604_swap = _609_m != uint64(0) /* dircomp */
+			_out893 = Companion_Default___.SwapRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done)
+			_610_m = _out893
+			_605_swap = _610_m != uint64(0) /* dircomp */
 		}
-		if _609_m != uint64(0) {
-			_607_c = _609_m
-		} else if _608_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _608_bn, _605_pos, src, so+_599_done, _607_c)
-		} else if _606_n < uint64(12) {
-			_600_ck = uint64(15)
+		if _610_m != uint64(0) {
+			_608_c = _610_m
+		} else if _609_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _609_bn, _606_pos, src, so+_600_done, _608_c)
+		} else if _607_n < uint64(12) {
+			_601_ck = uint64(15)
 			var _out894 bool
 			var _ = _out894
-			_out894 = Companion_Default___.FillDirect(x, txn, ip, ino, _605_pos, src, so+_599_done, _607_c, _603_bulk)
+			_out894 = Companion_Default___.FillDirect(x, txn, ip, ino, _606_pos, src, so+_600_done, _608_c, _604_bulk)
 			ok = _out894
 			if !ok {
 				return ok
 			}
 		} else {
-			_600_ck = uint64(15)
+			_601_ck = uint64(15)
 			var _out895 bool
 			var _ = _out895
 			var _out896 uint64
 			var _ = _out896
-			_out895, _out896 = Companion_Default___.FillRun(x, txn, ip, ino, _605_pos, src, so+_599_done, len_-_599_done, _603_bulk)
+			_out895, _out896 = Companion_Default___.FillRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done, _604_bulk)
 			ok = _out895
-			_607_c = _out896
+			_608_c = _out896
 			if !ok {
 				return ok
 			}
 		}
-		_599_done = _599_done + _607_c
+		_600_done = _600_done + _608_c
 	}
 	ok = true
 	return ok
@@ -436,35 +436,35 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _610_n uint64
-	var _ = _610_n
-	_610_n = sz / uint64(4096)
-	var _611_k uint64
-	var _ = _611_k
-	_611_k = positions.Companion_Default___.FlatK(_610_n)
-	var _612_bn uint64
-	var _ = _612_bn
+	var _611_n uint64
+	var _ = _611_n
+	_611_n = sz / uint64(4096)
+	var _612_k uint64
+	var _ = _612_k
+	_612_k = positions.Companion_Default___.FlatK(_611_n)
+	var _613_bn uint64
+	var _ = _613_bn
 	var _out897 uint64
 	var _ = _out897
-	_out897 = x.Resolve(txn, ip, _611_k, positions.Companion_Default___.MaxLev(_611_k), positions.Companion_Default___.FlatJ(_610_n), true)
-	_612_bn = _out897
-	if _612_bn == uint64(0) {
+	_out897 = x.Resolve(txn, ip, _612_k, positions.Companion_Default___.MaxLev(_612_k), positions.Companion_Default___.FlatJ(_611_n), true)
+	_613_bn = _out897
+	if _613_bn == uint64(0) {
 		return
 	}
-	var _613_blk *dbytes.Blk
-	var _ = _613_blk
+	var _614_blk *dbytes.Blk
+	var _ = _614_blk
 	var _out898 *dbytes.Blk
 	var _ = _out898
-	_out898 = x.ReadAt(txn, _612_bn, true)
-	_613_blk = _out898
-	var _614_b *dbytes.Bytes
-	var _ = _614_b
+	_out898 = x.ReadAt(txn, _613_bn, true)
+	_614_blk = _out898
+	var _615_b *dbytes.Bytes
+	var _ = _615_b
 	var _out899 *dbytes.Bytes
 	var _ = _out899
 	_out899 = dbytes.NewBytes(uint64(4096))
-	_614_b = _out899
-	_614_b.CopyBlk(uint64(0), _613_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _612_bn, _614_b)
+	_615_b = _out899
+	_615_b.CopyBlk(uint64(0), _614_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _613_bn, _615_b)
 }
 
 // End of class Default__

@@ -69,20 +69,20 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _779_x uint64
-	var _ = _779_x
-	_779_x = uint64(b.U32(o))
-	n, v = _779_x%uint64(256), _779_x/uint64(256)
+	var _780_x uint64
+	var _ = _780_x
+	_780_x = uint64(b.U32(o))
+	n, v = _780_x%uint64(256), _780_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _780_l uint64
-	var _ = _780_l
-	_780_l = name.Len()
-	if _780_l != n {
+	var _781_l uint64
+	var _ = _781_l
+	_781_l = name.Len()
+	if _781_l != n {
 		r = false
 		return r
 	}
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _781_o uint64
-	var _ = _781_o
-	_781_o = from
+	var _782_o uint64
+	var _ = _782_o
+	_782_o = from
 	for true {
-		var _782_ok bool
-		var _ = _782_ok
-		var _783_n uint64
-		var _ = _783_n
-		var _784_v uint64
-		var _ = _784_v
+		var _783_ok bool
+		var _ = _783_ok
+		var _784_n uint64
+		var _ = _784_n
+		var _785_v uint64
+		var _ = _785_v
 		var _out1045 bool
 		var _ = _out1045
 		var _out1046 uint64
 		var _ = _out1046
 		var _out1047 uint64
 		var _ = _out1047
-		_out1045, _out1046, _out1047 = Companion_Default___.Look(b, _781_o)
-		_782_ok = _out1045
-		_783_n = _out1046
-		_784_v = _out1047
-		if !_782_ok {
+		_out1045, _out1046, _out1047 = Companion_Default___.Look(b, _782_o)
+		_783_ok = _out1045
+		_784_n = _out1046
+		_785_v = _out1047
+		if !_783_ok {
 			return found, at, len_
 		}
-		var _785_same bool
-		var _ = _785_same
+		var _786_same bool
+		var _ = _786_same
 		var _out1048 bool
 		var _ = _out1048
-		_out1048 = Companion_Default___.Is(b, _781_o, _783_n, name)
-		_785_same = _out1048
-		if _785_same {
-			found, at, len_ = true, _781_o+uint64(4)+_783_n, _784_v
+		_out1048 = Companion_Default___.Is(b, _782_o, _784_n, name)
+		_786_same = _out1048
+		if _786_same {
+			found, at, len_ = true, _782_o+uint64(4)+_784_n, _785_v
 			return found, at, len_
 		}
-		_781_o = _781_o + uint64(4) + _783_n + _784_v
+		_782_o = _782_o + uint64(4) + _784_n + _785_v
 	}
 	return found, at, len_
 }
@@ -143,12 +143,12 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _786_is bool
-	var _ = _786_is
-	var _787_k uint64
-	var _ = _787_k
-	var _788_v uint64
-	var _ = _788_v
+	var _787_is bool
+	var _ = _787_is
+	var _788_k uint64
+	var _ = _788_k
+	var _789_v uint64
+	var _ = _789_v
 	var _out1049 bool
 	var _ = _out1049
 	var _out1050 uint64
@@ -156,41 +156,41 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var _out1051 uint64
 	var _ = _out1051
 	_out1049, _out1050, _out1051 = Companion_Default___.Look(b, o)
-	_786_is = _out1049
-	_787_k = _out1050
-	_788_v = _out1051
-	if !_786_is {
+	_787_is = _out1049
+	_788_k = _out1050
+	_789_v = _out1051
+	if !_787_is {
 		return ok, end
 	}
-	var _789_l uint64
-	var _ = _789_l
-	_789_l = uint64(4) + _787_k + _788_v
-	var _790_same bool
-	var _ = _790_same
+	var _790_l uint64
+	var _ = _790_l
+	_790_l = uint64(4) + _788_k + _789_v
+	var _791_same bool
+	var _ = _791_same
 	var _out1052 bool
 	var _ = _out1052
-	_out1052 = Companion_Default___.Is(b, o, _787_k, name)
-	_790_same = _out1052
-	if _790_same {
+	_out1052 = Companion_Default___.Is(b, o, _788_k, name)
+	_791_same = _out1052
+	if _791_same {
 		var _out1053 bool
 		var _ = _out1053
 		var _out1054 uint64
 		var _ = _out1054
-		_out1053, _out1054 = Companion_Default___.Copy(b, o+_789_l, name, n, p)
+		_out1053, _out1054 = Companion_Default___.Copy(b, o+_790_l, name, n, p)
 		ok = _out1053
 		end = _out1054
 		return ok, end
 	}
-	if p+_789_l > uint64(4096) {
+	if p+_790_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _789_l)
+	n.CopyFrom(p, b, o, _790_l)
 	var _out1055 bool
 	var _ = _out1055
 	var _out1056 uint64
 	var _ = _out1056
-	_out1055, _out1056 = Companion_Default___.Copy(b, o+_789_l, name, n, p+_789_l)
+	_out1055, _out1056 = Companion_Default___.Copy(b, o+_790_l, name, n, p+_790_l)
 	ok = _out1055
 	end = _out1056
 	return ok, end
@@ -204,31 +204,31 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = _out1057
 	_out1057 = dbytes.NewBytes(uint64(4096))
 	n = _out1057
-	var _791_k uint64
-	var _ = _791_k
-	var _792_v uint64
-	var _ = _792_v
-	_791_k, _792_v = name.Len(), value.Len()
+	var _792_k uint64
+	var _ = _792_k
+	var _793_v uint64
+	var _ = _793_v
+	_792_k, _793_v = name.Len(), value.Len()
 	ok = false
-	if _792_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_791_k+_792_v > uint64(4096) {
+	if _793_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_792_k+_793_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _793_l uint64
-	var _ = _793_l
-	_793_l = uint64(4) + _791_k + _792_v
-	n.PutU32(uint64(8), uint32(_791_k+uint64(256)*_792_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _791_k)
-	n.CopyFrom(uint64(12)+_791_k, value, uint64(0), _792_v)
-	var _794_end uint64 = 0
-	var _ = _794_end
+	var _794_l uint64
+	var _ = _794_l
+	_794_l = uint64(4) + _792_k + _793_v
+	n.PutU32(uint64(8), uint32(_792_k+uint64(256)*_793_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _792_k)
+	n.CopyFrom(uint64(12)+_792_k, value, uint64(0), _793_v)
+	var _795_end uint64 = 0
+	var _ = _795_end
 	var _out1058 bool
 	var _ = _out1058
 	var _out1059 uint64
 	var _ = _out1059
-	_out1058, _out1059 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_793_l)
+	_out1058, _out1059 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_794_l)
 	ok = _out1058
-	_794_end = _out1059
+	_795_end = _out1059
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -241,90 +241,90 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	_out1060 = dbytes.NewBytes(uint64(4096))
 	n = _out1060
 	n.PutU64(uint64(0), gen)
-	var _795_ok bool
-	var _ = _795_ok
-	var _796_end uint64
-	var _ = _796_end
+	var _796_ok bool
+	var _ = _796_ok
+	var _797_end uint64
+	var _ = _797_end
 	var _out1061 bool
 	var _ = _out1061
 	var _out1062 uint64
 	var _ = _out1062
 	_out1061, _out1062 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_795_ok = _out1061
-	_796_end = _out1062
-	empty = _796_end == Companion_Default___.FIRST()
+	_796_ok = _out1061
+	_797_end = _out1062
+	empty = _797_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _797_z *dbytes.Bytes
-	var _ = _797_z
+	var _798_z *dbytes.Bytes
+	var _ = _798_z
 	var _out1063 *dbytes.Bytes
 	var _ = _out1063
 	_out1063 = dbytes.NewBytes(uint64(4096))
-	_797_z = _out1063
-	var _798_o uint64
-	var _ = _798_o
-	var _799_q uint64
-	var _ = _799_q
-	_798_o, _799_q = Companion_Default___.FIRST(), uint64(0)
+	_798_z = _out1063
+	var _799_o uint64
+	var _ = _799_o
+	var _800_q uint64
+	var _ = _800_q
+	_799_o, _800_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _800_ok bool
-		var _ = _800_ok
-		var _801_n uint64
-		var _ = _801_n
-		var _802_v uint64
-		var _ = _802_v
+		var _801_ok bool
+		var _ = _801_ok
+		var _802_n uint64
+		var _ = _802_n
+		var _803_v uint64
+		var _ = _803_v
 		var _out1064 bool
 		var _ = _out1064
 		var _out1065 uint64
 		var _ = _out1065
 		var _out1066 uint64
 		var _ = _out1066
-		_out1064, _out1065, _out1066 = Companion_Default___.Look(b, _798_o)
-		_800_ok = _out1064
-		_801_n = _out1065
-		_802_v = _out1066
-		if !_800_ok {
+		_out1064, _out1065, _out1066 = Companion_Default___.Look(b, _799_o)
+		_801_ok = _out1064
+		_802_n = _out1065
+		_803_v = _out1066
+		if !_801_ok {
 			goto L8
 		}
-		var _803_name *dbytes.Bytes
-		var _ = _803_name
+		var _804_name *dbytes.Bytes
+		var _ = _804_name
 		var _out1067 *dbytes.Bytes
 		var _ = _out1067
-		_out1067 = dbytes.NewBytes(_801_n)
-		_803_name = _out1067
-		_803_name.CopyFrom(uint64(0), b, _798_o+uint64(4), _801_n)
-		var _804_again bool
-		var _ = _804_again
-		var _805_at uint64
-		var _ = _805_at
-		var _806_len uint64
-		var _ = _806_len
+		_out1067 = dbytes.NewBytes(_802_n)
+		_804_name = _out1067
+		_804_name.CopyFrom(uint64(0), b, _799_o+uint64(4), _802_n)
+		var _805_again bool
+		var _ = _805_again
+		var _806_at uint64
+		var _ = _806_at
+		var _807_len uint64
+		var _ = _807_len
 		var _out1068 bool
 		var _ = _out1068
 		var _out1069 uint64
 		var _ = _out1069
 		var _out1070 uint64
 		var _ = _out1070
-		_out1068, _out1069, _out1070 = Companion_Default___.Find(b, _798_o+uint64(4)+_801_n+_802_v, _803_name)
-		_804_again = _out1068
-		_805_at = _out1069
-		_806_len = _out1070
-		if !_804_again {
-			_797_z.CopyFrom(_799_q, _803_name, uint64(0), _801_n)
-			_797_z.Set(_799_q+_801_n, uint8(0))
-			_799_q = _799_q + _801_n + uint64(1)
+		_out1068, _out1069, _out1070 = Companion_Default___.Find(b, _799_o+uint64(4)+_802_n+_803_v, _804_name)
+		_805_again = _out1068
+		_806_at = _out1069
+		_807_len = _out1070
+		if !_805_again {
+			_798_z.CopyFrom(_800_q, _804_name, uint64(0), _802_n)
+			_798_z.Set(_800_q+_802_n, uint8(0))
+			_800_q = _800_q + _802_n + uint64(1)
 		}
-		_798_o = _798_o + uint64(4) + _801_n + _802_v
+		_799_o = _799_o + uint64(4) + _802_n + _803_v
 	}
 L8:
 	var _out1071 *dbytes.Bytes
 	var _ = _out1071
-	_out1071 = dbytes.NewBytes(_799_q)
+	_out1071 = dbytes.NewBytes(_800_q)
 	r = _out1071
-	r.CopyFrom(uint64(0), _797_z, uint64(0), _799_q)
+	r.CopyFrom(uint64(0), _798_z, uint64(0), _800_q)
 	return r
 }
 

@@ -75,20 +75,20 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 		b = _out1546
 		return b
 	}
-	var _1075_p *dbytes.Pieces
-	var _ = _1075_p
+	var _1076_p *dbytes.Pieces
+	var _ = _1076_p
 	var _out1547 *dbytes.Pieces
 	var _ = _out1547
 	_out1547 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1075_p = _out1547
+	_1076_p = _out1547
 	var _out1548 *dbytes.Bytes
 	var _ = _out1548
-	_out1548 = _1075_p.Join()
+	_out1548 = _1076_p.Join()
 	b = _out1548
-	var _1076_n uint64
-	var _ = _1076_n
-	_1076_n = b.Len()
-	if _1076_n != uint64(4096) {
+	var _1077_n uint64
+	var _ = _1077_n
+	_1077_n = b.Len()
+	if _1077_n != uint64(4096) {
 		var _out1549 *dbytes.Bytes
 		var _ = _out1549
 		_out1549 = dbytes.NewBytes(uint64(4096))
@@ -104,10 +104,10 @@ func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.D
 	var _ = _out1550
 	_out1550 = Companion_Default___.Fetch(txn, d, ino)
 	b = _out1550
-	var _1077_g uint64
-	var _ = _1077_g
-	_1077_g = b.U64(uint64(0))
-	if _1077_g != gen || _1077_g == uint64(0) {
+	var _1078_g uint64
+	var _ = _1078_g
+	_1078_g = b.U64(uint64(0))
+	if _1078_g != gen || _1078_g == uint64(0) {
 		var _out1551 *dbytes.Bytes
 		var _ = _out1551
 		_out1551 = dbytes.NewBytes(uint64(4096))
@@ -132,48 +132,48 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1078_hp *dbytes.Bytes
-	var _ = _1078_hp
+	var _1079_hp *dbytes.Bytes
+	var _ = _1079_hp
 	var _out1553 *dbytes.Bytes
 	var _ = _out1553
 	_out1553 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1078_hp = _out1553
-	var _1079_size uint64
-	var _ = _1079_size
+	_1079_hp = _out1553
+	var _1080_size uint64
+	var _ = _1080_size
 	var _out1554 uint64
 	var _ = _out1554
-	_out1554 = inodeformat.Companion_Default___.GetSize(_1078_hp)
-	_1079_size = _out1554
-	if _1079_size/uint64(4096) <= ino {
+	_out1554 = inodeformat.Companion_Default___.GetSize(_1079_hp)
+	_1080_size = _out1554
+	if _1080_size/uint64(4096) <= ino {
 		return
 	}
-	var _1080_m uint64
-	var _ = _1080_m
+	var _1081_m uint64
+	var _ = _1081_m
 	var _out1555 uint64
 	var _ = _out1555
 	_out1555 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1080_m = _out1555
+	_1081_m = _out1555
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1081_ip *dbytes.Bytes
-	var _ = _1081_ip
+	var _1082_ip *dbytes.Bytes
+	var _ = _1082_ip
 	var _out1556 *dbytes.Bytes
 	var _ = _out1556
 	_out1556 = d.Fs.GetInode(txn, ino, true)
-	_1081_ip = _out1556
-	var _1082_ts uint64
-	var _ = _1082_ts
-	var _1083_tns uint32
-	var _ = _1083_tns
+	_1082_ip = _out1556
+	var _1083_ts uint64
+	var _ = _1083_ts
+	var _1084_tns uint32
+	var _ = _1084_tns
 	var _out1557 uint64
 	var _ = _out1557
 	var _out1558 uint32
 	var _ = _out1558
-	_out1557, _out1558 = attributechanges.Companion_Default___.Stamp(_1081_ip, s, ns)
-	_1082_ts = _out1557
-	_1083_tns = _out1558
-	inodeformat.Companion_Default___.SetCtime(_1081_ip, _1082_ts, _1083_tns)
-	d.PutInode(txn, ino, _1081_ip)
+	_out1557, _out1558 = attributechanges.Companion_Default___.Stamp(_1082_ip, s, ns)
+	_1083_ts = _out1557
+	_1084_tns = _out1558
+	inodeformat.Companion_Default___.SetCtime(_1082_ip, _1083_ts, _1084_tns)
+	d.PutInode(txn, ino, _1082_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1084_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1084_ip
+	var _1085_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1085_ip
 	var _out1559 uint32
 	var _ = _out1559
 	var _out1560 *dbytes.Bytes
 	var _ = _out1560
 	_out1559, _out1560 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1559
-	_1084_ip = _out1560
+	_1085_ip = _out1560
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1085_b *dbytes.Bytes
-	var _ = _1085_b
+	var _1086_b *dbytes.Bytes
+	var _ = _1086_b
 	var _out1561 *dbytes.Bytes
 	var _ = _out1561
 	_out1561 = Companion_Default___.Current(txn, d, ino, gen)
-	_1085_b = _out1561
-	var _1086_found bool
-	var _ = _1086_found
-	var _1087_at uint64
-	var _ = _1087_at
-	var _1088_len uint64
-	var _ = _1088_len
+	_1086_b = _out1561
+	var _1087_found bool
+	var _ = _1087_found
+	var _1088_at uint64
+	var _ = _1088_at
+	var _1089_len uint64
+	var _ = _1089_len
 	var _out1562 bool
 	var _ = _out1562
 	var _out1563 uint64
 	var _ = _out1563
 	var _out1564 uint64
 	var _ = _out1564
-	_out1562, _out1563, _out1564 = xattrlists.Companion_Default___.Find(_1085_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1086_found = _out1562
-	_1087_at = _out1563
-	_1088_len = _out1564
-	if !_1086_found {
+	_out1562, _out1563, _out1564 = xattrlists.Companion_Default___.Find(_1086_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1087_found = _out1562
+	_1088_at = _out1563
+	_1089_len = _out1564
+	if !_1087_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1089_v *dbytes.Bytes
-	var _ = _1089_v
+	var _1090_v *dbytes.Bytes
+	var _ = _1090_v
 	var _out1565 *dbytes.Bytes
 	var _ = _out1565
-	_out1565 = dbytes.NewBytes(_1088_len)
-	_1089_v = _out1565
-	_1089_v.CopyFrom(uint64(0), _1085_b, _1087_at, _1088_len)
-	value = _1089_v
+	_out1565 = dbytes.NewBytes(_1089_len)
+	_1090_v = _out1565
+	_1090_v.CopyFrom(uint64(0), _1086_b, _1088_at, _1089_len)
+	value = _1090_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1090_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1090_ip
+	var _1091_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1091_ip
 	var _out1566 uint32
 	var _ = _out1566
 	var _out1567 *dbytes.Bytes
 	var _ = _out1567
 	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1566
-	_1090_ip = _out1567
+	_1091_ip = _out1567
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1091_b *dbytes.Bytes
-	var _ = _1091_b
+	var _1092_b *dbytes.Bytes
+	var _ = _1092_b
 	var _out1568 *dbytes.Bytes
 	var _ = _out1568
 	_out1568 = Companion_Default___.Current(txn, d, ino, gen)
-	_1091_b = _out1568
+	_1092_b = _out1568
 	var _out1569 *dbytes.Bytes
 	var _ = _out1569
-	_out1569 = xattrlists.Companion_Default___.Names(_1091_b)
+	_out1569 = xattrlists.Companion_Default___.Names(_1092_b)
 	names = _out1569
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1092_n uint64
-	var _ = _1092_n
-	var _1093_i uint64
-	var _ = _1093_i
-	_1092_n, _1093_i = name.Len(), uint64(0)
-	if _1092_n == uint64(0) || _1092_n > uint64(255) {
+	var _1093_n uint64
+	var _ = _1093_n
+	var _1094_i uint64
+	var _ = _1094_i
+	_1093_n, _1094_i = name.Len(), uint64(0)
+	if _1093_n == uint64(0) || _1093_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1093_i < _1092_n {
-		if name.Get(_1093_i) == uint8(0) {
+	for _1094_i < _1093_n {
+		if name.Get(_1094_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1093_i = _1093_i + uint64(1)
+		_1094_i = _1094_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1094_named bool
-	var _ = _1094_named
+	var _1095_named bool
+	var _ = _1095_named
 	var _out1570 bool
 	var _ = _out1570
 	_out1570 = Companion_Default___.IsNamed(name)
-	_1094_named = _out1570
-	if !_1094_named {
+	_1095_named = _out1570
+	if !_1095_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1095_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1095_ip
+	var _1096_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1096_ip
 	var _out1571 uint32
 	var _ = _out1571
 	var _out1572 *dbytes.Bytes
 	var _ = _out1572
 	_out1571, _out1572 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1571
-	_1095_ip = _out1572
+	_1096_ip = _out1572
 	if st != uint32(0) {
 		return st
 	}
-	var _1096_hp *dbytes.Bytes
-	var _ = _1096_hp
+	var _1097_hp *dbytes.Bytes
+	var _ = _1097_hp
 	var _out1573 *dbytes.Bytes
 	var _ = _out1573
 	_out1573 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1096_hp = _out1573
-	var _1097_b *dbytes.Bytes
-	var _ = _1097_b
+	_1097_hp = _out1573
+	var _1098_b *dbytes.Bytes
+	var _ = _1098_b
 	var _out1574 *dbytes.Bytes
 	var _ = _out1574
 	_out1574 = Companion_Default___.Current(txn, d, ino, gen)
-	_1097_b = _out1574
-	var _1098_found bool
-	var _ = _1098_found
-	var _1099_at uint64
-	var _ = _1099_at
-	var _1100_len uint64
-	var _ = _1100_len
+	_1098_b = _out1574
+	var _1099_found bool
+	var _ = _1099_found
+	var _1100_at uint64
+	var _ = _1100_at
+	var _1101_len uint64
+	var _ = _1101_len
 	var _out1575 bool
 	var _ = _out1575
 	var _out1576 uint64
 	var _ = _out1576
 	var _out1577 uint64
 	var _ = _out1577
-	_out1575, _out1576, _out1577 = xattrlists.Companion_Default___.Find(_1097_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1098_found = _out1575
-	_1099_at = _out1576
-	_1100_len = _out1577
-	if _1098_found && create {
+	_out1575, _out1576, _out1577 = xattrlists.Companion_Default___.Find(_1098_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1099_found = _out1575
+	_1100_at = _out1576
+	_1101_len = _out1577
+	if _1099_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1098_found && replace {
+	if !_1099_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1101_ok bool
-	var _ = _1101_ok
-	var _1102_n *dbytes.Bytes
-	var _ = _1102_n
+	var _1102_ok bool
+	var _ = _1102_ok
+	var _1103_n *dbytes.Bytes
+	var _ = _1103_n
 	var _out1578 bool
 	var _ = _out1578
 	var _out1579 *dbytes.Bytes
 	var _ = _out1579
-	_out1578, _out1579 = xattrlists.Companion_Default___.Build(_1097_b, gen, name, value)
-	_1101_ok = _out1578
-	_1102_n = _out1579
-	if !_1101_ok {
+	_out1578, _out1579 = xattrlists.Companion_Default___.Build(_1098_b, gen, name, value)
+	_1102_ok = _out1578
+	_1103_n = _out1579
+	if !_1102_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
 	var _out1580 bool
 	var _ = _out1580
-	_out1580 = Companion_Default___.Store(txn, d, ino, _1102_n)
-	_1101_ok = _out1580
-	if !_1101_ok {
+	_out1580 = Companion_Default___.Store(txn, d, ino, _1103_n)
+	_1102_ok = _out1580
+	if !_1102_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1103_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1103_ip
+	var _1104_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1104_ip
 	var _out1581 uint32
 	var _ = _out1581
 	var _out1582 *dbytes.Bytes
 	var _ = _out1582
 	_out1581, _out1582 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1581
-	_1103_ip = _out1582
+	_1104_ip = _out1582
 	if st != uint32(0) {
 		return st
 	}
-	var _1104_hp *dbytes.Bytes
-	var _ = _1104_hp
+	var _1105_hp *dbytes.Bytes
+	var _ = _1105_hp
 	var _out1583 *dbytes.Bytes
 	var _ = _out1583
 	_out1583 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1104_hp = _out1583
-	var _1105_b *dbytes.Bytes
-	var _ = _1105_b
+	_1105_hp = _out1583
+	var _1106_b *dbytes.Bytes
+	var _ = _1106_b
 	var _out1584 *dbytes.Bytes
 	var _ = _out1584
 	_out1584 = Companion_Default___.Current(txn, d, ino, gen)
-	_1105_b = _out1584
-	var _1106_found bool
-	var _ = _1106_found
-	var _1107_at uint64
-	var _ = _1107_at
-	var _1108_len uint64
-	var _ = _1108_len
+	_1106_b = _out1584
+	var _1107_found bool
+	var _ = _1107_found
+	var _1108_at uint64
+	var _ = _1108_at
+	var _1109_len uint64
+	var _ = _1109_len
 	var _out1585 bool
 	var _ = _out1585
 	var _out1586 uint64
 	var _ = _out1586
 	var _out1587 uint64
 	var _ = _out1587
-	_out1585, _out1586, _out1587 = xattrlists.Companion_Default___.Find(_1105_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1106_found = _out1585
-	_1107_at = _out1586
-	_1108_len = _out1587
-	if !_1106_found {
+	_out1585, _out1586, _out1587 = xattrlists.Companion_Default___.Find(_1106_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1107_found = _out1585
+	_1108_at = _out1586
+	_1109_len = _out1587
+	if !_1107_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1109_n *dbytes.Bytes
-	var _ = _1109_n
-	var _1110_empty bool
-	var _ = _1110_empty
+	var _1110_n *dbytes.Bytes
+	var _ = _1110_n
+	var _1111_empty bool
+	var _ = _1111_empty
 	var _out1588 *dbytes.Bytes
 	var _ = _out1588
 	var _out1589 bool
 	var _ = _out1589
-	_out1588, _out1589 = xattrlists.Companion_Default___.Drop(_1105_b, gen, name)
-	_1109_n = _out1588
-	_1110_empty = _out1589
-	if _1110_empty {
+	_out1588, _out1589 = xattrlists.Companion_Default___.Drop(_1106_b, gen, name)
+	_1110_n = _out1588
+	_1111_empty = _out1589
+	if _1111_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1111_ok bool
-		var _ = _1111_ok
+		var _1112_ok bool
+		var _ = _1112_ok
 		var _out1590 bool
 		var _ = _out1590
-		_out1590 = Companion_Default___.Store(txn, d, ino, _1109_n)
-		_1111_ok = _out1590
+		_out1590 = Companion_Default___.Store(txn, d, ino, _1110_n)
+		_1112_ok = _out1590
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1112_hp *dbytes.Bytes
-	var _ = _1112_hp
+	var _1113_hp *dbytes.Bytes
+	var _ = _1113_hp
 	var _out1591 *dbytes.Bytes
 	var _ = _out1591
 	_out1591 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1112_hp = _out1591
-	var _1113_b *dbytes.Bytes
-	var _ = _1113_b
+	_1113_hp = _out1591
+	var _1114_b *dbytes.Bytes
+	var _ = _1114_b
 	var _out1592 *dbytes.Bytes
 	var _ = _out1592
 	_out1592 = Companion_Default___.Fetch(txn, d, ino)
-	_1113_b = _out1592
-	var _1114_gen uint64
-	var _ = _1114_gen
-	_1114_gen = _1113_b.U64(uint64(0))
-	if _1114_gen != uint64(0) {
-		var _1115_live uint32
-		var _ = _1115_live
-		var _1116_ip *dbytes.Bytes
-		var _ = _1116_ip
+	_1114_b = _out1592
+	var _1115_gen uint64
+	var _ = _1115_gen
+	_1115_gen = _1114_b.U64(uint64(0))
+	if _1115_gen != uint64(0) {
+		var _1116_live uint32
+		var _ = _1116_live
+		var _1117_ip *dbytes.Bytes
+		var _ = _1117_ip
 		var _out1593 uint32
 		var _ = _out1593
 		var _out1594 *dbytes.Bytes
 		var _ = _out1594
-		_out1593, _out1594 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1114_gen, false)
-		_1115_live = _out1593
-		_1116_ip = _out1594
-		if _1115_live == uint32(0) {
+		_out1593, _out1594 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1115_gen, false)
+		_1116_live = _out1593
+		_1117_ip = _out1594
+		if _1116_live == uint32(0) {
 			return st
 		}
 	}

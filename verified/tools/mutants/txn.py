@@ -9,6 +9,7 @@
     ("txn", "read: own write not seen", "if found { Note(k, ObjBit(b)); return OK, b; }", "", "*Txn.ReadBit"),
     ("system", "read: device without validation", "b := Lookup2(s.j, a + i, t, c);", "b := c;", "*Bring"),
     ("system", "read ahead: all in the place of the first", "b := Lookup2(s.j, a + i, t, c);", "b := Lookup2(s.j, a, t, c);", "*Bring"),
+    ("system", "read ahead: past the end of the device, behind one that is missing", "var r := if s.j.sz - a < n then s.j.sz - a else n;", "var r := n;", "*.Latest"),
     ("system", "read ahead: past the end of the device", "var m := if s.j.sz - a < n then s.j.sz - a else n;", "var m := n;", "*Ahead"),
     ("commit", "splice: into zeros", "var w := c.Thaw();", "var w := NewBytes(4096);", "*Build"),
     ("commit", "splice: a wrong place", "t.buf.CopyAt(i, w, off / 8);", "t.buf.CopyAt(i, w, 0);", "*Splice1"),
