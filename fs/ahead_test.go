@@ -100,17 +100,17 @@ func readBlocks(t *testing.T, v *FS, h Handle, b, n uint64) {
 func TestAhead(t *testing.T) {
 	const n = 2048
 	for _, c := range []struct {
-		name      string
-		slow      time.Duration
-		size      uint64 // of a READ, blocks
-		step, max uint64 // to the next one; READs at most
-		after     uint64 // READs after which all was read ahead
+		name  string
+		slow  time.Duration
+		size  uint64 // of a READ, blocks
+		step  uint64 // to the next one
+		after uint64 // READs after which all was read ahead
 	}{
-		{"in order", 0, 16, 16, n, 2},
-		{"small", 0, 1, 1, n, 32},
-		{"large", 0, 256, 256, n, 2},
-		{"in steps", 0, 4, 300, n, 5},
-		{"quick", time.Hour, 16, 16, n, n},
+		{"in order", 0, 16, 16, 2},
+		{"small", 0, 1, 1, 32},
+		{"large", 0, 256, 256, 2},
+		{"in steps", 0, 4, 300, 5},
+		{"quick", time.Hour, 16, 16, n},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, d, h := coldFile(t, n, c.slow)

@@ -6,7 +6,7 @@ type readers struct {
 	inOrder [32]inOrder
 	inSteps [8]inSteps
 	clock   uint64 // READs that were noted
-	limit   uint64 // bytes that all are ahead
+	limit   uint64 // bytes that all who read in order are ahead
 }
 
 const (
@@ -16,7 +16,7 @@ const (
 	aheadPiece = 128 << 10 // bytes that are read at a time
 	aheadSteps = 16        // steps ahead
 	aheadQuick = 8         // pieces in succession that were in memory: then nobody waits any more
-	aheadIdle  = 4096      // READs of others, after which a reader is forgotten
+	aheadIdle  = 512       // READs of others, after which a reader is forgotten
 )
 
 // A piece is what is to be read ahead.
@@ -68,7 +68,7 @@ type inOrder struct {
 type inSteps struct {
 	waiting
 	last  uint64 // where it read
-	step  uint64 // may be back
+	step  uint64 // back: so far below 0, modulo 2^64
 	times int    // that it was this step
 	asked int    // steps that were read ahead
 }
@@ -142,11 +142,13 @@ func (r *inOrder) ahead(out []piece, t *readers, size uint64) []piece {
 	return out
 }
 
-// room is how many bytes more may be read ahead.
+// room is how many bytes more may be read ahead. Who waits no longer, or was forgotten, takes none.
 func (t *readers) room() uint64 {
 	used := uint64(0)
 	for i := range t.inOrder {
-		used += t.inOrder[i].asked - t.inOrder[i].next
+		if r := &t.inOrder[i]; r.slow {
+			used += r.asked - r.next
+		}
 	}
 	return t.limit - min(t.limit, used)
 }
