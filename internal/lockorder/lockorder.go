@@ -77,6 +77,7 @@ type (
 	Pages     struct{} // what is in memory of the tree of codes
 	Link      struct{} // how much was written to a connection
 	Readers   struct{} // who reads files in order
+	Reads     struct{} // reads of the device that are under way
 	Notes     struct{} // wishes, and damaged blocks
 	Damage    struct{} // damaged blocks that nobody has named yet
 )

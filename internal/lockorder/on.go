@@ -18,7 +18,7 @@ var order = []any{
 	Sources{}, Share{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{}, Around{}, HostNames{},
 	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Idle{},
 	Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
-	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Notes{}, Damage{},
+	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Reads{}, Notes{}, Damage{},
 }
 
 var places = func() map[reflect.Type]int {

@@ -86,6 +86,12 @@ func TestAhead(t *testing.T) {
 	for b := uint64(data + 33); b < data+38; b++ {
 		s.forget(b)
 	}
+	count(10, 1, 8, data+30, func(x *Txn) { x.Ahead(data+30, 11) })
+	for b := uint64(data + 33); b < data+38; b++ {
+		s.forget(b)
+	}
+	count(1, 1, 1, data+33, func(*Txn) {}) // a wish is over with its transaction
+	s.forget(data + 33)
 	damaged := errors.New("block 36")
 	d.SetPlan(func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
 		if bad := s.base + data + 36; op.Kind == disk.Read && op.Addr <= bad && bad < op.Addr+uint64(op.Blocks) {

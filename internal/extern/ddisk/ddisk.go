@@ -32,6 +32,14 @@ func (l *BList) Take() []dbytes.Blk {
 	return m
 }
 
+// of makes l, which is empty, the blocks of memory.
+func (l *BList) of(memory []dbytes.Blk) {
+	l.Blks, l.memory = make([]*dbytes.Blk, len(memory)), memory
+	for i := range memory {
+		l.Blks[i] = &memory[i]
+	}
+}
+
 // Len is the number of blocks.
 func (l *BList) Len() uint64 { return uint64(len(l.Blks)) }
 
@@ -45,6 +53,8 @@ func (l *BList) BlkAt(i uint64) *dbytes.Blk { return l.Blks[i] }
 type Counts struct {
 	Reads, ReadBlocks, Writes, WrittenBlocks, Barriers uint64
 
+	SharedReads uint64 // that had what another one found, and are not among Reads
+
 	Discards, DiscardedBlocks uint64 // runs of zeros that were discarded instead of written, and their blocks
 }
 
@@ -57,9 +67,10 @@ type Disk struct {
 	barrier lockorder.Mutex[lockorder.Barrier] // one barrier at a time, so that an error of one is seen by the next
 	spare   spare
 	pace    pace
+	sharing sharing
 
-	reads, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
-	runs, runTime                                      atomic.Int64 // reads of runs that have ended, and their nanoseconds
+	reads, shared, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
+	runs, runTime                                              atomic.Int64 // reads of runs that have ended, and their nanoseconds
 }
 
 // New returns d as the verified code sees it.
@@ -85,12 +96,13 @@ func (d *Disk) Reading() (reads int64, took time.Duration) {
 
 // Counts returns the operations so far.
 func (d *Disk) Counts() Counts {
-	return Counts{d.reads.Load(), d.readBlocks.Load(), d.writes.Load(), d.writtenBlocks.Load(), d.barriers.Load(), d.spare.runs.Load(), d.spare.blocks.Load()}
+	return Counts{d.reads.Load(), d.readBlocks.Load(), d.writes.Load(), d.writtenBlocks.Load(), d.barriers.Load(), d.shared.Load(), d.spare.runs.Load(), d.spare.blocks.Load()}
 }
 
 func (d *Disk) fail(err error) bool {
 	d.first.CompareAndSwap(nil, &err)
 	d.bad.Store(true)
+	d.sharing.begun.Add(1) // a barrier that failed may change what is read; it never ends: reads are not shared any more
 	return false
 }
 
@@ -101,7 +113,11 @@ func (d *Disk) Size() uint64 { return d.d.Size() }
 var ErrNotOwner = fmt.Errorf("%w: the header of its log bears the mark of another server, or none", disk.ErrLost)
 
 // Forget has the next read of n blocks from a on ask the medium, as far as that is possible.
-func (d *Disk) Forget(a, n uint64) { disk.Forget(d.d, a, n) }
+func (d *Disk) Forget(a, n uint64) {
+	d.sharing.begun.Add(1)
+	disk.Forget(d.d, a, n)
+	d.sharing.ended.Add(1)
+}
 
 // Stop makes all later writes and barriers fail.
 func (d *Disk) Stop() { d.fail(ErrNotOwner) }
@@ -122,10 +138,28 @@ func (d *Disk) Read(a uint64) (bool, *dbytes.Blk) {
 
 // ReadRun reads n blocks from a on.
 func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
-	l := &BList{Blks: make([]*dbytes.Blk, n)}
+	l := &BList{}
 	if n == 0 {
 		return true, l
 	}
+	r, other := d.sharing.begin(a, n)
+	if other != nil && r.wait() {
+		d.shared.Add(1)
+		return true, other
+	}
+	memory := d.get(a, n)
+	if other == nil {
+		d.sharing.end(r, memory)
+	}
+	if memory == nil {
+		return false, l
+	}
+	l.of(memory)
+	return true, l
+}
+
+// get reads n blocks from a on; nil if that failed.
+func (d *Disk) get(a, n uint64) []dbytes.Blk {
 	d.reads.Add(1)
 	d.readBlocks.Add(n)
 	memory := dbytes.AnyBlks(n)
@@ -141,13 +175,9 @@ func (d *Disk) ReadRun(a, n uint64) (bool, *BList) {
 	if err != nil {
 		d.read.Store(&err)
 		dbytes.RecycleBlks(memory)
-		return false, &BList{}
+		return nil
 	}
-	for i := range bufs {
-		l.Blks[i] = &memory[i]
-	}
-	l.memory = memory
-	return true, l
+	return memory
 }
 
 // ReadAny is ReadRun, for those who believe nothing of what is read.
@@ -186,6 +216,8 @@ func (d *Disk) put(a uint64, bufs [][]byte) bool {
 	}
 	d.writes.Add(1)
 	d.writtenBlocks.Add(uint64(len(bufs)))
+	d.sharing.begun.Add(1)
+	defer d.sharing.ended.Add(1)
 	lockorder.Wait[lockorder.Device]()
 	if err := d.d.WriteAt(a, bufs); err != nil {
 		return d.fail(err)

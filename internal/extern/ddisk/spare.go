@@ -98,8 +98,10 @@ func (d *Disk) discard(a, n uint64) (ok bool) {
 	s := &d.spare
 	err := error(&disk.Error{Op: "discard", Block: a, Err: disk.ErrNoDiscard})
 	if !s.cannot.Load() {
+		d.sharing.begun.Add(1)
 		lockorder.Wait[lockorder.Device]()
 		err = disk.Discard(d.d, a, n)
+		d.sharing.ended.Add(1)
 	}
 	switch {
 	case err == nil:

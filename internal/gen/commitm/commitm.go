@@ -201,6 +201,8 @@ func (_this *CompanionStruct_Default___) LetGo(t *txnm.Txn, n uint64) {
 	t.S.Tbl.Release(t.Own, n)
 	t.Top = uint64(0)
 	t.Seen = uint64(0)
+	t.From = uint64(0)
+	t.Upto = uint64(0)
 }
 func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) uint64 {
 	var need uint64 = 0

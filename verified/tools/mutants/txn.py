@@ -47,7 +47,7 @@
     ("system", "opening: blocks that are the log's", "a in ks ==> j.home <= a < j.sz &&", "a in ks ==> a < j.sz &&", "*.Open"),
     ("txn", "vacuity: beginning", "upto := 0; new;\n", "upto := 0; new; assert false;\n", "*Txn.__ctor"),
     ("commit", "vacuity: append", "    st, n := Append(j, t.tx, p);", "    st, n := Append(j, t.tx, p); assert false;", "*Point"),
-    ("commit", "vacuity: end", "    t.top := 0; t.seen := 0; t.pend := 0; t.appended := false;", "    assert false; t.top := 0; t.seen := 0; t.pend := 0; t.appended := false;", "*LetGo"),
+    ("commit", "vacuity: end", "    t.top := 0; t.seen := 0;", "    assert false; t.top := 0; t.seen := 0;", "*LetGo"),
     ("txn", "vacuity: lock", "if n > seen { seen := n; }", "assert false; if n > seen { seen := n; }", "*Txn.Grab"),
     ("../trusted/locks.s", "noted: the table forgets", "forall k :: k in last <==> k in old(last) ||", "forall k :: k in last ==> k in old(last) ||", "commit:*.LetGo"),
     ("../trusted/locks.s", "noted: falls", "last[k] == if k in old(last) && old(last)[k] > n then old(last)[k] else n", "last[k] == n", "commit:*.LetGo"),
