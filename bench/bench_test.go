@@ -76,7 +76,7 @@ func TestWorkloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"small", "large", "rpc", "directory", "attack"} {
+	for _, name := range []string{"small", "large", "rpc", "directory", "removal", "attack"} {
 		c.StartLookup(root, benchDir(name, 0), func(h load.Handle) error {
 			if h != nil {
 				t.Errorf("the directory of %s is still there", name)

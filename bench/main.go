@@ -11,7 +11,7 @@
 //	release.go    the figures of the last release
 //	server.go     the server under test as a child process
 //	against.go    two servers side by side: what a change costs
-//	smallfile.go large.go streams.go roundtrip.go directory.go attack.go   the workloads, and what they are compared with
+//	smallfile.go large.go streams.go roundtrip.go directory.go removal.go attack.go   the workloads, and what they are compared with
 package main
 
 import (
@@ -66,6 +66,7 @@ var workloads = []workload{
 	{"streams", "large files written and read by 32 clients side by side", streams},
 	{"rpc", "NULL and GETATTR on 8 connections", roundTrips},
 	{"directory", "CREATE, LOOKUP, REMOVE, and listings of directories of 1,000, 10,000 and 100,000 entries", directory},
+	{"removal", "GETATTR and WRITE while the room of a large file is given back", removal},
 	{"attack", "READ, WRITE, and GETATTR beside peers that are slow, broken, or hostile", underAttack},
 }
 

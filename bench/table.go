@@ -70,6 +70,7 @@ floors: smallfile  the same steps on the local file system, fsync of file and di
         read       the local file read from the page cache
         rpc        a bare TCP echo of the same sizes in a process of its own
         directory  the same operation in the directory of 1,000 entries
+        removal    the same calls when nothing is given back
         attack     the same client beside as many that behave as it does
 `)
 	if t.missed > 0 {

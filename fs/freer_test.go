@@ -3,6 +3,7 @@ package fs
 import (
 	"sync"
 	"testing"
+	"time"
 )
 
 // An operation that finds the volume full waits for as much space as it needs to be
@@ -125,4 +126,49 @@ func TestGrowingAgainTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// The freer rests now and then, so that others get on. Meanwhile who needs room can go on with its work, and it can be stopped.
+func TestFreerRests(t *testing.T) {
+	v := newFS(t)
+	v.free.close()
+	f := v.newFreer()
+	rests := make(chan chan time.Time)
+	f.rest = func(time.Duration) <-chan time.Time {
+		over := make(chan time.Time)
+		rests <- over
+		return over
+	}
+	v.free, v.freeStep = f, 1
+	remove := func() {
+		h := create(t, v, root, v.Root(), "f")
+		var data [MaxIO]byte
+		for off := uint64(0); off < 4*MaxIO; off += MaxIO {
+			_, _, _, err := v.Write(root, h, off, data[:], Unstable)
+			want(t, err, 0)
+		}
+		_, err := v.Remove(root, v.Root(), []byte("f"))
+		want(t, err, 0)
+	}
+	remove()
+	go f.loop()
+	over := <-rests
+	if n := f.steps.Load(); n == 0 || !f.waiting() {
+		t.Fatalf("it has made %d steps, and is done: %v", n, !f.waiting())
+	}
+	n := f.steps.Load()
+	if f.help(3); f.steps.Load() != n+3 {
+		t.Error("nobody can help")
+	}
+	for f.waiting() {
+		close(over)
+		over = <-rests
+	}
+	close(over)
+	remove()
+	<-rests
+	f.close()
+	if !f.waiting() {
+		t.Error("it went on to the end")
+	}
 }

@@ -21,6 +21,7 @@ const (
 	procRemove  = 12
 	procRmdir   = 13
 	procList    = 17 // READDIRPLUS
+	procFsstat  = 18
 	procCommit  = 21
 )
 
@@ -217,6 +218,21 @@ func (c *Conn) Commit(h Handle) (verf uint64, err error) {
 		return nil
 	})
 	return verf, err
+}
+
+// StartFsstat passes the bytes that are free to done.
+func (c *Conn) StartFsstat(h Handle, done func(free uint64) error) {
+	c.start(nfsProgram, procFsstat, func(e *encoder) { e.opaque(h) }, func(d *decoder) error {
+		st := d.u32()
+		skipAttr(d)
+		if st != 0 {
+			return status("FSSTAT", st)
+		}
+		d.u64() // in all
+		free := d.u64()
+		d.take(36) // what the caller may use, files, and for how long that holds
+		return done(free)
+	})
 }
 
 // StartRead passes the data to done; it is valid only during the call.

@@ -36,7 +36,7 @@ var workloads = []workload{
 	stream("read", "READs of 64 KiB in order, in memory, 16 in flight; the floor is a process that answers with as many bytes", echoedReads),
 	bySize("filewrite", "whole files written one after the other, each with its COMMIT", false),
 	bySize("fileread", "the last of these files read again, in memory", true),
-	{name: "directories", about: "large directories", peers: servers[:2], base: ganesha, metrics: directoryMetrics, run: directories},
+	{name: "directories", about: "large directories", peers: servers[:3], base: ganesha, metrics: directoryMetrics, run: directories},
 	{name: "tail", about: "one client beside eight that write large files", peers: servers, base: ganesha, metrics: tailMetrics, run: tail},
 	{name: "caches", about: "Tansy with a cache of 64 MiB to 4 GiB", peers: caches, base: caches[0], metrics: cacheMetrics, run: cacheFigures},
 }
