@@ -28,9 +28,8 @@ type freer struct {
 // freeStep is the number of blocks freed in one transaction.
 const freeStep = 128
 
-// How long the freer works, and then rests. Nobody waits for it (who needs room helps), and one that never rests takes a processor
-// from all: with two, the network was looked at when the logger did not wait for the device, or every 10 ms. So others notice little of
-// it, and 100 GB are free in half a minute.
+// How long the freer works, and then rests. Nobody waits for it (who needs room helps), and one that never rests keeps a processor from
+// all: with two, calls of others waited milliseconds for their turn. So they notice little, and 100 GB are free in half a minute.
 const (
 	freeTurn = 250 * time.Microsecond
 	freeRest = 3 * freeTurn
