@@ -2,12 +2,15 @@ package check
 
 import (
 	"fmt"
+	"math/rand"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/replay"
 )
 
 // Runs are counted in the order of the file, indirect blocks among them; files of 1 MiB and more, and their short runs, by themselves.
@@ -98,5 +101,65 @@ func TestPlacementSideBySide(t *testing.T) {
 	t.Log(&r.Placement)
 	if p := r.Placement; p.LargeFiles != files || p.LargeBlocks/p.LargeRuns < LargeRun || p.ShortBlocks > p.LargeBlocks/10 {
 		t.Errorf("%v", &p)
+	}
+}
+
+// So do files of which many pieces are being written at the same time, as a client has them under way, in whichever order these come.
+func TestPlacementOutOfOrder(t *testing.T) {
+	const size, piece, underWay = 32 << 20, 64 << 10, 16
+	for _, files := range []int{1, 8} {
+		d := disk.NewMem(512 << 20 / disk.BlockSize)
+		if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
+			t.Fatal(err)
+		}
+		v, err := fs.Open(d, fs.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewSource(int64(replay.Seed(t))))
+		var handles []fs.Handle
+		var order [][]uint64 // offsets, by file
+		for i := range files {
+			n, err := v.Create(&fs.Cred{}, v.Root(), fmt.Append(nil, i), fs.Guarded, &fs.SetAttr{}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, n.Handle)
+			var next, offs []uint64
+			for off := uint64(0); off < size || len(next) > 0; off += piece {
+				if off < size {
+					next = append(next, off)
+				}
+				if len(next) == underWay || off >= size {
+					k := r.Intn(len(next))
+					if next[0]+2*underWay*piece <= off {
+						k = 0 // it has waited long
+					}
+					offs = append(offs, next[k])
+					next = slices.Delete(next, k, k+1)
+				}
+			}
+			order = append(order, offs)
+		}
+		data := make([]byte, piece)
+		for len(order[0]) > 0 {
+			for i := range files {
+				if _, _, _, err := v.Write(&fs.Cred{}, handles[i], order[i][0], data, fs.Unstable); err != nil {
+					t.Fatal(err)
+				}
+				order[i] = order[i][1:]
+			}
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := Volume(d, Options{})
+		if err != nil || len(rep.Problems) > 0 {
+			t.Fatal(err, rep.Problems)
+		}
+		t.Log(&rep.Placement)
+		if p := rep.Placement; p.LargeFiles != uint64(files) || p.LargeBlocks/p.LargeRuns < LargeRun/2 || p.ShortBlocks > p.LargeBlocks/5 {
+			t.Errorf("%d files: %v", files, &p)
+		}
 	}
 }

@@ -38,6 +38,7 @@ type alloc struct {
 	rotors map[uint64]uint64 // by region, what was handed out last in the place of another
 
 	streams [maxStreams]stream
+	recent  int // the one used last
 
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever
 

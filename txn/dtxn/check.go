@@ -95,10 +95,11 @@ func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
 		which = Blocks
 		x, ok, err = t.s.exchange(near)
 	case Blocks:
-		x, ok, err = t.s.hint(which, t.owner, near)
+		x, ok, err = t.s.hint(which, place{t.owner, near, t.at, t.placed})
 	default:
-		x, ok, err = t.s.hint(which, 0, near)
+		x, ok, err = t.s.hint(which, place{near: near})
 	}
+	t.placed = t.placed && t.leads
 	if err != nil {
 		t.failed = err
 	} else if ok {

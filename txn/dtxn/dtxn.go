@@ -243,6 +243,9 @@ type Txn struct {
 	lastKey  uint64        // the bit read last, and its value;
 	lastBit  bool
 	lastOK   bool   // if there is one
+	at       uint64 // where on the line of the file the next block is to lie that is proposed,
+	placed   bool   // if it is to lie there,
+	leads    bool   // and as an indirect block
 	owner    uint64 // key of the inode that was last read to be changed: whose blocks are allocated, most likely
 
 	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
@@ -478,7 +481,7 @@ func (t *Txn) end(wrote bool) {
 		a.done(t.took[i], t.bits[i])
 		t.took[i], t.bits[i] = t.took[i][:0], t.bits[i][:0]
 	}
-	t.lastOK = false
+	t.lastOK, t.placed = false, false
 	t.failed = nil
 	t.hold.End()
 }
@@ -561,6 +564,10 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 
 // Bulk wishes that what is written to block blkno goes straight home, not through the log.
 func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
+
+// Position wishes that the next block that is proposed is for block n of the file that was read last to be changed; with leads, that those
+// are for the indirect blocks above that.
+func (t *Txn) Position(n uint64, leads bool) { t.at, t.placed, t.leads = onLine(n, leads), true, leads }
 
 // Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
 func (t *Txn) Ahead(blkno, n uint64) {

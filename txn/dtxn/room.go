@@ -34,9 +34,9 @@ const maxRuns = 10000
 func (s *System) Refused() uint64 { return s.refused.Load() }
 
 // hint hands out a clear bit whose block, and that of the bit itself, have room on the host. owner is who grows by it, see takeFor.
-func (s *System) hint(which, owner, near uint64) (x uint64, ok bool, err error) {
+func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 	a := s.alloc[which]
-	x, ok, err = a.takeFor(owner, near)
+	x, ok, err = a.takeFor(p)
 	if !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
 	}

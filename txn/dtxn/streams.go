@@ -1,6 +1,9 @@
 package dtxn
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Files that grow side by side would lie between each other, in pieces as large as a WRITE. So a file that has got some blocks has the bits
 // behind its last one set aside, the more, the more it has got: nobody else gets these as long as there are others. They come back when
@@ -8,74 +11,216 @@ import "slices"
 
 const (
 	maxStreams  = 64
-	streamLeast = 8   // bits that are taken before some are set aside
-	streamMost  = 512 // bits that are set aside at a time, at most; a multiple of 64
+	maxLines    = 8    // of these are one file's, at most
+	streamLeast = 8    // bits that are taken before some are set aside
+	streamMost  = 1024 // bits that are set aside at a time, at most; a multiple of 64
 
-	narrow = windowBits / 8 // a window with fewer clear bits is left alone
+	reach = 2 * streamMost // how far the first and the last bit that are set aside lie from each other, at most
+
+	narrow = windowBits / 8 // a window with fewer clear bits is left alone, if that holds for the next one, too
 )
 
 // A stream is the growth of one file.
 type stream struct {
-	owner     uint64 // the key of its inode; 0: nobody's
-	next, end uint64 // [next, end) is set aside: handed out, as far as the window knows
-	taken     uint64 // bits, ever
-	used      uint64 // when: a.use
+	owner     uint64             // the key of its inode; 0: nobody's
+	former    bool               // the owner has gone on elsewhere
+	base, end uint64             // what is set aside lies in [base, end), which is no more than reach
+	aside     [reach / 64]uint64 // bit x is: bit x%reach
+	last, at  uint64             // the bit handed out last, and where on the line it is
+	taken     uint64             // bits, ever
+	used      uint64             // when: a.use
 }
 
-// takeFor is take for the file whose inode has that key.
-func (a *alloc) takeFor(owner, near uint64) (x uint64, ok bool, err error) {
-	if owner == 0 || a.first >= a.limit {
-		return a.take(near)
+func (s *stream) has(x uint64) bool {
+	return s.base <= x && x < s.end && s.aside[x%reach/64]>>(x%64)&1 != 0
+}
+
+// first is the first bit that is set aside; ok is false if none is.
+func (s *stream) first() (x uint64, ok bool) {
+	for x = s.base; x < s.end; x = x&^63 + 64 {
+		if v := s.aside[x%reach/64] >> (x % 64); v != 0 {
+			x += uint64(bits.TrailingZeros64(v))
+			return x, x < s.end
+		}
+	}
+	return 0, false
+}
+
+// before is how much of the line comes before that place, and behind its end; less than none if the place is not behind that.
+func (s *stream) before(at uint64) uint64 { return at - s.at - (s.end - s.last) }
+
+// lies is where that place on the line is.
+func (s *stream) lies(at uint64) (x uint64) { return s.last + at - s.at }
+
+func (s *stream) keep(x uint64) { s.aside[x%reach/64] |= 1 << (x % 64) }
+func (s *stream) drop(x uint64) { s.aside[x%reach/64] &^= 1 << (x % 64) }
+
+// A place is what a bit is wanted for.
+type place struct {
+	owner uint64 // the key of an inode, or 0
+	near  uint64 // behind this bit, if the owner has got none; 0: anywhere
+	at    uint64 // on the line,
+	known bool   // if it has a place there
+}
+
+// onLine is where on the line of a file its block n lies, or with leads the indirect block that refers to that. On it all come as they do
+// in the file, indirect blocks before what they lead to (verified/fs/blocks/positions.dfy).
+func onLine(n uint64, leads bool) uint64 {
+	const direct, single, double = 12, 12 + 512, 12 + 512 + 512*512
+	if n < direct {
+		return n
+	}
+	if leads {
+		n -= (n - direct) % 512
+	}
+	at := n + (n-direct)/512 + 1
+	if n >= single {
+		at++
+	}
+	if n >= double {
+		at += (n-double)/(512*512) + 2
+	}
+	if leads {
+		at--
+	}
+	return at
+}
+
+// takeFor is take for a file. WRITEs side by side come in any order: each block of the file has its place on a line with the others.
+func (a *alloc) takeFor(p place) (x uint64, ok bool, err error) {
+	if p.owner == 0 || a.first >= a.limit {
+		return a.take(p.near)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.stream(owner)
-	if s.next < s.end {
-		x, ok = a.found(s.next/windowBits, a.win[s.next/windowBits], s.next%windowBits), true
-	} else {
-		if s.next != 0 {
-			near = s.next - 1
-		}
-		if s.taken >= streamMost/8 && !a.isClear(near+1) {
-			x, ok, err = a.roomy(near)
-		}
-		if !ok && err == nil {
-			x, ok, err = a.anywhere(near)
-		}
-		if !ok {
+	s := a.stream(p.owner)
+	if p.known && s.taken > 0 {
+		s, x, ok = a.onLines(s, p.at)
+	}
+	if !ok && (!p.known || s.before(p.at)+reach >= reach+streamMost) { // who writes here and there lets all lie together
+		x, ok = s.first()
+	}
+	if !ok {
+		if s, x, ok, err = a.move(s, p); !ok {
 			return 0, false, err
 		}
-		if s = a.stream(owner); s.next < s.end { // another has come meanwhile
-			a.forget(s)
-			s.owner = owner
-		}
-		s.end = 0
 	}
+	s.drop(x)
 	s.taken++
 	s.used = a.use
-	s.next = x + 1
-	s.end = max(s.end, s.next)
-	if s.next == s.end && s.taken >= streamLeast {
-		a.setAside(s)
+	if !p.known {
+		p.at = s.at + x - s.last
+	}
+	s.last, s.at = x, p.at
+	if x+1 >= s.end {
+		a.reach(s, x+1)
+		if s.taken >= streamLeast && !s.former {
+			a.setAside(s, min(s.taken*s.taken/64, streamMost))
+		}
 	}
 	return x, true, nil
 }
 
-// stream is that of the owner, a new one perhaps. The caller holds mu.
-func (a *alloc) stream(owner uint64) *stream {
-	oldest := &a.streams[0]
+// onLines finds the bit that has the place at on the line of s, or on another one that its owner has had. If there is none, it returns s.
+// The caller holds mu.
+func (a *alloc) onLines(s *stream, at uint64) (_ *stream, x uint64, ok bool) {
+	if x = s.lies(at); x > s.end && x-s.end < streamMost {
+		a.setAside(s, x-s.end+1)
+	}
+	if s.has(x) || x <= s.end && s.end-x <= reach && a.mark(x) {
+		return s, x, true
+	}
 	for i := range a.streams {
-		s := &a.streams[i]
-		if s.owner == owner {
-			return s
-		}
-		if s.used < oldest.used {
-			oldest = s
+		if f := &a.streams[i]; f.owner == s.owner && f.former {
+			if x = f.lies(at); f.has(x) || x == f.end && a.mark(x) {
+				return f, x, true
+			}
 		}
 	}
-	a.forget(oldest)
-	oldest.owner = owner
-	return oldest
+	return s, 0, false
+}
+
+// mark hands out bit x, if it is clear. The caller holds mu.
+func (a *alloc) mark(x uint64) bool {
+	if !a.isClear(x) {
+		return false
+	}
+	w, i := x/windowBits, x%windowBits
+	a.win[w].bits[i/64] |= 1 << (i % 64)
+	a.win[w].out[i] = 0
+	a.found(w, a.win[w], i)
+	return true
+}
+
+// move has the owner of s go on with another line, and finds the bit for p there. The caller holds mu.
+func (a *alloc) move(s *stream, p place) (_ *stream, x uint64, ok bool, err error) {
+	if s.taken > 0 {
+		p.near = s.last
+	}
+	if s.taken >= streamMost/8 && !a.isClear(p.near+1) {
+		x, ok, err = a.roomy(p.near)
+	}
+	if !ok && err == nil {
+		x, ok, err = a.anywhere(p.near)
+	}
+	if !ok {
+		return nil, 0, false, err
+	}
+	s = a.stream(p.owner) // mu may have been let go of
+	before := uint64(0)   // of the line: what has no place yet
+	if p.known {
+		before = s.before(p.at)
+	}
+	if _, some := s.first(); some {
+		n := a.another(p.owner)
+		n.taken, s.former = s.taken, true
+		s = n
+	}
+	s.base, s.end = x, x+1
+	if 0 < before && before < streamMost {
+		s.keep(x)
+		if a.setAside(s, before); s.has(x + before) {
+			x += before
+		}
+	}
+	return s, x, true, nil
+}
+
+// stream is that which grows of the owner, a new one perhaps. The caller holds mu.
+func (a *alloc) stream(owner uint64) *stream {
+	if s := &a.streams[a.recent]; s.owner == owner && !s.former {
+		return s
+	}
+	i := slices.IndexFunc(a.streams[:], func(s stream) bool { return s.owner == owner && !s.former })
+	if i < 0 {
+		return a.another(owner)
+	}
+	a.recent = i
+	return &a.streams[i]
+}
+
+// another is a new stream of the owner, in the place of the oldest one, or of its own oldest one if it has many. The caller holds mu.
+func (a *alloc) another(owner uint64) *stream {
+	oldest, own := 0, 0
+	for i := range a.streams {
+		if a.streams[i].used < a.streams[oldest].used {
+			oldest = i
+		}
+		if a.streams[i].owner == owner {
+			own++
+		}
+	}
+	if own >= maxLines {
+		for i := range a.streams {
+			if a.streams[i].owner == owner && (a.streams[oldest].owner != owner || a.streams[i].used < a.streams[oldest].used) {
+				oldest = i
+			}
+		}
+	}
+	s := &a.streams[oldest]
+	a.forget(s)
+	s.owner, s.used = owner, a.use
+	return s
 }
 
 // roomy takes the first of streamMost clear bits, the first ones behind near in its window, or of the next one. It may let go of mu in between. The caller holds it.
@@ -113,34 +258,58 @@ func (x *window) room(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// setAside sets bits aside for s, if there is much room. The caller holds mu.
-func (a *alloc) setAside(s *stream) {
+// setAside sets the next n bits aside for s, if there is much room, up to one that another has. The caller holds mu.
+func (a *alloc) setAside(s *stream, n uint64) {
 	w := s.end / windowBits
 	win := a.win[w]
-	if win == nil || a.free[w] < narrow {
+	if win == nil || a.isNarrow(w) {
 		return
 	}
 	_, hi := a.within(w)
-	for n := min(s.taken, streamMost); n > 0; n-- {
-		i := s.end - w*windowBits
+	for range n {
+		x := s.end
+		i := x - w*windowBits
 		if i >= hi || win.bits[i/64]>>(i%64)&1 != 0 {
 			return
 		}
 		win.bits[i/64] |= 1 << (i % 64)
 		win.out[i] = 0
-		s.end++
+		a.reach(s, x+1)
+		s.keep(x)
 	}
+}
+
+// isNarrow tells that there is little room in window w, and behind it. The caller holds mu.
+func (a *alloc) isNarrow(w uint64) bool {
+	few := func(w uint64) bool { return w >= uint64(len(a.free)) || 0 <= a.free[w] && a.free[w] < narrow }
+	return few(w) && few(w+1)
+}
+
+// reach has what is set aside for s end there; what is too far behind comes back. The caller holds mu.
+func (a *alloc) reach(s *stream, end uint64) {
+	if end > reach && s.base < end-reach {
+		a.comeBack(s, end-reach)
+		s.base = end - reach
+	}
+	s.end = end
+}
+
+// comeBack gives back what is set aside for s before bit end, and tells if anything was. The caller holds mu.
+func (a *alloc) comeBack(s *stream, end uint64) bool {
+	var back []uint64
+	for x, ok := s.first(); ok && x < end; x, ok = s.first() {
+		s.drop(x)
+		back = append(back, x)
+	}
+	a.ended(back, nil)
+	return len(back) > 0
 }
 
 // forget ends a stream, and gives back what is set aside for it. The caller holds mu.
 func (a *alloc) forget(s *stream) (some bool) {
-	var back []uint64
-	for x := s.next; x < s.end; x++ {
-		back = append(back, x)
-	}
+	some = a.comeBack(s, s.end)
 	*s = stream{}
-	a.ended(back, nil)
-	return len(back) > 0
+	return some
 }
 
 // forgetAll ends all streams, and tells if anything was set aside. The caller holds mu.
@@ -151,16 +320,19 @@ func (a *alloc) forgetAll() (some bool) {
 	return some
 }
 
-// rewind has the streams from which a transaction took bits for nothing go on with these, which most often comes again at once; it returns the
+// rewind sets the bits that a transaction took for nothing aside for the streams again, as it most often comes again at once; it returns the
 // other ones. The caller holds mu.
-func (a *alloc) rewind(took []uint64) []uint64 {
-	for n := len(took); n > 0; n-- {
-		i := slices.IndexFunc(a.streams[:], func(s stream) bool { return s.taken > 0 && s.next == took[n-1]+1 })
-		if i < 0 {
-			return took[:n]
+func (a *alloc) rewind(took []uint64) (others []uint64) {
+next:
+	for _, x := range took {
+		for i := range a.streams {
+			if s := &a.streams[i]; s.taken > 0 && s.base <= x && x < s.end {
+				s.keep(x)
+				s.taken--
+				continue next
+			}
 		}
-		a.streams[i].next--
-		a.streams[i].taken--
+		others = append(others, x)
 	}
-	return nil
+	return others
 }

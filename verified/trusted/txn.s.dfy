@@ -105,8 +105,10 @@ module {:extern "dtxn"} TxnS {
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which <= 2
     // Wishes, which promise nothing: what is written to block blkno, newly allocated, should go straight to
-    // its place, not through the log; n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestAhead.
+    // its place, not through the log; the next block of which a hint is asked for is to be block n of the file, or what leads to that;
+    // n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestPositions, TestAhead.
     method {:extern "Bulk"} Bulk(blkno: uint64)
+    method {:extern "Position"} Position(n: uint64, leads: bool)
     method {:extern "Ahead"} Ahead(blkno: uint64, n: uint64)
   }
 }

@@ -136,6 +136,7 @@ func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, tx
 	}
 	var _571_bn uint64 = 0
 	var _ = _571_bn
+	txn.Position(_568_k, false)
 	var _out871 bool
 	var _ = _out871
 	var _out872 uint64
@@ -165,6 +166,7 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	m = uint64(0)
 	var _575_pn uint64 = 0
 	var _ = _575_pn
+	txn.Position(pos/uint64(4096), true)
 	var _out873 bool
 	var _ = _out873
 	var _out874 uint64
@@ -229,6 +231,7 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 				_578_near = _585_left
 			}
 		}
+		txn.Position(_580_n, false)
 		var _out879 bool
 		var _ = _out879
 		var _out880 uint64

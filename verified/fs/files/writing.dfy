@@ -110,6 +110,7 @@ module Writing {
     if 0 < k { near := GetSlot(ip, k - 1); }
     var bn: uint64;
     assert p == Pos(ino, k, 0, 0);
+    txn.Position(k, false);
     ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
     if bulk && ok && c == 4096 { txn.Bulk(bn); }
     FirstOf(ino, k);
@@ -139,6 +140,7 @@ module Writing {
     m := 0;
     var pn: uint64;
     ghost var b0, lo, top := x.bm, pos as int / 4096, BlocksFor(pos as int + len as int);
+    txn.Position(pos / 4096, true);
     ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
     if !ok { return; }
     FirstOf(ino, pos / 4096);
@@ -181,6 +183,7 @@ module Writing {
         var left := t.U64(8 * (j % 512 - 1));
         if left != 0 { near := left; }
       }
+      txn.Position(n, false);
       ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, true, near, b);
       if !ok { return; }
       if bulk && c == 4096 { txn.Bulk(bn); }
