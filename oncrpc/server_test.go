@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -377,6 +378,9 @@ func TestNotAlone(t *testing.T) {
 	p.send(mark(callBytes(1, 4, nil)))
 	<-g.started
 	p.send(mark(callBytes(2, 4, nil)))
+	for at := time.Now(); time.Since(at) <= inPassing; { // else nobody asks whether more has come
+		runtime.Gosched()
+	}
 	g.finish <- struct{}{}
 	p.receive()
 	<-g.started

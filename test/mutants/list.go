@@ -159,7 +159,7 @@ var mutants = []mutant{
 	{what: "streams: who moves takes any gap", file: "txn/dtxn/streams.go", old: "s.taken >= streamMost/8 && ", new: "false && ", tests: streams},
 	{what: "streams: what is set aside stays so in a full window", file: "txn/dtxn/alloc.go", old: "a.forgetAll() || a.yield()", new: "a.yield()", tests: streams},
 	{what: "streams: pieces of a file lie as they come", file: "txn/dtxn/streams.go", old: "s, x, ok = a.onLines(s, p.at)", new: "x, ok = s.first()", tests: streams},
-	{what: "streams: one file has all lines", file: "txn/dtxn/streams.go", old: "if own >= maxLines {", new: "if false {", tests: streams},
+	{what: "streams: a new line is in the place of another file's", file: "txn/dtxn/streams.go", old: "former != nil && a.use-oldest.used <= streamIdle {", new: "false {", tests: streams},
 	{what: "streams: who writes here and there has a line for each", file: "txn/dtxn/streams.go", old: "s.before(p.at)+reach >= reach+streamMost", new: "false", tests: streams},
 	{what: "streams: what comes late has no place on a new line", file: "txn/dtxn/streams.go", old: "if 0 < before && before < streamMost {", new: "if false {", tests: streams},
 	{what: "streams: what comes late finds its place no more when the file is elsewhere", file: "txn/dtxn/streams.go", old: "f.owner == s.owner && f.former {", new: "false && f.former {", tests: streams},

@@ -1,19 +1,20 @@
 package dtxn
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // Files that grow side by side would lie between each other, in pieces as large as a WRITE. So a file that has got some blocks has the bits
 // behind its last one set aside, the more, the more it has got: nobody else gets these as long as there are others. They come back when
 // other files grow, and this one has not for longer than those.
+//
+// The WRITEs of a file that are under way together come in any order. So its blocks have their places on a line, and what is skipped is
+// set aside until it comes. Where the line comes up against what is another's, the file goes on elsewhere, and what is late still finds
+// its place on the line that was before.
 
 const (
-	maxStreams  = 64
-	maxLines    = 8    // of these are one file's, at most
-	streamLeast = 8    // bits that are taken before some are set aside
-	streamMost  = 1024 // bits that are set aside at a time, at most; a multiple of 64
+	maxStreams  = 256
+	streamIdle  = 16 * 16 * maxStreams // bits that were handed out since one grew: nobody needs it
+	streamLeast = 8                    // bits that are taken before some are set aside
+	streamMost  = 1024                 // bits that are set aside at a time, at most; a multiple of 64
 
 	reach = 2 * streamMost // how far the first and the last bit that are set aside lie from each other, at most
 
@@ -172,9 +173,10 @@ func (a *alloc) move(s *stream, p place) (_ *stream, x uint64, ok bool, err erro
 		before = s.before(p.at)
 	}
 	if _, some := s.first(); some {
-		n := a.another(p.owner)
-		n.taken, s.former = s.taken, true
-		s = n
+		taken := s.taken
+		s.former = true
+		s = a.another()
+		s.owner, s.taken = p.owner, taken
 	}
 	s.base, s.end = x, x+1
 	if 0 < before && before < streamMost {
@@ -188,39 +190,39 @@ func (a *alloc) move(s *stream, p place) (_ *stream, x uint64, ok bool, err erro
 
 // stream is that which grows of the owner, a new one perhaps. The caller holds mu.
 func (a *alloc) stream(owner uint64) *stream {
-	if s := &a.streams[a.recent]; s.owner == owner && !s.former {
-		return s
+	for k := range a.streams {
+		i := (a.recent + k) % maxStreams
+		if s := &a.streams[i]; s.owner == owner && !s.former {
+			a.recent = i
+			return s
+		}
 	}
-	i := slices.IndexFunc(a.streams[:], func(s stream) bool { return s.owner == owner && !s.former })
-	if i < 0 {
-		return a.another(owner)
-	}
-	a.recent = i
-	return &a.streams[i]
+	s := a.another()
+	s.owner = owner
+	return s
 }
 
-// another is a new stream of the owner, in the place of the oldest one, or of its own oldest one if it has many. The caller holds mu.
-func (a *alloc) another(owner uint64) *stream {
-	oldest, own := 0, 0
+// another is a stream for another line, in the place of one that nobody needs, or else of the oldest one. The caller holds mu.
+func (a *alloc) another() *stream {
+	older := func(f, than *stream) bool { return than == nil || f.used < than.used }
+	var oldest, former *stream
 	for i := range a.streams {
-		if a.streams[i].used < a.streams[oldest].used {
-			oldest = i
+		f := &a.streams[i]
+		if f.owner == 0 {
+			return f
 		}
-		if a.streams[i].owner == owner {
-			own++
+		if older(f, oldest) {
+			oldest = f
 		}
-	}
-	if own >= maxLines {
-		for i := range a.streams {
-			if a.streams[i].owner == owner && (a.streams[oldest].owner != owner || a.streams[i].used < a.streams[oldest].used) {
-				oldest = i
-			}
+		if f.former && older(f, former) {
+			former = f
 		}
 	}
-	s := &a.streams[oldest]
-	a.forget(s)
-	s.owner, s.used = owner, a.use
-	return s
+	if former != nil && a.use-oldest.used <= streamIdle {
+		oldest = former
+	}
+	a.forget(oldest)
+	return oldest
 }
 
 // roomy takes the first of streamMost clear bits, the first ones behind near in its window, or of the next one. It may let go of mu in between. The caller holds it.

@@ -215,10 +215,14 @@ func TestLine(t *testing.T) {
 // Pieces of a file that come out of order lie as those that come in order, nearly; so do those of files side by side; and nobody gets what
 // is another's, also where transactions fail.
 func TestPositions(t *testing.T) {
-	const pieces, piece, underWay = 400, 16, 12
-	for _, files := range []uint64{1, 5} {
+	const piece, underWay = 16, 12
+	for _, c := range []struct {
+		files uint64
+		least int // bits of a run, in the mean
+	}{{1, 1200}, {5, 128}, {64, 48}} {
+		files, pieces := c.files, 400
 		r := rand.New(rand.NewSource(int64(replay.Seed(t))))
-		a := emptyAlloc(16 * windowBits)
+		a := emptyAlloc(64 * windowBits)
 		lies := make([]map[uint64]uint64, files) // by place on the line
 		next, waiting := make([]uint64, files), make([][]uint64, files)
 		seen := map[uint64]bool{}
@@ -261,17 +265,18 @@ func TestPositions(t *testing.T) {
 				}
 			}
 		}
-		for f, l := range lies {
-			runs := 0
+		taken, runs := 0, len(lies)
+		for _, l := range lies {
 			for at, x := range l {
 				if y, ok := l[at-1]; ok && y != x-1 {
 					runs++
 				}
 			}
-			t.Logf("file %d of %d: %d bits in %d runs", f, files, len(l), runs)
-			if len(l)/(1+runs) < 128 {
-				t.Errorf("file %d of %d: %d bits in %d runs", f, files, len(l), runs)
-			}
+			taken += len(l)
+		}
+		t.Logf("%d files: %d bits in %d runs", files, taken, runs)
+		if taken/runs < c.least {
+			t.Errorf("%d files: %d bits in %d runs", files, taken, runs)
 		}
 	}
 }
@@ -336,7 +341,7 @@ func TestSkipped(t *testing.T) {
 		return make([]byte, disk.BlockSize), nil
 	})
 	for where, a := range map[string]*alloc{"empty": emptyAlloc(4 * windowBits), "the end of a window": end} {
-		const step, steps = 100, 3 * maxLines / 2
+		const step, steps = 3, 2 * maxStreams
 		first := at(t, a, 7, 0)
 		for k := uint64(1); k <= steps; k++ {
 			if x := at(t, a, 7, k*step); x != first+k*step {
@@ -388,8 +393,17 @@ func TestMoves(t *testing.T) {
 // What is written here and there in a file lies together, and takes nothing from other files; nor does a file that has many lines.
 func TestHereAndThere(t *testing.T) {
 	a := emptyAlloc(16 * windowBits)
-	grow(t, a, 7, 0, 200)
-	before := aside(a, 7)
+	const others = maxStreams - 4
+	for f := range uint64(others) {
+		grow(t, a, 1000+f, 0, 20)
+	}
+	all := func() (n int) {
+		for f := range uint64(others) {
+			n += aside(a, 1000+f)
+		}
+		return n
+	}
+	before := all()
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	least, most := ^uint64(0), uint64(0)
 	for range 1000 {
@@ -402,7 +416,7 @@ func TestHereAndThere(t *testing.T) {
 	for range 20_000 {
 		at(t, a, 9, uint64(r.Intn(100)))
 	}
-	if n := aside(a, 7); before == 0 || n != before {
-		t.Errorf("%d bits were set aside for a file, and when others have written here and there %d", before, n)
+	if n := all(); before == 0 || n != before {
+		t.Errorf("%d bits were set aside for files, and when others have written here and there %d", before, n)
 	}
 }
