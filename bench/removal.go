@@ -34,7 +34,7 @@ func removal(b *bench) error {
 		if err := r.fill(); err != nil {
 			return err
 		}
-		for begin := time.Now(); time.Since(begin) < b.duration; {
+		for begin := time.Now(); len(alone[0]) == 0 || time.Since(begin) < b.duration; {
 			if err := r.look(&alone); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func removal(b *bench) error {
 			return err
 		}
 		removing = append(removing, time.Since(begin).Seconds()*1000)
-		for free := uint64(0); free+freeSlack < before; {
+		for free := uint64(0); len(beside[0]) == 0 || free+freeSlack < before; {
 			for range 50 { // of which FSSTAT is to be little
 				if err := r.look(&beside); err != nil {
 					return err

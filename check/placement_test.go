@@ -66,14 +66,7 @@ func TestPlacementOfVolume(t *testing.T) {
 // Files that clients write side by side on an empty volume, with WRITEs of 64 KiB, lie in runs of 1 MiB and more in the mean.
 func TestPlacementSideBySide(t *testing.T) {
 	const files, size, piece = 8, 32 << 20, 64 << 10
-	d := disk.NewMem(512 << 20 / disk.BlockSize)
-	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
-		t.Fatal(err)
-	}
-	v, err := fs.Open(d, fs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, v := emptyVolume(t)
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, 1) // one at a time, so that they take turns
 	for i := range files {
@@ -91,15 +84,7 @@ func TestPlacementSideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := v.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Volume(d, Options{})
-	if err != nil || len(r.Problems) > 0 {
-		t.Fatal(err, r.Problems)
-	}
-	t.Log(&r.Placement)
-	if p := r.Placement; p.LargeFiles != files || p.LargeBlocks/p.LargeRuns < LargeRun || p.ShortBlocks > p.LargeBlocks/10 {
+	if p := placement(t, d, v); p.LargeFiles != files || p.LargeBlocks/p.LargeRuns < LargeRun || p.ShortBlocks > p.LargeBlocks/10 {
 		t.Errorf("%v", &p)
 	}
 }
@@ -108,14 +93,7 @@ func TestPlacementSideBySide(t *testing.T) {
 func TestPlacementOutOfOrder(t *testing.T) {
 	const size, piece, underWay = 32 << 20, 64 << 10, 16
 	for _, files := range []int{1, 8} {
-		d := disk.NewMem(512 << 20 / disk.BlockSize)
-		if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
-			t.Fatal(err)
-		}
-		v, err := fs.Open(d, fs.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d, v := emptyVolume(t)
 		r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 		var handles []fs.Handle
 		var order [][]uint64 // offsets, by file
@@ -150,16 +128,36 @@ func TestPlacementOutOfOrder(t *testing.T) {
 				order[i] = order[i][1:]
 			}
 		}
-		if err := v.Close(); err != nil {
-			t.Fatal(err)
-		}
-		rep, err := Volume(d, Options{})
-		if err != nil || len(rep.Problems) > 0 {
-			t.Fatal(err, rep.Problems)
-		}
-		t.Log(&rep.Placement)
-		if p := rep.Placement; p.LargeFiles != uint64(files) || p.LargeBlocks/p.LargeRuns < LargeRun/2 || p.ShortBlocks > p.LargeBlocks/5 {
+		if p := placement(t, d, v); p.LargeFiles != uint64(files) || p.LargeBlocks/p.LargeRuns < LargeRun/2 || p.ShortBlocks > p.LargeBlocks/5 {
 			t.Errorf("%d files: %v", files, &p)
 		}
 	}
+}
+
+// emptyVolume is a volume of 512 MiB in memory.
+func emptyVolume(t *testing.T) (disk.Disk, *fs.FS) {
+	t.Helper()
+	d := disk.NewMem(512 << 20 / disk.BlockSize)
+	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fs.Open(d, fs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, v
+}
+
+// placement closes v, and is how its files lie on d, where nothing may be wrong.
+func placement(t *testing.T, d disk.Disk, v *fs.FS) Placement {
+	t.Helper()
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Volume(d, Options{})
+	if err != nil || len(r.Problems) > 0 {
+		t.Fatal(err, r.Problems)
+	}
+	t.Log(&r.Placement)
+	return r.Placement
 }

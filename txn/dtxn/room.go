@@ -33,7 +33,7 @@ const maxRuns = 10000
 // Refused is how often no bit was handed out because the host had no room.
 func (s *System) Refused() uint64 { return s.refused.Load() }
 
-// hint hands out a clear bit whose block, and that of the bit itself, have room on the host. owner is who grows by it, see takeFor.
+// hint hands out a clear bit whose block, and that of the bit itself, have room on the host. What it is for, p, see takeFor.
 func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 	a := s.alloc[which]
 	x, ok, err = a.takeFor(p)

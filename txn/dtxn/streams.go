@@ -12,7 +12,7 @@ import "math/bits"
 
 const (
 	maxStreams  = 256
-	streamIdle  = 16 * 16 * maxStreams // bits that were handed out since one grew: nobody needs it
+	streamIdle  = 16 * 16 * maxStreams // ticks of a.use, one or two for each bit, since one grew: nobody needs it
 	streamLeast = 8                    // bits that are taken before some are set aside
 	streamMost  = 1024                 // bits that are set aside at a time, at most; a multiple of 64
 
@@ -108,6 +108,7 @@ func (a *alloc) takeFor(p place) (x uint64, ok bool, err error) {
 	}
 	s.drop(x)
 	s.taken++
+	a.use++ // also for what was set aside
 	s.used = a.use
 	if !p.known {
 		p.at = s.at + x - s.last
