@@ -299,6 +299,24 @@ func split(cacheBytes uint64) (blocks, pages int) {
 	return all - all/pageShare, all / pageShare
 }
 
+// slowRead is what a read of the device takes, on average, from which on it is slow.
+const slowRead = 500 * time.Microsecond
+
+// slowness tells whether the device was slow of late. The caller has a mutex around it.
+func slowness(d *ddisk.Disk) func() bool {
+	const enough = 64 // reads
+	var reads int64
+	var took time.Duration
+	slow := false
+	return func() bool {
+		if n, t := d.Reading(); n-reads >= enough {
+			slow = (t-took)/time.Duration(n-reads) >= slowRead
+			reads, took = n, t
+		}
+		return slow
+	}
+}
+
 func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
@@ -313,6 +331,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	blocks, pages := split(o.CacheBytes)
 	most, start := pinned(o.PinnedBytes)
 	cache := dlog.NewCache(blocks)
+	cache.SlowDevice(slowness(dd))
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}

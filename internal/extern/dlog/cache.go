@@ -44,6 +44,11 @@ type Cache struct {
 	len   int    // blocks in slots
 	hand  int
 
+	atOnce  int          // slots that get their memory as soon as they are wanted, growth.go
+	ready   atomic.Int64 // slots that have it
+	growing atomic.Bool  // the next ones get it, or have to wait
+	slow    func() bool  // is the device?
+
 	spilled map[uint64]*dbytes.Blk // blocks for which there was no slot, as all were kept
 	order   []uint64               // in which these came
 
@@ -82,7 +87,7 @@ func NewCache(limit int) *Cache {
 
 // newCache returns an empty cache of n slots, or nil if there is no memory for it.
 func newCache(n int, allocate func(n int) (m []byte, mapped bool)) *Cache {
-	c := &Cache{shift: 63}
+	c := &Cache{shift: 63, atOnce: readyAtOnce}
 	size := 2
 	for size < 2*n {
 		size *= 2
@@ -195,16 +200,12 @@ func (c *Cache) slot() (s int, ok bool) {
 		c.free = c.addrs[s]
 		return s, true
 	}
-	if c.used < len(c.blocks) {
-		if c.used%populated == 0 {
-			populate(c.blocks[c.used:min(c.used+populated, len(c.blocks))])
-		}
-		c.used++
+	if c.grown() {
 		return c.used - 1, true
 	}
-	for range 2 * len(c.blocks) { // in the second round nothing is in use any more
+	for range 2 * c.used { // in the second round nothing is in use any more
 		s = c.hand
-		if c.hand++; c.hand == len(c.blocks) {
+		if c.hand++; c.hand >= c.used {
 			c.hand = 0
 		}
 		switch {
@@ -220,6 +221,10 @@ func (c *Cache) slot() (s int, ok bool) {
 		}
 		dbytes.Spoil(c.blocks[s : s+1])
 		return s, true
+	}
+	if c.used < len(c.blocks) { // all others are kept
+		c.used++
+		return c.used - 1, true
 	}
 	return 0, false
 }

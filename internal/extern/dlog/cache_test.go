@@ -2,6 +2,7 @@ package dlog
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -290,6 +291,7 @@ func TestTake(t *testing.T) {
 func TestCacheLarge(t *testing.T) {
 	const limit = 20_000
 	c := NewCache(limit)
+	c.atOnce = limit
 	if n := c.Limit(); n > limit || n < limit-limit/64 {
 		t.Errorf("room for %d blocks, not for %d", n, limit)
 	}
@@ -358,4 +360,75 @@ func TestCacheInUse(t *testing.T) {
 		}
 	}
 	checkCache(t, c)
+}
+
+// A cache takes memory that is ready, and else the place of what was there, while more is made ready; it does not wait for that,
+// unless the device is slow.
+func TestCacheGrows(t *testing.T) {
+	const atOnce, limit = 2 * populated, 1000
+	c := newCache(limit, allocate)
+	c.atOnce = atOnce
+	slow := false
+	c.SlowDevice(func() bool { return slow })
+	next := uint64(0)
+	put := func() {
+		t.Helper()
+		c.Put(next, number(int(next)))
+		if b := c.Get(next); b == nil || b.U64(0) != next {
+			t.Fatalf("block %d is not there", next)
+		}
+		next++
+	}
+	has := func(n int) {
+		t.Helper()
+		checkCache(t, c)
+		if c.Len() != n {
+			t.Fatalf("%d blocks, not %d", c.Len(), n)
+		}
+		for a := range next {
+			if b := c.Get(a); b != nil && b.U64(0) != a {
+				t.Fatalf("block %d is another one", a)
+			}
+		}
+	}
+
+	c.growing.Store(true) // nobody makes any ready
+	for range 5 * atOnce {
+		put()
+	}
+	has(atOnce)
+
+	h := NewHold() // all that is there is kept: then it waits
+	for a := range next {
+		if b := c.Get(a); b != nil {
+			h.Keep(c, b)
+		}
+	}
+	put()
+	has(atOnce + 1)
+	h.End()
+
+	c.growing.Store(false)
+	slow = true
+	for range 300 {
+		put()
+	}
+	has(atOnce + 301)
+
+	slow = false
+	for c.used < int(c.ready.Load()) {
+		put()
+	}
+	n := c.Len()
+	put() // which has more made ready
+	has(n)
+	for range 1 << 26 {
+		if put(); c.Len() == limit {
+			break
+		}
+		runtime.Gosched()
+	}
+	has(limit)
+	put()
+	has(limit)
 }
