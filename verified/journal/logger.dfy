@@ -600,14 +600,26 @@ module JournalLogger {
     requires |j.d.poss| == |j.d.cur| && forall a :: 0 <= a < |j.d.cur| && Owns(j.d.owner, Logging, a) ==> j.d.poss[a] == iset{j.d.cur[a]}
     ensures AllHome(j.d.poss, j.g())
   {
+    var g := j.g();
+    assert g.ps == j.lg.ps && GeoOk(g.p) && |j.d.poss| >= Home(g.p) by { reveal j.LogI(); FullD(j.d.poss, g); }
+    forall i | 0 <= i < |g.ps| ensures PendLogged(j.d.poss, g, g.ps[i], End(g) + i) { PendDone(j, i); }
+  }
+  // so is each of them
+  lemma PendDone(j: Journal, i: int)
+    requires j.LogI() && j.OwnI() && j.lg.ph == 4 && !j.d.bad && Full(j.d.poss, j.g()) && 0 <= i < |j.lg.ps|
+    requires |j.d.poss| == |j.d.cur| && forall a :: 0 <= a < |j.d.cur| && Owns(j.d.owner, Logging, a) ==> j.d.poss[a] == iset{j.d.cur[a]}
+    requires GeoOk(j.geo) && |j.d.poss| >= Home(j.geo) && j.g().p == j.geo
+    ensures PendLogged(j.d.poss, j.g(), j.lg.ps[i], End(j.g()) + i)
+  {
     reveal j.LogI(); OwnLog(j); FullD(j.d.poss, j.g());
-    forall i | 0 <= i < |j.lg.ps| ensures PendLogged(j.d.poss, j.g(), j.lg.ps[i], End(j.g()) + i) {
-      var e := j.lg.ps[i]; var sq := End(j.g()) + i;
-      assert Written(j.geo, j.d.cur, e) && PendWf(j.g(), e, sq, |j.d.poss|);
-      forall a | a in e.h ensures 0 <= a < |j.d.poss| && j.d.poss[a] <= iset{e.h[a]} { MergeHas(Hs(j.lg.ps), i, a); assert Owns(j.d.owner, Logging, a); }
-      forall k | 0 <= k < |e.d.addrs| ensures j.d.poss[At(j.geo, e.d, k)] <= iset{e.m[e.d.addrs[k]]} { assert j.d.poss[At(j.geo, e.d, k)] == iset{j.d.cur[At(j.geo, e.d, k)]}; }
-      assert j.d.poss[DSlot(j.geo, sq)] == iset{j.d.cur[DSlot(j.geo, sq)]};
-    }
+    var g, e := j.g(), j.lg.ps[i];
+    var sq := End(g) + i;
+    assert Written(j.geo, j.d.cur, e) && PendWf(g, e, sq, |j.d.poss|);
+    assert j.d.poss[DSlot(j.geo, sq)] == iset{e.b};
+    forall k | 0 <= k < |e.d.addrs| ensures j.d.poss[At(j.geo, e.d, k)] <= iset{e.m[e.d.addrs[k]]} { assert j.d.poss[At(j.geo, e.d, k)] == iset{j.d.cur[At(j.geo, e.d, k)]}; }
+    assert Logged(j.d.poss, g, e.m, e.h, e.d, sq);
+    forall a | a in e.h ensures 0 <= a < |j.d.poss| && j.d.poss[a] <= iset{e.h[a]} { MergeHas(Hs(j.lg.ps), i, a); assert Owns(j.d.owner, Logging, a); }
+    assert DirHome(j.d.poss, e.h);
   }
   twostate lemma LogDoneI(j: Journal)
     requires old(j.LogI()) && old(j.lg.ph) == 4 && j.lg.ph == 3 && unchanged(j.lg`ps, j.lg`bodies, j.lg`maps, j.lg`newest, j.lg`np, j.lg`ring, j.lg`dir, j.lg`pos, j.lg`codes, j.cgm, j.cdm, j.lg.codes, j.seal) && j.cgm == old(j.cgm) && j.cdm == old(j.cdm) && j.g() == old(j.g())
