@@ -26,8 +26,8 @@ type ahead struct {
 }
 
 const (
-	aheadSlow   = 500 * time.Microsecond // a READ that takes as long has waited for the device, if that took as long for a read, too
-	aheadPlaces = 48                     // pieces that are read at a time
+	aheadSlow   = journal.SlowRead // a READ that takes as long has waited for the device, if that took as long for a read, too
+	aheadPlaces = 48               // pieces that are read at a time
 )
 
 func (v *FS) newAhead(cacheBytes uint64) *ahead {

@@ -299,8 +299,8 @@ func split(cacheBytes uint64) (blocks, pages int) {
 	return all - all/pageShare, all / pageShare
 }
 
-// slowRead is what a read of the device takes, on average, from which on it is slow.
-const slowRead = 500 * time.Microsecond
+// SlowRead is the time from which on a read of the device is slow: it is worth to wait for memory for what was read, and to read ahead.
+const SlowRead = 500 * time.Microsecond
 
 // slowness tells whether the device was slow of late. The caller has a mutex around it.
 func slowness(d *ddisk.Disk) func() bool {
@@ -310,7 +310,7 @@ func slowness(d *ddisk.Disk) func() bool {
 	slow := false
 	return func() bool {
 		if n, t := d.Reading(); n-reads >= enough {
-			slow = (t-took)/time.Duration(n-reads) >= slowRead
+			slow = (t-took)/time.Duration(n-reads) >= SlowRead
 			reads, took = n, t
 		}
 		return slow
@@ -330,8 +330,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	defer stop()
 	blocks, pages := split(o.CacheBytes)
 	most, start := pinned(o.PinnedBytes)
-	cache := dlog.NewCache(blocks)
-	cache.SlowDevice(slowness(dd))
+	cache := dlog.NewCache(blocks, slowness(dd))
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}

@@ -70,12 +70,13 @@ const (
 const minCache = 1024
 
 // NewCache returns an empty cache that takes the memory of limit blocks, or of less if the system does not
-// give so much.
-func NewCache(limit int) *Cache {
+// give so much. It asks slow, with its caller's mutex held, whether the device takes longer than to get memory for a block; nil: it does not.
+func NewCache(limit int, slow func() bool) *Cache {
 	limit = min(max(limit, minCache), 1<<31)
 	for {
 		c := newCache(limit-limit/128, allocate) // the rest is for what is kept about them
 		if c != nil {
+			c.slow = slow
 			return c
 		}
 		if limit == minCache {

@@ -290,7 +290,7 @@ func TestTake(t *testing.T) {
 // A large cache keeps all that it has room for, and gives the memory back when nobody has it any more.
 func TestCacheLarge(t *testing.T) {
 	const limit = 20_000
-	c := NewCache(limit)
+	c := NewCache(limit, nil)
 	c.atOnce = limit
 	if n := c.Limit(); n > limit || n < limit-limit/64 {
 		t.Errorf("room for %d blocks, not for %d", n, limit)
@@ -320,7 +320,7 @@ func TestCacheSmaller(t *testing.T) {
 	if c := newCache(minCache, func(int) ([]byte, bool) { return nil, false }); c != nil {
 		t.Error("a cache without memory")
 	}
-	if n := NewCache(1 << 31).Limit(); n < minCache-minCache/64 { // 8 TiB: as much as the system gives
+	if n := NewCache(1<<31, nil).Limit(); n < minCache-minCache/64 { // 8 TiB: as much as the system gives
 		t.Error(n)
 	}
 }
@@ -369,7 +369,7 @@ func TestCacheGrows(t *testing.T) {
 	c := newCache(limit, allocate)
 	c.atOnce = atOnce
 	slow := false
-	c.SlowDevice(func() bool { return slow })
+	c.slow = func() bool { return slow }
 	next := uint64(0)
 	put := func() {
 		t.Helper()

@@ -128,7 +128,7 @@ type page struct {
 
 // NewPages returns an empty tree's, with room for limit pages.
 func NewPages(limit int) *Pages {
-	g := &Pages{cache: NewCache(limit), held: held{}}
+	g := &Pages{cache: NewCache(limit, nil), held: held{}}
 	g.newest.Store(&version{})
 	return g
 }
@@ -202,7 +202,7 @@ func (g *Pages) Look(x uint64) (has bool, c0, c1, number, r0, r1 uint64) {
 func (g *Pages) Begin(r0, r1 uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.cache = NewCache(g.cache.Limit())
+	g.cache = NewCache(g.cache.Limit(), nil)
 	g.next(r0, r1)
 }
 

@@ -1,6 +1,10 @@
 package dlog
 
-import "time"
+import (
+	"time"
+
+	"tansy/internal/extern/dbytes"
+)
 
 // The memory of a cache is the system's before blocks are put there, and to get it takes time: where the host of a virtual machine has to
 // find it first, ten times as long as to read the block from the system's own cache. So who puts a block into a cache that has some does
@@ -8,12 +12,9 @@ import "time"
 // the device takes longer than that, memory comes first.
 
 const (
-	readyAtOnce = 64 << 20 / 4096 // slots
-	growthRests = 3               // times as long as it has worked
+	readyAtOnce = 64 << 20 / dbytes.BlkSize // slots
+	growthRests = 3                         // times as long as it has worked
 )
-
-// SlowDevice has the cache ask slow, with its caller's mutex held, whether blocks are worth waiting for memory. Call it before the first Put.
-func (c *Cache) SlowDevice(slow func() bool) { c.slow = slow }
 
 // grown takes one more slot into use, if one is ready. What is not is being made so.
 func (c *Cache) grown() bool {

@@ -73,7 +73,7 @@ func TestBMapRetains(t *testing.T) {
 	}
 	src.LetGo()
 	held(50) // the first ten are in m2 yet
-	h, c := NewHold(), NewCache(16)
+	h, c := NewHold(), NewCache(16, nil)
 	h.Keep(c, m2.Get(3))
 	mark := h.Mark()
 	h.Keep(c, m2.Get(4))
