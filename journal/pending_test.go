@@ -137,7 +137,7 @@ func TestPending(t *testing.T) {
 func TestDamageAmongPending(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	for range 20 {
-		d, _, w, _ := pendingLog(t, r, 30)
+		d, _, w, _ := pendingLog(t, r, window+8) // so many that some are said to be durable
 		said := w[len(w)-1].durable
 		g := w[r.Uint64N(said-w[0].number)]
 		put(t, d, g.blocks[r.IntN(len(g.blocks))], make([]byte, disk.BlockSize))
